@@ -1,0 +1,57 @@
+"""What scripted agents have in common; not an agent itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from crosswind.certify import Walk
+from crosswind.recipe import Drawn
+from crosswind.registry import agents
+from crosswind.types import SAY, Message, Request, ToolCall, Tools
+
+A = TypeVar("A", bound=type)
+
+
+def agent(name: str) -> Callable[[A], A]:
+    """Register a scripted agent: a class that is made of the draw it plays in."""
+
+    def add(cls: A) -> A:
+        agents.add(name, cls)
+        return cls
+
+    return add
+
+
+def requesting(call: ToolCall, n: int) -> Message:
+    """A message that makes one call."""
+    return Message(role="assistant", requests=(Request(id=f"call_{n}", tool=call.tool, args=dict(call.args)),))
+
+
+class Reciter:
+    """Says what it was given to say, whatever is answered."""
+
+    def __init__(self, lines: Iterable[Message]) -> None:
+        self.lines: Iterator[Message] = iter(lines)
+        self.last = Message(role="assistant")
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        self.last = next(self.lines, self.last)
+        return self.last
+
+
+def lines_of(walk: Walk) -> Iterator[Message]:
+    """A walk as messages."""
+    for n, step in enumerate(walk.steps):
+        if step.call.tool == SAY:
+            yield Message(role="assistant", content=step.call.args["text"])
+        else:
+            yield requesting(step.call, n)
+    yield Message(role="assistant", content=walk.final)
+
+
+class Scripted:
+    """An agent that is handed the draw it plays in."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        self.drawn = drawn

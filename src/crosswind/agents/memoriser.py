@@ -1,0 +1,26 @@
+"""Replays the clean way on the clean interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosswind.agents._scripted import Reciter, agent, lines_of
+from crosswind.recipe import Drawn
+from crosswind.types import SAY, Message, Tools
+
+
+@agent("memoriser")
+class Memoriser(Reciter):
+    """Replays the calls that were right in the clean world, and its end if they went as remembered; else it says "Done."."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        clean = drawn.certificate.clean
+        super().__init__(lines_of(clean))
+        self.failed = sum(s.result.error is not None for s in clean.steps if s.call.tool != SAY)
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        message = await super().reply(chat, tools)
+        failed = sum(m.role == "tool" and m.content.startswith('{"error"') for m in chat)
+        if not message.requests and failed > self.failed:
+            return Message(role="assistant", content="Done.")
+        return message

@@ -1,0 +1,291 @@
+"""The oracle and the certificate: a stack is fair when the task's own solution, walked through it, proves it.
+
+`walk` drives a family's solution through the layers as an agent that knows every way round. `certify` compares that
+walk with the same request on the canonical interface and checks the laws (`laws.py`); where refusing is right, it
+demands a proof (`refusal.py`). Gold is the recorded walk and never edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from crosswind.domain import Domain, recover
+from crosswind.errors import ToolFailed, Unfair
+from crosswind.flow import chain, drive
+from crosswind.perturbation import Layers, Memo, Perturbation
+from crosswind.session import Session
+from crosswind.types import (
+    ASK,
+    SAY,
+    Brief,
+    Changes,
+    Flow,
+    Key,
+    Refusal,
+    Solution,
+    Step,
+    Task,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+)
+
+RETRIES = 6  # of a call that says nothing was done and that it may be repeated
+LIMIT = 160  # steps of a walk
+Done = list[tuple[ToolCall, ToolResult]]
+
+
+@dataclass(slots=True)
+class Walk:
+    """An oracle's way from a request to its end."""
+
+    session: Session
+    end: str | Refusal
+    changes: Changes  # of the canonical state, normalised
+
+    @property
+    def steps(self) -> list[Step]:
+        return self.session.steps
+
+    @property
+    def final(self) -> str:
+        return self.end.text if isinstance(self.end, Refusal) else self.end
+
+    @property
+    def calls(self) -> list[Step]:
+        """The steps that are calls of tools of the world or of a layer."""
+        return [step for step in self.session.steps if step.call.tool not in (ASK, SAY)]
+
+
+def give_up(done: Done, specs: dict[str, ToolSpec], reason: str) -> Solution:
+    """Take back what was written, then refuse."""
+    yield from undo(done, specs)
+    return Refusal(reason)
+
+
+def undo(done: Done, specs: dict[str, ToolSpec]) -> Generator[ToolCall, ToolResult, None]:
+    """The calls that take back what was written, the last first."""
+    made: list[ToolCall] = []
+    for call, result in reversed(done):
+        spec = specs[call.tool]
+        if spec.undo:
+            back = ToolCall(spec.undo[0], {spec.undo[1]: result.content[spec.undo[1]]})
+            if back not in made:
+                made.append(back)
+                yield back
+
+
+def walk(
+    domain: Domain,
+    task: Task,
+    layers: Sequence[Perturbation] = (),
+    plans: dict[int, list[ToolCall]] | None = None,
+    seen: set[Key] | None = None,
+) -> Walk:
+    """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at."""
+    session = Session(domain, task, layers)
+    session.world.state.seen = seen
+    try:
+        end = _Oracle(session, plans or {}).run()
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        # what solve() does with a result that lacks what it needs; anything else is ours, and loud
+        raise Unfair(
+            "replay", f"the solution no longer finds what it needs: {type(error).__name__}: {error}"
+        ) from error
+    return Walk(session, end, domain.normalise(session.world.state))
+
+
+class _Oracle:
+    def __init__(self, session: Session, plans: dict[int, list[ToolCall]]) -> None:
+        self.session, self.task = session, session.task
+        self.family = session.domain.family(session.task)
+        self.specs = {t.name: t for t in session.world.specs}
+        self.ways = [self._way(i, layer, plans) for i, layer in enumerate(session.layers) if not layer.quiet]
+
+    def _way(self, i: int, layer: Perturbation, plans: dict[int, list[ToolCall]]) -> Callable[[ToolCall], Flow]:
+        memo = Memo(self.session.clock, i)
+        memo.tools = self.session.memos[i].tools
+        if not layer.plans:
+            return partial(layer.perform, memo=memo)
+        memo.plan = plans.get(i, ())
+        memo.details = self.task.given
+
+        def step(call: ToolCall) -> Flow:
+            memo.at += 1  # what is ahead of this call
+            return layer.perform(call, memo)
+
+        return step
+
+    def run(self) -> str | Refusal:
+        session, specs = self.session, self.specs
+        brief: Brief = self.task.brief
+        done: Done = []
+        flow = self.family.solve(brief)
+        result: Any = None
+        error: ToolError | None = None
+        while True:
+            if session.said:
+                change = session.said.pop(0)
+                brief = brief.model_copy(
+                    update={"stated": {**brief.stated, **self._heard(change.words, list(change.stated))}}
+                )
+                flow.close()
+                flow, result, error, done = self._anew(brief, done), None, None, []
+            try:
+                call = flow.throw(ToolFailed(error.code, error.text)) if error else flow.send(result)
+            except ToolFailed as stopped:  # the solution has no way on: leave nothing half done
+                if not any(specs[c.tool].undo for c, _ in done):
+                    return Refusal(_reason(stopped))
+                flow, result, error, done = give_up(done, specs, _reason(stopped)), None, None, []
+                call = next(flow)
+            except StopIteration as stop:
+                end: str | Refusal = stop.value
+                if isinstance(end, Refusal) or not session.pending:
+                    return end
+                if session.say(end) is None:
+                    raise Unfair("replay", f"the final message {end!r} is not taken for an answer") from None
+                continue
+            error = None
+            if call.tool == ASK:
+                result = ToolResult(self._ask(call.args["about"]))
+                continue
+            result = drive(chain(call, self.ways), self._send)
+            if result.error:
+                error = result.error
+            elif specs[call.tool].writes:
+                done.append((call, result))
+
+    def _anew(self, brief: Brief, done: Done) -> Solution:
+        yield from undo(done, self.specs)
+        return (yield from self.family.solve(brief))
+
+    def _send(self, call: ToolCall) -> ToolResult:
+        for _ in range(RETRIES + 1):
+            if len(self.session.steps) >= LIMIT:
+                raise Unfair("budget", f"the way round takes more than {LIMIT} steps")
+            result = self.session.call(call)
+            if not (result.error and result.error.retryable):
+                return result
+        raise Unfair(
+            "replay", f"{call.tool!r} still fails after {RETRIES} retries: {result.error and result.error.text}"
+        )
+
+    def _ask(self, key: str) -> Any:
+        reply = self.session.call(ToolCall(ASK, {"question": self.family.details[key].question})).content
+        return self._heard(reply, [key])[key]
+
+    def _heard(self, text: str, keys: list[str]) -> dict[str, Any]:
+        found = recover(text, self.family.details, keys)
+        if missing := [key for key in keys if key not in found]:
+            raise Unfair("stated", f"the user's words {text!r} do not give {', '.join(missing)}")
+        return found
+
+
+def _reason(stopped: ToolFailed) -> str:
+    return (stopped.text or stopped.code).rstrip(".")
+
+
+class Walks:
+    """The walks through each prefix of one stack: the one before a layer is its plan, the last one is gold."""
+
+    def __init__(self, domain: Domain, task: Task, clean: Walk | None = None) -> None:
+        self.domain, self.tasks = domain, [task]
+        self.layers: Layers = ()
+        self.made: dict[int, Walk] = {0: clean} if clean else {}
+        self.count = 0
+
+    def add(self, layer: Perturbation) -> None:
+        self.layers += (layer,)
+        self.tasks.append(layer.on_task(self.tasks[-1]))
+
+    def at(self, n: int) -> Walk:
+        if n not in self.made:
+            last = self.layers[n - 1] if n else None
+            if last and last.quiet and not last.retools and self.tasks[n] is self.tasks[n - 1]:
+                self.made[n] = self.at(n - 1)
+            else:
+                plans = {i: [s.call for s in self.at(i).calls] for i in range(n) if self.layers[i].plans}
+                self.count += 1
+                self.made[n] = walk(self.domain, self.tasks[n], self.layers[:n], plans)
+        return self.made[n]
+
+    @property
+    def clean(self) -> Walk:
+        return self.at(0)
+
+    @property
+    def gold(self) -> Walk:
+        return self.at(len(self.layers))
+
+    @property
+    def shifted(self) -> Task:
+        return self.tasks[-1]
+
+    def reference(self) -> Walk:
+        """The request as shifted, on the canonical interface."""
+        n = 0
+        while n < len(self.layers) and self.layers[n].quiet and not self.layers[n].retools:
+            n += 1
+        if self.tasks[n] is self.shifted:
+            return self.at(n)
+        self.count += 1
+        return walk(self.domain, self.shifted)
+
+
+@dataclass(slots=True)
+class Certificate:
+    """Proof that a perturbed task is fair: the oracle's walk, or why refusing is right."""
+
+    task: Task  # as the layers leave it
+    layers: Layers
+    gold: Walk
+    clean: Walk
+    proof: str  # "replay", or the proof that it cannot be done
+    budget: int  # steps an agent may take: longer certified ways are not punished twice
+
+
+def certify(
+    domain: Domain, task: Task, layers: Sequence[Perturbation] = (), walks: Walks | None = None, *, deep: bool = False
+) -> Certificate:
+    """Certify a stack over a task or raise `Unfair` with the law it breaks.
+
+    `walks` are those already made while drawing. `deep` adds the laws that need no look per draw: value, round trip,
+    closed and twin.
+    """
+    from crosswind import laws, refusal
+
+    layers = tuple(layers)
+    laws.stackable(layers)
+    if walks is None:
+        walks = Walks(domain, task)
+        for layer in layers:
+            walks.add(layer)
+    shifted, gold, family = walks.shifted, walks.gold, domain.family(task)
+    laws.stated(family, shifted)
+    if shifted.refuse:
+        if not task.refuse and not any(layer.goal == "refuse" for layer in layers):
+            raise Unfair("refusal", "the request was made impossible by a layer that does not claim to")
+        laws.refused(gold)
+        proof = refusal.prove(domain, shifted)
+    else:
+        proof = "replay"
+        reference = walks.clean if shifted is task else walks.reference()
+        if all(layer.goal == "kept" for layer in layers):
+            laws.kept(walks.clean, reference)
+        laws.replayed(gold, reference)
+        laws.reached(domain, shifted, gold)
+        laws.not_idle(domain, shifted)
+    laws.grounded(shifted, gold)
+    laws.cues(domain, gold)
+    laws.mentions(domain, gold)
+    laws.bites(walks.clean, gold)
+    if deep:
+        laws.value(domain, task, layers, gold)
+        laws.round_trip(gold)
+        laws.closed(domain, shifted, layers)
+        laws.twin(domain, task, layers)
+    return Certificate(shifted, layers, gold, walks.clean, proof, 3 * len(gold.steps) + 5)

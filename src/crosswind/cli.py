@@ -1,0 +1,465 @@
+"""The command line. Thin: parse, call one function, print. Heavy modules are imported by the command that needs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosswind import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from crosswind.recipe import Drawn
+    from crosswind.suite import Row
+    from crosswind.types import Trajectory, Verdict
+
+app = typer.Typer(
+    name="crosswind",
+    help="Does a tool-use agent survive the open world? Perturbed tasks that are proved fair, and what agents make of them.",
+    epilog="Start with: crosswind demo, then: crosswind play --domain poi --seed 1 --perturb transient_error --agent retrier",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Seed = Annotated[int, typer.Option(min=0, help="Equal seeds give equal tasks, stacks and episodes.")]
+Severity = Annotated[int, typer.Option(min=1, max=5, help="How strong the perturbations are.")]
+
+
+def main() -> None:
+    """Run the command line; what a user can mend is one line on stderr, never a traceback."""
+    from crosswind.errors import CrosswindError
+
+    try:
+        app()
+    except CrosswindError as error:
+        print(f"error: {safe(str(error))}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"crosswind {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+# ---------------------------------------------------------------- catalog
+
+
+@app.command()
+def catalog(json_: Json = False) -> None:
+    """List domains, task families, perturbations, agents and suites."""
+    data = _catalog()
+    if json_:
+        _print_json(data)
+        return
+    console = _console()
+    for domain in data["domains"]:
+        console.print(f"\n{domain['name']}: {domain['summary']}", style="bold")
+        console.print(f"  tools: {', '.join(domain['tools'])}")
+        table = _table("family", "level", "ends in", "what")
+        for family in domain["families"]:
+            table.add_row(
+                family["name"],
+                str(family["level"]),
+                "a refusal" if family["refusal"] else "an answer",
+                family["summary"],
+            )
+        console.print(table)
+    console.print("\nperturbations", style="bold")
+    table = _table("kind", "axis", "tier", "what")
+    for kind in data["perturbations"]:
+        table.add_row(kind["kind"], kind["axis"], kind["tier"], kind["summary"])
+    console.print(table)
+    console.print(f"\nagents: {', '.join(data['agents'])}\nsuites: {', '.join(data['suites'])}")
+
+
+def _catalog() -> dict[str, Any]:
+    from crosswind.registry import agents, domains, perturbations
+    from crosswind.suite import suites
+
+    return {
+        "version": __version__,
+        "domains": [
+            {
+                "name": d.name,
+                "summary": d.summary,
+                "tools": [t.name for t in d.world_class.specs],
+                "functions": [t.function() for t in d.world_class.specs],
+                "families": [
+                    {
+                        "name": f.name,
+                        "level": f.level,
+                        "refusal": f.refusal,
+                        "graph": getattr(f, "stands", ""),
+                        "summary": _first_line(type(f)),
+                    }
+                    for f in d.families.values()
+                ],
+            }
+            for d in domains
+        ],
+        "perturbations": [
+            {
+                "kind": kind,
+                "axis": perturbations[kind].axis,
+                "tier": perturbations[kind].tier,
+                "summary": _first_line(perturbations[kind]),
+                "severities": perturbations[kind].severities,
+            }
+            for kind in perturbations.names()
+        ],
+        "agents": agents.names(),
+        "suites": suites.names(),
+    }
+
+
+# ---------------------------------------------------------------- certify
+
+
+@app.command()
+def certify(
+    domain: Annotated[str, typer.Option(help="A domain, or all.")] = "all",
+    perturb: Annotated[str, typer.Option(help="A kind of perturbation, or all.")] = "all",
+    count: Annotated[int, typer.Option(min=1, help="Certified draws wanted per kind and domain.")] = 20,
+    seed: Seed = 0,
+    severity: Severity = 3,
+    deep: Annotated[bool, typer.Option(help="Check also the laws that do not depend on the draw.")] = False,
+    json_: Json = False,
+) -> None:
+    """Draw perturbed tasks and certify each: solvable by replay, or refusable by proof.
+
+    A draw that breaks a law is refused with the reason and drawn again; a kind that finds nothing to bite on in a task is
+    counted apart. Exits with 1 if a kind has no certified draw in a domain where it applies.
+    """
+    from crosswind.registry import domains, perturbations
+    from crosswind.survey import survey
+
+    names = domains.names() if domain == "all" else [domains[domain].name]
+    kinds = perturbations.names() if perturb == "all" else [perturb]
+    for kind in kinds:
+        perturbations[kind]
+    began = time.perf_counter()
+    with _status("certifying", json_) as status:
+        rows = survey(names, kinds, count, seed, severity, deep=deep, progress=status)
+    reasons: dict[str, int] = {}
+    for row in rows:
+        for reason, n in row["reasons"].items():
+            reasons[reason] = reasons.get(reason, 0) + n
+    data = {
+        "certified": sum(r["certified"] for r in rows),
+        "refused": sum(r["refused"] for r in rows),
+        "not_applicable": sum(r["not_applicable"] for r in rows),
+        "reasons": reasons,
+        "rows": rows,
+        "count": count,
+        "seed": seed,
+        "severity": severity,
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+    if json_:
+        _print_json(data)
+    else:
+        table = _table("domain", "kind", "certified", "refused", "n/a", "most frequent reason")
+        for row in rows:
+            worst = max(row["reasons"], key=lambda r: row["reasons"][r], default="")
+            table.add_row(
+                row["domain"], row["kind"], *(str(row[k]) for k in ("certified", "refused", "not_applicable")), worst
+            )
+        console = _console()
+        console.print(table)
+        console.print(
+            f"{data['certified']} certified, {data['refused']} refused, {data['not_applicable']} not applicable "
+            f"in {data['seconds']:.1f} s"
+        )
+    if any(r["certified"] == 0 and r["applies"] for r in rows):
+        raise typer.Exit(1)
+
+
+# ---------------------------------------------------------------- play
+
+
+@app.command()
+def play(
+    domain: Annotated[str, typer.Option(help="The domain to play in.")],
+    agent: Annotated[str, typer.Option(help="Who plays.")] = "oracle",
+    seed: Seed = 0,
+    family: Annotated[str, typer.Option(help="The family of tasks; by default the seed chooses.")] = "",
+    perturb: Annotated[list[str], typer.Option(help="kind or kind:severity; may be given several times.")] = [],  # noqa: B006
+    stack: Annotated[
+        Path | None, typer.Option(help="A JSON file with layers, as `layers` in the output of --json.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="train, dev or test: which entities the world is made of.")] = "test",
+    size: Annotated[int, typer.Option(min=100, max=300_000, help="Entities in the world.")] = 3000,
+    json_: Json = False,
+) -> None:
+    """Play one episode and show it: what the agent saw beside what the world saw, with the obstacles it met."""
+    import asyncio
+
+    from crosswind.play import judge
+    from crosswind.play import play as play_episode
+    from crosswind.registry import agents
+
+    drawn = _draw(domain, family, seed, perturb, stack, split, size)
+    make = agents[agent]
+    trajectory = asyncio.run(play_episode(drawn, make(drawn), agent))
+    verdict = judge(trajectory)
+    if json_:
+        data = trajectory.model_dump(mode="json")
+        _print_json(data | {"proof": drawn.certificate.proof, "verdict": verdict.model_dump(mode="json")})
+    else:
+        _show_episode(drawn, trajectory, verdict)
+
+
+def _draw(domain: str, family: str, seed: int, perturb: list[str], stack: Path | None, split: str, size: int) -> Drawn:
+    from crosswind.certify import certify as certify_stack
+    from crosswind.errors import CannotPerturb, CrosswindError, UnknownName
+    from crosswind.perturbation import load_layers
+    from crosswind.recipe import Drawn, draw
+    from crosswind.registry import domains, near, perturbations
+    from crosswind.types import SPLITS
+
+    here = domains[domain]
+    names = list(here.families)
+    family = family or names[seed % len(names)]
+    if family not in here.families:
+        raise UnknownName(f"no family {family!r} in {domain}; {near(family, names)}")
+    if split not in SPLITS:
+        raise UnknownName(f"no split {split!r}; {near(split, list(SPLITS))}")
+    kinds = [_kind(text) for text in perturb]
+    for kind, _ in kinds:
+        perturbations[kind]
+    task = here.task(family, seed, size=size, split=split)  # type: ignore[arg-type]
+    if stack is not None:
+        if kinds:
+            raise CrosswindError("--stack and --perturb both say which layers to use; give one of them")
+        layers = load_layers(_read_json(stack), str(stack))
+        return Drawn(here, task, layers, certify_stack(here, task, layers))
+    try:
+        return draw(here, task, kinds, seed)
+    except CannotPerturb as cannot:
+        raise CrosswindError(f"{cannot} (another --seed or --family may do)") from None
+
+
+def _kind(text: str) -> tuple[str, int]:
+    from crosswind.errors import CrosswindError
+
+    kind, colon, severity = text.partition(":")
+    if colon and severity not in ("1", "2", "3", "4", "5"):
+        raise CrosswindError(
+            f"--perturb {text!r}: the severity is {severity!r}; expected kind or kind:severity, 1 to 5"
+        )
+    return kind, int(severity or 3)
+
+
+def _read_json(path: Path) -> object:
+    from crosswind.errors import BadFile
+
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadFile(
+            f"{path}: cannot be read ({error.strerror}); expected a JSON file with a list of layers"
+        ) from None
+    except UnicodeDecodeError:
+        raise BadFile(f"{path}: is not UTF-8 text; expected a JSON file with a list of layers") from None
+    except json.JSONDecodeError as error:
+        raise BadFile(
+            f"{path}:{error.lineno}:{error.colno}: {error.msg}; expected JSON with a list of layers"
+        ) from None
+    except RecursionError:
+        raise BadFile(f"{path}: is nested too deeply; expected JSON with a list of layers") from None
+
+
+def _show_episode(drawn: Drawn, trajectory: Trajectory, verdict: Verdict) -> None:
+    from rich.text import Text
+
+    console = _console()
+    task = trajectory.task
+    console.print(f"{task.id}, played by {trajectory.agent}", style="bold")
+    console.print(Text(f"user: {safe(task.brief.query)}", style="cyan"))
+    for layer in drawn.layers:
+        fields = {k: v for k, v in layer.model_dump(mode="json").items() if k != "kind"}
+        console.print(
+            Text(
+                f"obstacle: {layer.kind} ({layer.axis}, {layer.tier}) {_short(json.dumps(fields), 160)}", style="yellow"
+            )
+        )
+    if task.refuse:
+        console.print(Text(f"to be refused; {drawn.certificate.proof}", style="yellow"))
+    table = _table("step", "what the agent saw", "what the world saw")
+    for n, step in enumerate(trajectory.steps, 1):
+        mark = "".join(f"\n[{drawn.layers[i].kind}]" for i in step["fired"])
+        world = "\n".join(_call_text(inner) for inner in step["inner"]) or "-"
+        said = "".join(f"\nuser: {safe(words)}" for words in step["heard"])
+        table.add_row(Text(f"{n}{mark}", style="yellow" if mark else ""), _call_text(step) + said, world)
+    console.print(table)
+    console.print(Text(f"agent: {safe(trajectory.final) or '(says nothing)'}", style="cyan"))
+    console.print(
+        f"ended: {trajectory.ended} after {len(trajectory.steps)} steps (certified way: {trajectory.gold_steps}, budget: {trajectory.budget})"
+    )
+    for receipt in trajectory.receipts:
+        met = f"met at step {receipt.step}, {'seen' if receipt.seen else 'not seen'}" if receipt.fired else "never met"
+        console.print(f"  {receipt.kind}: {met}")
+    for check in verdict.checks:
+        console.print(Text(f"  {'ok ' if check.passed else 'NOT'} {check.name}: {_short(check.why, 300)}"))
+    console.print(verdict.outcome.upper(), style="bold green" if verdict.outcome == "pass" else "bold red")
+
+
+def _call_text(step: dict[str, Any]) -> str:
+    call, result = step["call"], step["result"]
+    args = call["args"] if isinstance(call["args"], dict) else {"": call["args"]}
+    sent = f"{call['tool']}({', '.join(f'{k}={v!r}' if k else repr(v) for k, v in args.items())})"
+    if "error" in result:
+        return f"{_short(sent, 200)}\n! {_short(result['error']['text'] or result['error']['code'], 200)}"
+    content = result["content"]
+    return f"{_short(sent, 200)}\n= {_short(content if isinstance(content, str) else json.dumps(content), 240)}"
+
+
+# ---------------------------------------------------------------- demo
+
+
+@app.command()
+def demo(
+    tasks: Annotated[int, typer.Option(min=1, help="Tasks per domain and perturbation.")] = 18,
+    seed: Seed = 0,
+    severity: Severity = 3,
+    domain: Annotated[str, typer.Option(help="A domain, or all.")] = "all",
+    markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,
+    json_: Json = False,
+) -> None:
+    """Play the scripted agents over the domains and every perturbation, and print how they fare."""
+    from dataclasses import asdict
+
+    from crosswind.registry import agents, domains
+    from crosswind.suite import suites, sweep
+
+    names = ["oracle", "retrier", "memoriser", "refuser", "idle"]
+    for name in names:
+        agents[name]
+    chosen = () if domain == "all" else (domains[domain].name,)
+    suite = suites["sweep"].model_copy(update={"tasks": tasks, "severity": severity, "domains": chosen})
+    began = time.perf_counter()
+    with _status("playing", json_) as status:
+        rows = sweep(suite, names, seed, status)
+    seconds = time.perf_counter() - began
+    if json_:
+        _print_json({"rows": [asdict(r) for r in rows], "seed": seed, "severity": severity, "tasks": tasks})
+    elif markdown:
+        print(_markdown(rows, names))
+    else:
+        _show_sweep(rows, names, seconds)
+
+
+def _cells(row: Row, names: list[str]) -> list[str]:
+    shares = [f"{100 * row.passed[name] / row.n:.0f}" for name in names]
+    return [row.domain, row.condition, str(row.n), f"{100 * row.refusals / row.n:.0f}", *shares]
+
+
+HEADS = ["domain", "condition", "tasks", "to refuse %"]
+
+
+def _show_sweep(rows: list[Row], names: list[str], seconds: float) -> None:
+    console = _console()
+    table = _table(*HEADS, *names)
+    for row in rows:
+        table.add_row(*_cells(row, names))
+    console.print(table)
+    episodes = sum(r.n for r in rows) * len(names)
+    console.print(
+        "Success in % of the tasks. oracle: walks the certified way; retrier: solves, repeating failed calls; memoriser: "
+        "replays the clean run; refuser: refuses; idle: does nothing.\n"
+        f"{episodes} episodes in {seconds:.1f} s. Look at one: crosswind play --domain poi --seed 9 --perturb semantic_rename "
+        "--agent memoriser"
+    )
+
+
+def _markdown(rows: list[Row], names: list[str]) -> str:
+    heads = [*HEADS, *names]
+    lines = [heads, ["---"] * len(heads), *(_cells(row, names) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# ---------------------------------------------------------------- parts
+
+_CONTROL = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def safe(text: str) -> str:
+    """Text from elsewhere without what a terminal would obey."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _short(text: str, limit: int) -> str:
+    text = safe(text)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False, width=None if sys.stdout.isatty() else 140)
+
+
+def _table(*heads: str) -> Any:
+    from rich.table import Table
+
+    table = Table(show_lines="what the agent saw" in heads)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
+class _status:
+    """Progress on stderr while something runs: a live line on a terminal, nothing elsewhere."""
+
+    def __init__(self, verb: str, quiet: bool) -> None:
+        self.verb, self.live = verb, sys.stderr.isatty() and not quiet
+
+    def __enter__(self) -> Any:
+        return self.show if self.live else None
+
+    def show(self, *parts: str) -> None:
+        print(f"\r\x1b[K{self.verb} {' '.join(parts)}", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _first_line(thing: type) -> str:
+    return (thing.__doc__ or "").strip().split("\n")[0]
+
+
+def _print_json(data: object) -> None:
+    print(json.dumps(data, indent=1))
+
+
+if __name__ == "__main__":
+    main()

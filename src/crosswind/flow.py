@@ -1,0 +1,69 @@
+"""The few lines everything composes with: chaining generators that ask for calls, and driving them.
+
+`handle` of a layer and `perform` of its way round have one shape, so one `chain` serves agents and the oracle, and one
+driver each serves worlds (a function) and remote servers (a coroutine).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from random import Random
+from typing import TypeVar
+
+from crosswind.types import Flow, ToolCall, ToolResult
+
+T = TypeVar("T")
+StepOf = Callable[[ToolCall], Flow]
+
+
+def chain(call: ToolCall, steps: Sequence[StepOf], at: int = 0) -> Flow:
+    """Hand `call` to the first step; whatever it asks for goes to the rest."""
+    if at == len(steps):
+        return (yield call)
+    flow = steps[at](call)
+    try:
+        asked = next(flow)
+        while True:
+            asked = flow.send((yield from chain(asked, steps, at + 1)))
+    except StopIteration as stop:
+        result: ToolResult = stop.value
+        return result
+
+
+def drive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], ToolResult]) -> T:
+    """Answer a generator's calls with a function until it returns."""
+    try:
+        asked = next(flow)
+        while True:
+            asked = flow.send(send(asked))
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+async def adrive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], Awaitable[ToolResult]]) -> T:
+    """Answer a generator's calls with a coroutine until it returns."""
+    try:
+        asked = next(flow)
+        while True:
+            asked = flow.send(await send(asked))
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+def digest(*parts: object) -> bytes:
+    """Eight bytes that depend on the parts and on nothing else, in every process."""
+    text = "\x1f".join(map(str, parts))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def token(*parts: object) -> str:
+    """A short opaque string made of the parts."""
+    return "tk" + digest(*parts).hex()[:10]
+
+
+def rng_for(*parts: object) -> Random:
+    """A generator of its own for each purpose, so that no draw disturbs another's stream."""
+    return Random(int.from_bytes(digest(*parts), "big"))

@@ -1,0 +1,364 @@
+"""The laws of a fair perturbation, each a function that raises `Unfair` with the law's name and the reason in words.
+
+`certify` runs those that depend on the draw at every draw, and the rest when asked to look deep. docs/laws.md lists them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+from crosswind import values
+from crosswind.certify import Walk, certify, walk
+from crosswind.domain import Domain, Family, recover, words_for
+from crosswind.errors import Unfair
+from crosswind.perturbation import RANKS, Layers, Memo, Perturbation, Scene, dump_layers, load_layers, place
+from crosswind.session import MENTION, Session
+from crosswind.types import ASK, SAY, Key, Param, Refusal, Task, ToolCall, ToolSpec
+
+TWINS = 3
+
+# ---------------------------------------------------------------- at every draw
+
+
+def stackable(layers: Layers) -> None:
+    """Order: ranks run from the world outwards, and no kind or group comes twice."""
+    seen: set[str] = set()
+    for layer in layers:
+        for tag in filter(None, {layer.kind, layer.group}):
+            if tag in seen:
+                raise Unfair("order", f"{layer.kind!r} does not stack with another {tag!r}")
+            seen.add(tag)
+    places = [place(layer) for layer in layers]
+    if places != sorted(places):
+        kinds = ", ".join(layer.kind for layer in layers)
+        raise Unfair("order", f"{kinds} do not stand in the order {', '.join(RANKS)}")
+
+
+def stated(family: Family, task: Task) -> None:
+    """Stated: every stated value is recovered from the query's words alone, and no withheld one."""
+    query = task.brief.query
+    found = recover(query, family.details, task.brief.stated)
+    for key, value in task.brief.stated.items():
+        if key not in found or found[key] != value:
+            got = f"gives {found[key]!r}" if key in found else "does not give exactly one value of its kind"
+            raise Unfair("stated", f"{key} is {value!r}, but the query {got}: {query!r}")
+    for key, value in task.withheld.items():
+        if value in family.details[key].read(query):
+            raise Unfair("stated", f"{key} is withheld, but the query gives it: {query!r}")
+    for change in task.changes:
+        if recover(change.words, family.details, change.stated) != change.stated:
+            raise Unfair("stated", f"the words {change.words!r} do not give {change.stated}")
+
+
+def kept(clean: Walk, reference: Walk) -> None:
+    """Kept: a layer that keeps the goal leaves the canonical run as it was."""
+    if (clean.changes, clean.end) != (reference.changes, reference.end):
+        raise Unfair("kept", f"the request changed its meaning: {reference.final!r} instead of {clean.final!r}")
+
+
+def replayed(gold: Walk, reference: Walk) -> None:
+    """Replay: through the layers the oracle comes to the end of the reference run."""
+    if isinstance(reference.end, Refusal):
+        raise Unfair("replay", f"the request cannot be met, and no layer claims so: {reference.end.reason}")
+    if isinstance(gold.end, Refusal):
+        raise Unfair("replay", f"the oracle gave up: {gold.end.reason}")
+    if gold.end != reference.end:
+        raise Unfair("replay", f"the oracle answers {gold.end!r} instead of {reference.end!r}")
+    if gold.changes != reference.changes:
+        raise Unfair("replay", f"the oracle leaves {words_for(gold.changes)}, not {words_for(reference.changes)}")
+
+
+def reached(domain: Domain, task: Task, gold: Walk) -> None:
+    """Goal: the end that the oracle comes to meets the family's goal, which knows nothing of the oracle."""
+    for check in domain.family(task).checks(task, domain.state(task), gold.session.world.state, gold.final):
+        if not check.passed:
+            raise Unfair(
+                "goal", f"the oracle's end fails the check {check.name!r}: {check.why}; it said {gold.final!r}"
+            )
+
+
+def not_idle(domain: Domain, task: Task) -> None:
+    """Idle: doing nothing does not pass."""
+    family, start = domain.family(task), domain.state(task)
+    if family.reached(task, start, {}) and not family.answer(task, start, start):
+        raise Unfair("idle", "an agent that does nothing and says anything passes")
+
+
+def refused(gold: Walk) -> None:
+    """Refusal: where refusing is right the oracle refuses, and leaves nothing behind."""
+    if not isinstance(gold.end, Refusal):
+        raise Unfair("refusal", f"it should be refused, but the oracle ended with {gold.end!r}")
+    if gold.changes:
+        raise Unfair("refusal", f"the oracle refused and left something behind: {words_for(gold.changes)}")
+
+
+def grounded(task: Task, gold: Walk) -> None:
+    """Grounded: every value in a gold call was shown before: in the query, the docs, a result, the user's words."""
+    shown = _Shown()
+    shown.read(task.brief.query)
+    shown.read(task.brief.policy)
+    for spec in gold.session.specs.values():
+        if spec.listed:
+            shown.read(spec.doc)
+            for param in spec.params.values():
+                shown.known.update(param.enum)
+                shown.read(param.doc)
+    for step in gold.steps:
+        if step.call.tool not in (ASK, SAY):
+            for name, value in _scalars(step.call.args):
+                if not shown.holds(value):
+                    raise Unfair("grounded", f"{step.call.tool}({name}={value!r}) uses a value that was never shown")
+        shown.take(step.result.content)
+        if step.result.error:
+            shown.read(step.result.error.text)
+        for words in step.heard:
+            shown.read(words)
+
+
+class _Shown:
+    """What an agent has been shown so far."""
+
+    def __init__(self) -> None:
+        self.known: set[Any] = set()  # keys and values of results, and the words of texts as they stand
+        self.texts: list[str] = []
+
+    def read(self, text: str) -> None:
+        if text:
+            self.texts.append(text)
+            self.known.update(_TOKEN.findall(text))
+
+    def take(self, content: Any) -> None:
+        if isinstance(content, dict):
+            self.known.update(content)
+            for value in content.values():
+                self.take(value)
+        elif isinstance(content, (list, tuple)):
+            for value in content:
+                self.take(value)
+        else:
+            self.known.add(content)
+            if isinstance(content, str):
+                self.read(content)
+
+    def holds(self, value: Any) -> bool:
+        """Was it shown, as it is or in another form of its kind?"""
+        if value is None or isinstance(value, bool) or value in self.known or str(value) in self.known:
+            return True
+        return any(values.shown(value, text) for text in self.texts)
+
+
+_TOKEN = re.compile(r"\w+(?:[-.:]\w+)*")
+
+
+def _scalars(args: Any, name: str = "") -> Iterable[tuple[str, Any]]:
+    if isinstance(args, dict):
+        for key, value in args.items():
+            yield from _scalars(value, key)
+    elif isinstance(args, (list, tuple)):
+        for value in args:
+            yield from _scalars(value, name)
+    else:
+        yield name, args
+
+
+def cues(domain: Domain, gold: Walk) -> None:
+    """Cues: each gold tool can be told from the others by something true: its name, its description, its parameters.
+
+    Where a description is all that is left, a matcher that reads descriptions alone must pick the tool.
+    """
+    session = gold.session
+    shown = [t for t in session.tools() if t.name != ASK]
+    used = {step.call.tool for step in gold.calls}
+    for spec in shown:
+        if spec.name not in used or "name" in spec.cues:
+            continue  # names are unique
+        if "doc" in spec.cues and sum(o.doc == spec.doc for o in shown) == 1:
+            meanings = [domain.world_class.entries[i].spec for i in sorted(spec.ids) if i in domain.world_class.entries]
+            if spec.opaque or not meanings:
+                continue
+            picks = [match(meaning, shown) for meaning in meanings]
+            if spec.name in picks:
+                continue
+            raise Unfair("cues", f"by its description {spec.doc!r} alone, {spec.name!r} is taken for {picks[0]!r}")
+        if "params" in spec.cues and sum(set(o.params) == set(spec.params) for o in shown) == 1:
+            continue
+        raise Unfair(
+            "cues", f"nothing true tells {spec.name!r} from the others (left: {sorted(spec.cues) or 'nothing'})"
+        )
+
+
+def _stems(text: str) -> set[str]:
+    return {w[:-1] if len(w) > 3 and w.endswith("s") else w for w in re.findall(r"[a-z]+", text.lower())}
+
+
+def match(wanted: ToolSpec, shown: Sequence[ToolSpec]) -> str:
+    """The shown tool whose description is nearest to that of the tool wanted; names play no part."""
+    docs = {t.name: _stems(t.doc) for t in shown}
+    count: dict[str, int] = {}
+    for words in docs.values():
+        for word in words:
+            count[word] = count.get(word, 0) + 1
+    want = _stems(MENTION.sub("", wanted.doc))
+
+    def score(name: str) -> float:
+        words = docs[name]
+        common = sum(1 + math.log(len(docs) / count[w]) for w in want & words)
+        return common / math.sqrt(1 + len(words))
+
+    return max(docs, key=lambda name: (score(name), name))
+
+
+def mentions(domain: Domain, gold: Walk) -> None:
+    """Mentions: a tool that a shown text speaks of is shown, and no text gives away a name that is not."""
+    session = gold.session
+    shown = session.tools()
+    texts = [session.policy(), *(t.doc for t in shown), *(s.result.error.text for s in gold.steps if s.result.error)]
+    if session.dangling:
+        raise Unfair("mentions", f"a shown text speaks of {session.dangling[0]!r}, which is not shown")
+    hidden = {t.name for t in domain.world_class.specs} - set(session.specs)
+    if hidden:
+        said = set(re.findall(r"\w+", " ".join(texts)))
+        if leaked := hidden & said:
+            raise Unfair("mentions", f"a shown text gives away {sorted(leaked)[0]!r}, a name that is no longer shown")
+
+
+def bites(clean: Walk, gold: Walk) -> None:
+    """Bites: the certified way meets every obstacle, and what it shows differs from the clean run."""
+    session = gold.session
+    for i, layer in enumerate(session.layers):
+        if i not in session.first:
+            raise Unfair("bites", f"the way never meets {layer.kind!r}")
+    if session.layers and _view(clean) == _view(gold):
+        raise Unfair("bites", "the agent sees nothing that differs from the clean run")
+
+
+def _view(walked: Walk) -> tuple[Any, ...]:
+    session = walked.session
+    steps = [(s.call, s.result, s.heard) for s in walked.steps]
+    return session.task.brief.query, session.policy(), session.tools(), steps
+
+
+# ---------------------------------------------------------------- when looking deep
+
+
+def value(domain: Domain, task: Task, layers: Layers, gold: Walk) -> None:
+    """Value: a layer is its JSON, changes nothing it is handed, and remembers in its notes alone, as JSON."""
+    before = dump_layers(layers)
+    if load_layers(json.loads(json.dumps(before))) != layers:
+        raise Unfair("value", "a layer differs from what its JSON loads as")
+    for layer, memo in zip(layers, gold.session.memos, strict=True):
+        try:
+            same = json.loads(json.dumps(memo.notes)) == memo.notes
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise Unfair("value", f"{layer.kind!r} keeps notes that are not JSON")
+        given = task.model_dump_json()
+        layer.on_task(task)
+        if task.model_dump_json() != given:
+            raise Unfair("value", f"{layer.kind!r} changes the task it is handed")
+        tools = domain.world_class.specs
+        shown = repr(tools)
+        layer.on_tools(tools, 0)
+        if repr(tools) != shown:
+            raise Unfair("value", f"{layer.kind!r} changes the tools it is handed")
+    if _steps(_again(domain, task, layers)) != _steps(gold) or dump_layers(layers) != before:
+        raise Unfair("value", "the same stack walked twice gives two walks: a layer remembers outside its notes")
+
+
+def _steps(walked: Walk) -> list[Any]:
+    return [(s.call, s.result, s.inner) for s in walked.steps]
+
+
+def _again(domain: Domain, task: Task, layers: Layers) -> Walk:
+    from crosswind.certify import Walks
+
+    walks = Walks(domain, task)
+    for layer in layers:
+        walks.add(layer)
+    return walks.gold
+
+
+def seeded(layer: Perturbation, again: Perturbation | None) -> None:
+    """Seeded: the same seed gives the same draw."""
+    if layer != again:
+        raise Unfair("seeded", f"{layer.kind!r} drawn twice with one seed gives two draws")
+
+
+def round_trip(gold: Walk) -> None:
+    """Round trip: where plain maps are used, decoding gives back what was encoded, for every tool."""
+    session = gold.session
+    for layer, memo in zip(session.layers, session.memos, strict=True):
+        if (
+            layer.quiet
+            or type(layer).handle is not Perturbation.handle
+            or type(layer).perform is not Perturbation.perform
+        ):
+            continue
+        for spec in memo.tools.values():
+            call = ToolCall(spec.name, {name: _sample(param) for name, param in spec.params.items()})
+            if layer.decode_call(layer.encode_call(call)) != call:
+                raise Unfair("round trip", f"{layer.kind!r} does not give back a call of {spec.name!r}")
+        for step in gold.steps:
+            for call, result in step.inner:
+                scratch = Memo(session.clock, memo.place)
+                shown = layer.encode_result(call, result, scratch)
+                if layer.decode_result(call, shown, scratch) != result:
+                    raise Unfair("round trip", f"{layer.kind!r} does not give back a result of {call.tool!r}")
+
+
+def _sample(param: Param) -> Any:
+    if param.enum:
+        return param.enum[0]
+    return {"string": "text", "integer": 7, "number": 2.5, "boolean": True, "array": ["a"]}.get(param.type, {"a": 1})
+
+
+def closed(domain: Domain, task: Task, layers: Layers) -> None:
+    """Closed: a name that is not shown does not work."""
+    moments = sorted({0, *(n for layer in layers for n in layer.turns())})
+    args: dict[str, list[ToolCall]] = {}
+    for step in walk(domain, task.wish()).calls:
+        args.setdefault(step.call.tool, []).append(step.call)
+    for nth in moments:
+        session = Session(domain, task, layers)
+        session.clock.nth = nth - 1
+        session._show(nth)
+        names = {t.name for t in domain.world_class.specs} | set(session.specs)
+        for name in sorted(names - {t.name for t in session.tools()}):
+            for call in args.get(name, [ToolCall(name)]):
+                if session.call(call).error is None:
+                    raise Unfair("closed", f"{name!r} is not shown at call {nth} and still works")
+
+
+def twin(domain: Domain, task: Task, layers: Layers) -> None:
+    """Twin: the same layers carry the oracle through a world whose values on the path differ."""
+    if task.refuse or any(layer.goal == "refuse" for layer in layers):
+        return
+    for other in twins(domain, task, TWINS):
+        try:
+            certify(domain, other, layers)
+        except Unfair as unfair:
+            if unfair.law in ("replay", "grounded", "kept", "goal"):
+                raise Unfair(
+                    "twin", f"in a twin world the way round fails ({unfair}): the draw holds the answer"
+                ) from None
+
+
+def twins(domain: Domain, task: Task, count: int) -> list[Task]:
+    """Worlds in which the same request leads another way, as far as there are any."""
+    seen: set[Key] = set()
+    here = walk(domain, task, seen=seen)
+    out = []
+    for salt in range(4 * count):
+        other = domain.varied(task, seen, lambda table, id, column: f"{table}.{column}" not in domain.named, salt)
+        there = walk(domain, other)
+        if not isinstance(there.end, Refusal) and [s.call for s in there.steps] != [s.call for s in here.steps]:
+            out.append(other)
+        if len(out) == count:
+            break
+    return out

@@ -1,0 +1,1 @@
+"""The perturbations, one file each, named by its kind, in a folder for its axis."""

@@ -1,0 +1,34 @@
+"""The request cannot be met in this world: refusing is right."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Literal, Self
+
+from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.types import Task
+
+
+@perturbation
+class Unsolvable(Perturbation):
+    """Nothing is left, the person may not, or there is no such thing: the request must be refused."""
+
+    kind: Literal["unsolvable"] = "unsolvable"
+    axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
+    severities = "How late it can be found out: 1 takes the obstacle that shows after the fewest calls, 5 the latest."
+    edits: dict[str, dict[str, Any] | None]
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        task = scene.task
+        if task.refuse:
+            return None
+        options = [o for o in scene.family.obstacles(task, scene.domain.state(task), rng) if o]
+        if not options:
+            return None
+        rng.shuffle(options)
+        options.sort(key=lambda edits: scene.lasts(task.but(obstacle=edits)))
+        return cls(edits=options[round((severity - 1) / 4 * (len(options) - 1))])
+
+    def on_task(self, task: Task) -> Task:
+        return task.but(obstacle={**task.obstacle, **self.edits})

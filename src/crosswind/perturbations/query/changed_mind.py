@@ -1,0 +1,56 @@
+"""The user changes one detail of the request while the agent works."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal, Self
+
+from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.types import Change, Task
+
+WORDS = (
+    "Sorry, I changed my mind: the {label} should be {value}.",
+    "Wait, please make the {label} {value} instead.",
+    "Actually, let us take {value} for the {label}.",
+)
+
+
+@perturbation
+class ChangedMind(Perturbation):
+    """The user changes a detail once a tool was called, at the latest when the agent would end."""
+
+    kind: Literal["changed_mind"] = "changed_mind"
+    axis, tier, rank, goal, meets = "query", "interaction", "query", "moved", "change"
+    severities = (
+        "How late the change comes, from after the first call (1) to after the last one that can be undone (5)."
+    )
+    key: str
+    value: str | int
+    after: str
+    words: str
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        task, family = scene.task, scene.family
+        if task.refuse or task.changes:
+            return None
+        specs = {spec.name: spec for spec in scene.domain.world_class.specs}
+        calls: list[str] = []
+        for step in scene.gold:
+            calls += [call.tool for call, _ in step.inner]
+        back = next((i for i, tool in enumerate(calls) if specs[tool].final), len(calls))
+        calls = calls[:back]  # after a write that cannot be taken back it is too late to change anything
+        keys = [key for key in task.brief.stated if key not in task.brief.rules]
+        if not calls or not keys:
+            return None
+        key = rng.choice(keys)
+        value = family.alternative(task, key, rng)
+        if value is None:
+            return None
+        after = calls[min(len(calls) - 1, round((severity - 1) / 4 * (len(calls) - 1)))]
+        words = rng.choice(WORDS).format(label=family.details[key].label, value=value)
+        return cls(key=key, value=value, after=after, words=words)
+
+    def on_task(self, task: Task) -> Task:
+        change = Change(after=self.after, stated={self.key: self.value}, words=self.words)
+        return task.but(changes=(*task.changes, change))

@@ -1,0 +1,151 @@
+"""One episode: an agent in a session, from the query to the final message, recorded and judged."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from crosswind import speech
+from crosswind.domain import Domain
+from crosswind.errors import InfrastructureError
+from crosswind.perturbation import dump_layers, load_layers
+from crosswind.recipe import Drawn
+from crosswind.registry import domains
+from crosswind.session import Session
+from crosswind.types import Agent, Ended, Message, Step, Task, ToolCall, ToolResult, Trajectory, Verdict
+
+TEXT = 20_000  # characters of one value that a trajectory keeps
+DEPTH = 24
+
+
+async def play(drawn: Drawn, agent: Agent, name: str) -> Trajectory:
+    """Play one episode. What the agent does wrong is data; what its provider does wrong ends it as an error."""
+    certificate = drawn.certificate
+    session = Session(drawn.domain, certificate.task, certificate.layers)
+    chat = [
+        Message(role="system", content=session.policy()),
+        Message(role="user", content=certificate.task.brief.query),
+    ]
+    tools = tuple(tool.function() for tool in session.tools())
+    policy, budget = session.policy(), certificate.budget
+    final, why, seen = "", "", 0
+    ended: Ended = "budget"
+    try:
+        while len(session.steps) < budget:
+            seen = len(session.steps)
+            message = await agent.reply(chat, session.tools())
+            chat.append(message)
+            if not message.requests:
+                reply = session.say(message.content)
+                if reply is None:
+                    final = message.content
+                    ended = "refusal" if speech.classify(final) == "refusal" else "answer"
+                    session.steps.pop()  # the final message is not a step
+                    break
+                chat.append(Message(role="user", content=reply))
+                session.said.clear()
+                continue
+            chat += _carry_out(session, message, budget)
+    except InfrastructureError as error:
+        ended, why = "error", str(error)
+    return Trajectory(
+        task=certificate.task,
+        layers=tuple(dump_layers(certificate.layers)),
+        agent=name,
+        policy=policy,
+        tools=tools,
+        steps=tuple(step_data(step) for step in session.steps),
+        final=clip(final),
+        ended=ended,
+        why=why,
+        receipts=session.receipts(seen),
+        gold_steps=len(certificate.gold.steps),
+        budget=budget,
+    )
+
+
+def _carry_out(session: Session, message: Message, budget: int) -> list[Message]:
+    """Make the calls of a message, in order; what the user says meanwhile comes after the results."""
+    out, heard = [], []
+    for request in message.requests:
+        if len(session.steps) >= budget:
+            break
+        result = session.call(ToolCall(request.tool, request.args))
+        out.append(Message(role="tool", content=result_text(result), request_id=request.id))
+        heard += session.steps[-1].heard
+    session.said.clear()
+    return [*out, *(Message(role="user", content=words) for words in heard)]
+
+
+def result_text(result: ToolResult) -> str:
+    """A result as an agent reads it."""
+    if result.error:
+        return json.dumps({"error": result.error.code, "message": result.error.text}, ensure_ascii=False)
+    return result.content if isinstance(result.content, str) else json.dumps(result.content, ensure_ascii=False)
+
+
+def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
+    """The verdict on a stored episode: its world-side calls are made again in a fresh world, and the end is looked at."""
+    if trajectory.ended == "error":
+        return Verdict(outcome="error")
+    domain = domain or domains[trajectory.task.domain]
+    world = domain.world(trajectory.task)
+    for step in trajectory.steps:
+        for inner in step["inner"]:
+            world.call(ToolCall(inner["call"]["tool"], inner["call"]["args"]))
+    return domain.judge(trajectory.task, world.state, trajectory.final)
+
+
+# ---------------------------------------------------------------- as data
+
+
+def clip(text: str) -> str:
+    return text if len(text) <= TEXT else f"{text[:TEXT]}... [{len(text) - TEXT} more characters]"
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Whatever an agent sent, as JSON that can be stored: bounded in depth and length, without NaN."""
+    if isinstance(value, str):
+        return clip(value)
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= DEPTH:
+        return "..."
+    if isinstance(value, dict):
+        return {clip(str(k)): plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v, depth + 1) for v in value]
+    return clip(repr(value))
+
+
+def call_data(call: ToolCall) -> dict[str, Any]:
+    return {"tool": plain(call.tool), "args": plain(call.args)}
+
+
+def result_data(result: ToolResult) -> dict[str, Any]:
+    if result.error:
+        return {"error": {"code": result.error.code, "text": result.error.text, "retryable": result.error.retryable}}
+    return {"content": plain(result.content)}
+
+
+def step_data(step: Step) -> dict[str, Any]:
+    return {
+        "call": call_data(step.call),
+        "result": result_data(step.result),
+        "inner": [{"call": call_data(call), "result": result_data(result)} for call, result in step.inner],
+        "fired": list(step.fired),
+        "heard": list(step.heard),
+    }
+
+
+def replay_layers(trajectory: Trajectory) -> Sequence[Any]:
+    """The layers of a stored episode as values."""
+    return load_layers(list(trajectory.layers), "layers")
+
+
+def task_of(data: str) -> Task:
+    return Task.model_validate_json(data)

@@ -1,0 +1,198 @@
+"""A world as an agent meets it: through layers, with a user to ask, both sides of every step on record.
+
+The session checks arguments against what was shown, so that no malformed call reaches a layer. `flow` is the same
+for a local world and a remote one; `call` drives it on the session's own world.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from crosswind import speech, user
+from crosswind.domain import Domain
+from crosswind.flow import chain, drive
+from crosswind.perturbation import Clock, Memo, Perturbation
+from crosswind.types import (
+    ASK,
+    SAY,
+    Change,
+    Flow,
+    Param,
+    Receipt,
+    Step,
+    Task,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    Tools,
+    ToolSpec,
+    failed,
+)
+from crosswind.world import bad_arguments, brief_of
+
+MENTION = re.compile(r"\{(\w+)\}")
+ASK_SPEC = ToolSpec(ASK, "Ask the user for a missing detail.", {"question": Param("string")}, opaque=True)
+
+
+class Session:
+    """One episode's world seen through a stack of layers; `task` is as the layers left it."""
+
+    def __init__(self, domain: Domain, task: Task, layers: Sequence[Perturbation] = ()) -> None:
+        self.domain, self.task, self.layers = domain, task, tuple(layers)
+        self.world = domain.world(task)
+        self.details = domain.family(task).details
+        self.clock = Clock(self.world)
+        self.memos = [Memo(self.clock, i) for i in range(len(self.layers))]
+        self.steps: list[Step] = []
+        self.pending = list(task.changes)
+        self.said: list[Change] = []  # changes the user has voiced and nobody has taken note of
+        self.changed: dict[str, object] = {}
+        self.dangling: list[str] = []  # tools that a shown text spoke of and that were not shown
+        self.first: dict[int, int] = {}  # layer -> the step at which it first fired
+        self.moments = frozenset(n for layer in self.layers for n in layer.turns())
+        self.handlers = [
+            partial(layer.handle, memo=memo)
+            for layer, memo in zip(self.layers, self.memos, strict=True)
+            if not layer.quiet
+        ][::-1]
+        self.rows = [i for i, layer in enumerate(self.layers) if layer.meets == "rows"]
+        self.specs: dict[str, ToolSpec] = {}
+        self._shown: Tools | None = None
+        self._show(0)
+        for i, layer in enumerate(self.layers):
+            if layer.meets == "query":
+                self.first[i] = 0
+
+    # -- what is shown
+
+    def _show(self, nth: int) -> None:
+        tools: Tools = self.world.specs
+        for i, (layer, memo) in enumerate(zip(self.layers, self.memos, strict=True)):
+            memo.tools = {t.name: t for t in tools}
+            if layer.retools:
+                outer = layer.on_tools(tools, nth)
+                if outer != tools:
+                    self.first.setdefault(i, len(self.steps))
+                tools = outer
+        self.specs = {t.name: t for t in tools}
+        if len(self.specs) != len(tools):
+            raise ValueError(f"two tools of one name: {sorted(t.name for t in tools)}")
+        self._shown = None
+
+    def tools(self) -> Tools:
+        """The tools as an agent is shown them now, `ask_user` last."""
+        if self._shown is None:
+            listed = (t if "{" not in t.doc else t.but(doc=self.render(t.doc)) for t in self.specs.values() if t.listed)
+            self._shown = (*listed, ASK_SPEC)
+        return self._shown
+
+    def policy(self) -> str:
+        return self.render(self.task.brief.policy)
+
+    def render(self, text: str) -> str:
+        """Put the names shown now in the place of {ids}."""
+        return MENTION.sub(self._name, text) if "{" in text else text
+
+    def _name(self, mention: re.Match[str]) -> str:
+        named = [t.name for t in self.specs.values() if t.listed and mention[1] in t.ids]
+        if not named:
+            retired = any(mention[1] in t.ids for t in self.specs.values())
+            if not retired:
+                self.dangling.append(mention[1])
+        return " and ".join(named) or mention[1]
+
+    # -- what an agent does
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Make a call. Whatever was sent, this returns a result and never raises."""
+        return drive(self.flow(call), self.world.call)
+
+    def flow(self, call: ToolCall) -> Flow:
+        """The same as a generator that asks for world-side calls, for a world elsewhere."""
+        clock = self.clock
+        clock.nth += 1
+        if clock.nth in self.moments:
+            self._show(clock.nth)
+        clock.fired = []
+        inner: list[tuple[ToolCall, ToolResult]] = []
+        spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
+        if call.tool == ASK:
+            result = self._asked(call)
+        elif spec is None:
+            result = failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
+        elif spec.listed and (bad := bad_arguments(spec.params, call.args)):
+            result = failed("bad_arguments", bad)
+        else:
+            flow = chain(call, self.handlers)
+            try:
+                asked = next(flow)
+                while True:
+                    answer = yield asked
+                    inner.append((asked, answer))
+                    asked = flow.send(answer)
+            except StopIteration as stop:
+                result = stop.value
+        error = result.error
+        if error is not None and "{" in error.text:
+            result = replace(result, error=ToolError(error.code, self.render(error.text), error.retryable))
+        self._record(call, result, tuple(inner))
+        return result
+
+    def say(self, text: str) -> str | None:
+        """Speak to the user in plain words; None when there is no more to say and the episode is over."""
+        said = speech.classify(text)
+        reply: str | None = None
+        if said == "question":
+            reply = user.answer(text, self.task, self.details, self.changed)
+        elif said == "answer" and self.pending:
+            reply = self._voice().words
+        self.steps.append(Step(ToolCall(SAY, {"text": text}), ToolResult(reply)))
+        return reply
+
+    def _asked(self, call: ToolCall) -> ToolResult:
+        if bad := bad_arguments(ASK_SPEC.params, call.args):
+            return failed("bad_arguments", bad)
+        return ToolResult(user.answer(call.args["question"], self.task, self.details, self.changed))
+
+    def _voice(self) -> Change:
+        """The user changes the request."""
+        change = self.pending.pop(0)
+        self.said.append(change)
+        self.changed |= change.stated
+        for i, layer in enumerate(self.layers):
+            if layer.meets == "change":
+                self.first.setdefault(i, len(self.steps) + 1)
+        return change
+
+    # -- the record
+
+    def _record(self, call: ToolCall, result: ToolResult, inner: tuple[tuple[ToolCall, ToolResult], ...]) -> None:
+        heard: tuple[str, ...] = ()
+        if self.pending and any(c.tool == self.pending[0].after and r.error is None for c, r in inner):
+            heard = (self._voice().words,)
+        for i in self.rows:
+            if i not in self.first and self._met_rows(inner):
+                self.clock.fired.append(i)
+        fired = tuple(sorted(set(self.clock.fired)))
+        self.steps.append(Step(call, result, inner, fired, heard))
+        for i in fired:
+            self.first.setdefault(i, len(self.steps))
+
+    def _met_rows(self, inner: tuple[tuple[ToolCall, ToolResult], ...]) -> bool:
+        touched = any(f"{table}/{id}" in self.task.obstacle for table, id in self.world.state.touched)
+        return touched or any(c.tool in self.task.blocked for c, _ in inner)
+
+    def receipts(self, seen: int) -> tuple[Receipt, ...]:
+        """What became of each obstacle; the agent has had a turn after the step `seen`, and after all before it."""
+        return tuple(
+            Receipt(
+                kind=layer.kind,
+                fired=i in self.first,
+                step=self.first.get(i),
+                seen=i in self.first and self.first[i] <= seen,
+            )
+            for i, layer in enumerate(self.layers)
+        )

@@ -1,0 +1,659 @@
+"""What a message of the agent is: an answer, a question or a refusal.
+
+A message without a tool call either ends the episode (answer, refusal) or lets the scripted user reply (question).
+`classify` decides by wording alone, always in the same way.  The rule, step by step:
+
+1. READ.  Letter case, markdown, emoji and the kind of apostrophe do not matter.  Quoted text ("...", '...', `...`,
+   fenced blocks and lines that start with ">") is somebody else's speech and is left out, unless nothing else is
+   there.  Of a long text only the first and the last 2000 characters count.  The rest is cut into sentences.
+2. DROP COURTESIES.  "Anything else?", "Let me know if you need more", "Thanks!", "Does that help?" count for nothing.
+3. LOOK FOR REPORTS OF SUCCESS: something was done ("I booked", "is now confirmed", "went through", "all set").
+   A success that is denied ("nothing was booked"), conditional ("once it is confirmed") or given as the reason of an
+   inability ("it was booked by another guest, so I can't") is none.
+4. LOOK FOR INABILITIES.
+   - Plain: the task cannot or will not be done ("I can't book it", "cannot be cancelled", "not possible", "no tool
+     can", "nothing was changed", "I must decline", "REFUSED: ...", "no slots left", "fully booked", "sold out").
+   - Not found: something could not be found, seen or told ("I couldn't find the order", "there is no such patient").
+   - Mild: something is unavailable or taken, said with regret ("sorry, ...") or with an offer of something else.
+   - An inability does not count when it is a remark ("note that ...", "cannot be undone"), was overcome ("at first",
+     "the first attempt"), answers yes or no about a thing ("No, it can't be returned"), or is a reported value ("the
+     status is: cannot be delivered").
+5. LOOK FOR REQUESTS to the user: a sentence with a question mark, or one that asks without it ("please provide the
+   id", "I need the date", "let me know which one", "awaiting your confirmation").  A question that does not speak to
+   the user and is followed by a statement is rhetorical ("The cheapest? That is Alda."), and so is one followed by
+   "Yes" or "No".
+6. DECIDE, the first that fits:
+   a. An inability that a word of the user would lift ("I can't book without the date", "not until you confirm", "the
+      address is missing") is a QUESTION.
+   b. A report of success outweighs an inability: go on with e.
+   c. A plain or mild inability is a REFUSAL, also when it comes with an offer or asks for another wish ("No slot is
+      left that day. Would you like another date?"): it says that what was asked for cannot be had.  Only a request
+      to give, check or confirm a detail, and not a different one, makes it a QUESTION ("I can't open the order.
+      Could you check the number?").
+   d. Something not found is a QUESTION when anything is asked of the user, except for an offer to do something else;
+      an ANSWER when a "but" leads on to what was found; else a REFUSAL.
+   e. A request is a QUESTION.  An offer of more ("Would you like me to add it to your calendar?") after a report of
+      success is not a request, unless it is about going ahead.
+   f. Everything else, also the empty text, is an ANSWER.
+
+English only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Speech = Literal["answer", "question", "refusal"]
+
+# --- Reading -------------------------------------------------------------------------------------------------------
+#
+# A text becomes one line of lower-case words, with one space between them and a bar before, between and after the
+# sentences: "Sorry, I can't. Which date?" -> " | sorry , i cannot | which date ? |".  The patterns below are written
+# for that form: they all start with a space, which lets `re` skip from word to word, and their gaps are bounded and
+# never cross a bar.
+
+_PART = 2000
+_TYPOGRAPHY = {
+    "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
+    "\u00ab": '"', "\u00bb": '"', "\uff1f": "?", "\u2026": ". ", "\u2011": "-", "\u2013": " - ", "\u2014": " - ",
+    "\u2022": "*", "\u200b": "", "\u00ad": "",
+}  # fmt: skip
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+_BLANKED = str.maketrans(dict.fromkeys('()[]{}<>*#|~=+^\\"`_$%', " "))
+_FENCE = re.compile(r"```[^`]{0,4000}```|`[^`\n]{1,300}`")
+_CITED = re.compile(r"^[ \t]{0,3}>[^\n]{0,4000}", re.MULTILINE)
+_DOUBLE = re.compile(r"\"[^\"\n]{1,600}\"")
+_SINGLE = re.compile(r"'(?<!\w')(?:[^'\n]|'(?<=\w')(?=\w)){1,300}'(?!\w)")
+_ONLY_QUOTED = re.compile(r"(?:quoted|final|answer|result|response|[\W_])*")
+_WRAP = re.compile(r"\n(?<=[\w,]\n)(?=[a-z])")
+_ITEM = re.compile(r"\n\s{0,8}(?:[-*+]|\d\d?[.)])\s")
+_INNER = re.compile(r"\.(?=\w)|:(?=\d)")
+_MARKS = (*((mark, f" {mark} ") for mark in ",:.!?;"), ("\n", " ; "))
+# A comma ends a sentence only before words that open a request, as in "it failed, could you check".
+_COMMA = re.compile(r" ,(?= (?:(?:but|and|so) )?(?:please|(?:could|can|would|do|did|shall|should|may) (?:you|i)) )")
+
+
+def _spellings() -> dict[str, str]:
+    """What a token stands for: contracted forms, with and without the apostrophe, and marks."""
+    words = {"can't": "cannot", "cant": "cannot", "won't": "will not", "wont": "will not", "i'm": "i am", "im": "i am"}
+    for verb in "could would should do does did is are was were has have had".split():
+        words[verb + "n't"] = words[verb + "nt"] = verb + " not"
+    for who in "i you we they he she it that there this what who where here how when which".split():
+        for ending, full in (("'ve", " have"), ("'ll", " will"), ("'d", " would"), ("'re", " are"), ("'s", " is")):
+            words[who + ending] = who + full
+    return words | dict.fromkeys((".", "!", ";", "-", "--", "---"), "|") | {"?": "? |", "\x02": "*"}
+
+
+_SPELLED = _spellings()
+
+
+def _read(text: str) -> str:
+    """The text in the form that the patterns are written for."""
+    text = text.strip()
+    if len(text) > 2 * _PART:
+        text = text[:_PART] + "\n" + text[-_PART:]
+    if not text.isascii():
+        text = _FOREIGN.sub(_fold, text)
+    if "\n" in text:
+        text = _ITEM.sub("\n\x02 ", "\n" + _WRAP.sub(" ", text))
+    line = " ".join([_SPELLED.get(token, token) for token in _tokens(_unquoted(text.lower()))])
+    line = f" | {line} |".replace(" can not ", " cannot ").replace("| ? |", "? |")
+    for title in (" dr |", " mr |", " mrs |", " ms |", " e_g |", " i_e |"):
+        line = line.replace(title, title[:-2])
+    return _COMMA.sub(" |", line)
+
+
+def _fold(found: re.Match[str]) -> str:
+    """ASCII for another character: no word that the patterns know has any but ASCII letters."""
+    mark = found[0]
+    return _TYPOGRAPHY.get(mark, "x" if mark.isalnum() else " ")
+
+
+def _tokens(text: str) -> list[str]:
+    """Words and marks; str.replace and str.split, as they are much faster here than one regular expression."""
+    text = _INNER.sub("_", text.translate(_BLANKED))  # "20:00" and "24.90" are words.
+    for mark, apart in _MARKS:
+        text = text.replace(mark, apart)
+    return text.split()
+
+
+def _unquoted(text: str) -> str:
+    """The text without what it quotes; a message that is one quotation is the agent's own."""
+    bare = text
+    if "`" in bare:
+        bare = _FENCE.sub(" quoted ", bare)
+    if ">" in bare:
+        bare = _CITED.sub(" quoted ", bare)
+    if '"' in bare:
+        bare = _DOUBLE.sub(" quoted ", bare)
+    if "'" in bare:
+        bare = _SINGLE.sub(" quoted ", bare)
+    return text if bare is not text and _ONLY_QUOTED.fullmatch(bare) else bare
+
+
+# --- What the patterns are made of ---------------------------------------------------------------------------------
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns))
+
+
+def _words(text: str) -> frozenset[str]:
+    """Words of which a sentence must have one before a costly pattern is tried on it."""
+    return frozenset(text.split())
+
+
+def _gap(most: int) -> str:
+    """Up to so many words of one sentence; each is taken whole (++), so that there is little to try again."""
+    return r"(?:[^ |]++ ){0,%d}" % most
+
+
+_START = r" \| (?:\* )?"
+_ANY_LY = r"\w{3,24}+(?<=ly)"
+_LY = rf"(?:{_ANY_LY} )?"
+# Words that may stand between "I" and its verb.
+_ADVERB = rf"(?:(?:{_ANY_LY}|therefore|thus|hence|just|still|also|now|then|again|however|sadly|too|so|,) ){{0,3}}"
+# Words that may stand before a headline such as "Not possible".
+_OPENING = _START + (
+    r"(?:(?:i am|we are|my|very|so|sorry|apologies|unfortunately|sadly|regrettably|afraid|but|final|answer|result"
+    r"|outcome|verdict|conclusion|error|ok|okay|well|hi|however|,|:) ){0,6}"
+)
+_UNABLE = (
+    r"(?:cannot|can no longer|could not|could no longer|will not be able|would not be able"
+    rf"|(?:am|was|is|are|were|been|remain) {_LY}(?:still )?(?:unable|not {_LY}able))"
+)
+# Verbs of finding and knowing: to fail at these is not yet to fail at the task.
+_KNOWING = (
+    rf"(?:to )?{_LY}(?:find|locate|see|tell|determine|identify|know|figure|guarantee|promise|predict|say|be sure"
+    r"|be certain|rule out|make out|understand|work out|match|recogni[sz]e|verify|confirm|quite|think"
+    r"|reproduce|detect|spot|observe) "
+)
+# "I cannot wait": no inability at all.
+_FIGURATIVE = r"(?:to )?(?:wait|recommend|stress|overstate|thank|emphasi[sz]e|help but|agree more|be happier|imagine) "
+_DONE_WORDS = (
+    "booked rebooked reserved scheduled rescheduled cancelled canceled refunded sent resent placed made created updated"
+    " changed moved transferred issued registered submitted completed processed confirmed restarted resolved assigned"
+    " forwarded added removed deleted ordered purchased arranged filed fixed secured stored saved reopened performed"
+    " executed finalized finalised granted fulfilled recorded applied upgraded extended renewed charged credited swapped"
+    " exchanged replaced redirected attached enrolled unlocked enabled disabled archived shared posted published redeemed"
+    " mailed emailed rerouted initiated activated reset modified adjusted corrected"
+).split()
+_BY_ME_WORDS = "bought paid closed invited replied returned switched put marked picked chosen chose".split()
+_DONE = rf"(?:{'|'.join(_DONE_WORDS)}|set up|rolled back|topped up|signed up|checked in|handed over) "
+_DONE_BY_ME = rf"(?:{'|'.join(_BY_ME_WORDS)}|took care of|taken care of|{_DONE[3:-2]}) "
+_DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS) | _words("set rolled topped signed checked handed took taken")
+_DO = (
+    r"(?:book|reserve|schedule|cancel|refund|send|place|make|create|change|move|transfer|issue|submit|complete|process"
+    r"|order|do|take|touch|charge|proceed|go ahead|close|update|delete|add|return|pay|confirm|reschedule|restart|apply|grant|forward|reply|remove|modify|approve"
+    r"|execute|perform|start|open|reopen|assign|edit|register|file|exchange|replace|extend|renew|share|fix) "
+)
+_TASK = (
+    r"(?:task|request|booking|reservation|order|transfer|payment|transaction|cancell?ation|return|refund|appointment"
+    r"|operation|action|purchase|change|update|exchange|rebooking|delivery|visit|meeting|upgrade|withdrawal|deposit"
+    r"|message|mail|email|event|incident|item|modification|extension|claim|swap) "
+)
+_PLACE = (
+    r"(?:slots?|seats?|tables?|tickets?|rooms?|appointments?|openings?|flights?|trains?|places?|spots?|vacanc(?:y|ies)"
+    r"|beds?|times?|availability|capacity|reservations?|bookings?|dates?|units?|cars?|copies|bus|buses|connections?) "
+)
+_MEANS = (
+    r"(?:tools?|functions?|functionality|way|means|permissions?|access|authority|ability|capability|endpoint|method"
+    r"|possibility|rights?|privileges|clearance|credentials|option to|authori[sz]ation) "
+)
+# What a rule may forbid, or somebody reject.
+_CHANGES = (
+    r"(?:changes|cancell?ations|refunds|returns|transfers|bookings|reservations|orders|exchanges|modifications|payments"
+    r"|requests?|rebooking|it|this|that|me|us) "
+)
+_REJECTED = r"(?:refused|denied|declined|rejected|blocked|turned down) "
+_RULER = (
+    r"(?:policy|policies|system|tools?|fare|rules?|terms|service|bank|api|law|regulations?|settings|permissions"
+    r"|contract|conditions) "
+)
+_GIVE = (
+    r"(?:tell|give|provide|specify|clarify|choose|select|pick|indicate|enter|state|supply|double-check|double check"
+    r"|recheck|resend|reply|respond|answer|advise|say|name|decide|approve|authori[sz]e|type|describe|explain|elaborate"
+    r"|correct|fill (?:me )?in|send (?:me|us|it and|it again|over|the|your|along)|(?:confirm|verify|share)(?! with)"
+    r"|check (?:it|again|whether|if|that|and|the (?:spelling|number|id|name|address|code|date|reference|details))) "
+)
+_RECORD = (
+    r"(?:customer|patient|order|account|user|booking|reservation|incident|record|contact|person|service|doctor|item"
+    r"|product|ticket|event|meeting|employee|entry|restaurant|hotel|one|mail|message|match|card) "
+)
+_MAY_LEAD = r"(?:(?:and|so|sorry|ok|okay|sure|,) ){0,2}"
+
+# --- Courtesies ----------------------------------------------------------------------------------------------------
+
+_COURTEOUS = _words(
+    "anything something else further any hesitate free hope help helps helped answer answers more let assistance shall"
+    " thanks thank regards cheers enjoy have welcome great perfect"
+)
+_COURTESY = _any(
+    r" (?:anything|something|what|how|who|where) (?:else|more|further) ",
+    r" any (?:other|further|additional|questions|changes|concerns|more [^ |]+) ",
+    r" (?:further|more|additional) (?:assistance|help|questions|support|requests) ",
+    r" help you (?:any )?further ",
+    r" (?:like|want) (?:any |some )?more (?:details|information|info) ",
+    r" feel free ",
+    r" shall we (?:call|leave|wrap) ",
+    r" do not hesitate ",
+    r" (?:hope|does|did|if) (?:this|that|it) (?:helps?|helped|answers?|answered) ",
+    r" let (?:me|us) know (?:if|should|in case|when|whenever) (?:you|there|anything|something) ",
+)
+_INVITING = re.compile(r" (?:\?|if|let|feel|happy|glad|hesitate|hope|should) ")
+_THANKS = re.compile(
+    _START + r"(?:many |kind |best )?(?:thanks|thank you|regards|cheers|enjoy|have a|you are welcome|great|perfect) "
+)
+# What makes a sentence with a courtesy in it more than that.
+_MORE_BEFORE = re.compile(r" (?:which|what|when|where|who|and|or) ")
+_MORE_AFTER = re.compile(r" (?:or (?:should|shall|can|may) i|proceed|go ahead|continue|before i) ")
+
+# --- Success -------------------------------------------------------------------------------------------------------
+
+_BY_ME = re.compile(
+    rf" (?:i|we) (?:{_gap(8)}and (?:then |also )?"
+    rf"|(?:(?:have|{_ANY_LY}|already|also|both|then|now|instead|just) ){{0,3}}){_DONE_BY_ME}(?!sure |nothing |no |none |neither |that |there |with |on |it is |it can)(?!{_gap(3)}(?:attempts?|ticket|escalation|note|calls?|tries|search) )"
+)
+_SUCCESS = _any(
+    rf" (?:now|successfully) {_DONE}",
+    rf"{_START}(?:{_TASK}|{_PLACE}){_DONE}(?!by )",
+    r" went through (?!your |the |all |every |each |my )",
+    r" (?:succeeded|worked|success|successful|successfully) ",
+    r" all (?:set|done) ",
+    _START + r"(?:(?:ok|okay|,) ){0,2}done ",
+    rf" (?:i|we) (?:was|were) {_LY}able to ",
+    r" (?:i|we) (?:have )?managed to ",
+    r" (?:is|are) (?:yours|in place) ",
+    r" so you (?:can|may) ",
+    r" (?:healthy|back|running|working|up|online|available) again ",
+)
+_SUCCEEDING = _words(
+    "now through succeeded worked success successful successfully set done able managed yours so place again"
+)
+_STATED = re.compile(rf" (?:is|are|was|were|has been|have been|got) (?:also |both )?{_DONE}(?!by )")
+# Before a report, in its own part of the sentence: it is denied, or on a condition, or a reason.
+_DENIED = re.compile(
+    r" (?:no|not|nothing|none|never|neither|without|if|once|unless|until|because|since|as|when|before|cannot|whether"
+    r"|would|should|to) "
+)
+_PAST = re.compile(
+    r" (?:ago|yesterday|already|last|earlier|previously|in (?:january|february|march|april|may|june|july|august"
+    r"|september|october|november|december)) "
+)
+_HENCE = re.compile(
+    rf" (?:so|therefore|thus|hence|means|reason|consequently|result) {_gap(4)}(?:cannot|not|no|unable|nothing) "
+)
+
+# --- Inabilities ---------------------------------------------------------------------------------------------------
+
+# Denials: what cannot be done or was not done, in words such as "not" and "no".
+_DENYING = _words("cannot not no unable nothing none")
+_DENIAL = _any(
+    r" (?:i|we) (?:"
+    rf"{_ADVERB}(?:{_UNABLE}|will not) (?!{_KNOWING}|{_FIGURATIVE})"
+    rf"|(?:am|are|was|were) {_LY}not {_LY}(?:allowed|permitted|authori[sz]ed|in a position|going to) "
+    rf"|(?:have|had|see|know of|know) no {_gap(2)}{_MEANS}"
+    rf"|(?:have )?{_DONE_BY_ME}(?:nothing|no|none|neither) "
+    rf"|(?:have|did|had) {_ADVERB}not {_LY}(?:{_DONE_BY_ME}|{_DO}))",
+    rf" (?:cannot|could not|can no longer|could no longer|may not|must not) {_LY}be (?!(?:undone|reversed|revoked"
+    r"|guaranteed|found|located|identified|verified|determined|seen|combined|used|better|ruled|matched"
+    r"|happier|easier|more) )",
+    rf" (?:so|therefore|thus|hence|but|consequently) {_LY}(?:cannot|could not|unable|not able) (?!{_KNOWING})",
+    rf" (?:is|are|was|were|be|seems|appears) {_LY}(?:not|no longer) {_LY}(?:possible|feasible|doable|achievable|supported"
+    r"|something i can) ",
+    rf" (?:is|was) {_LY}(?:not|no longer) {_LY}(?:permitted|allowed|eligible|entitled|authori[sz]ed) ",
+    rf" (?:was|were|has|have) {_LY}not {_LY}(?:been )?{_LY}{_DONE}(?!yet )",
+    r" not (?:(?:anything|much) (?:(?:more|else|further|that) )?(?:i|we) can|qualify|an option|(?:go|come|gone) through"
+    r"|(?:within|in) (?:my|our) (?:power|scope|capabilities|remit|control)) ",
+    r" no (?:can do "
+    rf"|{_gap(2)}(?:tools?|functions?|way|means|endpoint|method|option to|option for) "
+    rf"|{_gap(1)}(?:changes? |money |funds |amount |{_TASK})(?:was|were|has been|have been|could be) {_DONE}"
+    rf"|{_gap(1)}{_TASK}(?:is|was) (?:possible|allowed|permitted|available) )",
+    rf" none of (?:the |my |these )?{_gap(2)}(?:tools|functions) ",
+    r" nothing (?:(?:was|were|has been|could be|got) "
+    rf"{_DONE}|(?:(?:more|else|further|that) )?(?:i|we) can |(?:left )?to {_DO})",
+    rf" do not (?:have|see) {_gap(3)}{_MEANS}",
+    rf" (?:will|would) not be (?:possible |feasible |{_DONE})",
+    r" (?:that|this) (?:will|would) not work ",
+    r" not available to (?:me|us) ",
+    rf" (?:i|we) can only {_gap(8)}not {_DO}",
+    rf" (?:may|must) not {_DO}",
+    rf" (?:do|does|did|will) not {_LY}(?:allow|permit|support|let) {_gap(2)}{_CHANGES}",
+    rf" {_RULER}{_gap(3)}(?:do|does|did|will|would) not {_LY}(?:allow|permit|support|let|accept) ",
+    rf" {_TASK}(?:did|does|has|will|can) not (?:happened|happen|take place|taken place|succeed|go ahead|work out) ",
+)
+# Bars: what is refused, forbidden or given up, in words of its own.
+_BARRING = _words(
+    "impossible infeasible unfeasible prohibited forbidden ineligible refuse refuses refused refusing decline declined"
+    " declining reject rejects rejecting forbids forbid prohibits prohibit prevents prevent disallow disallows exclude"
+    " excludes rules rule failing violate breach break against outside beyond stopped stopping stops ending quitting"
+    " aborting gave given giving leave leaving left keep kept keeps stay stays remain remains unchanged bars blocks late"
+    " limits off-limits question dead no-go lack rejected denied blocked prevented rather decided prefer chose choose"
+)
+_BAR = _any(
+    rf" (?:i|we) (?:(?:have |am |are )?(?:stopped|stopping|given up|gave up|giving up|declined|declining|refused|refusing) "
+    rf"|{_gap(3)}(?:decline|refuse|rather not|decided not|prefer not|chose not|choose not) |{_ADVERB}lack {_gap(2)}{_MEANS})",
+    rf" (?:is|are|was|be|seems|appears) {_LY}(?:infeasible|impossible|unfeasible|prohibited|forbidden|ineligible) ",
+    rf" (?:rejects?|refuses?|forbids?|prohibits?|disallows?|excludes?) {_gap(2)}{_CHANGES}",
+    rf" {_RULER}{_gap(3)}(?:forbids?|prohibits?|refuses?|rejects?|prevents?|disallows?|rules? out|rejected|refused|denied"
+    r"|blocked|prevented|keeps? (?:rejecting|refusing|failing)) ",
+    r" (?:prevents?|stops?|keeps?|bars?|blocks?) (?:me|us) from ",
+    r" (?:would|could|will) (?:violate|breach|break|be against|go against) ",
+    r" against (?:the|our|my|this|hospital|company|shop|bank) (?:\w{1,20} )?(?:policy|policies|rules?|terms|law) ",
+    r" (?:outside|beyond) (?:of )?(?:what|my|our|the scope|the range) ",
+    r" (?:too late (?:to|for)|off limits|off-limits|out of the question|a dead end|no-go) ",
+    r" (?:ending|stopping|quitting|aborting) (?:here|now|this|at this point) ",
+    rf" (?:leave|leaving|left|keep|kept) {_gap(4)}(?:untouched|unchanged|as it is|as they are|alone|as is) ",
+    r" (?:stays?|remains?) (?:untouched|as it is|as they are|as is) ",
+    rf" {_TASK}{_gap(2)}(?:remains?|is|was) unchanged ",
+)
+# Headlines: "Not possible", "REFUSED: ...", "Order not placed", at the start of a sentence.
+_HEADING = _words(
+    "cannot not unable no refused denied declined rejected blocked turned failed failure infeasible impossible"
+    " unsuccessful aborted stopped"
+)
+_HEADLINE = _any(
+    rf"{_OPENING}(?:(?:{_UNABLE}|unable|not able) (?!{_KNOWING})|not (?:possible|feasible|allowed|permitted|supported) "
+    rf"|(?:{_TASK})?(?:not {_DONE}|(?:{_REJECTED}|failed |failure |infeasible |unsuccessful |aborted |stopped )"
+    r"(?:\||,|: (?!\d)|because|by|due|as|since|permanently|for good))"
+    r"|(?:\w{1,20} )?impossible (?:\||,|:|because|as|since|due))",
+    rf"{_START}(?:i am )?(?:very )?sorry (?:, )?(?:but )?no \|",
+    rf"{_START}(?:the|your|this|my) (?:(?!first|last|second|third|previous|old)\w{{1,20}} )?{_TASK}"
+    rf"(?:(?:has )?failed |(?:has been|was|is|got) {_REJECTED})(?!on \d|in |at \d|with)",
+)
+_FILLED = _words("no not sold fully up out solid full none neither all every")
+_FULL = _any(
+    rf" (?:no|not any|not have any) (?:available|free|open|remaining|vacant) (?:\w{{1,20}} )?{_PLACE}",
+    rf" (?:no|not any|not have any) {_gap(3)}{_PLACE}(?:{_gap(6)}(?:left|available|free|remaining|open) |{_gap(8)}(?:that|those|these|this|your"
+    r"|requested) (?:dates?|days?|times?|week|month|evening|period|conditions|criteria) |(?:fits?|match|meets?|suits?) "
+    rf"|{_gap(2)}(?:i|we) (?:could|can) )",
+    r" (?:sold out|fully booked|booked up|booked out|booked solid|out of stock|completely full|no availability) ",
+    rf" (?:none|neither) (?:of {_gap(4)})?(?:is|are|was|were) (?:free|available|left|open) ",
+    rf" (?:all|every) (?:of )?(?:the )?{_gap(2)}{_PLACE}{_gap(4)}(?:is|are|was|were) {_LY}(?:taken|booked|full|occupied"
+    r"|gone) ",
+)
+_REASON = re.compile(r" (?:because|since|as|given) ")
+_COUNTED = re.compile(_START + r"(?:\d{1,6}|one|two|three|four|five|some|several|many|most) (?:of|out of) ")
+_LOSING = _words("cannot not no unable")
+_LOST = _any(
+    rf" (?:i|we) (?:{_ADVERB}{_UNABLE} {_KNOWING}"
+    r"|do not (?:yet |currently )?(?:have|know) (?:your|the|which|what|who|where|whether|enough|when) )",
+    rf"{_OPENING}(?:{_UNABLE}|unable|not able) {_KNOWING}",
+    r" (?:could not|cannot) be (?:found|located|identified|verified|determined|matched) ",
+    rf" no (?:such |longer exists? |{_gap(2)}{_RECORD}(?:called|named|by (?:the|that) name|under|matching"
+    r"|with (?:that|this|the|id|number)) )",
+    r" not (?:(?:seem to |appear to )?exist|found|registered|on file|recogni[sz]ed|in (?:the|our|my) (?:system|database"
+    r"|records)) ",
+)
+_Kind = Literal["full", "plain", "lost"]
+# The first that fits is the kind of a sentence.
+_INABILITIES: tuple[tuple[_Kind, frozenset[str], re.Pattern[str]], ...] = (
+    ("full", _FILLED, _FULL),
+    ("plain", _DENYING, _DENIAL),
+    ("plain", _BARRING, _BAR),
+    ("plain", _HEADING, _HEADLINE),
+    ("lost", _LOSING, _LOST),
+)
+_OBSTRUCTED = _words(
+    "unavailable not no taken occupied full already expired frozen blocked discontinued exceeds exceed insufficient"
+)
+_MILD = re.compile(
+    rf" (?:(?:is|are|was|were|be|has|have) {_LY}(?:unavailable|not available|no longer available|taken|occupied|full"
+    r"|already (?:taken|booked|reserved|occupied|full)|expired|frozen|blocked|discontinued)"
+    r"|exceeds?|insufficient|not enough (?:funds|money|balance|seats|stock|credit)) "
+)
+_REGRET = re.compile(
+    r" (?:(?:sorry|apologi[sz]e|apologies)(?! about | to hear | for (?:the|my|any) (?:delay|confusion|wait|mistake|error))"
+    r"|unfortunately|afraid|regret|regrettably|sadly|regretfully) "
+)
+_LIFTING = _words("without until unless before till enough sufficient missing")
+_LIFTED = _any(
+    rf" without (?!(?:an?|any) {_TASK}\|)(?:your |you |knowing |it |(?:the|a|an|this|that|these|more|further|any|additional|at least|having) "
+    rf"(?!{_gap(2)}(?:fees?|penalty|charge|costs?|permission|problem|authori[sz]ation|approval|tool|access|success) ))",
+    r" (?:until|unless|before|till) (?:(?:you|i|we) (?:\w{1,20} )?(?:tell|told|given?|provided?|confirm|confirmed|share"
+    r"|shared|specify|know|get|receive|hear|let|choose|chosen|send|say|approve|approved|have)"
+    r"|your (?:confirmation|reply|answer|approval|go-ahead|consent)) ",
+    r" (?:enough|sufficient) (?:information|details|data|context) ",
+    r" (?:is|are|am) (?:still )?missing (?!from )",
+)
+_REMARK = re.compile(r" (?:note that|please note|be aware|keep in mind|remember that|mind that) ")
+_ASIDE = _any(
+    r" (?:at first|initially|first (?:attempt|try|call|time|one|request)|for a moment) ",
+    # A value that is reported.
+    rf" (?:status|state|title|subject|message|error|reply) {_gap(6)}(?:is|was|reads|says) : ",
+)
+_YES_NO = re.compile(_START + r"(?:yes|no) , ")
+_SELF = re.compile(r" (?:i|we|that|this) ")
+_I = re.compile(r" (?:i|we) ")
+_NEXT = re.compile(rf" (?:first|next|earliest|nearest|soonest) (?:\w{{1,20}} )?(?:{_PLACE}|one ){_gap(4)}(?:is|are) ")
+_BUT = re.compile(r" (?:but|however|still|instead) ")
+
+# --- Requests ------------------------------------------------------------------------------------------------------
+
+_GIVING = _words(
+    "please kindly tell give reply confirm choose pick select specify provide say send share could can would will may"
+    " might what need require missing lack needed required"
+)
+_DETAIL = _any(
+    rf" (?:please|kindly) (?:(?:(?:{_ANY_LY}|also|first|just|now|either|do) )?{_GIVE}"
+    rf"|{_gap(10)}and (?:confirm|tell|let|send me|give) )",
+    _START
+    + r"(?:(?:just|simply|so|then|first|,) ){0,2}(?:tell (?:me|us)|give (?:me|us)|reply|confirm|choose|pick|select"
+    r"|specify|provide|say|send (?:me|us)|share) ",
+    r" (?:could|can|would|will|may|might) (?:you|i) (?:(?:please|kindly|also|perhaps|just|maybe|mind|possibly|then) ){0,2}"
+    rf"(?:{_GIVE}|(?:telling|giving|sharing|providing|confirming|sending|have|get|know|ask|let) )",
+    r" what (?:is|are|was) (?:your|the|his|her|their|its) ",
+    rf" (?:i|we) (?:(?:{_ANY_LY}|still|just|also|will|would|do|may|only|first|then|now) ){{0,3}}(?:need|require|am missing"
+    rf"|are missing|lack(?! {_gap(2)}{_MEANS})) (?:to (?:know|have|ask|confirm|verify|be told)|your?|the|an?|some|more|one|two|three|at least|both"
+    r"|it|that|this|further|additional|these|those|information|details|following|:) ",
+    rf" (?:information|details?|clarification|confirmation|input) {_gap(2)}(?:is|are) {_LY}(?:still )?(?:needed|required"
+    r"|missing) ",
+)
+_PROMPTING = _words(
+    "let awaiting waiting await know sure if once after soon until before your could can would will may shall should what which when where"
+    " who how understand catch get follow"
+)
+_PROMPT = _any(
+    r" let (?:me|us) know (?:(?!if |whether |in case |should |when |whenever |about any |how it |\|)"
+    rf"|(?:if|whether) (?:i (?:should|may|can)|this|that|it|{_gap(6)}(?:proceed|go ahead|continue)) )",
+    r" (?:awaiting|waiting for|await) your ",
+    r" (?:once|as soon as|after|until) (?:i|we) (?:have|know|get|receive|hear) (?:the|your|that|this|those|these|it|which|what"
+    r"|all|from you) ",
+    rf" (?:things?|questions?|details?|points?) {_gap(2)}before (?:i|we) ",
+    r" your (?:message|request|mail|note) (?:do|does|did) not (?:say|mention|specify|state|include|tell) ",
+    r" help (?:me )?to know ",
+    r" would like to know ",
+    r" not (?:quite |fully )?(?:understand|catch|get|follow) (?:your|what|that|the|you) ",
+    r" not (?:quite |entirely )?sure (?:which|what|who|whether you|if you) ",
+    r" (?:if|once|when|after|as soon as) you (?:(?:can|could|have) )?(?:tell|told|confirm|confirmed|give|given|provide"
+    r"|provided|share|shared|choose|chosen|pick|specify|send (?:me|us)|let (?:me|us) know|approve) ",
+    rf"{_START}{_MAY_LEAD}(?:(?:could|can|would|will) you|(?:may|can|could|shall|should) i) ",
+    rf"{_START}{_MAY_LEAD}(?:what|which|when|where|who|how) {_gap(4)}(?:do|would|should|shall|can|could|will|did|works?"
+    r"|suits?) (?:best |better )?(?:for )?(?:you|i|we|me) ",
+)
+_ELSEWHERE = re.compile(
+    r" (?:by (?:clicking|calling|mail|phone)|in the (?:app|portal|email|mail)|at the (?:desk|door|entrance|counter|reception|gate)|on arrival|upon arrival|when you arrive) "
+)
+_OFFER = _any(
+    r" would you (?:like|prefer|be interested|care|rather|want) ",
+    r" want (?:me|to) ",
+    r" (?:shall|should|can|may|could) i ",
+    r" (?:how|what) about ",
+    r" interested in ",
+    rf" would {_gap(5)}(?:work|be ok|be okay|suit|do|help) ",
+)
+_MORE = re.compile(r" (?:would you like|do you want me|want me|shall i also|should i also) ")
+_GO_AHEAD = re.compile(r" (?:proceed|go ahead|continue) ")
+_ACT = re.compile(rf" (?:to|i) {_LY}{_DO}(?:it|this|that|them|one|the|your|for|now) ")
+_OTHER = re.compile(r" (?:another|other|different|alternatives?|alternatively|instead|else|new) ")
+_TO_USER = re.compile(r" (?:you|your|yours|i|me|we|us|my) ")
+_RECALLED = re.compile(_START + r"(?:you (?:asked|wanted to know|wondered)|your question|did you know|guess what) ")
+_YES_OR_NO = re.compile(_START + r"(?:yes|no|yep|nope) ")
+
+
+# --- The rule ------------------------------------------------------------------------------------------------------
+
+
+class _Sentence(NamedTuple):
+    text: str  # " | which date ? |"
+    words: list[str]
+    asked: bool  # It ends in a question mark.
+
+
+def classify(text: str) -> Speech:
+    """What the message is, by the rule in this module's docstring."""
+    sentences = []
+    for part in _read(text).split("|"):
+        words = part.split()
+        if words:
+            sentences.append(_Sentence(f" |{part}|", words, words[-1] == "?"))
+    sentences = [sentence for sentence in sentences if not _is_courtesy(sentence)]
+    asks = [sentence.text for n, sentence in enumerate(sentences) if _asks(sentences, n)]
+    verdict = _on_inability(sentences, asks)
+    if verdict:
+        return verdict
+    return "question" if asks and not _only_offers(sentences, asks) else "answer"
+
+
+def _is_courtesy(sentence: _Sentence) -> bool:
+    text = sentence.text
+    if _COURTEOUS.isdisjoint(sentence.words):
+        return False
+    if not sentence.asked and _THANKS.match(text):
+        return True
+    found = _COURTESY.search(text)
+    if not found or not _INVITING.search(text):
+        return False
+    return not (_MORE_BEFORE.search(text, 0, found.start() + 1) or _MORE_AFTER.search(text))
+
+
+def _on_inability(sentences: list[_Sentence], asks: list[str]) -> Speech | None:
+    """Steps 6a to 6d."""
+    kinds = {n: kind for n, sentence in enumerate(sentences) if (kind := _inability(sentence, n))}
+    if any(not _LIFTING.isdisjoint(sentences[n].words) and _LIFTED.search(sentences[n].text) for n in kinds):
+        return "question"
+    if not kinds and not _is_mild(sentences, asks) or _succeeded(sentences, max(kinds, default=0)):
+        return None
+    found = set(kinds.values())
+    if found == {"lost"}:
+        return _on_loss(sentences[max(kinds) :], asks)
+    if found == {"full"} and not asks and _informs(sentences):
+        return None
+    if "full" not in found and any(_DETAIL.search(ask) and not _OTHER.search(ask) for ask in asks):
+        return "question"
+    return "refusal"
+
+
+def _inability(sentence: _Sentence, position: int) -> _Kind | None:
+    """The kind of inability that the sentence states, if any (step 4)."""
+    text, words, _ = sentence
+    for kind, signs, pattern in _INABILITIES:
+        found = None if signs.isdisjoint(words) else pattern.search(text)
+        # "Alda, since Kairo is sold out" and "two of the shows are sold out" are about something else.
+        if found and not (
+            kind == "full" and (_REASON.search(text, _clause(text, found), found.end()) or _COUNTED.match(text))
+        ):
+            return kind if _counts(text, position) else None
+    return None
+
+
+def _informs(sentences: list[_Sentence]) -> bool:
+    """Whether a message about free places, said without regret, goes on to the first one that is free."""
+    texts = [sentence.text for sentence in sentences]
+    return any(map(_NEXT.search, texts)) and not any(map(_REGRET.search, texts)) and not any(map(_I.search, texts))
+
+
+def _counts(text: str, position: int) -> bool:
+    """Whether an inability in this sentence would be one of the task."""
+    if _ASIDE.search(text):
+        return False
+    if _YES_NO.match(text):
+        return _SELF.search(text) is not None
+    # A remark that opens the message is no remark.
+    return not (position and _REMARK.search(text) and not _I.search(text))
+
+
+def _is_mild(sentences: list[_Sentence], asks: list[str]) -> bool:
+    if not any(not _OBSTRUCTED.isdisjoint(words) and _MILD.search(text) for text, words, _ in sentences):
+        return False
+    return any(_REGRET.search(sentence.text) for sentence in sentences) or any(map(_OFFER.search, asks))
+
+
+def _on_loss(rest: list[_Sentence], asks: list[str]) -> Speech:
+    """Step 6d: `rest` starts where something was not found."""
+    if any(not _OFFER.search(ask) or _DETAIL.search(ask) for ask in asks):
+        return "question"
+    return "answer" if not asks and any(_BUT.search(sentence.text) for sentence in rest) else "refusal"
+
+
+def _succeeded(sentences: list[_Sentence], blocked: int) -> bool:
+    """Whether a report of success outweighs the inability in the sentence with the number `blocked`."""
+    if any(map(_tells_success, sentences)):
+        return True
+    if _HENCE.search(sentences[blocked].text):
+        return False
+    # "The order was placed in May and can't be changed" tells how things stand, not what was done.
+    return any(
+        _states_success(sentence) and not _PAST.search(sentence.text) and (n != blocked or _BUT.search(sentence.text))
+        for n, sentence in enumerate(sentences)
+    )
+
+
+def _tells_success(sentence: _Sentence) -> bool:
+    """Whether the sentence says, beyond doubt, that something was achieved."""
+    words = sentence.words
+    if not _DOING.isdisjoint(words) and _holds(_BY_ME, sentence):
+        return True
+    return not (_SUCCEEDING.isdisjoint(words) and _DOING.isdisjoint(words)) and _holds(_SUCCESS, sentence)
+
+
+def _states_success(sentence: _Sentence) -> bool:
+    """Whether the sentence says that a thing is done, whoever did it."""
+    return not _DOING.isdisjoint(sentence.words) and _holds(_STATED, sentence)
+
+
+def _holds(report: re.Pattern[str], sentence: _Sentence) -> bool:
+    """Whether the sentence has the report, and neither denies it nor makes it a condition."""
+    text = sentence.text
+    for found in () if sentence.asked else report.finditer(text):
+        if not _DENIED.search(text, _clause(text, found), found.end()):
+            return True
+    return False
+
+
+def _clause(text: str, found: re.Match[str]) -> int:
+    """Where the part of the sentence starts that has the match."""
+    return max(text.rfind(cut, 0, found.start() + 1) for cut in ("|", " , ", " but ", " and ", " so ", " : "))
+
+
+def _asks(sentences: list[_Sentence], position: int) -> bool:
+    """Whether the sentence asks something of the user, by its mark or by its words (step 5)."""
+    text, words, asked = sentences[position]
+    if asked and not _is_rhetorical(sentences, position):
+        return True
+    if not _GIVING.isdisjoint(words) and _DETAIL.search(text):
+        return not _ELSEWHERE.search(text)
+    return not _PROMPTING.isdisjoint(words) and _PROMPT.search(text) is not None
+
+
+def _is_rhetorical(sentences: list[_Sentence], position: int) -> bool:
+    text = sentences[position].text
+    if _RECALLED.match(text):
+        return True
+    if position + 1 == len(sentences):
+        return False
+    following = sentences[position + 1]
+    if following.asked or following.words[0] == "*":
+        return False
+    return _YES_OR_NO.match(following.text) is not None or not _TO_USER.search(text)
+
+
+def _only_offers(sentences: list[_Sentence], asks: list[str]) -> bool:
+    """Step 6e: whether all that is asked is whether to do more, after a success."""
+    if any(not _MORE.search(ask) or _GO_AHEAD.search(ask) for ask in asks):
+        return False
+    if any(map(_tells_success, sentences)):
+        return True
+    # "The visit is scheduled for May. Would you like me to cancel it?" is about the task itself.
+    return any(_states_success(sentence) for sentence in sentences) and not any(map(_ACT.search, asks))

@@ -1,0 +1,38 @@
+"""The scripted user: answers what was withheld when asked, in words, and repeats what was said. No model, no chance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from crosswind.domain import Detail
+from crosswind.types import Task
+
+NOTHING = "I have nothing to add to that."
+GENERIC = re.compile(
+    r"\b(details?|information|info|specif\w+|clarif\w+|more|else|missing|exactly|preferences?|provide|elaborate)\b",
+    re.IGNORECASE,
+)
+
+
+def words_about(question: str, details: Mapping[str, Detail]) -> list[str]:
+    """The details that a question is about, by the words each goes by."""
+    said = set(re.findall(r"[a-z_]+", question[:4000].lower()))
+    said |= {w[:-1] for w in said if w.endswith("s")}
+    return [key for key, detail in details.items() if key in said or not said.isdisjoint(detail.words)]
+
+
+def answer(question: str, task: Task, details: Mapping[str, Detail], changed: Mapping[str, Any]) -> str:
+    """What the user says to a question; `changed` holds what they have said otherwise since.
+
+    Asked about a detail, by its words, they give it, withheld or not. Asked for more in general, they give all that was
+    withheld. Otherwise they have nothing to add.
+    """
+    known = {**task.brief.stated, **task.withheld, **changed}
+    about = [key for key in words_about(question, details) if key in known]
+    if withheld := [key for key in about if key in task.withheld]:
+        about = withheld  # a question that also names what is known asks for what is not
+    if not about and GENERIC.search(question[:4000]):
+        about = list(task.withheld)
+    return " ".join(f"The {details[key].label} is {known[key]}." for key in about) or NOTHING

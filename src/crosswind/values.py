@@ -1,0 +1,1879 @@
+"""Typed values in free text: dates, times, numbers, amounts, ids and names as people write them.
+
+The module recognises values by type and says whether an answer *states* an expected value.
+It is not a language model and does not understand a text: it reads surface forms in English
+(with the number and date formats of other languages), applies the fixed rule below, and where
+the text leaves two readings open it prefers to say "not stated".
+
+How values are read
+-------------------
+* Dates: ISO, year/month/day, day month year, month day year, dotted day.month.year, ranges
+  ("3 to 5 May 2031" gives both ends).  With slashes or hyphens (03/05/2031) the order is
+  unknown: the form is a date only if one part is above 12 or both are equal; otherwise it is
+  no date and no number either.  A form without a year takes `year`, or the year of the date
+  it is joined to ("May 3 to May 5, 2031"); else it is no date.  Weekdays are not checked.
+* Times: 24-hour "HH:MM".  Without am/pm or a part of the day, "2:30" is 02:30.
+* Numbers: "1,234" and "1 234" are thousands, "12,5" and "12,50" are decimals, "1.234" is a
+  decimal (but a thousand in an amount of money, which never has three decimals), "1.234.567"
+  and "1.234,5" are European.  "12%" is 12, "1.2k" is 1200, a composite duration is two numbers.
+  Ordinals, list markers such as "3rd" and numbers inside dates, times, ids and web addresses
+  are no numbers.  "one" counts only where it is a number and not a pronoun.
+* Amounts: a number with a currency; cents are hundredths.
+* Ids: tokens that hold both letters and digits and are not a number with its unit.
+
+The rule of `states`
+--------------------
+A text states the expected values if each of them is committed to:
+
+1.  *Presence.*  The value occurs in a form of its kind.  Names match regardless of case,
+    accents, quotes, markup, hyphens and a leading "the"; ids regardless of case; both only as
+    whole words, and the longest candidate wins ("Alda Nord" is no mention of "Alda" when both
+    are candidates).  An amount is in euros, unless the value is a string with a currency or the
+    request (`given`) names one other currency; a bare number serves when the text holds no
+    amount at all; an amount in another currency never serves.  For a number, amounts,
+    percentages, numbered labels ("room 12") and years serve only if the text has no other
+    number.  A percentage is its number (40% states 40, not 0.4).  "1 hour 35 minutes" is 95
+    (minutes) or 1.5833 (hours), never 35; no other units are converted or compared.
+2.  *Claim.*  An occurrence counts only if it is claimed.  Not claimed are: what stands in a
+    question or an if-clause; what is negated ("not 12", "isn't Alda", "12 is wrong", "rather
+    than"); what is compared with ("than Brisa", "over Brisa", "followed by"); what was only
+    looked at ("I compared Brisa and Cosmo"); operands ("12 + 15 = 27"); list numbers; the
+    whole of a part ("3 of the 7", "4.3/5").
+3.  *Hedges.*  "about", "at least", "up to", "from", "12+", ranges, "or", "either", "between",
+    "maybe", "probably", "might be", "not sure whether" leave the value uncommitted.  "About 12"
+    states 12 only if the expected value has a tolerance.  "I think it is 12" is a statement.
+    For times and dates "from X to Y" is a statement of both ends, "between" only if both
+    ends are expected.
+4.  *Rivals.*  Other claimed values of the same kind are rivals: other numbers, amounts of the
+    same currency, dates, times; for names, ids and choices the `others`; for ids also tokens of
+    the same shape.  No rivals are: values that another expected value asks for; values that
+    echo `given` (for names and ids only if `given` does not hold the expected one too, for
+    choices never); approximations; names that the text dismisses ("Brisa is fully booked").
+5.  *Commitment.*  Without rivals the value is committed.  With rivals the first of these cues
+    that singles out one value decides: the last "answer is / answer: / \\boxed"; the word asked
+    for in `given` ("how many museums" - "3 museums"; "when does it close" - "closes at 17:00");
+    the last "so / therefore / total / that makes / in total"; "="; a superlative or a choice
+    ("the cheapest is", "I recommend", preferring the superlative of `given`); emphasis (bold,
+    code, quotes) if only one value has it; the first sentence that holds a value, if it holds
+    one; the last such sentence.  Bullets, table rows and sentences of one pattern ("Alda costs
+    12. Brisa costs 15.") are a listing and commit to nothing.  Values coordinated by "and" or
+    commas are singled out together or not at all.  A "maybe 15" beside the value needs an
+    explicit answer to be overruled.
+6.  *Zero.*  "none", "no reviews", "there are no", "nothing" state the number 0, "free" the amount
+    0, when no other value of the kind is claimed.
+7.  *Yes and no.*  The first of yes, yep, true, correct / no, nope, false, incorrect outside
+    questions decides, an explicit "answer: no" before it; "not correct" is no; "yes and no",
+    "maybe", "not sure" are neither.
+8.  *Lists.*  All expected values must be stated.  If names alternate with values (Alda, 12,
+    Brisa, 15), the text must mention names and values in matching order, so a swapped pair
+    fails; if `given` asks for a start and an end, the text must not assign them the other way.
+
+Texts above `LONGEST` characters are judged by their beginning and end.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["Expected", "dates", "ids", "mentions", "moneys", "numbers", "shown", "states", "times"]
+
+LONGEST = 20_000
+
+Kind = Literal["number", "money", "date", "time", "name", "id", "choice", "yesno"]
+
+
+# --- plain text -----------------------------------------------------------------------------
+
+_SPELLED = {
+    "‘": "'", "’": "'", "‚": "'", "‛": "'", "´": "'", "′": "'", "“": '"', "”": '"', "„": '"', "‟": '"',
+    "«": '"', "»": '"', "‹": "'", "›": "'", "‐": "-", "‑": "-", "−": "-", "⁄": "/", "\u2028": "\n", "\u2029": "\n",
+    "\x85": "\n", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "Æ": "AE", "Œ": "OE",
+    "Ø": "O", "Ł": "L", "Đ": "D", "\u20e3": ")", "、": ", ", "。": ". ", "•": "-", "…": "...",
+}  # fmt: skip
+_FOLDING_LIMIT = 20_000
+
+
+class _Folding(dict[int, int | str | None]):
+    """A translation table that drops accents and invisible marks and unifies quotes, digits and spaces."""
+
+    def __missing__(self, code: int) -> int | str | None:
+        folded = _folded(code)
+        # A hostile text may hold every code point there is; the table need not remember them all.
+        if len(self) < _FOLDING_LIMIT:
+            self[code] = folded
+        return folded
+
+
+def _folded(code: int) -> int | str | None:
+    """The plain spelling of one character, or None for a mark that is dropped."""
+    char = chr(code)
+    if code < 128:
+        return code
+    if char in _SPELLED:
+        return _SPELLED[char]
+    category = unicodedata.category(char)
+    if category in ("Mn", "Me", "Cf"):
+        return None
+    if category == "Zs":
+        return " "
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
+    if 0xFF01 <= code <= 0xFF5E:  # full-width forms of ASCII
+        return code - 0xFEE0
+    parts = unicodedata.normalize("NFD", char)
+    if len(parts) > 1 and all(unicodedata.category(part)[0] == "M" for part in parts[1:]):
+        return parts[0]
+    return code
+
+
+_FOLDING = _Folding()
+
+
+def _plain(text: str) -> str:
+    """The text without accents, invisible marks and typographic variants."""
+    return text if text.isascii() else text.translate(_FOLDING)
+
+
+class _Found(NamedTuple):
+    """A value found in a text: where, which, and a note that depends on its kind."""
+
+    start: int
+    end: int
+    value: Any
+    note: str = ""
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with the spans overwritten by a letter that belongs to no value, same length."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in sorted(spans):
+        if end > at:
+            pieces += (text[at:start], "ª" * (end - max(start, at)))
+            at = end
+    return "".join((*pieces, text[at:])) if pieces else text
+
+
+def _spans(found: Iterable[_Found]) -> list[tuple[int, int]]:
+    return [(item.start, item.end) for item in found]
+
+
+_DIGIT = re.compile(r"[0-9]")
+
+
+# --- dates ----------------------------------------------------------------------------------
+
+_MONTHS = {
+    name: 1 + index
+    for index, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"))
+}
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_DAY = r"(?:[12][0-9]|3[01]|0?[1-9])"
+_TH = r"(?:st|nd|rd|th)"
+_YEAR = r"[12][0-9]{3}(?![0-9])"
+
+_NUMERIC_DATE = re.compile(
+    r"(?<![0-9a-z])(?<![0-9a-z][-._])([0-9]{4}|[0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{1,2})"
+    r"(?:t[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:z|[+-][0-9]{2}:?[0-9]{2})?)?"
+    r"(?![0-9a-z])(?![-_][0-9a-z])(?!\.[0-9])(?!/[0-9]{1,3}(?![0-9]))"
+)
+_DAY_MONTH = re.compile(
+    rf"(?<![0-9a-zª])(?<![0-9][.,:/])({_DAY})(?:{_TH}|\.)?"
+    rf"(?:\s?(?:-|–|—|to|until|through|and|or|&)\s?(?:the\s)?({_DAY})(?:{_TH}|\.)?)?"
+    rf"(?:\s{{1,2}}|-)(?:of\s)?({_MONTH})(?![a-z])\.?(?:,?[\s-]\s?({_YEAR}))?"
+)
+_MONTH_DAY = re.compile(
+    rf"(?<![0-9a-z])({_MONTH})\.?(?:,?\s{{1,2}}({_YEAR})"
+    rf"|\s{{1,2}}(?:the\s)?({_DAY})(?:{_TH})?(?![0-9a-z])(?![:.,][0-9])(?!\s?(?:[ap]\.?m\b|%|€|h\b))"
+    rf"(?:\s?(?:-|–|—|to|until|through|&)\s?(?:the\s)?({_DAY})(?:{_TH})?(?![0-9a-z])(?![:.,][0-9])"
+    rf"|\s(?:and|or)\s(?:the\s)?({_DAY})(?:{_TH}|(?=,?\s{_YEAR})|(?=[.;)]|$)))?"
+    rf"(?:(?:,\s?|\s)({_YEAR})(?!:))?)"
+)
+_JOINED = re.compile(
+    r"[\s,]*(?:(?:-|–|—|to|till|until|through|and|or|&)\s*)?(?:(?:from|the|on)\s)?"
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s)?(?:the\s)?"
+)
+# "12 may be" is a verb; "12 may at noon" is a date.
+_MODAL = re.compile(r"\s(?!(?:at|on|in|for|from|to|and|or|is|was|until|till|with|by|if|please|there|the)\b)[a-z]")
+
+
+def _iso(year: int, month: int, day: int) -> str | None:
+    """The ISO form of a date, or None if there is no such day."""
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None
+
+
+def _readings(first: str, mark: str, second: str, third: str) -> list[str]:
+    """The dates that a numeric form may mean: none, one, or two where the order is unknown."""
+    if len(first) == 4:
+        found = [_iso(int(first), int(second), int(third))]
+    else:
+        year = int(third) if len(third) == 4 else 2000 + int(third)
+        found = [_iso(year, int(second), int(first))]
+        if mark != ".":
+            found.append(_iso(year, int(first), int(second)))
+    return list(dict.fromkeys(item for item in found if item))
+
+
+def _numeric_dates(low: str) -> Iterator[_Found]:
+    for match in _NUMERIC_DATE.finditer(low):
+        first, mark, second, third = match.groups()
+        lengths = (len(first), len(third))
+        # 1.2.3 is a version and 1-3-12 part of an id; two digits are a year only in 03.05.31.
+        short = lengths == (2, 2) and len(second) == 2 and mark != "-"
+        if not short and lengths not in ((4, 1), (4, 2), (1, 4), (2, 4)):
+            continue
+        found = _readings(first, mark, second, third)
+        yield _Found(match.start(), match.end(), found[0] if len(found) == 1 else None, "/".join(found))
+
+
+class _Named(NamedTuple):
+    """A date with a written month: the spans of one or two days, the month and perhaps the year."""
+
+    start: int
+    end: int
+    days: tuple[tuple[int, int, int], ...]
+    month: int
+    year: int | None
+
+
+def _named_days(match: re.Match[str], groups: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+    return tuple((match.start(g), match.end(g), int(match[g])) for g in groups if match[g])
+
+
+def _named_dates(plain: str, low: str) -> list[_Named]:
+    """The dates with a written month in order, with the year only if it is written there."""
+    found: list[_Named] = []
+    for match in _DAY_MONTH.finditer(low):
+        start = match.start(3)
+        if match[4] is None and plain[start : start + 3] == "may" and _MODAL.match(low, match.end()):
+            continue
+        year = int(match[4]) if match[4] else None
+        found.append(_Named(match.start(), match.end(), _named_days(match, (1, 2)), _MONTHS[match[3][:3]], year))
+    taken = [(item.start, item.end) for item in found]
+    for match in _MONTH_DAY.finditer(_blanked(low, taken)):
+        years = match[2] or match[6]
+        year = int(years) if years else None
+        found.append(_Named(match.start(), match.end(), _named_days(match, (3, 4, 5)), _MONTHS[match[1][:3]], year))
+    found.sort()
+    return found
+
+
+def _dates(plain: str, low: str, year: int | None) -> list[_Found]:
+    """All dates of a text; those that cannot be resolved have the value None but keep their span."""
+    if not _DIGIT.search(low):
+        return []
+    found = list(_numeric_dates(low))
+    named = _named_dates(plain, low)
+    later: tuple[int, int] | None = None  # start and year of the date just after, to adopt its year
+    for item in reversed(named):
+        known = item.year
+        if known is None and later is not None and later[0] - item.end < 24:
+            joined = _JOINED.match(low, item.end)
+            known = later[1] if joined is not None and joined.end() == later[0] else None
+        later = None if known is None else (item.start, known)
+        found += _resolved(item, known if known is not None else year)
+    found.sort(key=lambda item: item.start)
+    return found
+
+
+def _resolved(item: _Named, year: int | None) -> Iterator[_Found]:
+    """The dates that a form with a written month stands for in a year."""
+    if not item.days:
+        yield _Found(item.start, item.end, None)
+    for index, (start, end, day) in enumerate(item.days):
+        first, last = index == 0, index == len(item.days) - 1
+        value = None if year is None else _iso(year, item.month, day)
+        yield _Found(item.start if first else start, item.end if last else end, value)
+
+
+def dates(text: str, *, year: int | None = None) -> list[str]:
+    """The dates in a text as ISO strings, in order of appearance; `year` completes forms without one."""
+    plain = _plain(text)
+    return [item.value for item in _dates(plain, plain.lower(), year) if item.value]
+
+
+# --- times ----------------------------------------------------------------------------------
+
+_HALF = r"\s?(?P<{}>[ap])\.?m(?:\.|(?![a-z]))"
+_TIME = re.compile(
+    r"(?P<iso>(?<=[0-9]t)[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:z|[+-][0-9]{2}:?[0-9]{2})?(?![0-9:]))"
+    r"|(?<![0-9a-zª:+])(?<![0-9][.,])"
+    r"(?:(?P<h0>[01]?[0-9]|2[0-3])(?:[:.](?P<m0>[0-5][0-9]))?(?:"
+    + _HALF.format("a0")
+    + r")?\s?(?:-|–|—|to|and|or)\s?)?"
+    r"(?P<h>[01]?[0-9]|2[0-4])(?:"
+    r":(?P<m>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]{1,9})?)?(?![0-9:])"
+    r"(?:" + _HALF.format("a1") + r"|\s(?:in\sthe|at)\s(?P<p1>morning|afternoon|evening|night))?"
+    r"|h(?P<mh>[0-5][0-9])(?![0-9a-z])"
+    r"|(?:\.(?P<md>[0-5][0-9]))?(?:" + _HALF.format("a2") + r"|\suhr(?![a-z])"
+    r"|\so'?clock(?:\s(?:in\sthe|at)\s(?P<p2>morning|afternoon|evening|night))?"
+    r"|\s(?:in\sthe|at)\s(?P<p3>morning|afternoon|evening|night)(?![a-z])))"
+)
+_NAMED_TIME = re.compile(r"(?<![a-z])(?:12\s)?(?:noon|midday|midnight)(?![a-z])")
+_LATE = {"a": False, "morning": False, "p": True, "afternoon": True, "evening": True, "night": True}
+
+
+def _clock(hour: int, minute: int, part: str | None) -> str | None:
+    """The 24-hour form of a clock time with an optional part of the day, or None if there is none."""
+    if part is not None and hour <= 12:
+        if part == "night" and (hour == 12 or hour < 5):
+            hour %= 12
+        else:
+            hour = hour % 12 + (12 if _LATE[part] else 0)
+    elif part is not None and not _LATE[part]:
+        return None
+    if hour == 24 and minute == 0:
+        hour = 0
+    return f"{hour:02d}:{minute:02d}" if hour < 24 else None
+
+
+def _times(low: str) -> list[_Found]:
+    """All times of a text in order; a span of two ("9 to 11 am") gives both."""
+    found: list[_Found] = []
+    for match in _TIME.finditer(low) if _DIGIT.search(low) else ():
+        found += _matched_times(low, match)
+    if "noon" in low or "mid" in low:
+        for match in _NAMED_TIME.finditer(low):
+            found.append(_Found(match.start(), match.end(), "00:00" if match[0].endswith("night") else "12:00"))
+        found.sort()
+    return found
+
+
+def _matched_times(low: str, match: re.Match[str]) -> Iterator[_Found]:
+    """The one or two times of a match."""
+    if iso := match["iso"]:
+        # The span takes in the date, so that what is said before the date is said of the time.
+        yield _Found(max(match.start() - 11, 0), match.end(), _clock(int(iso[:2]), int(iso[3:5]), None))
+        return
+    hour, minute = int(match["h"]), int(match["m"] or match["mh"] or match["md"] or 0)
+    part = match["a1"] or match["a2"] or match["p1"] or match["p2"] or match["p3"]
+    value = _clock(hour, minute, part)
+    start = match.start("h")
+    if match["h0"] and (match["m0"] or match["a0"] or (part and low[match.end("h0")] not in "ao, ")):
+        yield from _first_times(match, part, value)
+    elif match["h0"] and part and " to " in low[match.end("h0") : start]:
+        yield from _first_times(match, part, value)
+    yield _Found(start, match.end(), value)
+
+
+def _first_times(match: re.Match[str], part: str | None, last: str | None) -> Iterator[_Found]:
+    """The first time of a span, which takes the part of the day of the last ("11-2 pm" starts at 11 am)."""
+    hour, minute = int(match["h0"]), int(match["m0"] or 0)
+    end = match.end("a0") if match["a0"] else match.end("m0") if match["m0"] else match.end("h0")
+    value = _clock(hour, minute, match["a0"] or part)
+    if not match["a0"] and part and value and last and value > last:
+        value = _clock(hour, minute, None)
+    yield _Found(match.start("h0"), end, value)
+
+
+def times(text: str) -> list[str]:
+    """The times in a text as 24-hour "HH:MM", in order of appearance."""
+    return [item.value for item in _times(_plain(text).lower()) if item.value]
+
+
+# --- ids ------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"(?<![^\W_])(?<![^\W_][-_])(?=[a-z_-]{0,40}[0-9])[^\W_]{1,128}(?:[-_][^\W_]{1,128}){0,12}(?![^\W_])(?![-_][^\W_])",
+    re.IGNORECASE,
+)
+_NO_ID = re.compile(
+    r"[0-9]+(?:[-_][0-9]+)*"
+    r"|[0-9]+-?(?:st|nd|rd|th|s|h|hrs?|hours?|m|mins?|minutes?|secs?|d|days?|nights?|weeks?|km|kms|mi|miles?|cm|mm|ft"
+    r"|kgs?|g|lbs?|l|ml|kb|mb|gb|tb|kw|kwh|w|v|hz|c|f|x|k|am|pm|eur|euros?|usd|chf|gbp|pp|pax|px|pts?|p|stars?|m2|km2)"
+    r"|[0-9]+(?:-[a-z]+)+|[0-9]+[hx][0-9]+(?:m|min)?|x[0-9]+"
+    r"|(?:mid|pre|post|top|under|over|non|plus|early|late|the|day|and|or|to)-[0-9]+",
+    re.IGNORECASE,
+)
+_WEB = re.compile(r"(?:https?://|www\.)[^\s<>\"']{1,2000}|[\w.+-]{1,64}@[\w.-]{1,128}")
+
+
+def _ids(plain: str, hidden: str) -> list[_Found]:
+    """The id tokens of a text whose dates and times are blanked in `hidden`."""
+    return [
+        _Found(match.start(), match.end(), plain[match.start() : match.end()])
+        for match in _TOKEN.finditer(hidden)
+        if "ª" not in match[0] and not match[0].isalpha() and not _NO_ID.fullmatch(match[0])
+    ]
+
+
+_WIDE_TOKEN = re.compile(r"(?<![^\W_])(?<![^\W_][-_])[^\W_]{1,128}(?:[-_][^\W_]{1,128}){0,12}(?![^\W_])(?![-_][^\W_])")
+
+
+def ids(text: str, pattern: str | None = None) -> list[str]:
+    """The id tokens in a text, case kept; with `pattern`, the whole tokens that the regex matches fully."""
+    plain = _plain(text)
+    if pattern is not None:
+        full = re.compile(pattern)
+        return [match[0] for match in _WIDE_TOKEN.finditer(plain) if full.fullmatch(match[0])]
+    low = plain.lower()
+    if not _DIGIT.search(low):
+        return []
+    hidden = _blanked(low, _spans(_dates(plain, low, None)) + _spans(_times(low)))
+    return [item.value for item in _ids(plain, hidden)]
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+_NUM = (
+    r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}(?![0-9,])(?:\.[0-9]{1,12})?"
+    r"|[0-9]{1,3}(?:\.[0-9]{3}){1,5}(?:,[0-9]{1,9})(?![0-9])"
+    r"|[0-9]{1,3}(?:\.[0-9]{3}){2,5}(?![0-9])"
+    r"|[0-9]{1,3}(?:[ '][0-9]{3}){1,5}(?![0-9])(?:[.,][0-9]{1,2}(?![0-9]))?"
+    r"|[0-9]{1,15}\.[0-9]{1,12}"
+    r"|(?<!\[)[0-9]{1,15},[0-9]{1,2}(?![0-9\]]|,[0-9])"
+    r"|[0-9]{1,15}|\.[0-9]{1,12})(?![0-9])"
+)
+_UNITS = {
+    word: float(index)
+    for index, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen".split()
+    )
+}
+_TENS = {
+    word: 10.0 * (2 + index)
+    for index, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split())
+}
+_SCALES = {"k": 1e3, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0}
+_WORD = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    r"|eighteen|nineteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+    r"(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine)(?![a-z]))?|zero)"
+)
+_WORDS = (
+    rf"(?:half\sa\sdozen|(?:{_WORD}|an?)\s(?:hundred(?:\s(?:and\s)?{_WORD}(?![a-z]))?|thousand|million|billion|dozen)"
+    rf"|{_WORD})(?![a-z])"
+)
+_HALVES = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+_NUMBER = re.compile(
+    rf"(?<![0-9a-zª])(?<![0-9a-zª]\.)(?<![0-9][,'])(?P<sign>(?<![\w)\]%€$-])-|minus\s)?[€$£]?(?P<n>{_NUM})"
+    r"(?!(?:st|nd|rd|th)(?![a-z]))(?!\.[0-9])"
+    r"(?:(?P<half>[½¼¾])|\sand\sa\s(?P<ahalf>half))?"
+    r"(?:\s?(?P<pct>%|percent|per\scent)|(?P<k>k)(?![a-z])|\s(?P<scale>hundred|thousand|million|billion|dozen)(?![a-z]))?"
+    rf"|(?<=[0-9]x)(?P<times>{_NUM})|(?<=[0-9],)(?P<listed>[0-9]{{1,15}})(?![0-9.])"
+)
+_WORD_NUMBER = re.compile(
+    rf"(?<![a-z0-9-])(?P<sign>minus\s)?(?P<w>{_WORDS})(?P<half>\sand\sa\shalf)?(?P<pct>\spercent|\sper\scent)?"
+)
+# "one" is mostly a pronoun: it counts when it is said of something or is said to be the number.
+_ONE_BEFORE = re.compile(
+    r"(?:\b(?:is|are|was|just|only|exactly|has|have|found|be)|[:=*(])\s{0,2}[*_]{0,3}$|^[\s*_\"']*$"
+)
+_ONE_AFTER = re.compile(
+    r"\s(?!of\b|that\b|which\b|who\b|with\b|is\b|was\b|are\b|and\b|or\b|can\b|for\b|from\b|in\b|on\b|at\b|by\b|has\b"
+    r"|another\b|more\b|way\b|day\b|to\b|the\b|a\b|you\b|I\b|should\b|would\b|will\b|as\b|than\b|if\b|it\b)[a-z]{3,}"
+)
+_ONE_PRONOUN = re.compile(r"\b(?:this|that|the|which|no|any|every|each|another|a|[a-z]{2,12}est|[a-z]{3,12}er)\s$")
+
+
+def _parsed(token: str, *, money: bool = False) -> float:
+    """The value of a written number; in money three digits after a single dot are thousands."""
+    if token.isdigit():
+        return float(token)
+    token = token.replace(" ", "").replace("'", "")
+    comma, dot = token.rfind(","), token.rfind(".")
+    if comma >= 0 and dot >= 0:
+        marks = (",", ".") if dot > comma else (".", ",")
+        return float(token.replace(marks[0], "").replace(marks[1], "."))
+    mark, at = (",", comma) if comma >= 0 else (".", dot)
+    if at < 0:
+        return float(token)
+    grouped = len(token) - at == 4 and 0 < at and (mark == "," or money) and token[0] != "0"
+    if token.count(mark) > 1 or grouped:
+        return float(token.replace(mark, ""))
+    return float(token.replace(mark, "."))
+
+
+def _spelled(words: str) -> float:
+    """The value of a number in words."""
+    if words.startswith("half"):
+        return 6.0
+    total = 0.0
+    for word in words.replace("-", " ").split():
+        if word in _SCALES:
+            total = (total or 1.0) * _SCALES[word]
+        else:
+            total += _UNITS.get(word, _TENS.get(word, 0.0))
+    return total
+
+
+def _scaled(match: re.Match[str]) -> float:
+    """The value of a matched number with its sign, fraction and scale."""
+    number = match["n"]
+    if number is None:
+        return float((match["times"] or match["listed"]).replace(",", ""))
+    value = _parsed(number)
+    if match.lastgroup == "n":
+        return -value if match["sign"] else value
+    if match["half"] or match["ahalf"]:
+        value += _HALVES.get(match["half"] or "", 0.5)
+    value *= _SCALES.get(match["k"] or match["scale"] or "", 1.0)
+    return -value if match["sign"] else value
+
+
+def _is_pronoun(low: str, match: re.Match[str]) -> bool:
+    """Whether a matched "one" stands for a thing and not for a number."""
+    before = low[max(0, match.start() - 24) : match.start()]
+    if _ONE_PRONOUN.search(before):
+        return True
+    return not (_ONE_AFTER.match(low, match.end()) or _ONE_BEFORE.search(before))
+
+
+def _word_numbers(low: str) -> Iterator[_Found]:
+    """The numbers written in words."""
+    for match in _WORD_NUMBER.finditer(low):
+        if match["w"] == "one" and not match["half"] and not match["pct"] and _is_pronoun(low, match):
+            continue
+        value = _spelled(match["w"]) + (0.5 if match["half"] else 0.0)
+        yield _Found(match.start(), match.end(), -value if match["sign"] else value, "%" if match["pct"] else "")
+
+
+def _number_list(low: str, hidden: str) -> list[_Found]:
+    """All numbers of a text whose dates, times, ids and addresses are blanked in `hidden`."""
+    found = [
+        _Found(match.start(), match.end(), _scaled(match), "%" if match["pct"] else "")
+        for match in _NUMBER.finditer(hidden)
+    ]
+    words = list(_word_numbers(low))
+    if words:
+        found = sorted(found + words) if found else words
+    return found
+
+
+def _hidden(plain: str, low: str) -> str:
+    """The lower-case text with dates, times, ids and addresses blanked."""
+    if not _DIGIT.search(low):
+        return low
+    spans = _spans(_dates(plain, low, None)) + _spans(_times(low))
+    if "://" in low or "@" in low or "www." in low:
+        spans += [match.span() for match in _WEB.finditer(low)]
+    hidden = _blanked(low, spans)
+    return _blanked(hidden, _spans(_ids(plain, hidden)))
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers in a text that do not belong to dates, times or ids, in order of appearance."""
+    plain = _plain(text)
+    low = plain.lower()
+    return [item.value for item in _number_list(low, _hidden(plain, low))]
+
+
+# --- amounts of money -----------------------------------------------------------------------
+
+_CURRENCIES = {
+    "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD",
+    "dollars": "USD", "bucks": "USD", "£": "GBP", "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "¥": "JPY",
+    "jpy": "JPY", "yen": "JPY", "chf": "CHF", "franc": "CHF", "francs": "CHF",
+}  # fmt: skip
+_SIGN = r"(?:€|us\$|\$|£|¥|(?:eur|euros?|usd|gbp|chf|jpy)(?![a-z]))"
+_UNIT = r"(?:€|\$|£|¥|(?:eur|euros?|usd|dollars?|bucks|gbp|pounds?|jpy|yen|chf|francs?)(?![a-z]))"
+_SCALE = r"(?:k(?![a-z])|\s(?:hundred|thousand|million|billion|dozen)(?![a-z]))"
+_SPAN = r"\s?(?:-|–|—|to|and|or)\s?"
+_MONEY = re.compile(
+    rf"(?<![0-9a-zª])(?<![0-9][.,:])(?:(?P<s0>-\s?)?(?P<c0>{_SIGN})\s?(?P<s1>-)?(?P<n0>{_NUM})(?P<k0>{_SCALE})?"
+    rf"(?:{_SPAN}(?P<to>{_NUM})(?![a-z0-9:.%])(?!\s?[a-z]))?(?:\s?(?:eur|euros?|usd)(?![a-z]))?"
+    rf"|(?:(?P<lo>{_NUM}){_SPAN})?(?P<s2>(?<![\w-])-)?(?P<n1>{_NUM}|{_WORDS})(?P<k1>{_SCALE})?\s?(?:(?P<c1>{_UNIT})"
+    rf"(?:(?P<fr>(?<=€)[0-9]{{2}}(?![0-9]))|,?\s(?:and\s)?(?P<ct>[0-9]{{1,2}}|{_WORDS})\s?(?:cents?|ct)(?![a-z]))?"
+    r"|-?(?P<cents>cents?|ct)(?![a-z])))"
+)
+_MONEY_MARK = re.compile(r"[€$£¥]|eur|usd|dollar|bucks|gbp|pound|jpy|yen|chf|franc|cent|ct")
+
+
+def _amount(token: str, scale: str | None) -> float:
+    """The value of an amount in digits or words."""
+    value = _parsed(token, money=True) if token[0] in ".0123456789" else _spelled(token)
+    return value * _SCALES[scale.strip()] if scale else value
+
+
+def _moneys(low: str) -> list[_Found]:
+    """All amounts with the currency as note ("" for bare cents)."""
+    if not _MONEY_MARK.search(low):
+        return []
+    found: list[_Found] = []
+    for match in _MONEY.finditer(low):
+        found += _matched_moneys(match)
+    return found
+
+
+def _matched_moneys(match: re.Match[str]) -> Iterator[_Found]:
+    """The one or two amounts of a match."""
+    if match["c0"]:
+        currency = _CURRENCIES[match["c0"]]
+        value = _amount(match["n0"], match["k0"])
+        end = match.start("to") - 1 if match["to"] else match.end()
+        yield _Found(match.start(), end, -value if match["s0"] or match["s1"] else value, currency)
+        if match["to"]:
+            yield _Found(match.start("to"), match.end(), _amount(match["to"], None), currency)
+        return
+    currency = _CURRENCIES[match["c1"]] if match["c1"] else ""
+    value = _amount(match["n1"], match["k1"]) / (100.0 if match["cents"] else 1.0)
+    if match["fr"] or match["ct"]:
+        value += _amount(match["fr"] or match["ct"], None) / 100.0
+    if match["lo"]:
+        low_value = _amount(match["lo"], None) / (100.0 if match["cents"] else 1.0)
+        yield _Found(match.start("lo"), match.end("lo"), low_value, currency)
+    start = match.start("s2") if match["s2"] else match.start("n1")
+    yield _Found(start, match.end(), -value if match["s2"] else value, currency)
+
+
+def moneys(text: str) -> list[float]:
+    """The amounts with a currency in a text, in order of appearance."""
+    plain = _plain(text)
+    low = plain.lower()
+    found = _moneys(low)
+    # Only a span ("3 and 15 euros") can take a date or time for its first amount.
+    if len(found) > 1:
+        found = _moneys(_blanked(low, _spans(_dates(plain, low, None)) + _spans(_times(low))))
+    return [item.value for item in found]
+
+
+# --- names ----------------------------------------------------------------------------------
+
+_LONGEST_NAME = 400
+_GAP = r"[\s*_`\"'-]{1,8}"
+_NAME_SPLIT = re.compile(r"[\s*_`\"-]+")
+
+
+@lru_cache(maxsize=4096)
+def _name_pattern(name: str) -> re.Pattern[str] | None:
+    """The regex of a name in plain lower-case text, or None if there is nothing to look for."""
+    words = [word for word in _NAME_SPLIT.split(_plain(name).lower()) if word.strip("'")]
+    if len(words) > 2 and words[0] == "the":
+        words = words[1:]
+    if not words or sum(map(len, words)) > _LONGEST_NAME:
+        return None
+    first = re.escape(words[0])
+    # The boundary stands behind the first word so that the search can skip to its first letter.
+    head = rf"{first}(?<![^\W_]{first})" if words[0][0].isalnum() else first
+    parts = [head, *(_word_pattern(word) for word in words[1:])]
+    tail = r"(?![^\W_])" if words[-1][-1].isalnum() else ""
+    return re.compile(_GAP.join(parts) + tail)
+
+
+def _word_pattern(word: str) -> str:
+    """The regex of one word of a name: "&" is also "and", a final dot or an apostrophe may be missing."""
+    if word in ("&", "and"):
+        return "(?:&|and)"
+    escaped = re.escape(word).replace("'", "'?")
+    return escaped[:-2] + r"\.?" if word.endswith(".") and len(word) > 1 else escaped
+
+
+def _long_mentions(low: str, name: str) -> list[tuple[int, int]]:
+    """The places of a name too long for a regex, by its exact wording."""
+    found: list[tuple[int, int]] = []
+    at = low.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not low[max(at - 1, 0) : at].isalnum() and not low[end : end + 1].isalnum():
+            found.append((at, end))
+        at = low.find(name, end)
+    return found
+
+
+def _mentions(low: str, name: str) -> list[tuple[int, int]]:
+    """The places where a name stands in plain lower-case text."""
+    pattern = _name_pattern(name) if len(name) <= 4 * _LONGEST_NAME else None
+    if pattern is not None:
+        return [match.span() for match in pattern.finditer(low)]
+    folded = _plain(name).lower().strip()
+    return _long_mentions(low, folded) if folded else []
+
+
+def mentions(text: str, name: str) -> int:
+    """How often a name is said in a text, regardless of case, accents, spacing and markup."""
+    return len(_mentions(_plain(text).lower(), name))
+
+
+@lru_cache(maxsize=4096)
+def _id_pattern(value: str) -> re.Pattern[str]:
+    """The regex of an id as a whole token in lower-case text."""
+    return re.compile(rf"(?<![^\W_])(?<![^\W_][-_])(?<!\w\.){re.escape(value)}(?![^\W_])(?![-_][^\W_])(?!\.[0-9])")
+
+
+def _id_places(low: str, value: str) -> list[tuple[int, int]]:
+    folded = _plain(value).lower().strip()
+    if not folded or folded not in low:
+        return []
+    if len(folded) > _LONGEST_NAME:
+        return _long_mentions(low, folded)
+    return [match.span() for match in _id_pattern(folded).finditer(low)]
+
+
+# --- readings -------------------------------------------------------------------------------
+
+_BREAK = re.compile(r"[.!?]{1,8}[\"')\]*_`]{0,4}(?=\s|$)|;(?=\s|$)|\n+")
+_NO_BREAK = re.compile(
+    r"(?:\b(?:approx|ca|e\.g|i\.e|no|nr|st|dr|mr|mrs|ms|vs|incl|excl)|^\s*[#>*(-]{0,3}\s{0,4}[0-9]{1,3})$"
+)
+_HALF_DAY = re.compile(r"\b[ap]\.m$")
+_EMPHASIS = re.compile(
+    r"\*\*[^*\n]{1,160}\*\*|__[^_\n]{1,160}__|\*[^*\s][^*\n]{0,80}\*|`[^`\n]{1,80}`|\"[^\"\n]{1,80}\""
+)
+_PAREN = re.compile(r"[(\[][^()\[\]\n]{1,200}[)\]]")
+_BULLET = re.compile(r"[ \t]{0,12}(?:[-*+>|–—]\s|\||[0-9]{1,3}[.)]\s|\(?[a-z0-9]\)\s|#{1,6}\s)")
+_NUMBERING = re.compile(r"^[ \t]{0,12}(?:[-*+>#]{1,3}\s{0,3})?[*_]{0,2}\(?([0-9]{1,3})[.)](?=[\s*_])", re.MULTILINE)
+
+
+class _Sentence(NamedTuple):
+    """A sentence or line of a text."""
+
+    start: int
+    end: int
+    question: bool
+    bullet: bool
+
+
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z_]{0,20})\s?/?>")
+
+
+def _untagged(text: str) -> str:
+    """The text without tags; an answer tag becomes an answer cue, and thoughts are not part of the answer."""
+    if "<" not in text:
+        return text
+    text = text[max(0, text.rfind("</think>")) :]
+    return _TAG.sub(lambda match: "\nanswer: " if match[2].lower() == "answer" and not match[1] else " ", text)
+
+
+class _Reading:
+    """A text with everything that is recognised in it, each found on first use."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > LONGEST:
+            text = text[: LONGEST // 2] + "\n" + text[-(LONGEST // 2) :]
+        self.plain = _untagged(_plain(text))
+        self.low = self.plain.lower()
+        self._dates: dict[int | None, list[_Found]] = {}
+
+    def dates(self, year: int | None) -> list[_Found]:
+        """The resolved dates, with forms without a year read in `year`."""
+        if year not in self._dates:
+            self._dates[year] = _dates(self.plain, self.low, year)
+        return [item for item in self._dates[year] if item.value]
+
+    @cached_property
+    def times(self) -> list[_Found]:
+        return [item for item in _times(self.low) if item.value]
+
+    @cached_property
+    def _clockless(self) -> str:
+        return _blanked(self.low, _spans(_dates(self.plain, self.low, None)) + _spans(_times(self.low)))
+
+    @cached_property
+    def ids(self) -> list[_Found]:
+        return _ids(self.plain, self._clockless)
+
+    @cached_property
+    def moneys(self) -> list[_Found]:
+        return _moneys(self._clockless)
+
+    @cached_property
+    def numbers(self) -> list[_Found]:
+        return _number_list(self.low, _hidden(self.plain, self.low))
+
+    @cached_property
+    def sentences(self) -> list[_Sentence]:
+        return list(_sentences(self.plain, self.low))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [sentence.start for sentence in self.sentences]
+
+    def sentence(self, at: int) -> int:
+        """The index of the sentence that holds a place."""
+        return max(0, bisect_right(self._starts, at) - 1)
+
+    @cached_property
+    def emphasis(self) -> list[tuple[int, int]]:
+        return [match.span() for match in _EMPHASIS.finditer(self.low)]
+
+    @cached_property
+    def parens(self) -> list[tuple[int, int]]:
+        return [match.span() for match in _PAREN.finditer(self.low)]
+
+    @cached_property
+    def numbering(self) -> set[int]:
+        """The places of list numbers; a single "12." at the start of a text is an answer, not a list."""
+        found = [(match.start(1), match[1]) for match in _NUMBERING.finditer(self.low)]
+        if len(found) == 1 and found[0][1] != "1":
+            return set()
+        return {start for start, _ in found}
+
+    @cached_property
+    def operands(self) -> tuple[set[int], dict[float, int]]:
+        """The places of operands, and the last place where each value is one."""
+        return _operands(self.low, self.numbers)
+
+
+def _sentences(plain: str, low: str) -> Iterator[_Sentence]:
+    """The sentences of a text; every line ends one."""
+    start = 0
+    for match in _BREAK.finditer(low):
+        if match[0][0] == ".":
+            before = low[max(start, match.start() - 12) : match.start()]
+            if _NO_BREAK.search(before):
+                continue
+            if _HALF_DAY.search(before) and not plain[match.end() : match.end() + 2].strip().isupper():
+                continue
+        yield _sentence(low, start, match.end(), "?" in match[0])
+        start = match.end()
+    if low[start:].strip() or start == 0:
+        yield _sentence(low, start, len(low), False)
+
+
+def _sentence(low: str, start: int, end: int, question: bool) -> _Sentence:
+    line = start == 0 or low[start - 1] == "\n" or low[start : start + 1] == "\n"
+    return _Sentence(start, end, question, line and bool(_BULLET.match(low, start)))
+
+
+_OPERATOR = re.compile(
+    r"\s?(?:[a-z]{1,12}(?:\s[a-z]{1,12})?\s?|€|\$|\))?\s?(?:\+|\*|×|x|÷|plus|minus|times|multiplied\sby|divided\sby)"
+    r"\s?(?:€|\$|\(|eur\s)?\s?"
+)
+_MINUS = re.compile(r"\s?(?:[a-z]{1,12}\s|€|\$)?\s?[-–/:]\s?(?:€|\$)?\s?")
+_EQUALS_AFTER = re.compile(r"[^\n=.;]{0,30}=")
+
+
+def _operands(low: str, found: Sequence[_Found]) -> tuple[set[int], dict[float, int]]:
+    """The numbers that stand on either side of an operator."""
+    places: set[int] = set()
+    last: dict[float, int] = {}
+    for left, right in zip(found, found[1:], strict=False):
+        gap = low[left.end : right.start] if right.start - left.end < 40 else "."
+        if _OPERATOR.fullmatch(gap) or (_MINUS.fullmatch(gap) and _EQUALS_AFTER.match(low, right.end)):
+            for item in (left, right):
+                places.add(item.start)
+                last[item.value] = item.start
+    return places, last
+
+
+# --- expected values and claims -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A value that an answer has to state, with the rivals that it must not claim instead."""
+
+    kind: Kind
+    value: Any
+    others: tuple[str, ...] = ()
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """An occurrence of a value of the expected kind and what the text says about it."""
+
+    start: int
+    end: int
+    value: Any
+    match: bool
+    soft: bool = False  # serves only if nothing firmer is there
+    dropped: bool = False  # not claimed at all
+    approximate: bool = False
+    alternative: bool = False
+    dismissed: bool = False  # spoken against, as far as rivals go
+
+
+def _float(value: Any) -> float | None:
+    """The number that a value stands for, or None."""
+    if isinstance(value, (int, float)):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    found = numbers(str(value))
+    return found[0] if len(found) == 1 else None
+
+
+def _close(left: float, right: float, tolerance: float) -> bool:
+    """Whether two numbers are equal up to a tolerance, or up to rounding."""
+    return abs(left - right) <= max(tolerance, 1e-6 * max(1.0, abs(right)))
+
+
+def _clipped(found: _Found, value: Any, match: bool, soft: bool = False) -> _Claim:
+    return _Claim(found.start, found.end, value, match, soft)
+
+
+_COMPOSITE = re.compile(
+    r"(?<![0-9a-z.,])([0-9]{1,3})\s?(?:h|hrs?|hours?)[\s,]{0,2}(?:and\s)?([0-9]{1,2})\s?(?:m|mins?|minutes?)(?![a-z])"
+)
+_LABEL = re.compile(
+    r"\b(?P<label>step|option|day|item|line|note|part|section|figure|table|stage|rank|room|gate|platform|track|seat"
+    r"|terminal|floor|chapter|page|route|bus|tram|no\.|nr\.?|version|level|row|zone|leg|week|night|round|question"
+    r"|phase|top|hotel|museum|place|hall)\s?$|#\s?$"
+)
+_YEAR_BEFORE = re.compile(r"\b(?:in|since|year|by|until|during|of|summer|winter|spring|autumn|fall)\s$")
+
+
+def _number_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
+    """The numbers of a text as claims: composite durations count as one, amounts and labels are soft."""
+    wanted = _float(expected.value)
+    if wanted is None:
+        return []
+    composites = [
+        (match.start(), match.end(), int(match[1]), int(match[2])) for match in _COMPOSITE.finditer(reading.low)
+    ]
+    claims = []
+    for start, end, hours, minutes in composites:
+        total = 60.0 * hours + minutes
+        fits = _close(total, wanted, expected.tolerance) or _close(total / 60, wanted, expected.tolerance)
+        claims.append(_Claim(start, end, wanted if fits else total, fits))
+    amounts = _spans(reading.moneys)
+    for item in reading.numbers:
+        if _inside(item.start, amounts) or _inside(item.end - 1, amounts):
+            soft = True
+        elif _inside(item.start, composites):
+            continue
+        else:
+            soft = item.note == "%" or _is_label(reading.low, item, given.low)
+        claims.append(_clipped(item, item.value, _close(item.value, wanted, expected.tolerance), soft))
+    claims.sort(key=lambda claim: claim.start)
+    return claims
+
+
+def _is_label(low: str, item: _Found, given: str) -> bool:
+    """Whether a number names a thing ("room 12") or a year, and the request does not ask for just that."""
+    before = low[max(0, item.start - 14) : item.start]
+    if item.end - item.start == 4 and 1900 <= item.value <= 2100 and _YEAR_BEFORE.search(before):
+        return True
+    label = _LABEL.search(before)
+    return label is not None and not (label["label"] and label["label"] in given)
+
+
+def _inside(place: int, spans: Iterable[tuple[Any, ...]]) -> bool:
+    return any(span[0] <= place < span[1] for span in spans)
+
+
+def _currency(expected: Expected, given: _Reading) -> str:
+    """The currency of an expected amount: its own, else the only one of the request, else euros."""
+    if isinstance(expected.value, str):
+        for item in _moneys(_plain(expected.value).lower()):
+            return item.note or "EUR"
+    named = {_CURRENCIES.get(word) for word in _CURRENCY_WORD.findall(given.low)}
+    return str(named.pop()) if len(named) == 1 else "EUR"
+
+
+_CURRENCY_WORD = re.compile(
+    r"(?<![a-z])(?:€|us\$|\$|£|¥|(?:eur|euros?|usd|dollars?|gbp|pounds?|jpy|yen|chf|francs?)(?![a-z]))"
+)
+
+
+def _money_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
+    """The amounts of a text in the expected currency; bare numbers only if it holds no amount."""
+    if isinstance(expected.value, str) and (own := moneys(expected.value)):
+        wanted: float | None = own[0]
+    else:
+        wanted = _float(expected.value)
+    if wanted is None:
+        return []
+    if not reading.moneys:
+        return _number_claims(reading, replace(expected, value=wanted), given)
+    currency = _currency(expected, given)
+    shared = bool(_EACH_ASKED.search(given.low))
+    return [
+        _clipped(
+            item,
+            item.value,
+            _close(item.value, wanted, expected.tolerance),
+            not shared and bool(_EACH.match(reading.low, item.end)),
+        )
+        for item in reading.moneys
+        if item.note in ("", currency)
+    ]
+
+
+_EACH = re.compile(r"\s?(?:\*\*\s?)?(?:/\s?|\(?(?:per|an?)\s|\(?each\b|apiece\b|pp\b)(?!total)")
+_EACH_ASKED = re.compile(r"\b(?:each|apiece|per\s[a-z]+|a\s(?:person|night|day|ticket|head)|one\s[a-z]+)\b")
+_AFTER_BEFORE = re.compile(r"\b(?:after|before|by|since|later than|earlier than|prior to)\s(?:the\s|on\s|at\s)?$")
+
+
+def _moment_claims(low: str, found: Iterable[_Found], wanted: str) -> list[_Claim]:
+    """Dates or times as claims; those that only bound another ("after 14:00") are soft."""
+    return [
+        _clipped(
+            item,
+            item.value,
+            item.value == wanted,
+            bool(_AFTER_BEFORE.search(low[max(0, item.start - 20) : item.start])),
+        )
+        for item in found
+    ]
+
+
+def _date_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
+    known = dates(str(expected.value))
+    if not known:
+        return []
+    return _moment_claims(reading.low, reading.dates(int(known[0][:4])), known[0])
+
+
+def _time_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
+    known = times(str(expected.value))
+    return _moment_claims(reading.low, reading.times, known[0]) if known else []
+
+
+_LONE_AFTER = re.compile(r"\s*(?:[).,:;*_\"'\]!?–-]|$|(?:or|and|is|was|because|since)\b)")
+_LONE_BEFORE = re.compile(r"(?:\b(?:option|answer|choice|is|pick|choose|or|and|be)|[:(,=])\s?[\"'*_(]{0,3}$")
+
+
+def _lone_letter(reading: _Reading, letter: str) -> list[tuple[int, int]]:
+    """The places of an option such as "B": case counts, and the article "A" is no option."""
+    found = []
+    for match in re.finditer(rf"(?<![\w']){re.escape(letter)}(?![\w'])", reading.plain):
+        article = letter in "AI" and match.end() < len(reading.plain)
+        before = reading.low[max(0, match.start() - 12) : match.start()]
+        if not article or _LONE_AFTER.match(reading.low, match.end()) or _LONE_BEFORE.search(before):
+            found.append(match.span())
+    return found
+
+
+def _places(reading: _Reading, name: str, kind: Kind) -> list[tuple[int, int]]:
+    """The places where a candidate name, id or choice stands."""
+    if kind == "id":
+        return _id_places(reading.low, name)
+    if len(name) == 1 and name.isalpha():
+        return _lone_letter(reading, name)
+    return _mentions(reading.low, name)
+
+
+def _name_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
+    """The mentions of the candidates; where one lies within another, the longer one stands."""
+    wanted = str(expected.value)
+    rivals = [other for other in expected.others if _plain(other).lower() != _plain(wanted).lower()]
+    if expected.kind == "id":
+        rivals += _alike(reading, wanted)
+    found = [(start, end, wanted) for start, end in _places(reading, wanted, expected.kind)]
+    for rival in dict.fromkeys(rivals):
+        found += ((start, end, rival) for start, end in _places(reading, rival, expected.kind))
+    found.sort(key=lambda item: (item[0], -item[1], item[2] != wanted))
+    claims: list[_Claim] = []
+    for start, end, name in found:
+        if not claims or start >= claims[-1].end:
+            claims.append(_Claim(start, end, name, name == wanted))
+    return claims
+
+
+def _shape(token: str) -> tuple[str, int, tuple[int, ...]]:
+    """What ids of one series share: the first letter, the length and the places of separators."""
+    return token[0].lower(), len(token), tuple(at for at, char in enumerate(token) if char in "-_")
+
+
+def _alike(reading: _Reading, wanted: str) -> list[str]:
+    """The ids in a text that have the shape of the expected one."""
+    if not wanted:
+        return []
+    shape = _shape(wanted)
+    return [item.value for item in reading.ids if item.value.lower() != wanted.lower() and _shape(item.value) == shape]
+
+
+_FINDERS: dict[str, Callable[[_Reading, Expected, _Reading], list[_Claim]]] = {
+    "number": _number_claims,
+    "money": _money_claims,
+    "date": _date_claims,
+    "time": _time_claims,
+    "name": _name_claims,
+    "id": _name_claims,
+    "choice": _name_claims,
+}
+_NAMED = ("name", "id", "choice")
+
+
+# --- what the text says about a claim -------------------------------------------------------
+
+_FILLER = (
+    r"(?:\s(?:the|a|an|at|on|in|by|be|is|it|it's|its|for|to|exactly|just|really|actually|called|named|hotel|museum|place"
+    r"|room|option|take|choose|pick|book|recommend|go|with|use|visit|cost|costs|take|takes|as|of|total|even|only|say)){0,4}\s?$"
+)
+_NEGATED = re.compile(
+    r"(?:\b(?:not(?!\sonly)|never|neither|nor|rather\sthan|instead\sof|unlike|except(?:\sfor)?|excluding|no\slonger|avoid"
+    r"|other\sthan|apart\sfrom|aside\sfrom|besides|ruled\sout|rejected|skipped|wrongly|cannot)|n't)" + _FILLER
+)
+_DOUBTED = re.compile(
+    r"\b(?:not\ssure|unsure|not\scertain|uncertain|no\sidea|whether|if|unless|assuming|suppose|supposing|unable\sto"
+    r"|(?:do\snot|don't|didn't|did\snot|cannot|can't|could\snot|couldn't)\s(?:think|believe|know|say|tell|confirm|determine"
+    r"|verify|find))\b[^,;:]{0,60}$"
+)
+_COMPARED = re.compile(
+    r"\b(?:than|compared\s(?:to|with)|versus|vs\.?|unlike)(?![a-z])"
+    r"(?:(?!\b(?:and|but|so|is|are|costs?|at|with|for|which|or)\b)[^,;.]){0,40}$"
+)
+_BEATEN = re.compile(
+    r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|followed\s(?:closely\s)?by|against|next\sto|near|behind"
+    r"|replaces|replacing|replaced|cancell?ed|formerly|previously)|\b(?:against|vs\.?|versus|to)\s[0-9.]{1,6}\sfor)(?:\s(?:the|hotel|museum)){0,2}\s?$"
+)
+_NARRATED = re.compile(
+    r"\b(?:looked\s(?:at|up)|looking\s(?:at|up)|check(?:ed|ing)|search(?:ed|ing)|compar(?:ed|ing)|consider(?:ed|ing)"
+    r"|(?:first|initially|originally|previously)\s(?:thought|said|assumed|counted|found)|went\sthrough|going\sthrough"
+    r"|(?:asked|asking)\s(?:for|about)|review(?:ed|ing))\b"
+    r"(?:(?!\b(?:and|so|but|that|is|it|found|was)\b)[^,.;:]){0,50}$"
+)
+_APPROXIMATE = re.compile(
+    r"(?:\b(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly|almost|close\sto|at\s(?:least|most)|up\sto"
+    r"|over|under|above|below|as\s(?:much|many|few|little)\sas|upwards\sof|exceeds|starting\s(?:at|from)|minimum\sof"
+    r"|maximum\sof|(?:min|max)\.?|some|estimated?(?:\s(?:at|to\sbe))?|shortly\s(?:after|before)|just\s(?:after|before|under|over))"
+    r"(?:\s(?:a|the|total|of)){0,3}|[~≈<>≥≤])\s?$"
+)
+_FROM = re.compile(r"\bfrom\s?$")
+_MAYBE = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|presumably|likely|potentially|might|may|could|either|between|guess(?:ing)?"
+    r"|alternatively|or)(?:\s(?:be|have|cost|costs|take|takes|it|it's|is|its|on|at|the|a|by|as|in|about|around|even|maybe"
+    r"|perhaps|also|hotel|museum|open|opens|leave|leaves|well|something|somewhere|like)){0,3}\s?$"
+)
+_TAIL_HEDGE = re.compile(
+    r"(?:\+(?!\s?[0-9(€$])|-?ish\b|\s?(?:euros?|minutes?|hours?|[a-z]{1,12})?,?\s(?:or\s(?:so|more|less|fewer|under|over|later"
+    r"|earlier|thereabouts)|at\s(?:least|most)|give\sor\stake|approximately|approx|roughly)\b)"
+)
+_TAIL_DOUBT = re.compile(
+    r"[^.;!?\n]{0,15}?(?:\b(?:i\sguess|perhaps|maybe|probably|possibly)\b"
+    r"|(?:\bi'm|\bi\sam|\bam)\snot\s(?:sure|certain)|\b(?:could\snot|couldn't|can't|cannot)\s(?:confirm|verify)|\bunsure"
+    r"|\bthere\s(?:may|might|could)\sbe\s(?:more|fewer|others))|\s(?:might|may|could)\sbe\b|\sis\s(?:probably|possibly|perhaps|likely)\b"
+)
+_REFUTED = re.compile(
+    r"(?:'s)?\s(?:is|was|are|were|would\sbe|seems)?\s?(?:not\b|wrong\b|incorrect\b|false\b|ruled\sout)|\s(?:isn't|wasn't|aren't|weren't"
+    r"|can't\sbe|cannot\sbe|won't|wouldn't)\b"
+)
+_DISMISSED = re.compile(
+    r"(?:(?!\b(?:and|but|while)\b)[^.;,]){0,20}?\b(?:is|are|was|were|looks|seems|costs?|has|have|asks?|charges?|would\sbe)\s"
+    r"(?:already\s|also\s|currently\s|completely\s|both\s|all\s|slightly\s|much\s|a\sbit\s|far\s|even\s)?"
+    r"(?P<word>fully\sbooked|full|closed|sold\sout|unavailable|too\s[a-z]+|more|pricier|dearer|slower|farther|further|worse"
+    r"|cancelled|excluded|not|no|later|higher|second|third|next)\b|\s(?:does\snot|do\snot|doesn't|don't|cannot|can't|did\snot)\b"
+)
+_WHOLE = re.compile(
+    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your)|\bamong(?:\s(?:the|all|those))?"
+    r"|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
+)
+_SLASHED = re.compile(r"[0-9]\s?/\s?$")
+_RANGE = re.compile(r"\s?(?:[a-z€$]{1,8}\s?)?(?:-|–|—|to|through)\s?(?:€|\$)?\s?")
+_BETWEEN = re.compile(r"\bbetween\s(?:the\s)?$")
+_STRICTLY = re.compile(r"\s?(?:,|,?\s?(?:and|&|as\swell\sas|plus))\s?(?:the\s|also\s|hotel\s|museum\s|on\s|at\s)?")
+_ALTERNATIVE = re.compile(
+    r"[^.;:!?\n]{0,25}?(?:\bor|\balternatively|\bversus|\bvs\.?)\s(?:(?:maybe|perhaps|possibly|even|the|at|on|about|around|a"
+    r"|just|up|to|as|much|else|hotel|by)\s){0,3}"
+)
+_AMONG = re.compile(r"\b(?:among|amongst|between|out\sof)(?:\s(?:the|hotels?|museums?)){0,2}\s?$")
+_CONCEDED = re.compile(r"^\W*(?:while|although|though|even\sthough|despite|whereas)\b[^,;.]*$")
+_ASIDE = re.compile(r"\s?\([^()]{0,60}\)")
+_MARKUP = str.maketrans("", "", "*`")
+_OPENERS = " \t\"'_([{€$£~"
+
+
+@dataclass(slots=True)
+class _Context:
+    """The text just before and after a claim, within its sentence and without markup."""
+
+    before: str
+    after: str
+
+
+def _context(reading: _Reading, start: int, end: int, previous: int) -> _Context:
+    """The context of a span; what comes before ends at the previous claim."""
+    sentence = reading.sentences[reading.sentence(start)]
+    before = reading.low[max(sentence.start, previous, start - 90) : start].translate(_MARKUP)
+    after = reading.low[end : min(max(sentence.end, end), end + 60)].translate(_MARKUP)
+    tilde = "~" if before.rstrip(" (*€$").endswith("~") else ""
+    before = before.rstrip(_OPENERS)
+    before = before[:-4] if before.endswith(" eur") else before
+    return _Context(before.replace("\n", " ") + tilde, after.lstrip("\"'_").rstrip("\n"))
+
+
+def _judged(reading: _Reading, claims: list[_Claim], expected: Expected, ranged: bool, given: str) -> list[_Claim]:
+    """The claims with everything that the text says about each."""
+    judged: list[_Claim] = []
+    named = expected.kind in _NAMED
+    for index, claim in enumerate(claims):
+        previous = claims[index - 1].end if index else 0
+        context = _context(reading, claim.start, claim.end, previous)
+        judged.append(
+            replace(
+                claim,
+                dropped=_is_dropped(reading, claim, context, expected.kind),
+                approximate=not named and _is_approximate(context, expected),
+                alternative=_is_alternative(context, ranged),
+                dismissed=bool(_CONCEDED.search(context.before)) or (named and _is_dismissed(context, given)),
+            )
+        )
+    _join(reading.low, judged, expected.kind, ranged)
+    return judged
+
+
+def _is_dropped(reading: _Reading, claim: _Claim, context: _Context, kind: Kind) -> bool:
+    """Whether an occurrence is not claimed: asked, negated, compared with, looked at, an operand, a whole."""
+    before = context.before
+    if reading.sentences[reading.sentence(claim.start)].question:
+        return True
+    if _NEGATED.search(before) or _DOUBTED.search(before) or _COMPARED.search(before) or _NARRATED.search(before):
+        return True
+    if _REFUTED.match(context.after):
+        return True
+    if kind in _NAMED:
+        return bool(_BEATEN.search(before) or _AMONG.search(before))
+    if kind in ("number", "money"):
+        return _is_part(reading, claim, context)
+    return False
+
+
+def _is_part(reading: _Reading, claim: _Claim, context: _Context) -> bool:
+    """Whether a number is a list number, an operand, an intermediate result or the whole of a part."""
+    if claim.start in reading.numbering or _WHOLE.search(context.before):
+        return True
+    places, last = reading.operands
+    covered = [item for item in reading.numbers if claim.start <= item.start < claim.end]
+    if any(item.start in places for item in covered):
+        return True
+    if any(last.get(item.value, -1) > item.start for item in covered):
+        return True
+    before = reading.low[max(0, claim.start - 6) : claim.start]
+    return bool(_SLASHED.search(before)) and not _EQUALS_AFTER.match(reading.low, claim.end)
+
+
+def _is_approximate(context: _Context, expected: Expected) -> bool:
+    """Whether a number, amount, date or time is only bounded or estimated."""
+    if expected.tolerance > 0:
+        return False
+    if _APPROXIMATE.search(context.before) or _TAIL_HEDGE.match(context.after):
+        return True
+    return expected.kind in ("number", "money") and bool(_FROM.search(context.before))
+
+
+def _is_alternative(context: _Context, ranged: bool) -> bool:
+    """Whether a value is one of several possibilities or in doubt."""
+    if ranged and _BETWEEN.search(context.before + " "):
+        return False
+    return bool(_MAYBE.search(context.before) or _TAIL_DOUBT.match(context.after))
+
+
+def _is_dismissed(context: _Context, given: str) -> bool:
+    """Whether a text speaks against a named thing, in words that the request did not ask for."""
+    found = _DISMISSED.match(context.after)
+    if found is None:
+        return False
+    word = found["word"] or "not"
+    return word not in given and not (word == "not" and "n't" in given)
+
+
+def _gap(low: str, left: _Claim, right: _Claim) -> str:
+    """What stands between two claims, without markup and asides; a dot if they are far apart."""
+    if right.start - left.end > 80:
+        return "."
+    return _ASIDE.sub("", low[left.end : right.start].translate(_MARKUP))
+
+
+def _links(low: str, claims: Sequence[_Claim]) -> list[bool]:
+    """For each claim whether it is coordinated with the one before; after "and" a comma starts anew."""
+    links, closed = [False], False
+    for left, right in zip(claims, claims[1:], strict=False):
+        gap = _gap(low, left, right)
+        linked = bool(_STRICTLY.fullmatch(gap.strip("\"'_"))) and not (closed and gap.strip() == ",")
+        closed = linked and gap.strip() != ","
+        links.append(linked)
+    return links
+
+
+def _join(low: str, claims: list[_Claim], kind: Kind, ranged: bool) -> None:
+    """Spread what is said of one claim to those it is joined with, in place."""
+    links = _links(low, claims)
+    for index in range(1, len(claims)):
+        left, right = claims[index - 1], claims[index]
+        if left.value == right.value and left.match == right.match:
+            continue
+        gap = _gap(low, left, right)
+        if kind in ("number", "money") and _RANGE.fullmatch(gap):
+            claims[index - 1], claims[index] = replace(left, approximate=True), replace(right, approximate=True)
+        elif _ALTERNATIVE.fullmatch(gap.rstrip("\"'_([€$")) or (kind in _NAMED and gap.strip() == "/"):
+            _join_alternatives(low, claims, index)
+        elif links[index]:
+            between = left.alternative and bool(_BETWEEN.search(low[max(0, left.start - 12) : left.start]))
+            dropped = left.dropped and (kind in _NAMED or "," not in gap)
+            claims[index] = replace(right, dropped=right.dropped or dropped, alternative=right.alternative or between)
+    for index in range(len(claims) - 1, 0, -1):
+        if claims[index].dismissed and links[index]:
+            claims[index - 1] = replace(claims[index - 1], dismissed=True)
+
+
+def _join_alternatives(low: str, claims: list[_Claim], index: int) -> None:
+    """Mark two claims joined by "or", and those listed before them, as alternatives or as negated alike."""
+    left, right = claims[index - 1], claims[index]
+    if left.dropped:
+        claims[index] = replace(right, dropped=True)
+        return
+    claims[index - 1], claims[index] = replace(left, alternative=True), replace(right, alternative=True)
+    for at in range(index - 1, 0, -1):
+        if low[claims[at - 1].end : claims[at].start].strip(" *_") != ",":
+            break
+        claims[at - 1] = replace(claims[at - 1], alternative=True)
+
+
+# --- which claim the text commits to --------------------------------------------------------
+
+_ANSWER = re.compile(
+    r"\b(?:final\s(?:answer|result)|answer|result|solution|conclusion|my\s(?:pick|choice|recommendation))"
+    r"[\"'*_`\s]{0,6}(?:\bis\b|\bare\b|=|:|–|—|\bwould\sbe\b|\bshould\sbe\b|\bremains\b)|\\boxed\{"
+    r"|\b(?:correction|no,?\swait|wait,|scratch\sthat|oops|on\ssecond\sthought|i\swas\swrong|let\sme\scorrect|(?:a|my)\smistake)\b"
+)
+_CONCLUSION = re.compile(
+    r"\b(?:so(?!\s(?:that|far|many|much|long))|therefore|thus|hence|consequently|overall|altogether|in\stotal|in\sall"
+    r"|total(?:s|ling)?|sums?|(?:that|which)\s(?:makes|gives|leaves|means)|makes|making|giving|comes?\sto|amounts?\sto"
+    r"|adds?\sup\sto|equals|leaving|in\sshort|actually)\b"
+)
+_WHICH_IS = re.compile(r"(?:\b(?:which|that)\s(?:is|are|equals)|\bi\.e\.,?|\bnamely|\bin\sother\swords,?|\bmake)\s?$")
+_TOTAL_AFTER = re.compile(
+    r"(?:\s[a-z]+){0,2}\s?\(?(?:in\s(?:total|all|sum)|altogether|overall|total|all\s(?:together|in|told)|combined)\b"
+)
+_SUPERLATIVE = re.compile(
+    r"(?<!second\s)(?<!third\s)(?<!next\s)\b(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest"
+    r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommend(?:ed|ation)?|suggest"
+    r"|pick(?:ed)?|choice|choose|chose|chosen|opt(?:ed)?\sfor|select(?:ed)?|cheaper|closer|faster|better|booked|reserved"
+    r"|should\s(?:take|stay|visit|go|choose|book|pick|use)|take|beats|first|last|next)\b"
+)
+_SUPERLATIVE_AFTER = re.compile(
+    r"(?:'s)?(?:\s\([^)]{0,60}\))?(?:\s(?:is|are|was|were|has|have|offers|would\sbe|comes\sout|remains|being|clearly|then|also"
+    r"|by\sfar|as|therefore|thus|the|still|just|indeed|hotel|museum|one|option|with|a|your|my|our)){0,5}"
+    r"\s(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest|highest|lowest|largest|biggest"
+    r"|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer|faster|better"
+    r"|beats|answer)\b"
+)
+_COPULA = re.compile(
+    r"(?:\b(?:is|are|=|was|makes?|be|equals|costs?|to|at|of|pay|says)|[:=])(?:\s(?:the|hotel|only|just|then))?\s?$"
+)
+_CLAUSE_END = re.compile(r"[;\n]|\.(?=\s|$)|,?\s(?:but|while|whereas|although|though|compared)\b")
+_NEXT_PHRASE = re.compile(r",|\band\b")
+_STRICT = re.compile(r"est\b|\bmost\b|\bleast\b|\bwinner\b")
+_EQUALS = re.compile(r"=\s?$")
+_BREAKDOWN = re.compile(r"[^,;.:\n]{0,40}:\s")
+
+
+def _values(claims: Iterable[_Claim]) -> set[Any]:
+    return {True if claim.match else claim.value for claim in claims}
+
+
+def _grouped(low: str, claims: list[_Claim], chosen: list[_Claim]) -> list[_Claim]:
+    """The chosen claims with those coordinated with them."""
+    links = _links(low, claims)
+    result = list(chosen)
+    for index in range(1, len(claims)):
+        left, right = claims[index - 1], claims[index]
+        if links[index] and (left in result) != (right in result):
+            result.append(right if left in result else left)
+    return result
+
+
+@dataclass(slots=True)
+class _Trial:
+    """The claims that compete in a text, and the request that they answer."""
+
+    reading: _Reading
+    claims: list[_Claim]
+    kind: Kind
+    given: _Reading
+
+    def single(self, chosen: list[_Claim]) -> bool | None:
+        """Whether the chosen claims single out the expected value; None if they single out none."""
+        if not chosen:
+            return None
+        values = _values(_grouped(self.reading.low, self.claims, chosen))
+        return values == {True} if len(values) == 1 else None
+
+    def context(self, claim: _Claim) -> _Context:
+        index = self.claims.index(claim)
+        previous = self.claims[index - 1].end if index else 0
+        return _context(self.reading, claim.start, claim.end, previous)
+
+    def outside(self, claims: list[_Claim]) -> list[_Claim]:
+        """The claims that are not asides in parentheses, or all of them if all are."""
+        claims = [claim for claim in claims if not _inside(claim.start, self.reading.parens)] or claims
+        if self.kind in ("number", "money") and len(claims) > 2:
+            # "14 sessions: 5 on Friday, 9 on Saturday" is one value and its breakdown.
+            head = _BREAKDOWN.match(self.reading.low, claims[0].end, claims[1].start)
+            return claims[:1] if head else claims
+        return claims
+
+    def between(self, start: int, end: int) -> list[_Claim]:
+        return [claim for claim in self.claims if start <= claim.start < end]
+
+    def best(self, claims: list[_Claim]) -> list[_Claim]:
+        """Of the claims after a cue, all if they agree, else those outside parentheses, else those after a copula."""
+        for chosen in (claims, self.outside(claims)):
+            if len(_values(chosen)) == 1:
+                return chosen
+        copula = [claim for claim in self.outside(claims) if _COPULA.search(self.context(claim).before)]
+        return copula if len(_values(copula)) == 1 else []
+
+
+def _by_answer(trial: _Trial) -> bool | None:
+    """The last explicit answer decides."""
+    verdict = None
+    for match in _ANSWER.finditer(trial.reading.low):
+        later = [claim for claim in trial.claims if match.end() <= claim.start < match.end() + 100]
+        if later:
+            sentence = trial.reading.sentences[trial.reading.sentence(later[0].start)]
+            chosen = trial.best(trial.between(later[0].start, sentence.end)) or later[:1]
+            verdict = trial.single(chosen) or (False if trial.single(chosen) is None else trial.single(chosen))
+    return verdict
+
+
+_START_ASKED = re.compile(
+    r"\b(?:open|opens|opening|start|starts|begin|begins|depart|departs|departure|leave|leaves|check-?\s?in|board)\b"
+)
+_END_ASKED = re.compile(
+    r"\b(?:close|closes|closing|end|ends|finish|finishes|arrive|arrives|arrival|check-?\s?out|until|return)\b"
+)
+_ROLE = re.compile(
+    r"\b(?:(?P<start>open(?:s|ed|ing)?|start(?:s|ing)?|begin(?:s|ning)?|depart(?:s|ure|ing)?|leav(?:es?|ing)|from|check-?\s?in"
+    r"|boards?|boarding)|(?P<end>clos(?:es?|ing)|end(?:s|ing)?|finish(?:es)?|arriv(?:es?|al|ing)|until|till|to|check-?\s?out"
+    r"|returns?|back|reach(?:es)?))\b"
+)
+_DASH = re.compile(r"\s?(?:-|–|—|to|until|till)\s?")
+
+
+def _roles(reading: _Reading, claims: list[_Claim]) -> list[str]:
+    """For each claimed date or time whether it is said to be a start or an end ("" if neither)."""
+    roles: list[str] = []
+    for index, claim in enumerate(claims):
+        previous = claims[index - 1].end if index else 0
+        gap = reading.low[previous : claim.start]
+        if index and len(gap) < 12 and _DASH.fullmatch(gap):
+            roles[-1] = roles[-1] or "start"
+            roles.append("end")
+            continue
+        last = ""
+        sentence = reading.sentences[reading.sentence(claim.start)]
+        for match in _ROLE.finditer(reading.low, max(previous, sentence.start, claim.start - 60), claim.start):
+            last = match.lastgroup or ""
+        roles.append(last)
+    return roles
+
+
+def _asked_roles(given: str) -> list[str]:
+    """The roles that a request asks for, in its order."""
+    start, end = _START_ASKED.search(given), _END_ASKED.search(given)
+    found = [(match.start(), name) for match, name in ((start, "start"), (end, "end")) if match]
+    return [name for _, name in sorted(found)]
+
+
+_ASKED = re.compile(
+    r"\b(?:how\smany|number\sof|count\sof|what(?:\sis|'s|\swas)\sthe)((?:\s(?!are\b|is\b|do\b|does\b|did\b|can\b|will\b|have\b|has\b"
+    r"|in\b|at\b|of\b|on\b|for\b|with\b|that\b|there\b|i\b|we\b|you\b|would\b|should\b|to\b|from\b)[a-z-]{2,20}){1,4})"
+)
+_UNITS_ASKED = (
+    (re.compile(r"\bhow\slong\b"), ("minute", "min", "hour", "h", "day", "night", "week")),
+    (re.compile(r"\bhow\sfar\b"), ("km", "kilometer", "kilometre", "mile", "m", "meter", "metre")),
+    (re.compile(r"\bhow\s(?:hot|warm|cold)\b|\btemperature\b"), ("c", "celsius", "degree", "f", "fahrenheit")),
+    (re.compile(r"\brat(?:ing|ed)\b"), ("star",)),
+)
+_LETTERS = re.compile(r"[a-z]+")
+
+
+def _stem(word: str) -> str:
+    """A word without its plural ending."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith("s") and len(word) > 3 else word
+
+
+def _asked_words(given: str) -> set[str]:
+    """The things whose number a request asks for."""
+    found = {_stem(match[1].split()[-1]) for match in _ASKED.finditer(given)}
+    for pattern, units in _UNITS_ASKED:
+        if pattern.search(given):
+            found.update(units)
+    return found
+
+
+def _by_question(trial: _Trial) -> bool | None:
+    """The word that the request asks for decides."""
+    if trial.kind in ("date", "time"):
+        asked = _asked_roles(trial.given.low)
+        roles = _roles(trial.reading, trial.claims)
+        chosen = [
+            claim for claim, role in zip(trial.claims, roles, strict=True) if len(asked) == 1 and role == asked[0]
+        ]
+        return trial.single(chosen)
+    if trial.kind != "number":
+        return None
+    subset = [claim for claim in trial.claims if _is_asked_subset(trial.context(claim), trial.given.low)]
+    if subset:
+        return trial.single(subset)
+    words = _asked_words(trial.given.low)
+    return trial.single([claim for claim in trial.claims if words and _is_asked(trial.context(claim), words)])
+
+
+_SUBSET = re.compile(r"\bof\s(?:which|these|those|them),?(?:\s(?:only|just|exactly))?\s?$")
+
+
+def _is_asked_subset(context: _Context, given: str) -> bool:
+    """Whether a number counts those of a larger set that the request asks for ("of which 4 have a rating ...")."""
+    if not _SUBSET.search(context.before):
+        return False
+    return any(len(word) > 3 and re.search(rf"\b{word}\b", given) for word in _LETTERS.findall(context.after))
+
+
+_PHRASE_END = re.compile(r"[.,;:()0-9]|\b(?:and|or|with|in|on|for|from|per|by|out)\b")
+
+
+def _is_asked(context: _Context, words: set[str]) -> bool:
+    """Whether a number stands with one of the words asked for: "3 museums", "a rating of 4.6"."""
+    after = _PHRASE_END.split(context.after, maxsplit=1)[0]
+    if any(_stem(word) in words for word in _LETTERS.findall(after)[:3]):
+        return True
+    before = _LETTERS.findall(re.split(r"[.,;()]", context.before)[-1])[-4:]
+    return (
+        bool(before) and before[-1] in ("is", "of", "at", "was", "are") and any(_stem(word) in words for word in before)
+    )
+
+
+def _by_conclusion(trial: _Trial) -> bool | None:
+    """The last conclusion that singles out a value decides."""
+    verdicts: list[tuple[int, bool]] = []
+    for match in _CONCLUSION.finditer(trial.reading.low):
+        sentence = trial.reading.sentences[trial.reading.sentence(match.start())]
+        ends = sentence.end if sentence.end - match.end() > 2 else sentence.end + 40
+        verdict = trial.single(trial.best(trial.between(match.end(), ends)))
+        if verdict is not None:
+            verdicts.append((match.start(), verdict))
+    for claim in trial.claims:
+        context = trial.context(claim)
+        adjacent = trial.kind not in _NAMED and _WHICH_IS.search(context.before)
+        if adjacent or _TOTAL_AFTER.match(context.after):
+            verdicts.append((claim.start, claim.match))
+    return max(verdicts)[1] if verdicts else None
+
+
+def _by_equation(trial: _Trial) -> bool | None:
+    """The result of the only equation decides."""
+    return trial.single([claim for claim in trial.claims if _EQUALS.search(trial.context(claim).before)])
+
+
+def _by_superlative(trial: _Trial) -> bool | None:
+    """What is called the cheapest, the best or the choice decides."""
+    low = trial.reading.low
+    asked = {match[0] for match in _SUPERLATIVE.finditer(trial.given.low)}
+    found: list[tuple[str, list[_Claim]]] = []
+    taken: set[int] = set()
+    for claim in trial.claims:
+        after = _SUPERLATIVE_AFTER.match(low[claim.end : claim.end + 120].translate(_MARKUP))
+        if after is not None and trial.kind in _NAMED:
+            found.append((after[0], [claim]))
+            taken.add(trial.reading.sentence(claim.start))
+    for match in _SUPERLATIVE.finditer(low):
+        index = trial.reading.sentence(match.start())
+        if index in taken:
+            continue
+        limit = _clause_end(trial, match.end(), trial.reading.sentences[index].end)
+        found.append((match[0], trial.best(trial.between(match.end(), limit))))
+    fitting = [item for item in found if any(word in item[0] for word in asked)] or found
+    verdict = trial.single([claim for _, chosen in fitting for claim in chosen])
+    strict = [claim for word, chosen in fitting if _STRICT.search(word) for claim in chosen]
+    # "Earliest: 3 May; latest: 5 May" is a choice between two, not a matter for weaker cues.
+    return False if verdict is None and len(_values(strict)) > 1 else verdict
+
+
+def _clause_end(trial: _Trial, start: int, limit: int) -> int:
+    """Where the clause after a superlative ends; for numbers and moments the first one closes it."""
+    low = trial.reading.low
+    end = _CLAUSE_END.search(low, start, limit)
+    limit = end.start() if end else limit
+    first = trial.between(start, limit)[:1]
+    if first and trial.kind not in _NAMED:
+        end = _NEXT_PHRASE.search(low, first[0].end, limit)
+        return end.start() if end else limit
+    return limit
+
+
+def _by_emphasis(trial: _Trial) -> bool | None:
+    """The only emphasised value decides."""
+    return trial.single([claim for claim in trial.claims if _inside(claim.start, trial.reading.emphasis)])
+
+
+_VARIABLE = re.compile(r"[0-9][0-9.,:]*|\b[A-Z][\w'-]*|[€$£]")
+
+
+def _pattern_of(trial: _Trial, index: int) -> str:
+    """A sentence with names and numbers left out, to see whether sentences are of one pattern."""
+    sentence = trial.reading.sentences[index]
+    pieces, at = [], sentence.start
+    for claim in trial.between(sentence.start, sentence.end):
+        pieces.append(trial.reading.plain[at : claim.start])
+        at = max(at, claim.end)
+    pieces.append(trial.reading.plain[at : sentence.end])
+    return " ".join(_VARIABLE.sub("#", "#".join(pieces)).translate(_MARKUP).lower().split()).strip(" .!;")
+
+
+def _by_sentence(trial: _Trial) -> bool | None:
+    """The first sentence that holds one value decides, else the last; listings do not count."""
+    holding: dict[int, list[_Claim]] = {}
+    for claim in trial.claims:
+        holding.setdefault(trial.reading.sentence(claim.start), []).append(claim)
+    patterns = {index: _pattern_of(trial, index) for index in holding}
+    bullets = [index for index in holding if trial.reading.sentences[index].bullet]
+    listed = set(bullets) if len(bullets) > 1 else set()
+    listed |= {index for index, pattern in patterns.items() if list(patterns.values()).count(pattern) > 1}
+    free = [index for index in sorted(holding) if index not in listed]
+    for index in (*free[:1], *free[-1:]):
+        verdict = trial.single(trial.outside(holding[index]))
+        if verdict is not None:
+            return verdict
+    return None
+
+
+_CUES: tuple[Callable[[_Trial], bool | None], ...] = (
+    _by_question,
+    _by_conclusion,
+    _by_equation,
+    _by_superlative,
+    _by_emphasis,
+    _by_sentence,
+)
+
+
+# --- states ---------------------------------------------------------------------------------
+
+_NONE = re.compile(
+    r"\b(?:none|zero|nothing|no\s(?!problem|worr|doubt|longer|more\b|less\b|fewer\b|later\b|one\b|matter|need|idea|info|data|answer"
+    r"|way|access|later|earlier|further|other|and\b|or\b|it\b|there\b|i\b|you\b|that\b|the\b)[a-z]"
+    r"|not\s(?:have\s)?any\b)|n't\s(?:have\s)?any\b"
+)
+_FREE = re.compile(
+    r"\b(?:free(?!\s(?:days?|rooms?|seats?|slots?|tables?|places?|time))|no\s(?:charge|cost|fee)|gratis|complimentary)\b"
+)
+
+
+def _states_zero(reading: _Reading, expected: Expected) -> bool:
+    """Whether a text without other values says in words that there are none or that it is free."""
+    if expected.kind not in ("number", "money") or _float(expected.value) != 0.0:
+        return False
+    found = list(_NONE.finditer(reading.low))
+    if expected.kind == "money":
+        found += _FREE.finditer(reading.low)
+    return any(not reading.sentences[reading.sentence(match.start())].question for match in found)
+
+
+def _echoes(claim: _Claim, kind: Kind, given: _Reading, expected: Expected) -> bool:
+    """Whether a claim only repeats a value of the request."""
+    if kind == "choice" or not given.low:
+        return False
+    if kind in _NAMED:
+        return bool(_places(given, str(claim.value), kind)) and not _places(given, str(expected.value), kind)
+    if kind in ("number", "money"):
+        return any(_close(item.value, claim.value, 0.0) for item in (*given.numbers, *given.moneys))
+    found = given.times if kind == "time" else given.dates(int(str(claim.value)[:4]))
+    return any(item.value == claim.value for item in found)
+
+
+def _is_allied(claim: _Claim, expected: Expected, allies: Sequence[Expected]) -> bool:
+    """Whether a claim is the value of another expected one."""
+    for ally in allies:
+        if ally.kind in _NAMED:
+            if expected.kind in _NAMED and _plain(str(ally.value)).lower() == _plain(str(claim.value)).lower():
+                return True
+        elif ally.kind in ("number", "money"):
+            wanted = _float(ally.value)
+            if isinstance(claim.value, float) and wanted is not None and _close(claim.value, wanted, ally.tolerance):
+                return True
+        elif ally.kind == expected.kind and str(ally.value)[:10] == str(claim.value):
+            return True
+    return False
+
+
+def _is_stated(reading: _Reading, expected: Expected, allies: Sequence[Expected], given: _Reading) -> bool:
+    """Whether a text commits to one expected value."""
+    if expected.kind == "yesno":
+        return _answers(reading, expected.value)
+    found = _FINDERS[expected.kind](reading, expected, given)
+    ranged = any(ally.kind == expected.kind for ally in allies) and expected.kind in ("date", "time")
+    claims = _judged(reading, found, expected, ranged, given.low)
+    claims = [claim for claim in claims if not claim.dropped]
+    rivals = [
+        claim
+        for claim in claims
+        if not (claim.match or claim.approximate or claim.dismissed)
+        and not _echoes(claim, expected.kind, given, expected)
+        and not _is_allied(claim, expected, allies)
+    ]
+    own = [claim for claim in claims if claim.match and not claim.approximate and not claim.alternative]
+    if not own:
+        return not any(not rival.soft for rival in rivals) and _states_zero(reading, expected)
+    if all(claim.soft for claim in own) and any(not claim.soft for claim in claims if not claim.match):
+        return False
+    if not all(claim.soft for claim in own):
+        rivals = [rival for rival in rivals if not rival.soft]
+    return not rivals or _is_committed(reading, expected.kind, own, rivals, given)
+
+
+def _is_committed(reading: _Reading, kind: Kind, own: list[_Claim], rivals: list[_Claim], given: _Reading) -> bool:
+    """Whether the cues of a text single out the expected value among its rivals."""
+    trial = _Trial(reading, sorted(own + rivals, key=lambda claim: claim.start), kind, given)
+    verdict = _by_answer(trial)
+    if verdict is not None or any(rival.alternative for rival in rivals):
+        return bool(verdict)
+    for cue in _CUES:
+        verdict = cue(trial)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+_YES_NO = re.compile(
+    r"(?P<both>\byes\s(?:and|or)\sno\b|\byes\s?/\s?no\b)"
+    r"|(?P<not>(?:\bnot|n't)\s(?:quite\s|entirely\s|really\s)?)?\b(?:(?P<yes>yes|yep|yeah|yup|affirmative|(?:true|correct|right)"
+    r"(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n)))|(?P<no>nope|nah|(?:false|incorrect|wrong)(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n))"
+    r"|(?P<bare>no(?![\w'-]))))(?![a-z])"
+)
+_NO_AFTER = re.compile(
+    r"\s*[*_\"'`]{0,3}\s*(?:[.,!;:}(\])–—-]|$|\n|it\b|there\b|you\b|the\b|they\b|he\b|she\b|that\b|this\b|i\b|we\b|not\b)"
+)
+_UNSURE = re.compile(
+    r"\b(?:not\s(?:sure|certain)|unsure|uncertain|maybe|perhaps|possibly|probably|do\snot\sknow|don't\sknow|unclear"
+    r"|(?:cannot|can't|could\snot|couldn't)\s(?:say|tell|confirm|determine|verify))\b"
+)
+
+
+def _polarity(match: re.Match[str], low: str) -> bool | None:
+    """Whether a match says yes or no; None if it says neither."""
+    if match["both"]:
+        return None
+    if match["bare"] and not _NO_AFTER.match(low, match.end("bare")):
+        return None
+    return bool(match["yes"]) != bool(match["not"])
+
+
+def _answers(reading: _Reading, value: Any) -> bool:
+    """Whether a text answers a yes-or-no question as expected."""
+    if isinstance(value, str):
+        value = value.strip().lower() in ("yes", "true")
+    low = reading.low
+    verdicts: list[tuple[int, bool]] = []
+    for match in _YES_NO.finditer(low):
+        sentence = reading.sentences[reading.sentence(match.start())]
+        polarity = _polarity(match, low)
+        if polarity is not None and not sentence.question and not _UNSURE.search(low, sentence.start, sentence.end):
+            verdicts.append((match.start(), polarity))
+    for cue in _ANSWER.finditer(low):
+        for start, polarity in verdicts:
+            if 0 <= start - cue.end() < 12:
+                return polarity is bool(value)
+    return bool(verdicts) and verdicts[0][1] is bool(value) and not _UNSURE.search(low, 0, verdicts[0][0])
+
+
+def _is_paired(reading: _Reading, expected: Sequence[Expected], given: _Reading) -> bool:
+    """Whether names and the values listed after them occur in matching order."""
+    pairs = [
+        (left, right)
+        for left, right in zip(expected, expected[1:], strict=False)
+        if left.kind in _NAMED and right.kind not in _NAMED and right.kind != "yesno"
+    ]
+    for kind in {right.kind for _, right in pairs}:
+        same = [pair for pair in pairs if pair[1].kind == kind]
+        if (
+            len(same) > 1
+            and len({str(right.value) for _, right in same}) == len(same)
+            and not _in_order(reading, same, given)
+        ):
+            return False
+    return True
+
+
+def _in_order(reading: _Reading, pairs: Sequence[tuple[Expected, Expected]], given: _Reading) -> bool:
+    """Whether the first mentions of the names are in the order of the first mentions of their values."""
+    return _order(reading, [left for left, _ in pairs], given) == _order(reading, [right for _, right in pairs], given)
+
+
+def _order(reading: _Reading, expected: Sequence[Expected], given: _Reading) -> list[int]:
+    """The indices of expected values by first mention."""
+    firsts = []
+    for index, item in enumerate(expected):
+        found = [claim.start for claim in _FINDERS[item.kind](reading, item, given) if claim.match]
+        firsts.append((min(found, default=0), index))
+    return [index for _, index in sorted(firsts)]
+
+
+def _is_assigned(reading: _Reading, expected: Sequence[Expected], given: _Reading) -> bool:
+    """Whether a start and an end that the request asks for are not given the other way round."""
+    asked = _asked_roles(given.low)
+    for kind in ("time", "date"):
+        wanted = [item for item in expected if item.kind == kind]
+        if len(asked) != 2 or len(wanted) != 2:
+            continue
+        for item, role in zip(wanted, asked, strict=True):
+            claims = _FINDERS[kind](reading, item, given)
+            said = {said for claim, said in zip(claims, _roles(reading, claims), strict=True) if claim.match and said}
+            if said and role not in said:
+                return False
+    return True
+
+
+def states(text: str, expected: Sequence[Expected], *, given: str = "") -> bool:
+    """Whether a text commits to every expected value; the rule is in the module's docstring."""
+    reading, request = _Reading(text), _Reading(given)
+    for index, item in enumerate(expected):
+        allies = (*expected[:index], *expected[index + 1 :])
+        if not _is_stated(reading, item, allies, request):
+            return False
+    if len(expected) < 2:
+        return True
+    return _is_paired(reading, expected, request) and _is_assigned(reading, expected, request)
+
+
+# --- shown ----------------------------------------------------------------------------------
+
+_ISO_DATE = re.compile(r"([0-9]{4})-[0-9]{2}-[0-9]{2}")
+_ISO_MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9:]{4,6})?"
+)
+_CLOCK_TIME = re.compile(r"([0-9]{1,2}:[0-9]{2})(?::00)?")
+_DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,12})?")
+
+
+def _shows_date(value: str, text: str) -> bool:
+    """Whether a date is visible; a form of unknown order shows both dates that it may mean."""
+    plain = _plain(text)
+    found = _dates(plain, plain.lower(), int(value[:4]))
+    return any(item.value == value or value in item.note.split("/") for item in found)
+
+
+def _shows_number(value: float, text: str) -> bool:
+    """Whether a number is visible as a number or an amount."""
+    return any(_close(item, value, 0.0) for item in numbers(text)) or any(
+        _close(item, value, 0.0) for item in moneys(text)
+    )
+
+
+def _shows_string(value: str, text: str) -> bool:
+    """Whether a string is visible in a form of the type that it looks like."""
+    if _ISO_DATE.fullmatch(value):
+        return _shows_date(value, text)
+    if moment := _ISO_MOMENT.fullmatch(value):
+        return _shows_date(moment[1], text) and moment[2] in times(text)
+    if clock := _CLOCK_TIME.fullmatch(value):
+        return clock[1].zfill(5) in times(text)
+    if _DECIMAL.fullmatch(value) and _shows_number(float(value), text):
+        return True
+    if _DIGIT.search(value) and not any(char.isspace() for char in value):
+        return bool(_id_places(_plain(text).lower(), value))
+    return mentions(text, value) > 0
+
+
+def shown(value: Any, text: str) -> bool:
+    """Whether a scalar value is visible in a text in some form of its type."""
+    if value is None:
+        return False
+    if isinstance(value, bool):
+        return mentions(text, "true" if value else "false") > 0 or mentions(text, "yes" if value else "no") > 0
+    if isinstance(value, (int, float)):
+        number = _float(value)
+        return number is not None and _shows_number(number, text)
+    value = str(value).strip()
+    return bool(value) and _shows_string(value, text)
