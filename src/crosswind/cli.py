@@ -1,4 +1,4 @@
-"""The command line. Thin: parse, call one function, print. Heavy modules are imported by the command that needs them."""
+"""The command line. Thin: parse, call one function, print. Heavy modules are imported by the commands themselves."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="crosswind",
-    help="Does a tool-use agent survive the open world? Perturbed tasks that are proved fair, and what agents make of them.",
-    epilog="Start with: crosswind demo, then: crosswind play --domain poi --seed 1 --perturb transient_error --agent retrier",
+    help="Does a tool-use agent survive the open world? Perturbed tasks, proved fair, and what agents make of them.",
+    epilog="Start with: crosswind demo; then: crosswind play --domain poi --seed 9 --perturb semantic_rename --agent idle",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -153,8 +153,8 @@ def certify(
 ) -> None:
     """Draw perturbed tasks and certify each: solvable by replay, or refusable by proof.
 
-    A draw that breaks a law is refused with the reason and drawn again; a kind that finds nothing to bite on in a task is
-    counted apart. Exits with 1 if a kind has no certified draw in a domain where it applies.
+    A draw that breaks a law is refused with the reason and drawn again; a kind that finds nothing to bite on in
+    a task is counted apart. Exits with 1 if a kind has no certified draw in a domain where it applies.
     """
     from crosswind.registry import domains, perturbations
     from crosswind.survey import survey
@@ -253,7 +253,7 @@ def _draw(domain: str, family: str, seed: int, perturb: list[str], stack: Path |
     kinds = [_kind(text) for text in perturb]
     for kind, _ in kinds:
         perturbations[kind]
-    task = here.task(family, seed, size=size, split=split)  # type: ignore[arg-type]
+    task = here.task(family, seed, size=size, split=split)
     if stack is not None:
         if kinds:
             raise CrosswindError("--stack and --perturb both say which layers to use; give one of them")
@@ -320,7 +320,8 @@ def _show_episode(drawn: Drawn, trajectory: Trajectory, verdict: Verdict) -> Non
     console.print(table)
     console.print(Text(f"agent: {safe(trajectory.final) or '(says nothing)'}", style="cyan"))
     console.print(
-        f"ended: {trajectory.ended} after {len(trajectory.steps)} steps (certified way: {trajectory.gold_steps}, budget: {trajectory.budget})"
+        f"ended: {trajectory.ended} after {len(trajectory.steps)} steps "
+        f"(certified way: {trajectory.gold_steps}, budget: {trajectory.budget})"
     )
     for receipt in trajectory.receipts:
         met = f"met at step {receipt.step}, {'seen' if receipt.seen else 'not seen'}" if receipt.fired else "never met"
@@ -391,10 +392,10 @@ def _show_sweep(rows: list[Row], names: list[str], seconds: float) -> None:
     console.print(table)
     episodes = sum(r.n for r in rows) * len(names)
     console.print(
-        "Success in % of the tasks. oracle: walks the certified way; retrier: solves, repeating failed calls; memoriser: "
-        "replays the clean run; refuser: refuses; idle: does nothing.\n"
-        f"{episodes} episodes in {seconds:.1f} s. Look at one: crosswind play --domain poi --seed 9 --perturb semantic_rename "
-        "--agent memoriser"
+        "Success in % of the tasks. oracle: walks the certified way; retrier: solves, repeating failed calls;\n"
+        "memoriser: replays the clean run; refuser: refuses; idle: does nothing.\n"
+        f"{episodes} episodes in {seconds:.1f} s. Look at one:\n"
+        "  crosswind play --domain poi --seed 9 --perturb semantic_rename --agent memoriser"
     )
 
 
@@ -407,7 +408,8 @@ def _markdown(rows: list[Row], names: list[str]) -> str:
 # ---------------------------------------------------------------- parts
 
 _CONTROL = re.compile(
-    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]"  # what sets titles, moves, colours
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 

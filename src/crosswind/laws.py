@@ -1,6 +1,6 @@
 """The laws of a fair perturbation, each a function that raises `Unfair` with the law's name and the reason in words.
 
-`certify` runs those that depend on the draw at every draw, and the rest when asked to look deep. docs/laws.md lists them.
+`certify` runs those that depend on the draw at every draw, and the rest when asked to look deep; see docs/laws.md.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from random import Random
 from typing import Any
 
 from crosswind import values
 from crosswind.certify import Walk, certify, walk
 from crosswind.domain import Domain, Family, recover, words_for
 from crosswind.errors import Unfair
-from crosswind.perturbation import RANKS, Layers, Memo, Perturbation, Scene, dump_layers, load_layers, place
+from crosswind.perturbation import RANKS, Layers, Memo, Perturbation, dump_layers, load_layers, place
 from crosswind.session import MENTION, Session
 from crosswind.types import ASK, SAY, Key, Param, Refusal, Task, ToolCall, ToolSpec
 
@@ -340,6 +339,11 @@ def twin(domain: Domain, task: Task, layers: Layers) -> None:
     if task.refuse or any(layer.goal == "refuse" for layer in layers):
         return
     for other in twins(domain, task, TWINS):
+        shifted = other
+        for layer in layers:
+            shifted = layer.on_task(shifted)
+        if isinstance(walk(domain, shifted).end, Refusal):
+            continue  # what the layers ask for cannot be had there, whoever tries
         try:
             certify(domain, other, layers)
         except Unfair as unfair:
@@ -357,7 +361,8 @@ def twins(domain: Domain, task: Task, count: int) -> list[Task]:
     for salt in range(4 * count):
         other = domain.varied(task, seen, lambda table, id, column: f"{table}.{column}" not in domain.named, salt)
         there = walk(domain, other)
-        if not isinstance(there.end, Refusal) and [s.call for s in there.steps] != [s.call for s in here.steps]:
+        moved = there.end != here.end or [s.call for s in there.steps] != [s.call for s in here.steps]
+        if moved and not isinstance(there.end, Refusal):
             out.append(other)
         if len(out) == count:
             break

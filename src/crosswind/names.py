@@ -65,7 +65,7 @@ class Numbering:
     def __init__(self, prefix: str, digits: int) -> None:
         self.prefix, self.digits = prefix, digits
         self._size = 10**digits // 3
-        self._back = pow(STRIDE, -1, self._size)
+        self._back: int = pow(STRIDE, -1, self._size)
 
     def id(self, split: Split, seed: int, n: int) -> str:
         code = 3 * ((n * STRIDE + seed * 15_485_863) % self._size) + SPLITS.index(split)

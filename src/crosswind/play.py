@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from crosswind import speech
 from crosswind.domain import Domain
 from crosswind.errors import InfrastructureError
-from crosswind.perturbation import dump_layers, load_layers
+from crosswind.perturbation import dump_layers
 from crosswind.recipe import Drawn
 from crosswind.registry import domains
 from crosswind.session import Session
-from crosswind.types import Agent, Ended, Message, Step, Task, ToolCall, ToolResult, Trajectory, Verdict
+from crosswind.types import Agent, Ended, Message, Step, ToolCall, ToolResult, Trajectory, Verdict
 
 TEXT = 20_000  # characters of one value that a trajectory keeps
 DEPTH = 24
@@ -68,7 +67,8 @@ async def play(drawn: Drawn, agent: Agent, name: str) -> Trajectory:
 
 def _carry_out(session: Session, message: Message, budget: int) -> list[Message]:
     """Make the calls of a message, in order; what the user says meanwhile comes after the results."""
-    out, heard = [], []
+    out: list[Message] = []
+    heard: list[str] = []
     for request in message.requests:
         if len(session.steps) >= budget:
             break
@@ -87,7 +87,7 @@ def result_text(result: ToolResult) -> str:
 
 
 def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
-    """The verdict on a stored episode: its world-side calls are made again in a fresh world, and the end is looked at."""
+    """The verdict on a stored episode: its world-side calls are made again in a fresh world."""
     if trajectory.ended == "error":
         return Verdict(outcome="error")
     domain = domain or domains[trajectory.task.domain]
@@ -102,7 +102,11 @@ def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
 
 
 def clip(text: str) -> str:
-    return text if len(text) <= TEXT else f"{text[:TEXT]}... [{len(text) - TEXT} more characters]"
+    """Text as it can be stored: not too long, and without halves of characters."""
+    more = len(text) - TEXT
+    if not text.isascii():
+        text = text[:TEXT].encode("utf-8", "backslashreplace").decode()
+    return text if more <= 0 else f"{text[:TEXT]}... [{more} more characters]"
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -141,11 +145,3 @@ def step_data(step: Step) -> dict[str, Any]:
         "heard": list(step.heard),
     }
 
-
-def replay_layers(trajectory: Trajectory) -> Sequence[Any]:
-    """The layers of a stored episode as values."""
-    return load_layers(list(trajectory.layers), "layers")
-
-
-def task_of(data: str) -> Task:
-    return Task.model_validate_json(data)

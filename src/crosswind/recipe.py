@@ -88,6 +88,7 @@ class DrawScene:
 
     def provable(self, task: Task) -> bool:
         try:
+            laws.refused(walk(self.domain, task))
             refusal.prove(self.domain, task)
         except Unfair:
             return False

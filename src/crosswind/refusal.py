@@ -36,7 +36,8 @@ def prove(domain: Domain, task: Task) -> str:
         if reason is None:
             return blind(domain, task, seen, working)
         reasons.append(reason)
-    return "; ".join(sorted(set(reasons)))
+    first, *others = sorted(set(reasons))
+    return first + (f" (and {len(others)} more ends likewise)" if others else "")
 
 
 def illegal(domain: Domain, task: Task, hope: Changes) -> str | None:
@@ -60,13 +61,22 @@ def unwritable(domain: Domain, task: Task, hope: Changes, working: dict[str, Ent
 
 def blind(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry]) -> str:
     """A world that no working tool can tell from this one has another right end."""
+    other = indistinct(domain, task, seen, working)
+    if other is None:
+        raise Unfair("refusal", "not proved: the end is legal, writable and can be found out")
+    hidden = sorted({key.split("/")[0] for key in other.edits if other.edits[key] != task.edits.get(key)})
+    return f"blind: what decides the end stands in {', '.join(hidden)}, where no working tool shows it"
+
+
+def indistinct(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry]) -> Task | None:
+    """The request in a world that looks the same to every working tool and has another right end; None: none found."""
     family, wish = domain.family(task), task.wish()
     visible = frozenset().union(*(e.reads for e in working.values()), domain.world_class.invariants)
     covered = set(task.obstacle)  # whole rows lie under the obstacle, so nobody sees what is below
-
     start = domain.state(wish)
     rows = seen | {(t, i) for t, _, i in (key.partition("/") for key in covered)}
-    here = ([domain.normal(wish, e) for e in family.ends(wish, start)], family.answer(wish, start, start))
+    here = [domain.normal(wish, end) for end in family.ends(wish, start)]
+    said = family.answer(wish, start, start)
     for salt in range(TRIES):
 
         def moves(table: str, id: str, column: str, names: bool = salt % 2 == 0) -> bool:
@@ -76,10 +86,7 @@ def blind(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry])
 
         other = domain.varied(wish, rows, moves, ("blind", salt))
         state = domain.state(other)
-        ends = [domain.normal(other, e) for e in family.ends(other, state)]
-        if not ends:
-            continue
-        if not any(end in here[0] for end in ends) or family.answer(other, state, state) != here[1]:
-            hidden = sorted({e.split("/")[0] for e in other.edits if e not in wish.edits})
-            return f"blind: what decides the end stands in {', '.join(hidden)}, where no working tool shows it"
-    raise Unfair("refusal", "not proved: the end is legal, writable and can be found out")
+        ends = [domain.normal(other, end) for end in family.ends(other, state)]
+        if ends and (not any(end in here for end in ends) or family.answer(other, state, state) != said):
+            return other.but(obstacle=task.obstacle, blocked=task.blocked)
+    return None

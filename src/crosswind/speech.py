@@ -4,39 +4,52 @@ A message without a tool call either ends the episode (answer, refusal) or lets 
 `classify` decides by wording alone, always in the same way.  The rule, step by step:
 
 1. READ.  Letter case, markdown, emoji and the kind of apostrophe do not matter.  Quoted text ("...", '...', `...`,
-   fenced blocks and lines that start with ">") is somebody else's speech and is left out, unless nothing else is
-   there.  Of a long text only the first and the last 2000 characters count.  The rest is cut into sentences.
-2. DROP COURTESIES.  "Anything else?", "Let me know if you need more", "Thanks!", "Does that help?" count for nothing.
-3. LOOK FOR REPORTS OF SUCCESS: something was done ("I booked", "is now confirmed", "went through", "all set").
-   A success that is denied ("nothing was booked"), conditional ("once it is confirmed") or given as the reason of an
-   inability ("it was booked by another guest, so I can't") is none.
+   fenced blocks and lines that start with ">") is somebody else's speech and is left out, unless the message is
+   nothing but a quotation.  Of a long text only the first and the last 2000 characters count.  What is left is cut
+   into sentences.
+2. DROP COURTESIES.  "Anything else?", "Let me know if you need more", "Thanks!", "Does that help?", "Would you like
+   more details?" count for nothing.
+3. LOOK FOR REQUESTS to the user: a sentence with a question mark, or one that asks without it ("please provide the
+   id", "I need the date", "let me know which one", "awaiting your confirmation").  No request is
+   - a rhetorical question: one that does not speak to the user (no "you", "I", "we") and is followed by a statement
+     ("The cheapest? That is Alda."), one that "Yes" or "No" follows, or "You asked ...?";
+   - something to do elsewhere ("please confirm at the desk", "please contact the shop").
 4. LOOK FOR INABILITIES.
-   - Plain: the task cannot or will not be done ("I can't book it", "cannot be cancelled", "not possible", "no tool
-     can", "nothing was changed", "I must decline", "REFUSED: ...", "no slots left", "fully booked", "sold out").
+   - Plain: the task cannot, may not or will not be done, or was not done ("I can't book it", "cannot be cancelled",
+     "not possible", "no tool can", "nothing was changed", "the policy forbids it", "I must decline", "REFUSED: ...").
+   - Full: no place is left ("no slots left", "no table that day", "fully booked", "sold out", "out of stock"), except
+     where it is only the reason for something else ("Alda, since Kairo is sold out") or a count ("two of the shows").
    - Not found: something could not be found, seen or told ("I couldn't find the order", "there is no such patient").
-   - Mild: something is unavailable or taken, said with regret ("sorry, ...") or with an offer of something else.
-   - An inability does not count when it is a remark ("note that ...", "cannot be undone"), was overcome ("at first",
-     "the first attempt"), answers yes or no about a thing ("No, it can't be returned"), or is a reported value ("the
-     status is: cannot be delivered").
-5. LOOK FOR REQUESTS to the user: a sentence with a question mark, or one that asks without it ("please provide the
-   id", "I need the date", "let me know which one", "awaiting your confirmation").  A question that does not speak to
-   the user and is followed by a statement is rhetorical ("The cheapest? That is Alda."), and so is one followed by
-   "Yes" or "No".
+   - Mild: something is unavailable, taken, expired or too little, together with regret ("sorry", "unfortunately") or
+     with an offer of something else.  Without these it is a plain fact ("Dr. Lind is not available on Fridays").
+   An inability does not count when it was overcome ("at first", "the first attempt"), when it is a remark added to
+   something else ("note that ...", "cannot be undone"), when it answers yes or no about a thing ("No, it can't be
+   returned"; but "No, I can't" counts), or when it is a value that is reported ("the status is: cannot be delivered").
+5. LOOK FOR SUCCESS.
+   - Told: the agent did it, or it worked ("I booked", "Booking confirmed", "is now sent", "went through", "all set").
+   - Stated: a thing is done, whoever did it ("the table is booked").
+   A success that is denied ("nothing was booked"), conditional ("once it is confirmed") or a reason ("because it was
+   sent") is none.
 6. DECIDE, the first that fits:
    a. An inability that a word of the user would lift ("I can't book without the date", "not until you confirm", "the
-      address is missing") is a QUESTION.
-   b. A report of success outweighs an inability: go on with e.
-   c. A plain or mild inability is a REFUSAL, also when it comes with an offer or asks for another wish ("No slot is
-      left that day. Would you like another date?"): it says that what was asked for cannot be had.  Only a request
-      to give, check or confirm a detail, and not a different one, makes it a QUESTION ("I can't open the order.
-      Could you check the number?").
-   d. Something not found is a QUESTION when anything is asked of the user, except for an offer to do something else;
-      an ANSWER when a "but" leads on to what was found; else a REFUSAL.
-   e. A request is a QUESTION.  An offer of more ("Would you like me to add it to your calendar?") after a report of
-      success is not a request, unless it is about going ahead.
-   f. Everything else, also the empty text, is an ANSWER.
+      address is missing") makes a QUESTION.
+   b. Success outweighs an inability: go on with f.  Told success always does; stated success unless it tells how
+      things stood before: in the same sentence as the inability without a "but", with a word of the past ("ago",
+      "already", "in May"), or with an inability that follows from it ("so I can't").
+   c. Full, with no regret, no request and no word of the agent itself, and with the next free place named, is an
+      ANSWER ("She has no free slots this week; the first free slot is on 12 June").
+   d. Plain, full and mild make a REFUSAL, also when an offer or a wish for another choice comes with them ("No slot
+      is left that day. Would you like another date?"): they say that what was asked for cannot be had.  Only a
+      request to give, check or confirm a detail, and not another one, makes a QUESTION, and not if it is full ("I
+      can't open the order. Could you check the number?").
+   e. Not found makes a QUESTION if anything is asked of the user but whether to do something else; an ANSWER if a
+      "but" leads on to what was found; else a REFUSAL.
+   f. A request makes a QUESTION.  An offer of more after a success ("Would you like me to add it to your calendar?")
+      is no request, unless it is about going ahead, or about the very thing of which success is only stated ("The
+      visit is scheduled for May. Would you like me to cancel it?").
+   g. Everything else, also the empty text, is an ANSWER.
 
-English only.
+English only.  It goes by words, so a refusal in unheard-of words is taken for an answer.
 """
 
 from __future__ import annotations
@@ -146,7 +159,7 @@ def _words(text: str) -> frozenset[str]:
 
 def _gap(most: int) -> str:
     """Up to so many words of one sentence; each is taken whole (++), so that there is little to try again."""
-    return r"(?:[^ |]++ ){0,%d}" % most
+    return rf"(?:[^ |]++ ){{0,{most}}}"
 
 
 _START = r" \| (?:\* )?"
@@ -175,18 +188,19 @@ _DONE_WORDS = (
     "booked rebooked reserved scheduled rescheduled cancelled canceled refunded sent resent placed made created updated"
     " changed moved transferred issued registered submitted completed processed confirmed restarted resolved assigned"
     " forwarded added removed deleted ordered purchased arranged filed fixed secured stored saved reopened performed"
-    " executed finalized finalised granted fulfilled recorded applied upgraded extended renewed charged credited swapped"
-    " exchanged replaced redirected attached enrolled unlocked enabled disabled archived shared posted published redeemed"
-    " mailed emailed rerouted initiated activated reset modified adjusted corrected"
+    " executed finalized finalised granted fulfilled recorded applied upgraded extended renewed charged credited"
+    " swapped exchanged replaced redirected attached enrolled unlocked enabled disabled archived shared posted"
+    " published redeemed mailed emailed rerouted initiated activated reset modified adjusted corrected"
 ).split()
 _BY_ME_WORDS = "bought paid closed invited replied returned switched put marked picked chosen chose".split()
-_DONE = rf"(?:{'|'.join(_DONE_WORDS)}|set up|rolled back|topped up|signed up|checked in|handed over) "
+_DONE = rf"(?:{'|'.join(_DONE_WORDS)}|set up|rolled back|topped up|signed up|checked in|handed over|carried out) "
 _DONE_BY_ME = rf"(?:{'|'.join(_BY_ME_WORDS)}|took care of|taken care of|{_DONE[3:-2]}) "
-_DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS) | _words("set rolled topped signed checked handed took taken")
+_DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS) | _words("set rolled topped signed checked handed carried took taken")
 _DO = (
     r"(?:book|reserve|schedule|cancel|refund|send|place|make|create|change|move|transfer|issue|submit|complete|process"
-    r"|order|do|take|touch|charge|proceed|go ahead|close|update|delete|add|return|pay|confirm|reschedule|restart|apply|grant|forward|reply|remove|modify|approve"
-    r"|execute|perform|start|open|reopen|assign|edit|register|file|exchange|replace|extend|renew|share|fix) "
+    r"|order|do|take|touch|charge|proceed|go ahead|close|update|delete|add|return|pay|confirm|reschedule|restart|apply"
+    r"|grant|forward|reply|remove|modify|approve|execute|perform|start|open|reopen|assign|edit|register|file|exchange"
+    r"|replace|extend|renew|share|fix) "
 )
 _TASK = (
     r"(?:task|request|booking|reservation|order|transfer|payment|transaction|cancell?ation|return|refund|appointment"
@@ -214,7 +228,8 @@ _RULER = (
 _GIVE = (
     r"(?:tell|give|provide|specify|clarify|choose|select|pick|indicate|enter|state|supply|double-check|double check"
     r"|recheck|resend|reply|respond|answer|advise|say|name|decide|approve|authori[sz]e|type|describe|explain|elaborate"
-    r"|correct|fill (?:me )?in|send (?:me|us|it and|it again|over|the|your|along)|(?:confirm|verify|share)(?! with)"
+    r"|correct|upload|attach|fill (?:me )?in|send (?:me|us|it and|it again|over|the|your|along)"
+    r"|(?:confirm|verify|share)(?! with)"
     r"|check (?:it|again|whether|if|that|and|the (?:spelling|number|id|name|address|code|date|reference|details))) "
 )
 _RECORD = (
@@ -234,6 +249,7 @@ _COURTESY = _any(
     r" any (?:other|further|additional|questions|changes|concerns|more [^ |]+) ",
     r" (?:further|more|additional) (?:assistance|help|questions|support|requests) ",
     r" help you (?:any )?further ",
+    r" (?:anything|something) (?:that )?(?:you would like|you want|you need|i can) ",
     r" (?:like|want) (?:any |some )?more (?:details|information|info) ",
     r" feel free ",
     r" shall we (?:call|leave|wrap) ",
@@ -251,13 +267,17 @@ _MORE_AFTER = re.compile(r" (?:or (?:should|shall|can|may) i|proceed|go ahead|co
 
 # --- Success -------------------------------------------------------------------------------------------------------
 
-_BY_ME = re.compile(
+_BY_ME = _any(
     rf" (?:i|we) (?:{_gap(8)}and (?:then |also )?"
-    rf"|(?:(?:have|{_ANY_LY}|already|also|both|then|now|instead|just) ){{0,3}}){_DONE_BY_ME}(?!sure |nothing |no |none |neither |that |there |with |on |it is |it can)(?!{_gap(3)}(?:attempts?|ticket|escalation|note|calls?|tries|search) )"
+    rf"|(?:(?:have|{_ANY_LY}|already|also|both|then|now|instead|just) ){{0,3}})"
+    rf"{_DONE_BY_ME}(?!sure |nothing |no |none |neither |that |there |with |on |it is |it can)"
+    # "I made three attempts" and "I created a ticket" are work, but not the task's.
+    rf"(?!(?:an?|another|several|two|three|many|some|repeated|multiple|\d{{1,3}}) {_gap(2)}(?:attempts?|tickets?|note"
+    r"|escalation|calls?|tries|search|requests?) )",
+    rf"{_START}(?:{_TASK}|{_PLACE}){_DONE}(?!by )",  # "Booking confirmed: ..."
 )
 _SUCCESS = _any(
     rf" (?:now|successfully) {_DONE}",
-    rf"{_START}(?:{_TASK}|{_PLACE}){_DONE}(?!by )",
     r" went through (?!your |the |all |every |each |my )",
     r" (?:succeeded|worked|success|successful|successfully) ",
     r" all (?:set|done) ",
@@ -275,7 +295,7 @@ _STATED = re.compile(rf" (?:is|are|was|were|has been|have been|got) (?:also |bot
 # Before a report, in its own part of the sentence: it is denied, or on a condition, or a reason.
 _DENIED = re.compile(
     r" (?:no|not|nothing|none|never|neither|without|if|once|unless|until|because|since|as|when|before|cannot|whether"
-    r"|would|should|to) "
+    r"|would|should) "
 )
 _PAST = re.compile(
     r" (?:ago|yesterday|already|last|earlier|previously|in (?:january|february|march|april|may|june|july|august"
@@ -292,7 +312,8 @@ _DENYING = _words("cannot not no unable nothing none")
 _DENIAL = _any(
     r" (?:i|we) (?:"
     rf"{_ADVERB}(?:{_UNABLE}|will not) (?!{_KNOWING}|{_FIGURATIVE})"
-    rf"|(?:am|are|was|were) {_LY}not {_LY}(?:allowed|permitted|authori[sz]ed|in a position|going to) "
+    rf"|(?:am|are|was|were) {_LY}not {_LY}(?:allowed|permitted|authori[sz]ed|in a position|going to|comfortable|willing"
+    r"|prepared) "
     rf"|(?:have|had|see|know of|know) no {_gap(2)}{_MEANS}"
     rf"|(?:have )?{_DONE_BY_ME}(?:nothing|no|none|neither) "
     rf"|(?:have|did|had) {_ADVERB}not {_LY}(?:{_DONE_BY_ME}|{_DO}))",
@@ -300,8 +321,8 @@ _DENIAL = _any(
     r"|guaranteed|found|located|identified|verified|determined|seen|combined|used|better|ruled|matched"
     r"|happier|easier|more) )",
     rf" (?:so|therefore|thus|hence|but|consequently) {_LY}(?:cannot|could not|unable|not able) (?!{_KNOWING})",
-    rf" (?:is|are|was|were|be|seems|appears) {_LY}(?:not|no longer) {_LY}(?:possible|feasible|doable|achievable|supported"
-    r"|something i can) ",
+    rf" (?:is|are|was|were|be|seems|appears) {_LY}(?:not|no longer) {_LY}(?:possible|feasible|doable|achievable"
+    r"|supported|something i can) ",
     rf" (?:is|was) {_LY}(?:not|no longer) {_LY}(?:permitted|allowed|eligible|entitled|authori[sz]ed) ",
     rf" (?:was|were|has|have) {_LY}not {_LY}(?:been )?{_LY}{_DONE}(?!yet )",
     r" not (?:(?:anything|much) (?:(?:more|else|further|that) )?(?:i|we) can|qualify|an option|(?:go|come|gone) through"
@@ -310,11 +331,12 @@ _DENIAL = _any(
     rf"|{_gap(2)}(?:tools?|functions?|way|means|endpoint|method|option to|option for) "
     rf"|{_gap(1)}(?:changes? |money |funds |amount |{_TASK})(?:was|were|has been|have been|could be) {_DONE}"
     rf"|{_gap(1)}{_TASK}(?:is|was) (?:possible|allowed|permitted|available) )",
+    rf" (?:not|no|none) {_gap(6)}(?:allows?|lets?|enables?|permits?) (?:me|us) ",
     rf" none of (?:the |my |these )?{_gap(2)}(?:tools|functions) ",
     r" nothing (?:(?:was|were|has been|could be|got) "
     rf"{_DONE}|(?:(?:more|else|further|that) )?(?:i|we) can |(?:left )?to {_DO})",
     rf" do not (?:have|see) {_gap(3)}{_MEANS}",
-    rf" (?:will|would) not be (?:possible |feasible |{_DONE})",
+    rf" (?:will|would) not be (?:possible |feasible |right |appropriate |proper |ethical |acceptable |{_DONE})",
     r" (?:that|this) (?:will|would) not work ",
     r" not available to (?:me|us) ",
     rf" (?:i|we) can only {_gap(8)}not {_DO}",
@@ -328,16 +350,19 @@ _BARRING = _words(
     "impossible infeasible unfeasible prohibited forbidden ineligible refuse refuses refused refusing decline declined"
     " declining reject rejects rejecting forbids forbid prohibits prohibit prevents prevent disallow disallows exclude"
     " excludes rules rule failing violate breach break against outside beyond stopped stopping stops ending quitting"
-    " aborting gave given giving leave leaving left keep kept keeps stay stays remain remains unchanged bars blocks late"
-    " limits off-limits question dead no-go lack rejected denied blocked prevented rather decided prefer chose choose"
+    " aborting exhausted ran run gave given giving leave leaving left keep kept keeps stay stays remain remains"
+    " unchanged bars blocks late limits off-limits question dead no-go lack rejected denied blocked prevented rather"
+    " decided prefer chose choose"
 )
 _BAR = _any(
-    rf" (?:i|we) (?:(?:have |am |are )?(?:stopped|stopping|given up|gave up|giving up|declined|declining|refused|refusing) "
-    rf"|{_gap(3)}(?:decline|refuse|rather not|decided not|prefer not|chose not|choose not) |{_ADVERB}lack {_gap(2)}{_MEANS})",
+    r" (?:i|we) (?:(?:have |am |are )?(?:stopped|stopping|given up|gave up|giving up|declined|declining|refused"
+    r"|refusing|exhausted|ran out of|run out of) "
+    rf"|{_gap(3)}(?:decline|refuse|rather not|decided not|prefer not|chose not|choose not) "
+    rf"|{_ADVERB}lack {_gap(2)}{_MEANS})",
     rf" (?:is|are|was|be|seems|appears) {_LY}(?:infeasible|impossible|unfeasible|prohibited|forbidden|ineligible) ",
     rf" (?:rejects?|refuses?|forbids?|prohibits?|disallows?|excludes?) {_gap(2)}{_CHANGES}",
-    rf" {_RULER}{_gap(3)}(?:forbids?|prohibits?|refuses?|rejects?|prevents?|disallows?|rules? out|rejected|refused|denied"
-    r"|blocked|prevented|keeps? (?:rejecting|refusing|failing)) ",
+    rf" {_RULER}{_gap(3)}(?:forbids?|prohibits?|refuses?|rejects?|prevents?|disallows?|rules? out|rejected|refused"
+    r"|denied|blocked|prevented|keeps? (?:rejecting|refusing|failing)) ",
     r" (?:prevents?|stops?|keeps?|bars?|blocks?) (?:me|us) from ",
     r" (?:would|could|will) (?:violate|breach|break|be against|go against) ",
     r" against (?:the|our|my|this|hospital|company|shop|bank) (?:\w{1,20} )?(?:policy|policies|rules?|terms|law) ",
@@ -362,16 +387,19 @@ _HEADLINE = _any(
     rf"{_START}(?:the|your|this|my) (?:(?!first|last|second|third|previous|old)\w{{1,20}} )?{_TASK}"
     rf"(?:(?:has )?failed |(?:has been|was|is|got) {_REJECTED})(?!on \d|in |at \d|with)",
 )
-_FILLED = _words("no not sold fully up out solid full none neither all every")
+_FILLED = _words("no any sold fully up out solid full none neither all every")
 _FULL = _any(
     rf" (?:no|not any|not have any) (?:available|free|open|remaining|vacant) (?:\w{{1,20}} )?{_PLACE}",
-    rf" (?:no|not any|not have any) {_gap(3)}{_PLACE}(?:{_gap(6)}(?:left|available|free|remaining|open) |{_gap(8)}(?:that|those|these|this|your"
-    r"|requested) (?:dates?|days?|times?|week|month|evening|period|conditions|criteria) |(?:fits?|match|meets?|suits?) "
+    rf" (?:no|not any|not have any) {_gap(3)}{_PLACE}(?:"
+    rf"{_gap(6)}(?:left|available|free|remaining|open) "
+    rf"|{_gap(8)}(?:that|those|these|this|your|requested) (?:dates?|days?|times?|week|month|evening|nights?|period"
+    r"|conditions|criteria) "
+    r"|(?:fits?|match|meets?|suits?) "
     rf"|{_gap(2)}(?:i|we) (?:could|can) )",
     r" (?:sold out|fully booked|booked up|booked out|booked solid|out of stock|completely full|no availability) ",
     rf" (?:none|neither) (?:of {_gap(4)})?(?:is|are|was|were) (?:free|available|left|open) ",
-    rf" (?:all|every) (?:of )?(?:the )?{_gap(2)}{_PLACE}{_gap(4)}(?:is|are|was|were) {_LY}(?:taken|booked|full|occupied"
-    r"|gone) ",
+    rf" (?:all|every) (?:of )?(?:the )?{_gap(2)}{_PLACE}{_gap(4)}(?:is|are|was|were) {_LY}(?:taken|booked|full|gone"
+    r"|occupied) ",
 )
 _REASON = re.compile(r" (?:because|since|as|given) ")
 _COUNTED = re.compile(_START + r"(?:\d{1,6}|one|two|three|four|five|some|several|many|most) (?:of|out of) ")
@@ -404,12 +432,14 @@ _MILD = re.compile(
     r"|exceeds?|insufficient|not enough (?:funds|money|balance|seats|stock|credit)) "
 )
 _REGRET = re.compile(
-    r" (?:(?:sorry|apologi[sz]e|apologies)(?! about | to hear | for (?:the|my|any) (?:delay|confusion|wait|mistake|error))"
+    r" (?:(?:sorry|apologi[sz]e|apologies)"
+    r"(?! about | to hear | for (?:the|my|any) (?:delay|confusion|wait|mistake|error))"
     r"|unfortunately|afraid|regret|regrettably|sadly|regretfully) "
 )
 _LIFTING = _words("without until unless before till enough sufficient missing")
 _LIFTED = _any(
-    rf" without (?!(?:an?|any) {_TASK}\|)(?:your |you |knowing |it |(?:the|a|an|this|that|these|more|further|any|additional|at least|having) "
+    rf" without (?!(?:an?|any) {_TASK}\|)"
+    r"(?:your |you |knowing |it |(?:the|a|an|this|that|these|more|further|any|additional|at least|having) "
     rf"(?!{_gap(2)}(?:fees?|penalty|charge|costs?|permission|problem|authori[sz]ation|approval|tool|access|success) ))",
     r" (?:until|unless|before|till) (?:(?:you|i|we) (?:\w{1,20} )?(?:tell|told|given?|provided?|confirm|confirmed|share"
     r"|shared|specify|know|get|receive|hear|let|choose|chosen|send|say|approve|approved|have)"
@@ -433,33 +463,35 @@ _BUT = re.compile(r" (?:but|however|still|instead) ")
 
 _GIVING = _words(
     "please kindly tell give reply confirm choose pick select specify provide say send share could can would will may"
-    " might what need require missing lack needed required"
+    " might what need require missing lack needed required ask"
 )
 _DETAIL = _any(
     rf" (?:please|kindly) (?:(?:(?:{_ANY_LY}|also|first|just|now|either|do) )?{_GIVE}"
-    rf"|{_gap(10)}and (?:confirm|tell|let|send me|give) )",
-    _START
-    + r"(?:(?:just|simply|so|then|first|,) ){0,2}(?:tell (?:me|us)|give (?:me|us)|reply|confirm|choose|pick|select"
-    r"|specify|provide|say|send (?:me|us)|share) ",
-    r" (?:could|can|would|will|may|might) (?:you|i) (?:(?:please|kindly|also|perhaps|just|maybe|mind|possibly|then) ){0,2}"
+    rf"|{_gap(10)}(?:and|or) (?:confirm|tell|let|send me|give|describe|provide|share|specify|enter) )",
+    rf" (?:i|we) {_gap(3)}ask (?:for|you) ",
+    _START + r"(?:(?:just|simply|so|then|first|,) ){0,2}(?:tell (?:me|us)|give (?:me|us)|reply|confirm|choose|pick"
+    r"|select|specify|provide|say|send (?:me|us)|share) ",
+    r" (?:could|can|would|will|may|might) (?:you|i) "
+    r"(?:(?:please|kindly|also|perhaps|just|maybe|mind|possibly|then) ){0,2}"
     rf"(?:{_GIVE}|(?:telling|giving|sharing|providing|confirming|sending|have|get|know|ask|let) )",
     r" what (?:is|are|was) (?:your|the|his|her|their|its) ",
-    rf" (?:i|we) (?:(?:{_ANY_LY}|still|just|also|will|would|do|may|only|first|then|now) ){{0,3}}(?:need|require|am missing"
-    rf"|are missing|lack(?! {_gap(2)}{_MEANS})) (?:to (?:know|have|ask|confirm|verify|be told)|your?|the|an?|some|more|one|two|three|at least|both"
-    r"|it|that|this|further|additional|these|those|information|details|following|:) ",
-    rf" (?:information|details?|clarification|confirmation|input) {_gap(2)}(?:is|are) {_LY}(?:still )?(?:needed|required"
-    r"|missing) ",
+    rf" (?:i|we) (?:(?:{_ANY_LY}|still|just|also|will|would|do|may|only|first|then|now) ){{0,3}}"
+    rf"(?:need|require|am missing|are missing|lack(?! {_gap(2)}{_MEANS})) "
+    r"(?:to (?:know|have|ask|confirm|verify|be told)|your?|the|an?|some|more|one|two|three|at least|both|it|that|this"
+    r"|further|additional|these|those|information|details|following|:) ",
+    rf" (?:information|details?|clarification|confirmation|input) {_gap(2)}(?:is|are) {_LY}(?:still )?(?:needed|missing"
+    r"|required) ",
 )
 _PROMPTING = _words(
-    "let awaiting waiting await know sure if once after soon until before your could can would will may shall should what which when where"
-    " who how understand catch get follow"
+    "let awaiting waiting await know sure if once after soon until before your could can would will may shall should"
+    " what which when where who how understand catch get follow"
 )
 _PROMPT = _any(
     r" let (?:me|us) know (?:(?!if |whether |in case |should |when |whenever |about any |how it |\|)"
     rf"|(?:if|whether) (?:i (?:should|may|can)|this|that|it|{_gap(6)}(?:proceed|go ahead|continue)) )",
     r" (?:awaiting|waiting for|await) your ",
-    r" (?:once|as soon as|after|until) (?:i|we) (?:have|know|get|receive|hear) (?:the|your|that|this|those|these|it|which|what"
-    r"|all|from you) ",
+    r" (?:once|as soon as|after|until) (?:i|we) (?:have|know|get|receive|hear) "
+    r"(?:the|your|that|this|those|these|it|which|what|all|from you) ",
     rf" (?:things?|questions?|details?|points?) {_gap(2)}before (?:i|we) ",
     r" your (?:message|request|mail|note) (?:do|does|did) not (?:say|mention|specify|state|include|tell) ",
     r" help (?:me )?to know ",
@@ -473,7 +505,8 @@ _PROMPT = _any(
     r"|suits?) (?:best |better )?(?:for )?(?:you|i|we|me) ",
 )
 _ELSEWHERE = re.compile(
-    r" (?:by (?:clicking|calling|mail|phone)|in the (?:app|portal|email|mail)|at the (?:desk|door|entrance|counter|reception|gate)|on arrival|upon arrival|when you arrive) "
+    r" (?:by (?:clicking|calling|mail|phone)|in the (?:app|portal|email|mail)|on arrival|upon arrival|when you arrive"
+    r"|at the (?:desk|door|entrance|counter|reception|gate)) "
 )
 _OFFER = _any(
     r" would you (?:like|prefer|be interested|care|rather|want) ",
@@ -485,10 +518,12 @@ _OFFER = _any(
 )
 _MORE = re.compile(r" (?:would you like|do you want me|want me|shall i also|should i also) ")
 _GO_AHEAD = re.compile(r" (?:proceed|go ahead|continue) ")
-_ACT = re.compile(rf" (?:to|i) {_LY}{_DO}(?:it|this|that|them|one|the|your|for|now) ")
+_ACT = re.compile(rf" (?:to|i) {_LY}(?!add |send |forward |share ){_DO}(?:it|this|that|them|one|the|your|for|now) ")
 _OTHER = re.compile(r" (?:another|other|different|alternatives?|alternatively|instead|else|new) ")
 _TO_USER = re.compile(r" (?:you|your|yours|i|me|we|us|my) ")
-_RECALLED = re.compile(_START + r"(?:you (?:asked|wanted to know|wondered)|your question|did you know|guess what) ")
+_RECALLED = re.compile(
+    _START + r"(?:you (?:asked|wanted to know|wondered)|your question|did you know|guess what|who (?:knows|does not)) "
+)
 _YES_OR_NO = re.compile(_START + r"(?:yes|no|yep|nope) ")
 
 
@@ -529,11 +564,11 @@ def _is_courtesy(sentence: _Sentence) -> bool:
 
 
 def _on_inability(sentences: list[_Sentence], asks: list[str]) -> Speech | None:
-    """Steps 6a to 6d."""
+    """Steps 6a to 6e."""
     kinds = {n: kind for n, sentence in enumerate(sentences) if (kind := _inability(sentence, n))}
     if any(not _LIFTING.isdisjoint(sentences[n].words) and _LIFTED.search(sentences[n].text) for n in kinds):
         return "question"
-    if not kinds and not _is_mild(sentences, asks) or _succeeded(sentences, max(kinds, default=0)):
+    if (not kinds and not _is_mild(sentences, asks)) or _succeeded(sentences, max(kinds, default=0)):
         return None
     found = set(kinds.values())
     if found == {"lost"}:
@@ -550,16 +585,18 @@ def _inability(sentence: _Sentence, position: int) -> _Kind | None:
     text, words, _ = sentence
     for kind, signs, pattern in _INABILITIES:
         found = None if signs.isdisjoint(words) else pattern.search(text)
-        # "Alda, since Kairo is sold out" and "two of the shows are sold out" are about something else.
-        if found and not (
-            kind == "full" and (_REASON.search(text, _clause(text, found), found.end()) or _COUNTED.match(text))
-        ):
+        if found and not (kind == "full" and _is_elsewhere(text, found)):
             return kind if _counts(text, position) else None
     return None
 
 
+def _is_elsewhere(text: str, full: re.Match[str]) -> bool:
+    """Whether it is something else that is full: "Alda, since Kairo is sold out", "two of the shows are sold out"."""
+    return bool(_COUNTED.match(text) or _REASON.search(text, _clause(text, full), full.end()))
+
+
 def _informs(sentences: list[_Sentence]) -> bool:
-    """Whether a message about free places, said without regret, goes on to the first one that is free."""
+    """Step 6c: whether a message about free places, said without regret, goes on to the next that is free."""
     texts = [sentence.text for sentence in sentences]
     return any(map(_NEXT.search, texts)) and not any(map(_REGRET.search, texts)) and not any(map(_I.search, texts))
 
@@ -581,14 +618,14 @@ def _is_mild(sentences: list[_Sentence], asks: list[str]) -> bool:
 
 
 def _on_loss(rest: list[_Sentence], asks: list[str]) -> Speech:
-    """Step 6d: `rest` starts where something was not found."""
+    """Step 6e: `rest` starts where something was not found."""
     if any(not _OFFER.search(ask) or _DETAIL.search(ask) for ask in asks):
         return "question"
     return "answer" if not asks and any(_BUT.search(sentence.text) for sentence in rest) else "refusal"
 
 
 def _succeeded(sentences: list[_Sentence], blocked: int) -> bool:
-    """Whether a report of success outweighs the inability in the sentence with the number `blocked`."""
+    """Step 6b: whether a success outweighs the inability in the sentence with the number `blocked`."""
     if any(map(_tells_success, sentences)):
         return True
     if _HENCE.search(sentences[blocked].text):
@@ -601,15 +638,15 @@ def _succeeded(sentences: list[_Sentence], blocked: int) -> bool:
 
 
 def _tells_success(sentence: _Sentence) -> bool:
-    """Whether the sentence says, beyond doubt, that something was achieved."""
+    """Whether success is told (step 5)."""
     words = sentence.words
     if not _DOING.isdisjoint(words) and _holds(_BY_ME, sentence):
         return True
-    return not (_SUCCEEDING.isdisjoint(words) and _DOING.isdisjoint(words)) and _holds(_SUCCESS, sentence)
+    return not _SUCCEEDING.isdisjoint(words) and _holds(_SUCCESS, sentence)
 
 
 def _states_success(sentence: _Sentence) -> bool:
-    """Whether the sentence says that a thing is done, whoever did it."""
+    """Whether success is stated (step 5)."""
     return not _DOING.isdisjoint(sentence.words) and _holds(_STATED, sentence)
 
 
@@ -624,11 +661,16 @@ def _holds(report: re.Pattern[str], sentence: _Sentence) -> bool:
 
 def _clause(text: str, found: re.Match[str]) -> int:
     """Where the part of the sentence starts that has the match."""
-    return max(text.rfind(cut, 0, found.start() + 1) for cut in ("|", " , ", " but ", " and ", " so ", " : "))
+    end = found.start() + 1
+    start = 0
+    for cut in (" , ", " but ", " and ", " so ", " : "):
+        if cut in text:
+            start = max(start, text.rfind(cut, 0, end))
+    return start
 
 
 def _asks(sentences: list[_Sentence], position: int) -> bool:
-    """Whether the sentence asks something of the user, by its mark or by its words (step 5)."""
+    """Whether the sentence asks something of the user, by its mark or by its words (step 3)."""
     text, words, asked = sentences[position]
     if asked and not _is_rhetorical(sentences, position):
         return True
@@ -650,7 +692,7 @@ def _is_rhetorical(sentences: list[_Sentence], position: int) -> bool:
 
 
 def _only_offers(sentences: list[_Sentence], asks: list[str]) -> bool:
-    """Step 6e: whether all that is asked is whether to do more, after a success."""
+    """Step 6f: whether all that is asked is whether to do more, after a success."""
     if any(not _MORE.search(ask) or _GO_AHEAD.search(ask) for ask in asks):
         return False
     if any(map(_tells_success, sentences)):

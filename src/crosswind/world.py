@@ -105,7 +105,7 @@ class _FencedRow(dict[str, Any]):
         return super().__getitem__(column)
 
     def get(self, column: str, default: Any = None) -> Any:
-        return self[column] if column in self else default
+        return self[column] if column in self else default  # noqa: SIM401
 
 
 class FencedState(State):
@@ -222,7 +222,7 @@ def tool(
     docs: Mapping[str, str] | None = None,
     enums: Mapping[str, Sequence[str]] | None = None,
 ) -> Callable[[F], F]:
-    """Declare a method to be a tool: its columns ("places.id,name"), its effects, what undoes it, its arguments' docs."""
+    """Declare a method to be a tool: its columns ("places.name,city"), its effects, what undoes it, its arguments."""
 
     def mark(fn: F) -> F:
         hints = get_type_hints(fn)

@@ -11,7 +11,7 @@ from crosswind.types import SAY, Message, Tools
 
 @agent("memoriser")
 class Memoriser(Reciter):
-    """Replays the calls that were right in the clean world, and its end if they went as remembered; else it says "Done."."""
+    """Replays the calls that were right in the clean world; says the remembered end, or "Done" if a call failed."""
 
     def __init__(self, drawn: Drawn) -> None:
         clean = drawn.certificate.clean

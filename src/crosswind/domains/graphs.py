@@ -301,7 +301,9 @@ class Graph(Family):
 class Fact(Graph):
     """Find the best thing and read its fee."""
 
-    level, roles, stands = 1, ("kind", "group"), "search > details"
+    level = 1
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group")
+    stands = "search > details"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)
@@ -342,7 +344,9 @@ class FactAsked(Fact):
 class Tally(Fact):
     """Find the best thing and count those of its entries that reach a floor."""
 
-    level, roles, stands = 1, ("kind", "group", "floor"), "search > entries (count)"
+    level = 1
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group", "floor")
+    stands = "search > entries (count)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)
@@ -366,7 +370,9 @@ class Tally(Fact):
 class Versus(Graph):
     """Compare the fees of two things."""
 
-    level, roles, stands = 1, ("kind", "group", "first", "second"), "search > details > details (compare)"
+    level = 1
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group", "first", "second")
+    stands = "search > details > details (compare)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)
@@ -406,7 +412,9 @@ class Versus(Graph):
 class NextSlot(Fact):
     """Find the best thing and its earliest slot that fits."""
 
-    level, roles, stands = 1, ("kind", "group", "date", "need"), "search > slots (earliest that fits)"
+    level = 1
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need")
+    stands = "search > slots (earliest that fits)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)
@@ -445,8 +453,9 @@ class NextSlot(Fact):
 class Hold(Graph):
     """Hold the best thing's earliest slot that fits."""
 
-    level, stands = 2, "search > slots > permit > hold"
-    roles = ("kind", "group", "date", "need", "who")
+    level = 2
+    stands = "search > slots > permit > hold"
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need", "who")
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)
@@ -520,8 +529,9 @@ class HoldAsked(Hold):
 class Book(Hold):
     """Hold the best thing's earliest slot that fits, and settle it."""
 
-    level, stands = 2, "search > slots > permit > hold > settle"
-    roles = ("kind", "group", "date", "need", "who", "means")
+    level = 2
+    stands = "search > slots > permit > hold > settle"
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need", "who", "means")
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)
@@ -548,7 +558,9 @@ class Book(Hold):
 class Full(Book):
     """Nothing that fits is left: to be refused."""
 
-    level, refusal, stands = 1, True, "search > slots > refuse"
+    level = 1
+    refusal = True
+    stands = "search > slots > refuse"
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         at = self.target(task, state)
@@ -558,7 +570,9 @@ class Full(Book):
 class Barred(Book):
     """The person may not book: to be refused, and found out on the way."""
 
-    level, refusal, stands = 2, True, "search > slots > permit > hold (refused) > refuse"
+    level = 2
+    refusal = True
+    stands = "search > slots > permit > hold (refused) > refuse"
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         return [self.domain.barred(state, self.party(task, state)[1])]
@@ -567,7 +581,8 @@ class Barred(Book):
 class Thrift(Book):
     """Settle a slot of the cheapest thing of a kind."""
 
-    level, stands = 3, "search > details, for each > slots > permit > hold > settle"
+    level = 3
+    stands = "search > details, for each > slots > permit > hold > settle"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state, 2, 4)
@@ -598,7 +613,9 @@ class Thrift(Book):
 class ThriftBarred(Thrift):
     """The same for a person who may not book: to be refused, and found out late."""
 
-    level, refusal, stands = 3, True, "search > details, for each > slots > permit > hold (refused) > refuse"
+    level = 3
+    refusal = True
+    stands = "search > details, for each > slots > permit > hold (refused) > refuse"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         stated = super().propose(rng, state, split)
@@ -614,8 +631,9 @@ class ThriftBarred(Thrift):
 class Outing(Book):
     """Settle a slot on the better of two dates."""
 
-    level, stands = 3, "outlook > outlook > search > slots > permit > hold > settle"
-    roles = ("kind", "group", "date", "other_date", "need", "who", "means")
+    level = 3
+    stands = "outlook > outlook > search > slots > permit > hold > settle"
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "other_date", "need", "who", "means")
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)
@@ -647,7 +665,9 @@ class Outing(Book):
 class Cancel(Graph):
     """Cancel what a person holds on a date."""
 
-    level, roles, stands = 1, ("who", "date"), "bookings > cancel"
+    level = 1
+    roles: ClassVar[tuple[str, ...]] = ("who", "date")
+    stands = "bookings > cancel"
 
     def live(self, rng: Random, state: State) -> tuple[str, list[Booking]]:
         who, _ = self.domain.someone(rng, state)
@@ -683,7 +703,9 @@ class Cancel(Graph):
 class Shift(Cancel):
     """Move what a person holds on a date to the earliest slot of another date."""
 
-    level, roles, stands = 2, ("who", "date", "new_date"), "bookings > slots > permit > move"
+    level = 2
+    roles: ClassVar[tuple[str, ...]] = ("who", "date", "new_date")
+    stands = "bookings > slots > permit > move"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, live = self.live(rng, state)
@@ -737,7 +759,9 @@ class Shift(Cancel):
 class Total(Cancel):
     """Add up the fees of all that a person holds."""
 
-    level, roles, stands = 2, ("who",), "bookings > details, for each (sum)"
+    level = 2
+    roles: ClassVar[tuple[str, ...]] = ("who",)
+    stands = "bookings > details, for each (sum)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, live = self.live(rng, state)
@@ -773,7 +797,9 @@ class Total(Cancel):
 class Closest(Graph):
     """Find the thing of a kind that is nearest to a given one."""
 
-    level, roles, stands = 2, ("kind", "group", "source"), "search > distance, for each (least)"
+    level = 2
+    roles: ClassVar[tuple[str, ...]] = ("kind", "group", "source")
+    stands = "search > distance, for each (least)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state, 3, 5)
@@ -818,8 +844,9 @@ class Closest(Graph):
 class Rebook(Book):
     """Settle a slot of the best thing in the place of what is held on a date, and look at what is held then."""
 
-    level, stands = 3, "bookings > search > slots > permit > hold > settle > cancel > bookings (count)"
-    roles = ("who", "date", "kind", "group", "new_date", "need", "means")
+    level = 3
+    stands = "bookings > search > slots > permit > hold > settle > cancel > bookings (count)"
+    roles: ClassVar[tuple[str, ...]] = ("who", "date", "kind", "group", "new_date", "need", "means")
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)

@@ -21,7 +21,7 @@ from crosswind.errors import ToolFailure
 from crosswind.flow import digest
 from crosswind.names import Namer, Numbering
 from crosswind.registry import domains
-from crosswind.types import Changes, Row, Split
+from crosswind.types import Changes, Row, Split, Task
 from crosswind.world import Derive, State, World, brief_of, tool
 
 DEPARTMENTS: dict[str, tuple[str, ...]] = {  # with other words for them
@@ -29,14 +29,15 @@ DEPARTMENTS: dict[str, tuple[str, ...]] = {  # with other words for them
     "dermatology": ("skin",),
     "neurology": ("brain",),
     "oncology": ("cancer",),
-    "orthopaedics": ("orthopedics", "bone"),
     "ophthalmology": ("eye",),
     "psychiatry": (),
+    "surgery": (),
     "urology": (),
 }
 PANELS = ("lipid", "thyroid", "glucose", "iron", "liver", "kidney")
 DRUGS = ("alvorin", "brenizol", "cortapan", "dexalim", "flumetin", "lorvasid", "pentaril", "sumoxan")
 LENGTHS = (10, 15, 20, 30, 45, 60)  # of openings, in minutes
+EIGHT, APART = 480, 105  # minutes: when openings begin, and from one to the next
 PER_HOSPITAL, DAYS, OPENINGS, HELD = 24, 10, 5, 5
 SPREAD = 15_485_863  # prime: the seed's appointments lie on different days of different clinicians
 
@@ -51,6 +52,12 @@ def calendar(seed: int) -> list[str]:
     """The dates on which a world has openings."""
     first = Date(2032, 2, 2) + timedelta(days=seed * 13 % 310)
     return [(first + timedelta(days=d)).isoformat() for d in range(DAYS)]
+
+
+def clock(j: int, late: int) -> str:
+    """The time of the j-th opening of a day, some quarters of an hour late."""
+    hour, minute = divmod(EIGHT + APART * j + 15 * late, 60)
+    return f"{hour:02d}:{minute:02d}"
 
 
 def hospitals_of(size: int) -> int:
@@ -101,11 +108,10 @@ def rows(seed: int, size: int, split: Split) -> Derive:
         at, d = divmod(day, DAYS)
         h = digest(split, seed, "opening", day, j)
         lengths = LENGTHS if j == kept_on(split, seed, day) else (0, 0, *LENGTHS)  # 0: given away at the front desk
-        hour, minute = divmod(480 + 105 * j + 15 * (h[0] % 4), 60)
         return {
             "clinician_id": CLINICIAN_ID.id(split, seed, at),
             "date": dates[d],
-            "time": f"{hour:02d}:{minute:02d}",
+            "time": clock(j, h[0] % 4),
             "minutes": lengths[h[1] % len(lengths)],
         }
 
@@ -215,7 +221,8 @@ def prescriptions_of(clinician_id: str) -> list[str]:
 
 def takers(state: State, opening_id: str) -> list[str]:
     """The live appointments that take an opening: never more than one in a sound world."""
-    ids = dict.fromkeys(id for id, _ in state.written("appointments"))
+    edited = ((id, row) for (table, id), row in state.edits.items() if table == "appointments" and row is not None)
+    ids = dict.fromkeys(id for id, row in (*edited, *state.written("appointments")) if row["opening_id"] == opening_id)
     n = OPENING_ID.number(state.split, state.seed, opening_id)
     if n is not None:
         day, j = divmod(n, OPENINGS)
@@ -278,7 +285,7 @@ class MedicalWorld(World):
 
     @tool(reads=["clinicians.name,department,score"], enums={"department": tuple(DEPARTMENTS)})
     def find_clinicians(self, hospital: str, department: str) -> list[Row]:
-        """Clinicians of one department in a hospital, with patient scores."""
+        """Clinicians of a department, with patient scores."""
         ids = clinicians_in(self.state, hospital)
         if ids is None:
             raise ToolFailure("not_found", f"There is no hospital {brief_of(hospital)}.")
@@ -291,20 +298,20 @@ class MedicalWorld(World):
 
     @tool(reads=["clinicians.name,hospital,department,starts,ends,fee"])
     def clinician_profile(self, clinician_id: str) -> Row:
-        """Hospital, department, working hours and fee in euros of a clinician."""
+        """A clinician's hospital, department, hours, fee in euros."""
         row = self._row("clinicians", clinician_id, "clinician")
         return {c: row[c] for c in ("name", "hospital", "department", "starts", "ends", "fee")}
 
     @tool(reads=["prescriptions.drug,units,date"])
     def list_prescriptions(self, clinician_id: str) -> list[Row]:
-        """Prescriptions that a clinician wrote: drug, units and date."""
+        """Drugs a clinician prescribed: units and date."""
         self._row("clinicians", clinician_id, "clinician")
         found = (self.state.row("prescriptions", id) for id in prescriptions_of(clinician_id))
         return [{c: row[c] for c in ("drug", "units", "date")} for row in found if row is not None]
 
-    @tool(reads=["wards.wait_minutes,beds_free"])
+    @tool(reads=["wards.wait_minutes,beds_free"], docs={"date": "YYYY-MM-DD"})
     def ward_load(self, hospital: str, date: str) -> Row:
-        """Load of a hospital on a date: wait in minutes, free beds."""
+        """A hospital's wait in minutes and free beds on a date."""
         if clinicians_in(self.state, hospital) is None:
             raise ToolFailure("not_found", f"There is no hospital {brief_of(hospital)}.")
         row = self._row("wards", f"{hospital}|{self._date(date)}", "load")
@@ -312,7 +319,7 @@ class MedicalWorld(World):
 
     @tool(reads=["referrals.days"])
     def referral_days(self, from_clinician: str, to_clinician: str) -> Row:
-        """Days that a referral takes from one clinician to another, by clinician ids."""
+        """Days a referral takes, by clinician ids."""
         self._row("clinicians", from_clinician, "clinician")
         self._row("clinicians", to_clinician, "clinician")
         row = self._row("referrals", f"{from_clinician}|{to_clinician}", "referral")
@@ -323,9 +330,9 @@ class MedicalWorld(World):
         docs={"date": "YYYY-MM-DD"},
     )
     def list_openings(self, clinician_id: str, date: str) -> list[Row]:
-        """Openings of a clinician on a date: time and length in minutes, 0 once taken."""
+        """A clinician's openings on a date: time and minutes, 0 if taken."""
         self._row("clinicians", clinician_id, "clinician")
-        out = []
+        out: list[Row] = []
         for id in openings_of(self.state, clinician_id, self._date(date)):
             row = self._row("openings", id, "opening")
             out.append({"opening_id": id, "time": row["time"], "minutes": free(self.state, id, row["minutes"])})
@@ -333,19 +340,19 @@ class MedicalWorld(World):
 
     @tool(reads=["patients.name,home_hospital,plan,cover"])
     def patient_chart(self, patient_id: str) -> Row:
-        """Name, home hospital, insurance plan and cover of a patient."""
+        """A patient's home hospital, plan and cover."""
         row = self._row("patients", patient_id, "patient")
         return {c: row[c] for c in ("name", "home_hospital", "plan", "cover")}
 
     @tool(reads=["appointments.opening_id,patient_id,minutes,status", "openings.clinician_id,date,time"])
     def list_appointments(self, patient_id: str) -> list[Row]:
-        """Appointments of a patient: clinician, date, time, minutes and status."""
+        """A patient's appointments and their status."""
         self._row("patients", patient_id, "patient")
         return [self._shown(id) for id in appointments_of(self.state, patient_id)]
 
     @tool(reads=[], writes=["approvals+"], lasting=False)
     def request_approval(self, opening_id: str, patient_id: str) -> Row:
-        """Issue the insurance approval that a patient needs for an opening."""
+        """Issue the insurance approval for an opening."""
         self._row("openings", opening_id, "opening")
         self._row("patients", patient_id, "patient")
         approval = approval_of(opening_id, patient_id)
@@ -358,7 +365,7 @@ class MedicalWorld(World):
         undo=("cancel_appointment", "appointment_id"),
     )
     def book_appointment(self, opening_id: str, patient_id: str, minutes: int, approval: str) -> Row:
-        """Book an opening; needs an approval for it from {request_approval}."""
+        """Book an opening; needs approval from {request_approval}."""
         if not 5 <= minutes <= 240:
             raise ToolFailure("bad_arguments", f"'minutes' must be from 5 to 240, got {brief_of(str(minutes))}")
         self._row("openings", opening_id, "opening")
@@ -399,7 +406,7 @@ class MedicalWorld(World):
         writes=["appointments.opening_id"],
     )
     def move_appointment(self, appointment_id: str, opening_id: str, approval: str) -> Row:
-        """Move an appointment to another opening of the same clinician; needs an approval from {request_approval}."""
+        """Move to another opening of the same clinician; needs approval from {request_approval}."""
         row = self._row("appointments", appointment_id, "appointment")
         if row["status"] == "cancelled":
             raise ToolFailure("conflict", f"Appointment {appointment_id} is cancelled.")
@@ -426,9 +433,7 @@ class MedicalWorld(World):
     def _check(self, opening_id: str, patient_id: str, approval: str) -> None:
         issued = self.state.row("approvals", f"{opening_id}|{patient_id}")
         if issued is None or issued["approval"] != approval:
-            raise ToolFailure(
-                "refused", f"This approval is not valid for {opening_id}; {{request_approval}} issues one."
-            )
+            raise ToolFailure("refused", f"This is no approval for {opening_id}; {{request_approval}} issues one.")
 
     def _shown(self, id: str) -> Row:
         row = self._row("appointments", id, "appointment")
@@ -447,13 +452,14 @@ class MedicalWorld(World):
 
 _PATIENT, _CLINICIAN = read_ids("N", 6), read_ids("D", 6)
 _HOSPITAL, _NAME = HOSPITAL.find, CLINICIAN.find
-_DEPARTMENT, _PANEL = read_choice(DEPARTMENTS), read_choice({p: () for p in PANELS})
+_DEPARTMENT, _PANEL = read_choice(DEPARTMENTS), read_choice(dict.fromkeys(PANELS, ()))
 
 
 class Medical(Desk):
     name = "medical"
     summary = "Hospitals, clinicians, openings, insurance approvals, appointments, lab orders and referrals."
     world_class = MedicalWorld
+    named = frozenset({"clinicians.name"})
     policy = (
         "You work at the appointment desk of some hospitals. Do what the user asks with the tools, and nothing else. "
         "Ask when a detail is missing. If it cannot be done, leave nothing changed and say so."
@@ -478,22 +484,23 @@ class Medical(Desk):
             ("department", "specialty", "speciality", "field", "discipline", "kind"), "a certain department",
         ),
         "date": Detail("date", "On which date?", values.dates, ("date", "day", "when"), "a day I have in mind"),
-        "new_date": Detail("new date", "To which new date?", values.dates, ("new", "date", "day", "when"), "another day"),
+        "new_date": Detail("new date", "To which date?", values.dates, ("new", "date", "day", "when"), "another day"),
         "other_date": Detail("other date", "Which other date?", values.dates, ("other", "date", "day"), "another day"),
         "need": Detail(
             "number of minutes", "How many minutes?", read_counts,
             ("minute", "long", "length", "duration", "many", "number"), "a few",
         ),
         "floor": Detail(
-            "least number of units", "How many units at least?", read_counts, ("unit", "least", "many", "number"), "a few",
+            "least number of units", "How many units at least?", read_counts,
+            ("unit", "least", "many", "number"), "a few",
         ),
         "who": Detail("patient id", "What is the patient id?", _PATIENT, ("patient", "id", "who", "whom"), "someone"),
         "means": Detail("lab panel", "Which lab panel?", _PANEL, ("panel", "lab", "test", "blood"), "usual"),
         "source": Detail(
-            "referring clinician", "Which clinician refers you?", _CLINICIAN, ("refer", "referring", "from", "clinician"),
-            "my own clinician",
+            "referring clinician", "Which clinician refers you?", _CLINICIAN,
+            ("refer", "referring", "from", "clinician"), "my own clinician",
         ),
-        "first": Detail("first clinician", "Who is the first clinician?", _NAME, ("first", "clinician"), "one clinician"),
+        "first": Detail("first clinician", "Who is the first clinician?", _NAME, ("first", "clinician"), "somebody"),
         "second": Detail("second clinician", "Who is the second clinician?", _NAME, ("second", "clinician"), "another"),
     }  # fmt: skip
 
@@ -510,14 +517,25 @@ class Medical(Desk):
             if table == "approvals":
                 continue
             if table in ("appointments", "lab_orders") and state.start("appointments", id) is None:
-                made = state.row("appointments", id)
+                made = state.overlay.get(("appointments", id))
                 if made is None or made["status"] == "cancelled":
                     continue
                 id = f"new {made['opening_id']} {made['patient_id']}"  # an opening is taken once: no two are alike
             out[table, id] = row
         return out
 
-    def vary(self, table: str, column: str, value: Any, salt: object) -> Any:
+    def vary(self, task: Task, table: str, column: str, value: Any, salt: object) -> Any:
+        if (table, column) == ("clinicians", "name"):
+            n = CLINICIAN.number(task.split, task.seed, value) or 0
+            last = CLINICIAN.capacity(task.split) - 1
+            return CLINICIAN.name(task.split, task.seed, shifted_number(n, salt, 0, last, 1))
+        if (table, column) == ("openings", "time"):  # by quarters of an hour, so that openings stay apart
+            j, late = divmod(60 * int(value[:2]) + int(value[3:]) - EIGHT, APART)
+            return clock(j, shifted_number(late // 15, salt, 0, 3, 1))
+        if (table, column) == ("appointments", "opening_id"):
+            return self.elsewhere(task, value, salt)
+        if (table, column) == ("appointments", "minutes"):  # never longer than its opening
+            return shifted_number(value, salt, 5, value, 5) if value > 5 else value
         moves = {
             "clinicians.score": (1.0, 10.0, 0.01),
             "clinicians.fee": (20, 199, 1),
@@ -529,6 +547,22 @@ class Medical(Desk):
         if moves is None or (table == "openings" and not value):
             return value
         return shifted_number(value, (table, column, salt), *moves)
+
+    def elsewhere(self, task: Task, opening_id: str, salt: object) -> str:
+        """An opening on the same date that is of full length, and that nothing the seed gives takes."""
+        split, seed = task.split, task.seed
+        row = self.derive(seed, task.size, split)
+        n = OPENING_ID.number(split, seed, opening_id) or 0
+        at, d = divmod(n // OPENINGS, DAYS)
+        clinicians = hospitals_of(task.size) * PER_HOSPITAL
+        start = shifted_number(at, salt, 0, clinicians - 1, 1)
+        for step in range(clinicians):
+            day = (start + step) % clinicians * DAYS + d
+            for j in range(OPENINGS):
+                id = OPENING_ID.id(split, seed, day * OPENINGS + j)
+                if j != kept_on(split, seed, day) and (row("openings", id) or {})["minutes"] == LENGTHS[-1]:
+                    return id
+        return opening_id
 
     # -- rows for the graphs
 
@@ -670,7 +704,8 @@ class BestFeeAsked(graphs.FactAsked):
         "What does the best-scored clinician in {department} at {hospital} charge?",
         "How much is a consultation with the highest-scored clinician in {department} at {hospital}?",
         "Please tell me the fee of the clinician with the top patient score in {department} at {hospital}.",
-        "I have to know the fee before I go to {hospital}: what does the best-scored clinician of {department} ask for?",
+        "I have to know the fee before I go to {hospital}: what does the best-scored clinician of {department} ask "
+        "for?",
     )
 
 
@@ -679,14 +714,14 @@ class PrescriptionCount(graphs.Tally):
 
     name = "prescription_count"
     queries = (
-        "How many prescriptions of at least {at_least} units has the best-scored clinician in {department} at {hospital} "
-        "written?",
+        "How many prescriptions of at least {at_least} units has the best-scored clinician in {department} at "
+        "{hospital} written?",
         "Count the prescriptions of {at_least} units or more by the highest-scored clinician in {department} at "
         "{hospital}.",
-        "Look up the clinician with the top patient score in {department} at {hospital}: how many of their prescriptions "
-        "are for {at_least} units or more?",
-        "We audit {hospital}. For the best-scored clinician of {department}, tell me the number of prescriptions that "
-        "reach {at_least} units.",
+        "Look up the clinician with the top patient score in {department} at {hospital}: how many of their "
+        "prescriptions are for {at_least} units or more?",
+        "We audit {hospital}. For the best-scored clinician of {department}, tell me the number of prescriptions "
+        "that reach {at_least} units.",
     )
 
 
@@ -707,14 +742,14 @@ class EarliestOpening(graphs.NextSlot):
 
     name = "earliest_opening"
     queries = (
-        "When is the earliest opening of at least {minutes} minutes with the best-scored clinician in {department} at "
-        "{hospital} on {date}?",
-        "On {date}, at what time can the highest-scored clinician in {department} at {hospital} first spare {minutes} "
-        "minutes?",
-        "I need {minutes} minutes with the clinician who has the top patient score in {department} at {hospital}. What is "
-        "the first time on {date} that is long enough?",
-        "Find the first opening on {date} that lasts {minutes} minutes or more, for {department} at {hospital}, with the "
-        "best-scored clinician there.",
+        "When is the earliest opening of at least {minutes} minutes with the best-scored clinician in {department} "
+        "at {hospital} on {date}?",
+        "On {date}, at what time can the highest-scored clinician in {department} at {hospital} first spare "
+        "{minutes} minutes?",
+        "I need {minutes} minutes with the clinician who has the top patient score in {department} at {hospital}. "
+        "What is the first time on {date} that is long enough?",
+        "Find the first opening on {date} that lasts {minutes} minutes or more, for {department} at {hospital}, with "
+        "the best-scored clinician there.",
     )
 
 
@@ -737,12 +772,12 @@ class BookConsultation(graphs.Hold):
     queries = (
         "Book {minutes} minutes with the best-scored clinician in {department} at {hospital} on {date} for patient "
         "{patient_id}, as early as possible.",
-        "For {patient_id}: the earliest appointment of {minutes} minutes on {date} with the clinician who has the top "
-        "score in {department} at {hospital}, please.",
+        "For {patient_id}: the earliest appointment of {minutes} minutes on {date} with the clinician who has the "
+        "top score in {department} at {hospital}, please.",
         "{patient_id} has to be seen for {minutes} minutes in {department} at {hospital} on {date}. Book the first "
         "opening that is long enough with the highest-scored clinician.",
-        "On {date}, get {patient_id} in for {minutes} minutes with the best clinician by patient score in {department} "
-        "at {hospital}, in the earliest opening that fits. No lab work.",
+        "On {date}, get {patient_id} in for {minutes} minutes with the best clinician by patient score in "
+        "{department} at {hospital}, in the earliest opening that fits. No lab work.",
     )
 
 
@@ -753,12 +788,12 @@ class BookConsultationAsked(graphs.HoldAsked):
     queries = (
         "Book {minutes} minutes with the best-scored clinician in {department} at {hospital} on {date} for patient "
         "{patient_id}, as early as possible.",
-        "{patient_id} needs {minutes} minutes with the highest-scored clinician in {department} at {hospital} on {date}. "
-        "Book the earliest opening that is long enough.",
+        "{patient_id} needs {minutes} minutes with the highest-scored clinician in {department} at {hospital} on "
+        "{date}. Book the earliest opening that is long enough.",
         "Please make an appointment for {patient_id} at {hospital}: {department}, {minutes} minutes, on {date}, with "
         "whoever has the top patient score, in the first opening that fits.",
-        "On {date} I want {patient_id} to be seen in {department} at {hospital} for {minutes} minutes, by the clinician "
-        "with the best score and as early as possible.",
+        "On {date} I want {patient_id} to be seen in {department} at {hospital} for {minutes} minutes, by the "
+        "clinician with the best score and as early as possible.",
     )
 
 
@@ -767,10 +802,10 @@ class LabVisit(graphs.Book):
 
     name = "lab_visit"
     queries = (
-        "Book {minutes} minutes with the best-scored clinician in {department} at {hospital} on {date} for {patient_id}, "
-        "earliest opening, and order the {panel} panel for it.",
-        "{patient_id} wants the first opening of {minutes} minutes or more on {date} with the highest-scored clinician "
-        "in {department} at {hospital}; add the {panel} panel.",
+        "Book {minutes} minutes with the best-scored clinician in {department} at {hospital} on {date} for "
+        "{patient_id}, earliest opening, and order the {panel} panel for it.",
+        "{patient_id} wants the first opening of {minutes} minutes or more on {date} with the highest-scored "
+        "clinician in {department} at {hospital}; add the {panel} panel.",
         "Please order the {panel} panel with a new appointment for {patient_id}: {department} at {hospital}, the "
         "clinician with the top patient score, {date}, {minutes} minutes, as early as possible.",
         "On {date}, patient {patient_id} should see the best clinician by score in {department} at {hospital} for "
@@ -797,14 +832,14 @@ class CheapestLabVisit(graphs.Thrift):
 
     name = "cheapest_lab_visit"
     queries = (
-        "Book {minutes} minutes with the clinician who has the lowest fee in {department} at {hospital} on {date} for "
-        "{patient_id}, earliest opening, and order the {panel} panel for it.",
-        "{patient_id} pays out of pocket: take the cheapest clinician in {department} at {hospital} on {date}, the first "
-        "opening of {minutes} minutes or more, and add the {panel} panel.",
+        "Book {minutes} minutes with the clinician who has the lowest fee in {department} at {hospital} on {date} "
+        "for {patient_id}, earliest opening, and order the {panel} panel for it.",
+        "Money is short for {patient_id}: take the cheapest clinician in {department} at {hospital} on {date}, the "
+        "first opening of {minutes} minutes or more, and add the {panel} panel.",
         "Find out who charges least in {department} at {hospital}. Then book {patient_id} in on {date} for {minutes} "
         "minutes, as early as possible, with the {panel} panel ordered.",
-        "Please order the {panel} panel with a new appointment for {patient_id}: {department} at {hospital}, the least "
-        "expensive clinician, {date}, {minutes} minutes, in the earliest opening that fits.",
+        "Please order the {panel} panel with a new appointment for {patient_id}: {department} at {hospital}, the "
+        "least expensive clinician, {date}, {minutes} minutes, in the earliest opening that fits.",
     )
 
 
@@ -820,16 +855,18 @@ class CalmerDay(graphs.Outing):
 
     name = "calmer_day"
     queries = (
-        "Book {minutes} minutes with the best-scored clinician in {department} at {hospital} on {date} or {other_date}, "
-        "whichever has the shorter wait, for {patient_id}; earliest opening, and order the {panel} panel.",
+        "Book {minutes} minutes with the best-scored clinician in {department} at {hospital} on {date} or "
+        "{other_date}, whichever has the shorter wait, for {patient_id}; earliest opening, and order the {panel} "
+        "panel.",
         "Check the ward load of {hospital}: on the calmer of {date} and {other_date}, by waiting minutes, get "
-        "{patient_id} in with the highest-scored clinician of {department} for {minutes} minutes, as early as possible, "
-        "with the {panel} panel ordered.",
-        "{patient_id} can come on {date} or {other_date}. Take the day with the lower wait at {hospital}, book the first "
-        "opening of {minutes} minutes or more with the top-scored clinician in {department}, and add the {panel} panel.",
+        "{patient_id} in with the highest-scored clinician of {department} for {minutes} minutes, as early as "
+        "possible, with the {panel} panel ordered.",
+        "{patient_id} can come on {date} or {other_date}. Take the day with the lower wait at {hospital}, book the "
+        "first opening of {minutes} minutes or more with the top-scored clinician in {department}, and add the "
+        "{panel} panel.",
         "The {panel} panel and an appointment, please, for {patient_id}: {department} at {hospital}, {date} or "
-        "{other_date} depending on when the ward wait is shorter, {minutes} minutes with the clinician patients score "
-        "highest, earliest opening that fits.",
+        "{other_date} depending on when the ward wait is shorter, {minutes} minutes with the clinician patients "
+        "score highest, earliest opening that fits.",
     )
 
 
@@ -839,11 +876,11 @@ class MoveConsultation(graphs.Shift):
     name = "move_consultation"
     queries = (
         "Move the appointment of {patient_id} on {date} to {new_date}, earliest opening that is long enough.",
-        "{patient_id} can't make it on {date}. Please reschedule that appointment to {new_date} with the same clinician, "
-        "as early as possible.",
+        "{patient_id} can't make it on {date}. Please reschedule that appointment to {new_date} with the same "
+        "clinician, as early as possible.",
         "I am {patient_id}. Shift my consultation from {date} to the first opening that fits on {new_date}.",
-        "Change the appointment that patient {patient_id} has on {date}: it should be on {new_date}, same length, at the "
-        "earliest time the clinician can offer.",
+        "Change the appointment that patient {patient_id} has on {date}: it should be on {new_date}, same length, at "
+        "the earliest time the clinician can offer.",
     )
 
 
@@ -852,12 +889,13 @@ class TotalFees(graphs.Total):
 
     name = "total_fees"
     queries = (
-        "Add up the fees of all clinicians that patient {patient_id} has appointments with (leave out what is cancelled).",
-        "What do the appointments of {patient_id} cost in total, going by each clinician's fee and not counting cancelled "
-        "ones?",
+        "Add up the fees of all clinicians that patient {patient_id} has appointments with (leave out what is "
+        "cancelled).",
+        "What do the appointments of {patient_id} cost in total, going by each clinician's fee and not counting "
+        "cancelled ones?",
         "For {patient_id}: sum the clinician's fee over every appointment that is not cancelled.",
-        "{patient_id} wants to know what to set aside. How much are the fees together for the appointments that still "
-        "stand?",
+        "{patient_id} wants to know what to set aside. How much are the fees together for the appointments that "
+        "still stand?",
     )
 
 
@@ -869,8 +907,8 @@ class QuickestReferral(graphs.Closest):
         "To which clinician in {department} at {hospital} does a referral from {from_clinician} take the fewest days?",
         "{from_clinician} is referring me to {department} at {hospital}. Which clinician there would take me soonest?",
         "Find the clinician in {department} at {hospital} with the shortest referral time from {from_clinician}.",
-        "I am a patient of {from_clinician}. Who in {department} at {hospital} can be reached by referral in the least "
-        "time?",
+        "I am a patient of {from_clinician}. Who in {department} at {hospital} can be reached by referral in the "
+        "least time?",
     )
 
 
@@ -879,18 +917,18 @@ class SwapConsultation(graphs.Rebook):
 
     name = "swap_consultation"
     queries = (
-        "{patient_id} wants to swap: cancel the appointment on {date} and book the best-scored clinician in {department} "
-        "at {hospital} on {new_date} instead, {minutes} minutes, earliest opening, with the {panel} panel ordered. How "
-        "many appointments are not cancelled then?",
-        "Instead of the consultation on {date}, {patient_id} should see the highest-scored clinician of {department} at "
-        "{hospital} on {new_date}: {minutes} minutes as early as possible, add the {panel} panel, and cancel the old "
-        "appointment. Then tell me the number of appointments that still stand.",
-        "For {patient_id}: replace what is booked on {date} by the top-scored clinician in {department} at {hospital} on "
-        "{new_date} (first opening of {minutes} minutes or more, {panel} panel). Afterwards, how many appointments are "
-        "left that are not cancelled?",
+        "{patient_id} wants to swap: cancel the appointment on {date} and book the best-scored clinician in "
+        "{department} at {hospital} on {new_date} instead, {minutes} minutes, earliest opening, with the {panel} "
+        "panel ordered. How many appointments are not cancelled then?",
+        "Instead of the consultation on {date}, {patient_id} should see the highest-scored clinician of {department} "
+        "at {hospital} on {new_date}: {minutes} minutes as early as possible, add the {panel} panel, and cancel the "
+        "old appointment. Then tell me the number of appointments that still stand.",
+        "For {patient_id}: replace what is booked on {date} by the top-scored clinician in {department} at "
+        "{hospital} on {new_date} (first opening of {minutes} minutes or more, {panel} panel). Afterwards, how many "
+        "appointments are left that are not cancelled?",
         "Please drop the appointment {patient_id} has on {date}. In its place comes {new_date} with the clinician "
-        "patients score highest in {department} at {hospital}, for {minutes} minutes in the earliest opening that fits, "
-        "and the {panel} panel. How many live appointments does that make?",
+        "patients score highest in {department} at {hospital}, for {minutes} minutes in the earliest opening that "
+        "fits, and the {panel} panel. How many live appointments does that make?",
     )
 
 

@@ -264,7 +264,7 @@ class PoiWorld(World):
         found = (self.state.row("reviews", id) for id in reviews_of(place_id))
         return [{"stars": row["stars"], "date": row["date"]} for row in found if row is not None]
 
-    @tool(reads=["weather.rain_percent,high"])
+    @tool(reads=["weather.rain_percent,high"], docs={"date": "YYYY-MM-DD"})
     def weather(self, city: str, date: str) -> Row:
         """Forecast for a city and date: chance of rain in percent, highest temperature."""
         if places_in(self.state, city) is None:
@@ -287,7 +287,7 @@ class PoiWorld(World):
     def list_slots(self, place_id: str, date: str) -> list[Row]:
         """Ticket slots of a place on a date: time and seats left."""
         self._row("places", place_id, "place")
-        out = []
+        out: list[Row] = []
         for id in slots_of(self.state, place_id, self._date(date)):
             row = self._row("slots", id, "slot")
             out.append({"slot_id": id, "time": row["time"], "left": left(self.state, id, row["capacity"])})
@@ -405,7 +405,7 @@ class PoiWorld(World):
 
 _CUSTOMER, _PLACE, _CARD = read_ids("C", 6), read_ids("P", 6), read_ids("card-", 4)
 _CITY, _NAME = CITY.find, PLACE.find
-_CATEGORY = read_choice({c: () for c in CATEGORIES} | {"gallery": ("galleries",), "theatre": ("theater",)})
+_CATEGORY = read_choice(dict.fromkeys(CATEGORIES, ()) | {"gallery": ("galleries",), "theatre": ("theater",)})
 
 
 class Poi(Desk):

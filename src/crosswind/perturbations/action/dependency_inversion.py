@@ -20,7 +20,7 @@ class DependencyInversion(Perturbation):
 
     kind: Literal["dependency_inversion"] = "dependency_inversion"
     axis, tier, rank, group, plans = "action", "reasoning", "structure", "structure", True
-    severities = "How much is said: 1-2 both docs tell the order and the error names the way, 3-4 the docs alone, 5 one doc only."
+    severities = "How much is said: 1-2 both docs and the error name the way, 3-4 both docs, 5 one doc only."
     first: str
     second: str
     key: str

@@ -6,7 +6,7 @@ from random import Random
 from typing import Literal, Self
 
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, ToolCall, ToolSpec, Tools, failed
+from crosswind.types import Flow, ToolCall, Tools, ToolSpec, failed
 from crosswind.words import renamed
 
 

@@ -16,7 +16,7 @@ class SemanticRename(Renaming):
 
     kind: Literal["semantic_rename"] = "semantic_rename"
     tier = "perception"
-    severities = "Share of the tools the way leads over that are renamed: 1 one tool, 2 a third, 3 to 5 all of them, then all tools."
+    severities = "Which tools are renamed: 1 one on the way, 2 a third of those on the way, 3 all on the way, 4-5 all."
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:

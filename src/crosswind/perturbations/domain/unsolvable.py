@@ -28,7 +28,9 @@ class Unsolvable(Perturbation):
             return None
         rng.shuffle(options)
         options.sort(key=lambda edits: scene.lasts(task.but(obstacle=edits)))
-        return cls(edits=options[round((severity - 1) / 4 * (len(options) - 1))])
+        at = round((severity - 1) / 4 * (len(options) - 1))
+        nearest = sorted(range(len(options)), key=lambda i: abs(i - at))
+        return next((cls(edits=options[i]) for i in nearest if scene.provable(task.but(obstacle=options[i]))), None)
 
     def on_task(self, task: Task) -> Task:
         return task.but(obstacle={**task.obstacle, **self.edits})

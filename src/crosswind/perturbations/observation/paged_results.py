@@ -17,14 +17,14 @@ class PagedResults(Perturbation):
 
     kind: Literal["paged_results"] = "paged_results"
     axis, tier, rank = "observation", "interaction", "protocol"
-    severities = "Rows on a page: 8, 5, 3, 2, 1."
+    severities = "Rows on a page: 5, 4, 3, 2, 1."
     tools: tuple[str, ...]
     size: int
     style: tuple[str, str, str]  # parameter, key of the rows, key of the next page
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        size = {1: 8, 2: 5, 3: 3, 4: 2, 5: 1}[severity]
+        size = 6 - severity
         long = [s.call.tool for s in scene.gold if isinstance(s.result.content, list) and len(s.result.content) > size]
         tools = tuple(sorted({name for name in long if name in scene.tools}))
         style = rng.choice(STYLES)

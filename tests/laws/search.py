@@ -1,0 +1,139 @@
+"""A search over typed calls: what an agent without any plan could reach or find out. It tries to refute proofs."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from crosswind.certify import walk
+from crosswind.domain import Domain
+from crosswind.types import Changes, Task, ToolCall, ToolResult
+from crosswind.world import World
+
+READS, CALLS = 1500, 20_000
+
+
+def sort_of(value: Any) -> str:
+    """What a value looks like: an id by its prefix, a date, a number, a name."""
+    text = str(value)
+    if isinstance(value, int):
+        return "number"
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        return "date"
+    if found := re.fullmatch(r"([A-Za-z]+-?)\d+", text):
+        return f"id {found[1]}"
+    return "word"
+
+
+class Search:
+    """Calls every working tool with every value of the right sort that was stated or shown, writes included."""
+
+    def __init__(self, domain: Domain, task: Task) -> None:
+        self.domain, self.task = domain, task
+        self.world: World = domain.world(task)
+        self.calls = 0
+        self.sorts: dict[str, set[str]] = {}  # argument -> sorts of values it takes
+        for step in walk(domain, task.wish()).calls:
+            for name, value in step.call.args.items():
+                self.sorts.setdefault(name, set()).add(sort_of(value))
+        self.known: dict[str, list[Any]] = {}  # by the key under which it was stated or shown
+        self.origin: dict[Any, tuple[Any, ...]] = {}  # what a value was shown for: a code belongs to its slot
+        self.learn(task.wanted)
+
+    def learn(self, content: Any, key: str = "") -> None:
+        if isinstance(content, dict):
+            for name, value in content.items():
+                self.learn(value, name)
+        elif isinstance(content, list):
+            for value in content:
+                self.learn(value, key)
+        elif isinstance(content, (str, int)) and not isinstance(content, bool):
+            values = self.known.setdefault(key, [])
+            if content not in values:
+                values.append(content)
+
+    def fitting(self, name: str) -> list[Any]:
+        """Values for an argument: what the request says where it speaks of such, else all that was shown and fits.
+
+        The ends that are searched for hold no other date, number or person than the request's.
+        """
+        sorts, wanted = self.sorts.get(name, set()), self.task.wanted
+        if name in wanted or sorts & {"date", "number"}:
+            return list(dict.fromkeys(v for v in wanted.values() if sort_of(v) in sorts))
+        if name in self.known:
+            return self.known[name]
+        return list(dict.fromkeys(v for values in self.known.values() for v in values if sort_of(v) in sorts))
+
+    def options(self, tool: str) -> Iterator[ToolCall]:
+        spec = self.domain.world_class.entries[tool].spec
+        choices = []
+        for name, param in spec.params.items():
+            fits = [v for v in self.fitting(name) if isinstance(v, int) == (param.type == "integer")]
+            if param.enum:
+                fits = [v for v in fits if v in param.enum]
+            choices.append([(name, v) for v in fits])
+        for combination in itertools.product(*choices):
+            if all(self.belongs(v, w) for (_, v), (_, w) in itertools.permutations(combination, 2)):
+                yield ToolCall(tool, dict(combination))
+
+    def belongs(self, value: Any, other: Any) -> bool:
+        """Was a value shown for this other one, or for none of its sort?"""
+        rivals = [v for v in self.origin.get(value, ()) if sort_of(v) == sort_of(other)]
+        return not rivals or other in rivals
+
+    def call(self, call: ToolCall) -> ToolResult:
+        self.calls += 1
+        result = self.world.call(call)
+        if isinstance(result.content, dict):
+            for value in result.content.values():
+                if isinstance(value, str):
+                    self.origin.setdefault(value, tuple(call.args.values()))
+        return result
+
+    def reads(self) -> Iterator[tuple[ToolCall, ToolResult]]:
+        """All reads, again and again with what they showed, until they show nothing new."""
+        made: set[str] = set()
+        grew = True
+        while grew and self.calls < READS:
+            grew = False
+            for tool, entry in self.domain.world_class.entries.items():
+                if entry.spec.final or (entry.spec.writes and entry.spec.lasting):
+                    continue
+                for call in list(itertools.islice(self.options(tool), 400)):
+                    if repr(call) in made or self.calls >= READS:
+                        continue
+                    made.add(repr(call))
+                    result = self.call(call)
+                    before = sum(map(len, self.known.values()))
+                    self.learn(result.content)
+                    grew |= sum(map(len, self.known.values())) > before
+                    yield call, result
+
+    def reaches(self, hopes: list[Changes], depth: int = 3) -> bool:
+        """Can writes lead to one of the ends hoped for?"""
+        goals = [self.domain.normal(self.task.wish(), hope) for hope in hopes]
+        for _ in self.reads():
+            pass
+        return any(self._write(goals, deep) for deep in range(1, depth + 1))  # short ways first
+
+    def _write(self, goals: list[Changes], depth: int) -> bool:
+        if depth == 0 or self.calls >= CALLS:
+            return False
+        for tool, entry in self.domain.world_class.entries.items():
+            if not entry.spec.writes or not entry.spec.lasting:
+                continue
+            for call in list(itertools.islice(self.options(tool), 600)):
+                overlay = dict(self.world.state.overlay)
+                result = self.call(call)
+                if result.error is None:
+                    if self.domain.normalise(self.world.state) in goals:
+                        return True
+                    known = {key: list(values) for key, values in self.known.items()}
+                    self.learn(result.content)
+                    if self._write(goals, depth - 1):
+                        return True
+                    self.known = known
+                self.world.state.overlay = overlay
+        return False

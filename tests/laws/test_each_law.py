@@ -1,0 +1,196 @@
+"""Each law refuses a layer that breaks it, gives the reason in words, and nothing else is wrong with that layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from crosswind import laws
+from crosswind.certify import certify, walk
+from crosswind.errors import Unfair
+from crosswind.perturbation import Perturbation
+from crosswind.perturbations.action.semantic_rename import SemanticRename
+from crosswind.perturbations.observation.transient_error import TransientError
+from crosswind.recipe import draw
+from crosswind.types import Changes, Task
+from crosswind.world import State
+from tests import toys
+from tests.toys import poi, registered, task
+
+Checks = Callable[..., None]
+
+
+def refused(task: Task, *layers: Perturbation, deep: bool = False) -> Unfair:
+    with pytest.raises(Unfair) as caught:
+        certify(poi(), task, layers, deep=deep)
+    return caught.value
+
+
+def _city_with(task: Task) -> str:
+    """Another city of the same world that has a place of the same category."""
+    family, state = poi().family(task), poi().state(task)
+    for seed in range(50):
+        other = family.propose(Random(seed), state, task.split)
+        if other and other["category"] == task.brief.stated["category"] and other["city"] != task.brief.stated["city"]:
+            return str(other["city"])
+    raise AssertionError("no other city found")
+
+
+CASES: list[tuple[str, str, Callable[[Task], Perturbation], str, list[str]]] = [
+    # law, family, layer, words in the reason, functions of `laws` that must be off for it to pass
+    ("kept", "best_price", lambda t: toys.ChangesMeaning(old=t.brief.stated["city"], new=_city_with(t)), "meaning", ["kept"]),
+    ("stated", "best_price", lambda t: toys.AddsRival(other=_city_with(t)), "exactly one value", ["stated"]),
+    ("grounded", "best_price", lambda t: toys.SecretPin(), "pin", ["grounded"]),
+    ("bites", "best_price", lambda t: toys.Elsewhere(), "never meets", ["bites"]),
+    ("cues", "best_price", lambda t: toys.Nameless(docs="gone"), "nothing true tells", ["cues"]),
+    ("cues", "best_price", lambda t: toys.Nameless(docs="swapped"), "is taken for", ["cues"]),
+    ("mentions", "best_price", lambda t: toys.SpeaksOf(about="{ghost}"), "ghost", ["mentions"]),
+    (
+        "mentions",
+        "best_price",
+        lambda t: toys.SpeaksOf(about="find_places", names={"find_places": "spots"}),
+        "gives away 'find_places'",
+        ["mentions"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("law", "family", "layer", "words", "off"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)])
+def test_a_bad_layer_is_refused_for_one_law(
+    monkeypatch: pytest.MonkeyPatch,
+    law: str,
+    family: str,
+    layer: Callable[[Task], Perturbation],
+    words: str,
+    off: list[str],
+) -> None:
+    given = task(family)
+    bad = layer(given)
+    unfair = refused(given, bad)
+    assert unfair.law == law
+    assert words in unfair.reason
+    for name in off:
+        monkeypatch.setattr(laws, name, lambda *_: None)
+    certify(poi(), given, (bad,))  # no other law is broken
+
+
+DEEP: list[tuple[str, str, Callable[[Task], Perturbation], str, str]] = [
+    ("value", "best_price", lambda t: toys.RemembersElsewhere(), "outside its notes", "value"),
+    ("value", "best_price", lambda t: toys.NotesThatAreNotJson(), "not JSON", "value"),
+    ("round trip", "best_price", lambda t: toys.LopsidedNames(), "weather", "round_trip"),
+    ("closed", "best_price", lambda t: toys.OpenTomb(), "still works", "closed"),
+    ("twin", "best_price", lambda t: toys.HoldsTheAnswer(best=best_place(t)), "holds the answer", "twin"),
+]
+
+
+def best_place(task: Task) -> str:
+    rows = walk(poi(), task).calls[0].result.content
+    return str(max(rows, key=lambda r: r["rating"])["place_id"])
+
+
+@pytest.mark.parametrize(("law", "family", "layer", "words", "off"), DEEP, ids=[f"{c[0]}-{i}" for i, c in enumerate(DEEP)])
+def test_looking_deep_refuses_for_one_law(
+    monkeypatch: pytest.MonkeyPatch, law: str, family: str, layer: Callable[[Task], Perturbation], words: str, off: str
+) -> None:
+    given = task(family)
+    bad = layer(given)
+    with registered(type(bad)):
+        certify(poi(), given, (bad,))  # what each draw checks does not see it
+        unfair = refused(given, bad, deep=True)
+        assert unfair.law == law
+        assert words in unfair.reason
+        monkeypatch.setattr(laws, off, lambda *_: None)
+        certify(poi(), given, (bad,), deep=True)
+
+
+def test_stated_refuses_a_value_lost_in_rewording() -> None:
+    unfair = refused(task("best_price"), toys.LosesValue())
+    assert unfair.law == "stated"
+    assert "city" in unfair.reason
+
+
+def test_replay_refuses_a_loss_of_information() -> None:
+    unfair = refused(task("best_price"), toys.DropsField())
+    assert unfair.law == "replay"
+    assert "rating" in unfair.reason
+
+
+def test_budget_refuses_an_endless_way_round() -> None:
+    unfair = refused(task("best_price"), toys.Endless())
+    assert unfair.law == "budget"
+    assert "steps" in unfair.reason
+
+
+def test_seeded_refuses_a_shared_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    with registered(toys.Unseeded):
+        draw(poi(), task("best_price"), ["toy"], 0)
+        with pytest.raises(Exception, match="seeded: 'toy' drawn twice"):
+            draw(poi(), task("best_price"), ["toy"], 0, deep=True)
+        monkeypatch.setattr(laws, "seeded", lambda *_: None)
+        draw(poi(), task("best_price"), ["toy"], 0, deep=True)
+
+
+def test_order_refuses_ranks_in_disorder_and_two_of_a_kind() -> None:
+    rename = SemanticRename(names={"find_places": "spots"})
+    fault = TransientError(tools=("find_places",), times=1, text="Try again.")
+    given = task("best_price")
+    certify(poi(), given, (fault, rename))
+    assert refused(given, rename, fault).law == "order"
+    assert "does not stack" in refused(given, rename, rename).reason
+
+
+def test_goal_is_judged_without_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family whose rows say another end than its solution is refused, whatever the layers."""
+    given = task("hold_visit")
+    family = poi().family(given)
+    right = type(family).ends
+
+    def wrong(task: Task, start: State) -> list[Changes]:
+        return [{key: {**row, "seats": 49} if row and "seats" in row else row for key, row in right(family, task, start)[0].items()}]
+
+    monkeypatch.setattr(family, "ends", wrong)
+    unfair = refused(given)
+    assert unfair.law == "goal"
+    assert "state" in unfair.reason
+
+
+def test_the_goal_does_not_call_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_solve(*_: object) -> None:
+        raise AssertionError("the goal called solve")
+
+    for domain in (poi(),):
+        for name, family in domain.families.items():
+            given = domain.task(name, 1)
+            gold = walk(domain, given)
+            monkeypatch.setattr(type(family), "solve", no_solve)
+            assert domain.judge(given, gold.session.world.state, gold.final).outcome == "pass"
+
+
+def test_idle_refuses_what_nobody_need_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = task("best_price")
+    monkeypatch.setattr(poi().family(given), "answer", lambda *_: ())
+    unfair = refused(given)
+    assert unfair.law == "idle"
+
+
+def test_refusals_need_a_proof_a_claim_and_clean_hands() -> None:
+    unproved = refused(task("earliest_slot"), toys.Blocks(tool="list_slots"))
+    assert unproved.law == "refusal"
+    assert "not proved" in unproved.reason
+
+    given = task("hold_visit")
+    edits = poi().family(given).obstacles(given, poi().state(given), Random(0))[0]
+    unclaimed = refused(given, toys.Sabotages(edits=edits))
+    assert unclaimed.law == "refusal"
+    assert "does not claim" in unclaimed.reason
+
+    half = refused(task("book_visit"), toys.LeavesHalf(tool="pay"))
+    assert half.law == "refusal"
+    assert "left something behind" in half.reason
+    certify(poi(), task("book_visit"), (toys.Blocks(tool="pay"),))
+
+    useless = refused(task("book_visit"), toys.Blocks(tool="weather"))
+    assert useless.law == "refusal"
+    assert "should be refused" in useless.reason

@@ -1,0 +1,184 @@
+"""What every registered perturbation and domain must satisfy. A new one is tested the moment it exists."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from crosswind.agents.memoriser import Memoriser
+from crosswind.agents.oracle import Oracle
+from crosswind.certify import certify, walk
+from crosswind.domain import Domain
+from crosswind.errors import CannotPerturb
+from crosswind.flow import rng_for
+from crosswind.perturbation import RANKS, SEVERITIES, Perturbation, dump_layers, load_layers
+from crosswind.play import judge, play
+from crosswind.recipe import Drawn, draw, random_kinds
+from crosswind.registry import domains, perturbations
+from crosswind.types import AXES, TIERS, Task
+
+EVERY = [(domain, kind) for domain in domains.names() for kind in perturbations.names()]
+
+
+def draws(domain: Domain, kind: str, severity: int, wanted: int, *, deep: bool = False) -> list[Drawn]:
+    """Some certified draws of a kind; none of those that were fair to try may be given up."""
+    out: list[Drawn] = []
+    names = list(domain.families)
+    for n in range(4 * len(names)):
+        if len(out) == wanted:
+            break
+        task = domain.task(names[(7 * n + severity) % len(names)], 100 * severity + n)
+        try:
+            out.append(draw(domain, task, [kind], n, severity=severity, deep=deep))
+        except CannotPerturb as cannot:
+            assert not cannot.applies, str(cannot)
+    return out
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_every_kind_keeps_every_law(name: str, kind: str, severity: int) -> None:
+    domain = domains[name]
+    found = draws(domain, kind, severity, 5, deep=True)
+    assert found, f"{kind} applies nowhere in {name}"
+    for drawn in found:
+        again = draw(domain, drawn.base, [kind], _seed(drawn), severity=severity)
+        assert again.layers == drawn.layers  # seeded
+        stored = json.loads(json.dumps(dump_layers(drawn.layers)))
+        loaded = load_layers(stored)
+        assert loaded == drawn.layers
+        replayed = certify(domain, drawn.base, loaded)
+        assert replayed.gold.steps == drawn.certificate.gold.steps  # the JSON is the replay
+
+
+def _seed(drawn: Drawn) -> int:
+    """`draws` seeds by position, and the world seed tells it."""
+    return drawn.base.seed % 100
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+def test_oracle_passes_and_the_receipts_say_so(name: str, kind: str) -> None:
+    domain = domains[name]
+    for drawn in draws(domain, kind, 3, 6):
+        trajectory = asyncio.run(play(drawn, Oracle(drawn), "oracle"))
+        assert judge(trajectory).outcome == "pass", trajectory
+        assert [r.kind for r in trajectory.receipts] == [layer.kind for layer in drawn.layers]
+        assert all(r.fired and r.seen for r in trajectory.receipts)
+
+
+@pytest.mark.parametrize(("name", "kind"), EVERY)
+def test_stale_gold_fails_where_a_name_or_parameter_changed(name: str, kind: str) -> None:
+    """The clean calls, sent to the perturbed session, are no longer enough."""
+    domain = domains[name]
+    for drawn in draws(domain, kind, 3, 8):
+        shown = {t.name: t for t in drawn.certificate.gold.session.tools()}
+        clean = {step.call.tool for step in drawn.certificate.clean.calls}
+        canonical = {t.name: t for t in domain.world_class.specs}
+
+        def required(spec_name: str, spec: object) -> set[str]:
+            return {p for p, param in spec.params.items() if param.required}  # type: ignore[attr-defined]
+
+        changed = [
+            t for t in clean if t not in shown or required(t, shown[t]) != required(t, canonical[t])
+        ]
+        if not changed:
+            continue
+        trajectory = asyncio.run(play(drawn, Memoriser(drawn), "memoriser"))
+        assert judge(trajectory).outcome == "fail", (drawn.base.id, changed)
+
+
+@pytest.mark.parametrize("kind", perturbations.names())
+def test_every_kind_says_what_it_is(kind: str) -> None:
+    cls = perturbations[kind]
+    assert cls.model_fields["kind"].default == kind
+    assert cls.__module__.endswith(f"perturbations.{cls.axis}.{kind}")  # one file, named by its kind
+    assert cls.axis in AXES
+    assert cls.tier in TIERS
+    assert cls.rank in RANKS
+    assert (cls.__doc__ or "").strip().endswith(".")
+    assert cls.severities.endswith(".")
+    assert issubclass(cls, Perturbation)
+
+
+@pytest.mark.parametrize("name", domains.names())
+def test_random_stacks_are_certified_and_passed(name: str) -> None:
+    domain = domains[name]
+    names = list(domain.families)
+    sizes = set()
+    for n in range(150):
+        task = domain.task(names[n % len(names)], 5000 + n)
+        drawn = draw(domain, task, random_kinds(rng_for("laws", n), 4), n, strict=False)
+        sizes.add(len(drawn.layers))
+        trajectory = asyncio.run(play(drawn, Oracle(drawn), "oracle"))
+        assert judge(trajectory).outcome == "pass", (task.id, drawn.layers)
+    assert {1, 2, 3} <= sizes
+
+
+@pytest.mark.parametrize(("name", "kind"), [(d, k) for d, k in EVERY if k != "transient_error"])
+def test_a_layer_does_not_move_the_stream_of_another(name: str, kind: str) -> None:
+    """`transient_error` looks at the way alone; beside a layer that leaves the way as it is, its draw stays the same."""
+    domain = domains[name]
+    for drawn in draws(domain, kind, 3, 3):
+        alone = _draw(domain, drawn.base, ["transient_error"])
+        both = _draw(domain, drawn.base, ["transient_error", kind])
+        if alone is None or both is None or len(both.layers) < 2:
+            continue
+        inner = [type(layer).rank for layer in both.layers]
+        one = next(layer for layer in both.layers if layer.kind == "transient_error")
+        if inner.index("fault") == 0:  # the other stands further out
+            assert one == alone.layers[0]
+
+
+def _draw(domain: Domain, task: Task, kinds: list[str]) -> Drawn | None:
+    try:
+        return draw(domain, task, kinds, 11)
+    except CannotPerturb:
+        return None
+
+
+@pytest.mark.parametrize("name", domains.names())
+def test_a_change_of_mind_ends_alike_whenever_it_comes(name: str) -> None:
+    domain = domains[name]
+    met = 0
+    for seed in range(6):
+        for family in domain.families:
+            task = domain.task(family, seed)
+            try:
+                drawn = draw(domain, task, ["changed_mind"], seed, severity=1)
+            except CannotPerturb:
+                continue
+            ends = {json.dumps(sorted(map(repr, drawn.certificate.gold.changes.items())))}
+            for severity in (2, 3, 4, 5):
+                later = draw(domain, task, ["changed_mind"], seed, severity=severity)
+                assert later.layers[0].model_dump() | {"after": ""} == drawn.layers[0].model_dump() | {"after": ""}
+                ends.add(json.dumps(sorted(map(repr, later.certificate.gold.changes.items()))))
+            assert len(ends) == 1, task.id
+            met += 1
+    assert met >= 40
+
+
+@pytest.mark.parametrize("name", domains.names())
+def test_tools_keep_to_their_footprints(name: str) -> None:
+    """Columns read and effects had are those declared; the walk through a fenced world raises otherwise."""
+    domain = domains[name]
+    used = set()
+    for family in domain.families:
+        for seed in range(4):
+            task = domain.task(family, seed)
+            fenced = domain.world(task, fenced=True)
+            for step in walk(domain, task).calls:
+                for call, result in step.inner:
+                    used.add(call.tool)
+                    assert fenced.call(call) == result
+    record = {t.name for t in domain.world_class.specs} - used
+    for tool in record:  # tools that no clean solution needs
+        spec = next(t for t in domain.world_class.specs if t.name == tool)
+        detail = next(d for f in domain.families.values() for d in f.details.values() if d.record and d.record[0] == tool)
+        assert detail.record is not None
+        task = next(t for f in domain.families for s in range(3) if detail.record[1] in (t := domain.task(f, s)).wanted)
+        from crosswind.types import ToolCall
+
+        call = ToolCall(spec.name, {detail.record[1]: task.wanted[detail.record[1]]})
+        assert domain.world(task, fenced=True).call(call).error is None

@@ -1,0 +1,170 @@
+"""The command line as a person and a script meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind.cli import safe
+from crosswind.registry import domains, perturbations
+
+
+def crosswind(*args: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "crosswind.cli", *args], capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"}
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == code, done.stderr + done.stdout
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def json_of(*args: str, code: int = 0) -> Any:
+    return json.loads(crosswind(*args, "--json", code=code))
+
+
+def test_catalog_lists_everything() -> None:
+    data = json_of("catalog")
+    assert [d["name"] for d in data["domains"]] == domains.names()
+    for domain in data["domains"]:
+        assert len(domain["tools"]) >= 12
+        assert {"name", "level", "refusal"} <= set(domain["families"][0])
+        assert any(f["refusal"] for f in domain["families"])
+    assert [p["kind"] for p in data["perturbations"]] == perturbations.names()
+    assert all(p["axis"] and p["tier"] and p["summary"] for p in data["perturbations"])
+    assert {"oracle", "idle", "memoriser", "refuser", "retrier"} <= set(data["agents"])
+    assert data["suites"]
+    text = crosswind("catalog")
+    assert "transient_error" in text
+    assert "book_visit" in text
+
+
+def test_certify_counts_and_exits_zero() -> None:
+    data = json_of("certify", "--domain", "all", "--perturb", "all", "--count", "3", "--seed", "5")
+    assert data["certified"] == 3 * len(domains.names()) * len(perturbations.names())
+    assert data["refused"] == sum(r["refused"] for r in data["rows"])
+    assert data["not_applicable"] == sum(r["not_applicable"] for r in data["rows"]) > 0
+    assert len(data["rows"]) == len(domains.names()) * len(perturbations.names())
+    assert data["seconds"] > 0
+    assert isinstance(data["reasons"], dict)
+    assert "certified" in crosswind("certify", "--domain", "poi", "--perturb", "transient_error", "--count", "2")
+
+
+def test_certify_exits_one_where_a_kind_has_no_certified_draw(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys\n"
+        "from crosswind import laws, cli\n"
+        "from crosswind.errors import Unfair\n"
+        "def never(*_):\n"
+        "    raise Unfair('bites', 'on purpose')\n"
+        "laws.bites = never\n"
+        "sys.argv = ['crosswind', 'certify', '--domain', 'poi', '--perturb', 'key', '--count', '1', '--json']\n"
+        "sys.argv[5] = 'transient_error'\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == 1
+    data = json.loads(done.stdout)
+    assert data["certified"] == 0
+    assert data["refused"] > 0
+    assert any("on purpose" in reason for reason in data["reasons"])
+
+
+def test_play_shows_an_episode() -> None:
+    text = crosswind("play", "--domain", "poi", "--seed", "9", "--perturb", "transient_error:5", "--agent", "retrier")
+    for words in ("what the agent saw", "what the world saw", "[transient_error]", "met at step", "PASS"):
+        assert words in text
+    assert "FAIL" in crosswind("play", "--domain", "medical", "--family", "best_fee", "--agent", "idle")
+
+
+def test_play_json_holds_the_episode_and_no_clock() -> None:
+    data = json_of("play", "--domain", "poi", "--family", "book_visit", "--seed", "3", "--perturb", "semantic_rename")
+    assert data["verdict"]["outcome"] == "pass"
+    assert data["receipts"] == [{"kind": "semantic_rename", "fired": True, "step": 0, "seen": True}]
+    assert data["steps"][0]["inner"][0]["call"]["tool"] == "find_places"
+    assert data["steps"][0]["call"]["tool"] != "find_places"
+    assert not {"seconds", "time", "date", "path"} & set(data)
+
+
+def test_a_stored_stack_replays(tmp_path: Path) -> None:
+    args = ("play", "--domain", "poi", "--family", "book_visit", "--seed", "3")
+    first = json_of(*args, "--perturb", "semantic_rename", "--perturb", "format_switch:5", "--perturb", "retired_midway")
+    stack = tmp_path / "stack.json"
+    stack.write_text(json.dumps(first["layers"]))
+    assert json_of(*args, "--stack", str(stack)) == first
+
+
+WRONG = [
+    (["play", "--domain", "poy"], "no domain 'poy'; did you mean poi?"),
+    (["play", "--domain", "poi", "--agent", "oracel"], "did you mean oracle?"),
+    (["play", "--domain", "poi", "--family", "book_visits"], "did you mean book_visit"),
+    (["play", "--domain", "poi", "--perturb", "transient_eror"], "did you mean transient_error"),
+    (["play", "--domain", "poi", "--perturb", "transient_error:9"], "expected kind or kind:severity, 1 to 5"),
+    (["play", "--domain", "poi", "--split", "tset"], "did you mean test"),
+    (["play", "--domain", "poi", "--family", "best_price", "--perturb", "lost_acknowledgement"], "finds nothing to bite on"),
+    (["play", "--domain", "poi", "--stack", "nowhere.json"], "cannot be read"),
+    (["certify", "--domain", "medicine"], "did you mean medical?"),
+    (["certify", "--perturb", "rename"], "did you mean semantic_rename"),
+    (["demo", "--domain", "zzz"], "known: medical, poi"),
+]
+
+
+@pytest.mark.parametrize(("args", "words"), WRONG)
+def test_wrong_names_are_answered_with_near_misses(args: list[str], words: str) -> None:
+    assert words in crosswind(*args, code=2)
+
+
+STACKS = [
+    ("{", "1:2:"),
+    ("[1]", "[0]: expected an object"),
+    ("{}", "expected a list of objects"),
+    ('[{"kind": "transient_eror"}]', "[0].kind: no perturbation 'transient_eror'; did you mean transient_error"),
+    ('[{"kind": "transient_error", "tools": 3, "times": 1, "text": "x"}]', "[0].tools: Input should be a valid"),
+    ('[{"kind": "transient_error", "tools": [], "times": 1, "text": "x", "more": 1}]', "[0].more: Extra inputs"),
+    ('[{"kind": "transient_error"}]', "[0].tools: Field required"),
+    ("[" * 100_000, "nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), STACKS)
+def test_a_malformed_stack_file_names_the_place(tmp_path: Path, text: str, words: str) -> None:
+    stack = tmp_path / "stack.json"
+    stack.write_text(text)
+    said = crosswind("play", "--domain", "poi", "--stack", str(stack), code=2)
+    assert words in said
+    assert str(stack) in said
+
+
+def test_an_unfair_stack_is_refused_with_its_law(tmp_path: Path) -> None:
+    stack = tmp_path / "stack.json"
+    stack.write_text('[{"kind": "transient_error", "tools": ["weather"], "times": 1, "text": "Try again."}]')
+    said = crosswind("play", "--domain", "poi", "--family", "best_price", "--stack", str(stack), code=2)
+    assert "bites: the way never meets 'transient_error'" in said
+
+
+def test_demo_prints_the_table() -> None:
+    text = crosswind("demo", "--tasks", "2", "--domain", "poi")
+    assert "semantic_rename" in text
+    assert "oracle" in text
+    data = json_of("demo", "--tasks", "2", "--domain", "poi")
+    assert all(r["passed"]["oracle"] == r["n"] == 2 for r in data["rows"])
+    assert crosswind("demo", "--tasks", "1", "--domain", "poi", "--markdown").startswith("| domain |")
+
+
+def test_help_teaches_and_version_prints() -> None:
+    assert "crosswind demo" in crosswind("--help")
+    for command in ("catalog", "certify", "play", "demo"):
+        assert "--json" in crosswind(command, "--help")
+    assert crosswind("--version").startswith("crosswind ")
+
+
+def test_text_from_elsewhere_cannot_steer_the_terminal() -> None:
+    hostile = "a\x1b[2Jb\x1b]0;title\x07c\x00d\u202ee\x9bf\ud800"
+    assert not set(safe(hostile)) & set("\x1b\x07\x00\u202e\x9b\ud800")
+    assert "a" in safe(hostile)
