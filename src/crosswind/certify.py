@@ -192,11 +192,13 @@ def _reason(stopped: ToolFailed) -> str:
 class Walks:
     """The walks through each prefix of one stack: the one before a layer is its plan, the last one is gold."""
 
-    def __init__(self, domain: Domain, task: Task, clean: Walk | None = None) -> None:
+    def __init__(self, domain: Domain, task: Task, clean: Walk | None = None, *, snapshot: bool = False) -> None:
         self.domain, self.tasks = domain, [task]
+        self.before = task.model_dump_json() if snapshot else ""  # to see whether a layer changes what it is handed
         self.layers: Layers = ()
         self.made: dict[int, Walk] = {0: clean} if clean else {}
         self.count = 0
+        self._reference: Walk | None = None
 
     def add(self, layer: Perturbation) -> None:
         self.layers += (layer,)
@@ -225,6 +227,19 @@ class Walks:
     def shifted(self) -> Task:
         return self.tasks[-1]
 
+    def moved(self) -> Walk:
+        """The request as those layers alone shift it that say so, on the canonical interface."""
+        task = self.tasks[0]
+        for layer in self.layers:
+            if layer.goal != "kept":
+                task = layer.on_task(task)
+        if task is self.tasks[0]:
+            return self.clean
+        if all(layer.goal != "kept" or self.tasks[i] is self.tasks[i + 1] for i, layer in enumerate(self.layers)):
+            return self.reference()
+        self.count += 1
+        return walk(self.domain, task)
+
     def reference(self) -> Walk:
         """The request as shifted, on the canonical interface."""
         n = 0
@@ -232,8 +247,10 @@ class Walks:
             n += 1
         if self.tasks[n] is self.shifted:
             return self.at(n)
-        self.count += 1
-        return walk(self.domain, self.shifted)
+        if self._reference is None:
+            self.count += 1
+            self._reference = walk(self.domain, self.shifted)
+        return self._reference
 
 
 @dataclass(slots=True)
@@ -261,21 +278,22 @@ def certify(
     layers = tuple(layers)
     laws.stackable(layers)
     if walks is None:
-        walks = Walks(domain, task)
+        walks = Walks(domain, task, snapshot=deep)
         for layer in layers:
             walks.add(layer)
+    laws.alive(walks)
     shifted, gold, family = walks.shifted, walks.gold, domain.family(task)
     laws.stated(family, shifted)
+    reference = walks.clean if shifted is task else walks.reference()
     if shifted.refuse:
         if not task.refuse and not any(layer.goal == "refuse" for layer in layers):
             raise Unfair("refusal", "the request was made impossible by a layer that does not claim to")
         laws.refused(gold)
+        laws.found_out(shifted, gold, reference)
         proof = refusal.prove(domain, shifted)
     else:
         proof = "replay"
-        reference = walks.clean if shifted is task else walks.reference()
-        if all(layer.goal == "kept" for layer in layers):
-            laws.kept(walks.clean, reference)
+        laws.kept(walks.moved(), reference)
         laws.replayed(gold, reference)
         laws.reached(domain, shifted, gold)
         laws.not_idle(domain, shifted)
@@ -284,7 +302,7 @@ def certify(
     laws.mentions(domain, gold)
     laws.bites(walks.clean, gold)
     if deep:
-        laws.value(domain, task, layers, gold)
+        laws.value(domain, walks)
         laws.round_trip(gold)
         laws.closed(domain, shifted, layers)
         laws.twin(domain, task, layers)

@@ -189,7 +189,7 @@ class Family:
                 {k: self.details[k].vague if k in keep else v for k, v in stated.items()}
             )
             task = blank.but(
-                id=f"{domain.name}/{self.name}/{split}/{seed}",
+                id=f"{domain.name}/{self.name}/{split}/{seed}" + (f"/{size}" if size != SIZE else ""),
                 brief=Brief(
                     query=query[0].upper() + query[1:],
                     stated={k: v for k, v in stated.items() if k not in keep},

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from crosswind import values
-from crosswind.certify import Walk, certify, walk
+from crosswind.certify import Walk, Walks, certify, walk
 from crosswind.domain import Domain, Family, recover, words_for
 from crosswind.errors import Unfair
 from crosswind.perturbation import RANKS, Layers, Memo, Perturbation, dump_layers, load_layers, place
@@ -36,6 +36,13 @@ def stackable(layers: Layers) -> None:
     if places != sorted(places):
         kinds = ", ".join(layer.kind for layer in layers)
         raise Unfair("order", f"{kinds} do not stand in the order {', '.join(RANKS)}")
+
+
+def alive(walks: Walks) -> None:
+    """Bites: a layer that has no part in calls and shows nothing must at least change the task."""
+    for i, layer in enumerate(walks.layers):
+        if layer.quiet and not layer.retools and walks.tasks[i] == walks.tasks[i + 1]:
+            raise Unfair("bites", f"{layer.kind!r} changes nothing")
 
 
 def stated(family: Family, task: Task) -> None:
@@ -94,6 +101,19 @@ def refused(gold: Walk) -> None:
         raise Unfair("refusal", f"it should be refused, but the oracle ended with {gold.end!r}")
     if gold.changes:
         raise Unfair("refusal", f"the oracle refused and left something behind: {words_for(gold.changes)}")
+
+
+def found_out(task: Task, gold: Walk, reference: Walk) -> None:
+    """Refusal: through the layers the oracle comes as far as without them before it refuses."""
+
+    def made(walked: Walk) -> list[ToolCall]:
+        return [call for step in walked.steps for call, _ in step.inner if call.tool not in task.blocked]
+
+    if not isinstance(reference.end, Refusal):
+        raise Unfair("refusal", f"on the canonical interface the request is met: {reference.final!r}")
+    there = made(gold)
+    if short := [call for call in made(reference) if call not in there]:
+        raise Unfair("refusal", f"the oracle gave up before it could know: {short[0].tool!r} was not reached")
 
 
 def grounded(task: Task, gold: Walk) -> None:
@@ -245,8 +265,9 @@ def _view(walked: Walk) -> tuple[Any, ...]:
 # ---------------------------------------------------------------- when looking deep
 
 
-def value(domain: Domain, task: Task, layers: Layers, gold: Walk) -> None:
+def value(domain: Domain, walks: Walks) -> None:
     """Value: a layer is its JSON, changes nothing it is handed, and remembers in its notes alone, as JSON."""
+    layers, gold = walks.layers, walks.gold
     before = dump_layers(layers)
     if load_layers(json.loads(json.dumps(before))) != layers:
         raise Unfair("value", "a layer differs from what its JSON loads as")
@@ -257,30 +278,22 @@ def value(domain: Domain, task: Task, layers: Layers, gold: Walk) -> None:
             same = False
         if not same:
             raise Unfair("value", f"{layer.kind!r} keeps notes that are not JSON")
-        given = task.model_dump_json()
-        layer.on_task(task)
-        if task.model_dump_json() != given:
-            raise Unfair("value", f"{layer.kind!r} changes the task it is handed")
         tools = domain.world_class.specs
         shown = repr(tools)
         layer.on_tools(tools, 0)
         if repr(tools) != shown:
             raise Unfair("value", f"{layer.kind!r} changes the tools it is handed")
-    if _steps(_again(domain, task, layers)) != _steps(gold) or dump_layers(layers) != before:
+    if walks.before and walks.tasks[0].model_dump_json() != walks.before:
+        raise Unfair("value", "a layer changes the task it is handed")
+    again = Walks(domain, walks.tasks[0])
+    for layer in layers:
+        again.add(layer)
+    if _steps(again.gold) != _steps(gold) or dump_layers(layers) != before:
         raise Unfair("value", "the same stack walked twice gives two walks: a layer remembers outside its notes")
 
 
 def _steps(walked: Walk) -> list[Any]:
     return [(s.call, s.result, s.inner) for s in walked.steps]
-
-
-def _again(domain: Domain, task: Task, layers: Layers) -> Walk:
-    from crosswind.certify import Walks
-
-    walks = Walks(domain, task)
-    for layer in layers:
-        walks.add(layer)
-    return walks.gold
 
 
 def seeded(layer: Perturbation, again: Perturbation | None) -> None:

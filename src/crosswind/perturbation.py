@@ -96,6 +96,11 @@ class Scene(Protocol):
         ...
 
     @property
+    def names(self) -> set[str]:
+        """Every name that a tool has at some time of the episode."""
+        ...
+
+    @property
     def path(self) -> list[str]:
         """Shown tools that the way leads over, in order; costs no walk."""
         ...

@@ -71,6 +71,17 @@ class DrawScene:
         return {t.name: t for t in tools if t.listed}
 
     @property
+    def names(self) -> set[str]:
+        moments = {0, *(n for layer in self.walks.layers for n in layer.turns())}
+        out: set[str] = set()
+        for nth in moments:
+            tools = self.domain.world_class.specs
+            for layer in self.walks.layers:
+                tools = layer.on_tools(tools, nth)
+            out |= {t.name for t in tools}
+        return out
+
+    @property
     def path(self) -> list[str]:
         latest = max((n for n in self.walks.made if n <= self.n), default=0)
         if self.walks.tasks[latest] is not self.task:
@@ -120,7 +131,7 @@ def draw(
     wanted.sort(key=lambda ks: place(perturbations[ks[0]]))
     refused: list[Unfair] = []
     for attempt in range(ATTEMPTS):
-        walks = Walks(domain, task, clean)
+        walks = Walks(domain, task, clean, snapshot=deep)
         try:
             left_out = _stack(walks, wanted, (seed, attempt), strict=strict, deep=deep)
             certificate = certify(domain, task, walks.layers, walks, deep=deep)

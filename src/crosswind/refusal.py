@@ -32,12 +32,14 @@ def prove(domain: Domain, task: Task) -> str:
     working = {n: e for n, e in domain.world_class.entries.items() if n not in task.blocked}
     reasons = []
     for hope in family.hopes(wish, start):
-        reason = illegal(domain, task, hope) or unwritable(domain, task, hope, working)
+        reason = unwritable(domain, task, hope, working) or illegal(domain, task, hope)
         if reason is None:
             return blind(domain, task, seen, working)
         reasons.append(reason)
+    if not reasons:
+        raise Unfair("refusal", "the family names no end that could be hoped for")
     first, *others = sorted(set(reasons))
-    return first + (f" (and {len(others)} more ends likewise)" if others else "")
+    return first + (f" (and for {len(others)} other ends alike)" if others else "")
 
 
 def illegal(domain: Domain, task: Task, hope: Changes) -> str | None:

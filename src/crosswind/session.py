@@ -75,7 +75,7 @@ class Session:
             if layer.retools:
                 outer = layer.on_tools(tools, nth)
                 if outer != tools:
-                    self.first.setdefault(i, len(self.steps))
+                    self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
                 tools = outer
         self.specs = {t.name: t for t in tools}
         if len(self.specs) != len(tools):
@@ -117,6 +117,7 @@ class Session:
         if clock.nth in self.moments:
             self._show(clock.nth)
         clock.fired = []
+        self.world.state.touched.clear()
         inner: list[tuple[ToolCall, ToolResult]] = []
         spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
         if call.tool == ASK:
@@ -182,8 +183,22 @@ class Session:
             self.first.setdefault(i, len(self.steps))
 
     def _met_rows(self, inner: tuple[tuple[ToolCall, ToolResult], ...]) -> bool:
-        touched = any(f"{table}/{id}" in self.task.obstacle for table, id in self.world.state.touched)
-        return touched or any(c.tool in self.task.blocked for c, _ in inner)
+        """Did a call look at what an obstacle changed, or want a tool that is blocked?"""
+        if any(call.tool in self.task.blocked for call, _ in inner):
+            return True
+        touched = [key for key in self.world.state.touched if f"{key[0]}/{key[1]}" in self.task.obstacle]
+        if not touched:
+            return False
+        entries = [self.world.entries[call.tool] for call, _ in inner if call.tool in self.world.entries]
+        looked = frozenset[str]().union(*(e.reads for e in entries))
+        if any(e.effects for e in entries):
+            looked = looked.union(self.world.invariants)
+        below = self.domain.state(self.task.wish())
+        for table, id in touched:
+            row, was = self.task.obstacle[f"{table}/{id}"], below.start(table, id)
+            if row is None or was is None or any(f"{table}.{c}" in looked for c in row if row[c] != was.get(c)):
+                return True
+        return False
 
     def receipts(self, seen: int) -> tuple[Receipt, ...]:
         """What became of each obstacle; the agent has had a turn after the step `seen`, and after all before it."""

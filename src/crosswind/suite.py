@@ -1,4 +1,4 @@
-"""Many episodes: which tasks under which perturbations, drawn in pairs with the clean ones, and played by agents."""
+"""Many episodes: which tasks under which conditions, and how agents fare in them."""
 
 from __future__ import annotations
 

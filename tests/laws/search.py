@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from crosswind.domain import Domain
 from crosswind.types import Changes, Task, ToolCall, ToolResult
 from crosswind.world import World
 
-READS, CALLS = 1500, 20_000
+READS, CALLS = 600, 8000
 
 
 def sort_of(value: Any) -> str:
@@ -66,21 +65,34 @@ class Search:
             return self.known[name]
         return list(dict.fromkeys(v for values in self.known.values() for v in values if sort_of(v) in sorts))
 
-    def options(self, tool: str) -> Iterator[ToolCall]:
+    def options(self, tool: str, new: dict[str, Any] | None = None) -> list[ToolCall]:
+        """Calls of a tool with what is known; with `new`, those alone that use a value which was just shown."""
         spec = self.domain.world_class.entries[tool].spec
+        if new is not None and not new.keys() & spec.params.keys():
+            return []
         choices = []
         for name, param in spec.params.items():
             fits = [v for v in self.fitting(name) if isinstance(v, int) == (param.type == "integer")]
+            if new and name in new:
+                fits = [new[name]]
             if param.enum:
                 fits = [v for v in fits if v in param.enum]
             choices.append([(name, v) for v in fits])
-        for combination in itertools.product(*choices):
-            if all(self.belongs(v, w) for (_, v), (_, w) in itertools.permutations(combination, 2)):
-                yield ToolCall(tool, dict(combination))
+        partial: list[list[tuple[str, Any]]] = [[]]
+        for column in choices:  # what does not belong together is dropped as early as can be
+            partial = [
+                [*chosen, (name, value)]
+                for chosen in partial
+                for name, value in column
+                if all(self.belongs(value, v) and self.belongs(v, value) for _, v in chosen)
+            ][:250]
+        return [ToolCall(tool, dict(combination)) for combination in partial]
 
     def belongs(self, value: Any, other: Any) -> bool:
         """Was a value shown for this other one, or for none of its sort?"""
-        rivals = [v for v in self.origin.get(value, ()) if sort_of(v) == sort_of(other)]
+        if value not in self.origin:
+            return True
+        rivals = [v for v in self.origin[value] if sort_of(v) == sort_of(other)]
         return not rivals or other in rivals
 
     def call(self, call: ToolCall) -> ToolResult:
@@ -101,7 +113,7 @@ class Search:
             for tool, entry in self.domain.world_class.entries.items():
                 if entry.spec.final or (entry.spec.writes and entry.spec.lasting):
                     continue
-                for call in list(itertools.islice(self.options(tool), 400)):
+                for call in self.options(tool):
                     if repr(call) in made or self.calls >= READS:
                         continue
                     made.add(repr(call))
@@ -116,24 +128,23 @@ class Search:
         goals = [self.domain.normal(self.task.wish(), hope) for hope in hopes]
         for _ in self.reads():
             pass
-        return any(self._write(goals, deep) for deep in range(1, depth + 1))  # short ways first
+        tools = [n for n, e in self.domain.world_class.entries.items() if e.spec.writes and e.spec.lasting]
+        self.base = [call for tool in tools for call in self.options(tool)]
+        self.tools = tools
+        return any(self._write(goals, deep, None) for deep in range(1, depth + 1))  # short ways first
 
-    def _write(self, goals: list[Changes], depth: int) -> bool:
-        if depth == 0 or self.calls >= CALLS:
-            return False
-        for tool, entry in self.domain.world_class.entries.items():
-            if not entry.spec.writes or not entry.spec.lasting:
-                continue
-            for call in list(itertools.islice(self.options(tool), 600)):
-                overlay = dict(self.world.state.overlay)
-                result = self.call(call)
-                if result.error is None:
-                    if self.domain.normalise(self.world.state) in goals:
-                        return True
-                    known = {key: list(values) for key, values in self.known.items()}
-                    self.learn(result.content)
-                    if self._write(goals, depth - 1):
-                        return True
-                    self.known = known
-                self.world.state.overlay = overlay
+    def _write(self, goals: list[Changes], depth: int, new: dict[str, Any] | None) -> bool:
+        fresh = [call for tool in self.tools for call in self.options(tool, new)] if new else []
+        for call in [*fresh, *self.base]:
+            if self.calls >= CALLS:
+                return False
+            overlay = dict(self.world.state.overlay)
+            result = self.call(call)
+            if result.error is None:
+                if self.domain.normalise(self.world.state) in goals:
+                    return True
+                shown = {k: v for k, v in result.content.items() if isinstance(v, str)}
+                if depth > 1 and self._write(goals, depth - 1, shown):
+                    return True
+            self.world.state.overlay = overlay
         return False

@@ -32,6 +32,6 @@ class IdentityErasure(Renaming):
         chosen = (path + rest)[:count]
         style = rng.choice(STYLES)
         numbers = rng.sample(range(1, 1 + 3 * len(chosen)), len(chosen))
-        taken = set(scene.tools)
+        taken = scene.names
         names = {n: style.format(i, f"{i * 7919 % 46656:03x}") for n, i in zip(chosen, numbers, strict=True)}
         return None if taken & set(names.values()) else cls(names=names)

@@ -33,7 +33,7 @@ class RetiredMidway(Perturbation):
             return None
         chosen = rng.sample(later, min(len(later), (severity + 1) // 2))
         at = rng.randint(1, min(last[name] for name in chosen))
-        taken, successors = set(tools), {}
+        taken, successors = scene.names, {}
         for name in chosen:
             successors[name] = renamed(name, rng, taken)
             taken.add(successors[name])

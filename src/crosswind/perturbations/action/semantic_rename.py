@@ -29,7 +29,7 @@ class SemanticRename(Renaming):
             chosen = path
         else:
             chosen = rng.sample(path, 1 if severity == 1 else max(1, len(path) // 3))
-        taken, names = set(scene.tools), {}
+        taken, names = scene.names, {}
         for name in chosen:
             names[name] = renamed(name, rng, taken)
             taken.add(names[name])

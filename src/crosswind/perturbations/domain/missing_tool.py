@@ -40,5 +40,5 @@ class MissingTool(Perturbation):
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool == self.tool:
-            return failed("missing", f"no tool here does what is needed: {memo.tools[self.tool].doc}")
+            return failed("missing", "no tool here does what is needed")
         return (yield call)
