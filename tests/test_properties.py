@@ -8,18 +8,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crosswind.errors import CannotPerturb
 from crosswind.flow import rng_for
-from crosswind.play import judge, play, plain
+from crosswind.play import judge, plain, play
 from crosswind.recipe import Drawn, draw, random_kinds
 from crosswind.registry import domains, perturbations
 from crosswind.session import Session
 from crosswind.types import Message, Request, ToolCall, Tools
 
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SLOW = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 deep: Any = []
 for _ in range(3000):
@@ -31,7 +34,7 @@ json_values = st.recursive(
     max_leaves=8,
 )
 odd_values = json_values | st.sampled_from(
-    [math.nan, math.inf, -1, 10**40, "x" * 1_000_000, deep, "\ud800", "\x00", "'; DROP TABLE places; --", {}, [], b"bytes"]
+    [math.nan, math.inf, -1, 10**40, "x" * 1_000_000, deep, "\ud800", "\x00", "'; DROP TABLE x; --", {}, [], b"bytes"]
 )
 
 
@@ -85,7 +88,7 @@ def test_no_call_raises_and_no_malformed_call_reaches_the_world(drawn: Drawn, da
         assert (result.error is None) or (result.error.code and result.error.text)
         if result.error:
             assert len(result.error.text) < 1000
-        if how in ("unknown", "not an object") and result.error and result.error.code in ("unknown_tool", "bad_arguments"):
+        if result.error and result.error.code in ("unknown_tool", "bad_arguments"):
             assert session.world.state.overlay == before
         assert session.world.broken() is None
         json.dumps(plain(args), allow_nan=False)
@@ -111,6 +114,7 @@ class Fuzzer:
         return self.lines.pop(0) if self.lines else Message(role="assistant", content="Done.")
 
 
+TOOLS = ["find_places", "ask_user", "reserve", "(say)"]
 messages = st.builds(
     lambda text, calls: Message(
         role="assistant",
@@ -118,7 +122,7 @@ messages = st.builds(
         requests=tuple(Request(id="same", tool=tool, args=args) for tool, args in calls),
     ),
     st.text(max_size=200),
-    st.lists(st.tuples(st.text(max_size=20) | st.sampled_from(["find_places", "ask_user", "reserve", "(say)"]), odd_values), max_size=3),
+    st.lists(st.tuples(st.text(max_size=20) | st.sampled_from(TOOLS), odd_values), max_size=3),
 )
 
 
@@ -134,13 +138,7 @@ def test_an_episode_with_any_agent_ends_and_is_judged(drawn: Drawn, lines: list[
 
 def test_a_stack_that_cannot_be_drawn_says_why() -> None:
     domain = domains["poi"]
-    task = domain.task("best_price", 0)
-    try:
-        draw(domain, task, ["confirm_before_write"], 0)
-    except CannotPerturb as cannot:
-        assert not cannot.applies
-        assert "finds nothing to bite on" in str(cannot)
-    else:
-        raise AssertionError("best_price has no write to confirm")
-    kinds = random_kinds(rng_for("any"), 4)
-    assert 1 <= len(kinds) <= 4
+    with pytest.raises(CannotPerturb, match="finds nothing to bite on") as caught:
+        draw(domain, domain.task("best_price", 0), ["confirm_before_write"], 0)
+    assert not caught.value.applies
+    assert 1 <= len(random_kinds(rng_for("any"), 4)) <= 4

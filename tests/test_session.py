@@ -102,7 +102,11 @@ def test_both_sides_of_a_step_are_recorded() -> None:
         assert step.call.tool not in canonical
         assert all(call.tool in canonical for call, _ in step.inner)
     assert any(step.result.error and not step.inner for step in steps)  # failed before it reached the world
-    assert any(isinstance(step.result.content, str) and isinstance(step.inner[0][1].content, list) for step in steps if step.inner)
+    assert any(
+        isinstance(step.result.content, str) and isinstance(step.inner[0][1].content, list)
+        for step in steps
+        if step.inner
+    )
 
 
 class Calls:

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
+from pydantic import Field
+
 from crosswind.domain import Domain
-from crosswind.perturbation import Memo, Perturbation, Scene, check_class
+from crosswind.perturbation import Memo, Perturbation, Rank, Scene, check_class
 from crosswind.registry import domains, perturbations
-from crosswind.types import Flow, Task, ToolCall, ToolResult, Tools, ToolSpec
+from crosswind.types import Axis, Flow, Task, Tier, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 
 def poi() -> Domain:
@@ -39,7 +41,10 @@ class Toy(Perturbation):
     """An observation layer at the edge, unless it says otherwise."""
 
     kind: Literal["toy"] = "toy"
-    axis, tier, rank = "observation", "interaction", "form"
+    axis: ClassVar[Axis] = "observation"
+    tier: ClassVar[Tier] = "interaction"
+    rank: ClassVar[Rank] = "form"
+    goal: ClassVar[Literal["kept", "moved", "refuse"]] = "kept"
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -65,6 +70,38 @@ class ChangesMeaning(Toy):
     def on_task(self, task: Task) -> Task:
         brief = task.brief
         return task.briefed(query=brief.query.replace(self.old, self.new), stated={**brief.stated, "city": self.new})
+
+
+class DoesNothing(Toy):
+    """Hands the task on as it came."""
+
+    axis, tier, rank = "query", "perception", "query"
+
+    def on_task(self, task: Task) -> Task:
+        return task
+
+
+class WritesIntoTask(Toy):
+    """Notes something in the task it was handed, and wraps results so as to bite."""
+
+    def on_task(self, task: Task) -> Task:
+        task.edits["notes/1"] = {"seen": True}
+        return task
+
+    def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        return result if result.error else ToolResult({"of": result.content})
+
+    def decode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        return result if result.error else ToolResult(result.content["of"])
+
+
+class FailsAlways(Toy):
+    """Lets nothing through."""
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        memo.fire()
+        yield from ()
+        return failed("broken", "Nothing works today.")
 
 
 class AddsRival(Toy):
@@ -95,6 +132,8 @@ class SecretPin(Toy):
         return tuple(t.with_param("pin", "string", required=True) if t.name == "find_places" else t for t in tools)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        if call.tool == "find_places":
+            memo.fire()
         return (yield call.without("pin"))
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
@@ -148,7 +187,7 @@ class LopsidedNames(Toy):
     """Shows `weather` as `sky`, and takes `sky` for `travel_time`; the way leads over `find_places` alone."""
 
     axis, tier, rank = "action", "perception", "vocabulary"
-    names: dict[str, str] = {"weather": "sky", "find_places": "spots"}
+    names: dict[str, str] = Field(default={"weather": "sky", "find_places": "spots"})
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(t.but(name=self.names.get(t.name, t.name)) for t in tools)
@@ -173,6 +212,8 @@ class OpenTomb(Toy):
         return tuple(out)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        if call.tool == "spots":
+            memo.fire()
         return (yield call.named("find_places") if call.tool == "spots" else call)
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
@@ -231,7 +272,7 @@ class SpeaksOf(Toy):
 
     axis, tier, rank = "action", "perception", "vocabulary"
     about: str
-    names: dict[str, str] = {}
+    names: dict[str, str] = Field(default={})
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(t.but(name=self.names.get(t.name, t.name), doc=f"{t.doc} See {self.about}.") for t in tools)
@@ -292,5 +333,6 @@ class LeavesHalf(Blocks):
         return (yield call)
 
 
-for _cls in (*Toy.__subclasses__(), LeavesHalf):
-    check_class(_cls)
+_toys: list[type[Toy]] = [*Toy.__subclasses__(), LeavesHalf]
+for _toy in _toys:
+    check_class(_toy)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="crosswind",
     help="Does a tool-use agent survive the open world? Perturbed tasks, proved fair, and what agents make of them.",
-    epilog="Start with: crosswind demo; then: crosswind play --domain poi --seed 9 --perturb semantic_rename --agent idle",
+    epilog="Start with: crosswind demo. Then: crosswind play --domain poi --perturb transient_error --agent retrier",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -47,7 +47,9 @@ class Namer:
         s, m = STARTS.index(found.group(1)), MIDDLES.index(found.group(2))
         code = (s * len(MIDDLES) + m) * len(endings) + endings.index(found.group(3))
         size = self.capacity(split)
-        return (code - seed * 7919 - self.salt) * pow(STRIDE, -1, size) % size
+        back = pow(STRIDE, -1, size)
+        n: int = (code - seed * 7919 - self.salt) * back % size
+        return n
 
     def find(self, text: str) -> list[str]:
         """Names of this kind in a text, in order."""
@@ -79,4 +81,5 @@ class Numbering:
         code, residue = divmod(int(digits), 3)
         if residue != SPLITS.index(split) or code >= self._size:
             return None
-        return (code - seed * 15_485_863) * self._back % self._size
+        n: int = (code - seed * 15_485_863) * self._back % self._size
+        return n

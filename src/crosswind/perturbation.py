@@ -132,7 +132,7 @@ class Perturbation(Model):
     severities: ClassVar[str] = ""  # what 1 to 5 mean
     quiet: ClassVar[bool] = False  # has no part in calls; found out by the decorator
     retools: ClassVar[bool] = False  # changes what is shown; likewise
-    meets: ClassVar[Literal["query", "rows", "change", "calls"]] = "calls"  # where its receipt comes from; likewise
+    meets: ClassVar[Literal["query", "rows", "change", "tools", "calls"]] = "calls"  # what its receipt is for; likewise
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -198,8 +198,11 @@ def check_class(cls: type[P]) -> type[P]:
         raise TypeError(f"{cls.__name__}.rank is {cls.rank!r}; expected one of {', '.join(RANKS)}")
     cls.quiet = not _overrides(cls, *_CALL_HOOKS)
     cls.retools = _overrides(cls, "on_tools")
-    if cls.quiet and not cls.retools and "meets" not in vars(cls):
-        cls.meets = "query" if cls.rank == "query" else "rows"
+    if "meets" not in vars(cls):
+        if cls.retools and not _overrides(cls, "handle"):
+            cls.meets = "tools"
+        elif cls.quiet:
+            cls.meets = "query" if cls.rank == "query" else "rows"
     return cls
 
 

@@ -144,4 +144,3 @@ def step_data(step: Step) -> dict[str, Any]:
         "fired": list(step.fired),
         "heard": list(step.heard),
     }
-

@@ -74,7 +74,7 @@ class Session:
             memo.tools = {t.name: t for t in tools}
             if layer.retools:
                 outer = layer.on_tools(tools, nth)
-                if outer != tools:
+                if layer.meets == "tools" and outer != tools:
                     self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
                 tools = outer
         self.specs = {t.name: t for t in tools}

@@ -68,24 +68,29 @@ A text states the expected values if each of them is committed to:
     Brisa, 15), the text must mention names and values in matching order, so a swapped pair
     fails; if `given` asks for a start and an end, the text must not assign them the other way.
 
-Texts above `LONGEST` characters are judged by their beginning and end.
+A text of more than `LONGEST_READ` characters is read for values, and an answer of more than
+`LONGEST` characters is judged, by its beginning and its end; of more than `MOST_CLAIMS` values of
+one kind the first and the last are weighed.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 __all__ = ["Expected", "dates", "ids", "mentions", "moneys", "numbers", "shown", "states", "times"]
 
 LONGEST = 20_000
+LONGEST_READ = 100_000
+MOST_CLAIMS = 200
 
 _Result = TypeVar("_Result")
 Kind = Literal["number", "money", "date", "time", "name", "id", "choice", "yesno"]
@@ -475,7 +480,9 @@ _WORD_NUMBER = re.compile(
 )
 _HALVES = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 # "one" is mostly a pronoun: it counts when it is said of something or is said to be the number.
-_ONE_BEFORE = re.compile(r"(?:\b(?:is|are|was|just|only|exactly|has|have|found|be)|[:=*(])\s{0,2}[*_]{0,3}$|^[\s*_\"']*$")
+_ONE_BEFORE = re.compile(
+    r"(?:\b(?:is|are|was|just|only|exactly|has|have|found|be)|[:=*(])\s{0,2}[*_]{0,3}$|^[\s*_\"']*$"
+)
 _ONE_AFTER = re.compile(
     r"\s(?!of\b|that\b|which\b|who\b|with\b|is\b|was\b|are\b|and\b|or\b|can\b|for\b|from\b|in\b|on\b|at\b|by\b|has\b"
     r"|another\b|more\b|way\b|day\b|to\b|the\b|a\b|you\b|i\b|should\b|would\b|will\b|as\b|than\b|if\b|it\b)[a-z]{3,}"
@@ -534,9 +541,8 @@ def _numeral(low: str, match: re.Match[str]) -> _Found:
         value += _HALVES.get(fraction, 0.5)
     if k or scale:
         value *= _SCALES[k or scale]
-    if low[max(0, start - 1) : start] == "-" or low[max(0, start - 2) : start] == "s ":
-        if _is_negative(low, start):
-            start, value = start - 1, -value
+    if (low[max(0, start - 1) : start] == "-" or low[max(0, start - 2) : start] == "s ") and _is_negative(low, start):
+        start, value = start - 1, -value
     return _Found(start, end, value, "%" if percent else "")
 
 
@@ -768,6 +774,11 @@ def _untagged(text: str) -> str:
     return _TAG.sub(lambda match: "\nanswer: " if match[2].lower() == "answer" and not match[1] else " ", text)
 
 
+def _ends(text: str, limit: int) -> str:
+    """The text, or its beginning and end if it is longer than the limit."""
+    return text if len(text) <= limit else f"{text[: limit // 2]}\n{text[-limit // 2 :]}"
+
+
 class _lazy(Generic[_Result]):
     """An attribute that is found on first use; unlike functools.cached_property it takes no lock."""
 
@@ -784,7 +795,7 @@ class _Values:
     """The values of a text by type, each type found on first use."""
 
     def __init__(self, text: str) -> None:
-        self.plain = _plain(text)
+        self.plain = _plain(_ends(text, LONGEST_READ))
         self.low = self.plain.lower()
         self._dates: dict[int | None, list[_Found]] = {}
 
@@ -832,8 +843,8 @@ class _Values:
         return hidden
 
 
-_CACHED_LENGTH = 10_000
-_cached_values = lru_cache(maxsize=256)(_Values)
+_CACHED_LENGTH = 50_000
+_cached_values = lru_cache(maxsize=128)(_Values)
 
 
 def _values(text: str) -> _Values:
@@ -869,18 +880,21 @@ def ids(text: str, pattern: str | None = None) -> list[str]:
     return [match[0] for match in _WIDE_TOKEN.finditer(_values(text).plain) if full.fullmatch(match[0])]
 
 
+def _whole(text: str) -> str:
+    """All of a text in plain lower case, however long."""
+    return _values(text).low if len(text) <= LONGEST_READ else _plain(text).lower()
+
+
 def mentions(text: str, name: str) -> int:
     """How often a name is said in a text, regardless of case, accents, spacing and markup."""
-    return len(_mentions(_values(text).low, name))
+    return len(_mentions(_whole(text), name))
 
 
 class _Reading(_Values):
     """An answer: its values, and what its sentences and marks say about them."""
 
     def __init__(self, text: str) -> None:
-        if len(text) > LONGEST:
-            text = text[: LONGEST // 2] + "\n" + text[-(LONGEST // 2) :]
-        super().__init__(_untagged(text))
+        super().__init__(_untagged(_ends(text, LONGEST)))
 
     @_lazy
     def sentences(self) -> list[_Sentence]:
@@ -971,6 +985,16 @@ class Expected:
     tolerance: float = 0.0
 
 
+class _Context(NamedTuple):
+    """The text just before and after a claim, within its sentence and without markup."""
+
+    before: str
+    after: str
+
+
+_NO_CONTEXT = _Context("", "")
+
+
 @dataclass(frozen=True, slots=True)
 class _Claim:
     """An occurrence of a value of the expected kind and what the text says about it."""
@@ -984,6 +1008,7 @@ class _Claim:
     approximate: bool = False
     alternative: bool = False
     dismissed: bool = False  # spoken against, as far as rivals go
+    context: _Context = _NO_CONTEXT
 
 
 def _float(value: Any) -> float | None:
@@ -993,7 +1018,8 @@ def _float(value: Any) -> float | None:
             return float(value)
         except OverflowError:
             return None
-    found = numbers(str(value))
+    text = str(value)
+    found = numbers(text) if len(text) <= _LONGEST_NAME else []
     return found[0] if len(found) == 1 else None
 
 
@@ -1052,14 +1078,16 @@ def _is_label(low: str, item: _Found, given: str) -> bool:
     return label is not None and not (label["label"] and label["label"] in given)
 
 
-def _inside(place: int, spans: Iterable[tuple[Any, ...]]) -> bool:
-    return any(span[0] <= place < span[1] for span in spans)
+def _inside(place: int, spans: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether a place lies in one of the spans, which are in order and apart."""
+    at = bisect_right(spans, place, key=itemgetter(0))
+    return at > 0 and place < spans[at - 1][1]
 
 
 def _currency(expected: Expected, given: _Reading) -> str:
     """The currency of an expected amount: its own, else the only one of the request, else euros."""
     if isinstance(expected.value, str):
-        for item in _moneys(_plain(expected.value).lower()):
+        for item in _moneys(_plain(expected.value[:_LONGEST_NAME]).lower()):
             return item.note or "EUR"
     named = {_CURRENCIES.get(word) for word in _CURRENCY.findall(given.low)}
     return str(named.pop()) if len(named) == 1 else "EUR"
@@ -1067,7 +1095,7 @@ def _currency(expected: Expected, given: _Reading) -> str:
 
 def _money_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
     """The amounts of a text in the expected currency; bare numbers only if it holds no amount."""
-    if isinstance(expected.value, str) and (own := moneys(expected.value)):
+    if isinstance(expected.value, str) and len(expected.value) <= _LONGEST_NAME and (own := moneys(expected.value)):
         wanted: float | None = own[0]
     else:
         wanted = _float(expected.value)
@@ -1108,14 +1136,14 @@ def _moment_claims(low: str, found: Iterable[_Found], wanted: str) -> list[_Clai
 
 
 def _date_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
-    known = dates(str(expected.value))
+    known = dates(str(expected.value)[:_LONGEST_NAME])
     if not known:
         return []
     return _moment_claims(reading.low, reading.dates(int(known[0][:4])), known[0])
 
 
 def _time_claims(reading: _Reading, expected: Expected, given: _Reading) -> list[_Claim]:
-    known = times(str(expected.value))
+    known = times(str(expected.value)[:_LONGEST_NAME])
     return _moment_claims(reading.low, reading.times, known[0]) if known else []
 
 
@@ -1264,14 +1292,6 @@ _MARKUP = str.maketrans("", "", "*`")
 _OPENERS = " \t\"'_([{€$£~"
 
 
-@dataclass(slots=True)
-class _Context:
-    """The text just before and after a claim, within its sentence and without markup."""
-
-    before: str
-    after: str
-
-
 def _context(reading: _Reading, start: int, end: int, previous: int) -> _Context:
     """The context of a span; what comes before ends at the previous claim."""
     sentence = reading.sentences[reading.sentence(start)]
@@ -1293,6 +1313,7 @@ def _judged(reading: _Reading, claims: list[_Claim], expected: Expected, ranged:
         judged.append(
             replace(
                 claim,
+                context=context,
                 dropped=_is_dropped(reading, claim, context, expected.kind),
                 approximate=not named and _is_approximate(context, expected),
                 alternative=_is_alternative(context, ranged),
@@ -1324,10 +1345,9 @@ def _is_part(reading: _Reading, claim: _Claim, context: _Context) -> bool:
     if claim.start in reading.numbering or _WHOLE.search(context.before):
         return True
     places, last = reading.operands
-    covered = [item for item in reading.numbers if claim.start <= item.start < claim.end]
-    if any(item.start in places for item in covered):
-        return True
-    if any(last.get(item.value, -1) > item.start for item in covered):
+    first = bisect_left(reading.numbers, claim.start, key=_start)
+    covered = takewhile(lambda item: item.start < claim.end, reading.numbers[first : first + 4])
+    if any(item.start in places or last.get(item.value, -1) > item.start for item in covered):
         return True
     before = reading.low[max(0, claim.start - 6) : claim.start]
     return bool(_SLASHED.search(before)) and not _EQUALS_AFTER.match(reading.low, claim.end)
@@ -1450,17 +1470,18 @@ _BREAKDOWN = re.compile(r"[^,;.:\n]{0,40}:\s")
 
 
 def _distinct(claims: Iterable[_Claim]) -> set[Any]:
-    return {True if claim.match else claim.value for claim in claims}
+    """The values of claims, all matching ones as one."""
+    return {"expected" if claim.match else (claim.value,) for claim in claims}
 
 
 def _grouped(low: str, claims: list[_Claim], chosen: list[_Claim]) -> list[_Claim]:
     """The chosen claims with those coordinated with them."""
-    links = _links(low, claims)
+    starts = {claim.start for claim in chosen}
     result = list(chosen)
-    for index in range(1, len(claims)):
-        left, right = claims[index - 1], claims[index]
-        if links[index] and (left in result) != (right in result):
-            result.append(right if left in result else left)
+    for (left, right), linked in zip(pairwise(claims), _links(low, claims)[1:], strict=True):
+        if linked and (left.start in starts) != (right.start in starts):
+            result.append(right if left.start in starts else left)
+            starts.add(result[-1].start)
     return result
 
 
@@ -1478,12 +1499,7 @@ class _Trial:
         if not chosen:
             return None
         values = _distinct(_grouped(self.reading.low, self.claims, chosen))
-        return values == {True} if len(values) == 1 else None
-
-    def context(self, claim: _Claim) -> _Context:
-        index = self.claims.index(claim)
-        previous = self.claims[index - 1].end if index else 0
-        return _context(self.reading, claim.start, claim.end, previous)
+        return values == {"expected"} if len(values) == 1 else None
 
     def outside(self, claims: list[_Claim]) -> list[_Claim]:
         """The claims that are not asides in parentheses, or all of them if all are."""
@@ -1502,7 +1518,7 @@ class _Trial:
         for chosen in (claims, self.outside(claims)):
             if len(_distinct(chosen)) == 1:
                 return chosen
-        copula = [claim for claim in self.outside(claims) if _COPULA.search(self.context(claim).before)]
+        copula = [claim for claim in self.outside(claims) if _COPULA.search(claim.context.before)]
         return copula if len(_distinct(copula)) == 1 else []
 
 
@@ -1597,11 +1613,11 @@ def _by_question(trial: _Trial) -> bool | None:
         return trial.single(chosen)
     if trial.kind != "number":
         return None
-    subset = [claim for claim in trial.claims if _is_asked_subset(trial.context(claim), trial.given.low)]
+    subset = [claim for claim in trial.claims if _is_asked_subset(claim.context, trial.given.low)]
     if subset:
         return trial.single(subset)
     words = _asked_words(trial.given.low)
-    return trial.single([claim for claim in trial.claims if words and _is_asked(trial.context(claim), words)])
+    return trial.single([claim for claim in trial.claims if words and _is_asked(claim.context, words)])
 
 
 _SUBSET = re.compile(r"\bof\s(?:which|these|those|them),?(?:\s(?:only|just|exactly))?\s?$")
@@ -1638,16 +1654,15 @@ def _by_conclusion(trial: _Trial) -> bool | None:
         if verdict is not None:
             verdicts.append((match.start(), verdict))
     for claim in trial.claims:
-        context = trial.context(claim)
-        adjacent = trial.kind not in _NAMED and _WHICH_IS.search(context.before)
-        if adjacent or _TOTAL_AFTER.match(context.after):
+        adjacent = trial.kind not in _NAMED and _WHICH_IS.search(claim.context.before)
+        if adjacent or _TOTAL_AFTER.match(claim.context.after):
             verdicts.append((claim.start, claim.match))
     return max(verdicts)[1] if verdicts else None
 
 
 def _by_equation(trial: _Trial) -> bool | None:
     """The result of the only equation decides."""
-    return trial.single([claim for claim in trial.claims if _EQUALS.search(trial.context(claim).before)])
+    return trial.single([claim for claim in trial.claims if _EQUALS.search(claim.context.before)])
 
 
 def _by_superlative(trial: _Trial) -> bool | None:
@@ -1786,6 +1801,8 @@ def _is_stated(reading: _Reading, expected: Expected, allies: Sequence[Expected]
     if expected.kind == "yesno":
         return _answers(reading, expected.value)
     found = _FINDERS[expected.kind](reading, expected, given)
+    if len(found) > MOST_CLAIMS:
+        found = found[: MOST_CLAIMS // 2] + found[-MOST_CLAIMS // 2 :]
     ranged = any(ally.kind == expected.kind for ally in allies) and expected.kind in ("date", "time")
     claims = _judged(reading, found, expected, ranged, given.low)
     claims = [claim for claim in claims if not claim.dropped]
@@ -1848,17 +1865,20 @@ def _answers(reading: _Reading, value: Any) -> bool:
     if isinstance(value, str):
         value = value.strip().lower() in ("yes", "true")
     low = reading.low
+    unsure = {reading.sentence(match.start()) for match in _UNSURE.finditer(low)}
     verdicts: list[tuple[int, bool]] = []
     for match in _YES_NO.finditer(low):
-        sentence = reading.sentences[reading.sentence(match.start())]
+        index = reading.sentence(match.start())
         polarity = _polarity(match, low)
-        if polarity is not None and not sentence.question and not _UNSURE.search(low, sentence.start, sentence.end):
+        if polarity is not None and index not in unsure and not reading.sentences[index].question:
             verdicts.append((match.start(), polarity))
     for cue in _ANSWER.finditer(low):
-        for start, polarity in verdicts:
-            if 0 <= start - cue.end() < 12:
-                return polarity is bool(value)
-    return bool(verdicts) and verdicts[0][1] is bool(value) and not _UNSURE.search(low, 0, verdicts[0][0])
+        at = bisect_left(verdicts, cue.end(), key=itemgetter(0))
+        if at < len(verdicts) and verdicts[at][0] - cue.end() < 12:
+            return verdicts[at][1] is bool(value)
+    if not verdicts or any(reading.sentences[index].start < verdicts[0][0] for index in unsure):
+        return False
+    return verdicts[0][1] is bool(value)
 
 
 def _is_paired(reading: _Reading, expected: Sequence[Expected], given: _Reading) -> bool:
@@ -1954,7 +1974,7 @@ def _shows_string(value: str, text: str) -> bool:
     if _DECIMAL.fullmatch(value) and _shows_number(float(value), text):
         return True
     if _DIGIT.search(value) and not any(char.isspace() for char in value):
-        return bool(_id_places(_values(text).low, value))
+        return bool(_id_places(_whole(text), value))
     return mentions(text, value) > 0
 
 

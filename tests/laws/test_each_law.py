@@ -40,7 +40,7 @@ def _city_with(task: Task) -> str:
 
 CASES: list[tuple[str, str, Callable[[Task], Perturbation], str, list[str]]] = [
     # law, family, layer, words in the reason, functions of `laws` that must be off for it to pass
-    ("kept", "best_price", lambda t: toys.ChangesMeaning(old=t.brief.stated["city"], new=_city_with(t)), "meaning", ["kept"]),
+    ("kept", "best_price", lambda t: toys.ChangesMeaning(old=t.wanted["city"], new=_city_with(t)), "meaning", ["kept"]),
     ("stated", "best_price", lambda t: toys.AddsRival(other=_city_with(t)), "exactly one value", ["stated"]),
     ("grounded", "best_price", lambda t: toys.SecretPin(), "pin", ["grounded"]),
     ("bites", "best_price", lambda t: toys.Elsewhere(), "never meets", ["bites"]),
@@ -57,7 +57,9 @@ CASES: list[tuple[str, str, Callable[[Task], Perturbation], str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("law", "family", "layer", "words", "off"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("law", "family", "layer", "words", "off"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)]
+)
 def test_a_bad_layer_is_refused_for_one_law(
     monkeypatch: pytest.MonkeyPatch,
     law: str,
@@ -90,7 +92,9 @@ def best_place(task: Task) -> str:
     return str(max(rows, key=lambda r: r["rating"])["place_id"])
 
 
-@pytest.mark.parametrize(("law", "family", "layer", "words", "off"), DEEP, ids=[f"{c[0]}-{i}" for i, c in enumerate(DEEP)])
+@pytest.mark.parametrize(
+    ("law", "family", "layer", "words", "off"), DEEP, ids=[f"{c[0]}-{i}" for i, c in enumerate(DEEP)]
+)
 def test_looking_deep_refuses_for_one_law(
     monkeypatch: pytest.MonkeyPatch, law: str, family: str, layer: Callable[[Task], Perturbation], words: str, off: str
 ) -> None:
@@ -103,6 +107,36 @@ def test_looking_deep_refuses_for_one_law(
         assert words in unfair.reason
         monkeypatch.setattr(laws, off, lambda *_: None)
         certify(poi(), given, (bad,), deep=True)
+
+
+def test_bites_refuses_a_layer_that_changes_nothing() -> None:
+    unfair = refused(task("best_price"), toys.DoesNothing())
+    assert unfair.law == "bites"
+    assert "changes nothing" in unfair.reason
+
+
+def test_kept_is_checked_beside_a_layer_that_moves() -> None:
+    """A layer that moves the request is no cover for one that says it does not."""
+    given = task("hold_visit")
+    moved = draw(poi(), given, ["changed_mind"], 1).layers[0]
+    assert moved.kind == "changed_mind"
+    swap = toys.ChangesMeaning(old=given.wanted["city"], new=_city_with(given))
+    if moved.model_dump()["key"] != "city":
+        assert refused(given, swap, moved).law == "kept"
+
+
+def test_refusal_refuses_an_oracle_that_gave_up_early() -> None:
+    """Where refusing is right anyway, a layer that breaks every call is still unfair."""
+    unfair = refused(task("sold_out"), toys.FailsAlways())
+    assert unfair.law == "refusal"
+    assert "before it could know" in unfair.reason
+
+
+def test_value_refuses_a_layer_that_writes_into_the_task() -> None:
+    with registered(toys.WritesIntoTask):
+        unfair = refused(task("best_price"), toys.WritesIntoTask(), deep=True)
+    assert unfair.law == "value"
+    assert "changes the task" in unfair.reason
 
 
 def test_stated_refuses_a_value_lost_in_rewording() -> None:
@@ -148,7 +182,8 @@ def test_goal_is_judged_without_the_oracle(monkeypatch: pytest.MonkeyPatch) -> N
     right = type(family).ends
 
     def wrong(task: Task, start: State) -> list[Changes]:
-        return [{key: {**row, "seats": 49} if row and "seats" in row else row for key, row in right(family, task, start)[0].items()}]
+        end = right(family, task, start)[0]
+        return [{key: {**row, "seats": 49} if row and "seats" in row else row for key, row in end.items()}]
 
     monkeypatch.setattr(family, "ends", wrong)
     unfair = refused(given)

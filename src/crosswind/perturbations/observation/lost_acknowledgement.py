@@ -6,7 +6,7 @@ from random import Random
 from typing import Literal, Self
 
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 LOGS = ("request_log", "call_history", "recent_requests", "audit_trail")
 
@@ -26,7 +26,12 @@ class LostAcknowledgement(Perturbation):
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        writes = [name for name in dict.fromkeys(scene.path) if scene.tools[name].writes]
+        canonical = {spec.name for spec in scene.domain.world_class.specs if spec.writes}
+        writes = [
+            name
+            for name in dict.fromkeys(step.call.tool for step in scene.gold)
+            if name in scene.tools and any(_wrote(step, canonical) for step in scene.gold if step.call.tool == name)
+        ]
         if not writes:
             return None
         count = len(writes) if severity == 5 else (severity + 1) // 2
@@ -64,3 +69,8 @@ class LostAcknowledgement(Perturbation):
         if last["arguments"] != call.args:
             return failed("unavailable", "the log does not tell what became of the request")
         return ToolResult(last["answer"])
+
+
+def _wrote(step: Step, canonical: set[str]) -> bool:
+    """Did something happen in the world at this step, and was it answered?"""
+    return step.result.error is None and any(c.tool in canonical and r.error is None for c, r in step.inner)
