@@ -567,8 +567,8 @@ class Medical(Desk):
     # -- rows for the graphs
 
     def things(self, state: State, group: str, kind: str) -> list[Thing]:
-        found = (self.thing(state, id) for id in clinicians_in(state, group) or ())
-        return [t for t in found if t and (state.row("clinicians", t.id) or {})["department"] == kind]
+        found = ((id, state.row("clinicians", id)) for id in clinicians_in(state, group) or ())
+        return [Thing(id, row["name"], row["score"], row["fee"]) for id, row in found if row and row["department"] == kind]
 
     def thing(self, state: State, id: str) -> Thing | None:
         row = state.row("clinicians", id)

@@ -494,8 +494,10 @@ class Poi(Desk):
     # -- rows for the graphs
 
     def things(self, state: State, group: str, kind: str) -> list[Thing]:
-        found = (self.thing(state, id) for id in places_in(state, group) or ())
-        return [t for t in found if t and (state.row("places", t.id) or {})["category"] == kind]
+        found = ((id, state.row("places", id)) for id in places_in(state, group) or ())
+        return [
+            Thing(id, row["name"], row["rating"], row["price"]) for id, row in found if row and row["category"] == kind
+        ]
 
     def thing(self, state: State, id: str) -> Thing | None:
         row = state.row("places", id)

@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape, unescape
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.types import ToolCall, ToolResult
 
+_JSON = frozenset('0123456789-"[{tfnNI')  # with what JSON as Python reads it can begin
 Format = Literal["json", "lines", "csv", "xml", "markdown"]
 FORMATS: tuple[Format, ...] = ("json", "lines", "csv", "xml", "markdown")
 
@@ -108,6 +109,8 @@ def _cell(value: Any) -> str:
 
 
 def _value(text: str) -> Any:
+    if not text or text[0] not in _JSON:
+        return text
     try:
         return json.loads(text)
     except ValueError:

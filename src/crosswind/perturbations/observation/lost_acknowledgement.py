@@ -26,12 +26,11 @@ class LostAcknowledgement(Perturbation):
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        canonical = {spec.name for spec in scene.domain.world_class.specs if spec.writes}
-        writes = [
-            name
-            for name in dict.fromkeys(step.call.tool for step in scene.gold)
-            if name in scene.tools and any(_wrote(step, canonical) for step in scene.gold if step.call.tool == name)
-        ]
+        writes = [name for name in dict.fromkeys(scene.path) if scene.tools[name].writes]
+        if scene.task.refuse:  # on the way to a refusal some writes never happen
+            canonical = {spec.name for spec in scene.domain.world_class.specs if spec.writes}
+            done = {step.call.tool for step in scene.gold if _wrote(step, canonical)}
+            writes = [name for name in writes if name in done]
         if not writes:
             return None
         count = len(writes) if severity == 5 else (severity + 1) // 2

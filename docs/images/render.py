@@ -1,0 +1,28 @@
+"""Draw the README's pictures of the terminal: python docs/images/render.py"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from crosswind import cli
+
+HERE = Path(__file__).parent
+PICTURES = {
+    "demo": ["demo", "--tasks", "18"],
+    "play": "play --domain poi --seed 9 --perturb semantic_rename --perturb transient_error --agent oracle".split(),
+}
+
+
+def main() -> None:
+    for name, args in PICTURES.items():
+        console = Console(record=True, width=132, markup=False, highlight=False, emoji=False, file=sys.stderr)
+        cli._console = lambda console=console: console  # type: ignore[misc,assignment]
+        cli.app(args, standalone_mode=False)
+        console.save_svg(str(HERE / f"{name}.svg"), title=f"crosswind {' '.join(args)}")
+
+
+if __name__ == "__main__":
+    main()
