@@ -91,19 +91,20 @@ class Case:
                 raise SystemExit(f"{drawn.base.id}: replaying the gold calls does not give the gold results")
 
     @property
-    def levels(self) -> dict[int, int]:
-        """How many tasks of each level."""
-        return dict(sorted(Counter(self.domain.family(task).level for task in self.tasks).items()))
+    def levels(self) -> list[int]:
+        """How many tasks of level 1, of level 2, of level 3."""
+        found = Counter(self.domain.family(task).level for task in self.tasks)
+        return [found[level] for level in sorted({family.level for family in self.domain.families.values()})]
 
     @property
     def layers(self) -> float:
         """Layers in a stack, on the average: kinds that do not apply to a task are left out."""
-        return fmean(len(drawn.layers) for drawn in self.draws)
+        return fmean(len(drawn.layers) for drawn in self.draws) if self.draws else 0.0
 
     @property
     def steps(self) -> float:
         """Gold steps, on the average."""
-        return fmean(len(drawn.certificate.gold.steps) for drawn in self.draws)
+        return fmean(len(drawn.certificate.gold.steps) for drawn in self.draws) if self.draws else 0.0
 
     @property
     def calls(self) -> int:
@@ -258,10 +259,7 @@ def stack_cases(domain: Domain, tasks: int) -> Iterator[Case]:
     even = list(islice(mixed(domain), tasks))
     for name in ("mild", "hard", "deep"):
         yield Case("stacks", domain, f"{name}, all tasks", STACKS[name], even)
-        if found := all_apply(domain, STACKS[name], tasks):
-            yield Case("stacks", domain, f"{name}, all five apply", STACKS[name], found)
-        else:
-            say(f"  {domain.name}: there is no task to which all five of the stack {name!r} apply")
+        yield Case("stacks", domain, f"{name}, all five apply", STACKS[name], all_apply(domain, STACKS[name], tasks))
 
 
 def size_cases(domain: Domain, tasks: int) -> Iterator[Case]:
@@ -272,9 +270,6 @@ def size_cases(domain: Domain, tasks: int) -> Iterator[Case]:
 
 def layer_cases(domain: Domain, tasks: int) -> Iterator[Case]:
     found = all_apply(domain, EIGHT, tasks)
-    if not found:
-        say(f"  {domain.name}: there is no task to which all eight kinds apply")
-        return
     for n in range(len(EIGHT) + 1):
         yield Case("layers", domain, f"{n} layers" if n != 1 else "1 layer", EIGHT[:n], found)
 
@@ -301,7 +296,7 @@ def run(title: str, cases: Sequence[Case], rounds: int) -> None:
     for n in range(rounds):
         say(f"{title}: round {n + 1} of {rounds}")
         for case in cases:
-            for name in MEASURES:
+            for name in MEASURES if case.draws else ():
                 case.measure(name)
 
 
@@ -311,11 +306,12 @@ def run(title: str, cases: Sequence[Case], rounds: int) -> None:
 def bfcl_python(folder: Path) -> Path | None:
     """The interpreter of an environment that holds bfcl-eval, made on first use; None where that is impossible."""
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if python.exists() and subprocess.run([python, "-I", "-c", "import bfcl_eval, mpmath"]).returncode == 0:
+    check = [python, "-I", "-c", "import bfcl_eval, mpmath"]
+    if python.exists() and subprocess.run(check, capture_output=True).returncode == 0:
         return python
     say(f"bfcl: installing {' and '.join(BFCL)} into an environment of their own")
     try:
-        venv.create(folder, with_pip=True, clear=True)
+        venv.create(folder, with_pip=True, clear=(folder / "pyvenv.cfg").exists())
         install = ("-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *BFCL)
         subprocess.run([str(python), *install], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -394,6 +390,8 @@ def setting(rounds: int, tasks: int) -> Setting:
 
 def shown(figures: Sequence[float]) -> str:
     """A median with its range, in as many digits as mean something."""
+    if not figures:
+        return "no such task"
     form = "{:,.0f}" if median(figures) >= 20 else "{:.2f}"
     middle, least, most = (form.format(x) for x in (median(figures), min(figures), max(figures)))
     return f"{middle} ({least} to {most})"
@@ -407,11 +405,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def case_table(cases: Iterable[Case]) -> str:
     """One row for each case: what it is made of, and its figures."""
-    head = ("domain", "case", "tasks by level", "layers", "gold steps", *MEASURES)
+    head = ("domain", "case", "tasks of level 1/2/3", "layers", "gold steps", *MEASURES)
     rows = []
     for case in cases:
-        levels = " + ".join(f"{n}×L{level}" for level, n in case.levels.items())
-        figures = (shown(case.figures[name]) for name in MEASURES)
+        levels = "/".join(map(str, case.levels))
+        figures = (shown(case.figures.get(name, ())) for name in MEASURES)
         rows.append((case.domain.name, case.label, levels, f"{case.layers:.2f}", f"{case.steps:.1f}", *figures))
     return table(head, rows)
 
@@ -429,7 +427,7 @@ def as_data(case: Case) -> dict[str, Any]:
         "domain": case.domain.name,
         "case": case.label,
         "kinds": case.kinds,
-        "size": case.tasks[0].size,
+        "sizes": sorted({task.size for task in case.tasks}),
         "tasks": len(case.tasks),
         "tasks_by_level": case.levels,
         "no_fair_draw": len(case.tasks) - len(case.draws),
@@ -463,7 +461,10 @@ def arguments() -> argparse.Namespace:
         default=cache / BFCL[0],
         help="the environment for bfcl-eval, made if it is not there (default: in the user's cache)",
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.json and not args.json.absolute().parent.is_dir():
+        parser.error(f"--json {args.json}: there is no folder {args.json.parent}; make it first")
+    return args
 
 
 def positive(text: str) -> int:
@@ -476,7 +477,7 @@ def positive(text: str) -> int:
 def main() -> None:
     args = arguments()
     where = setting(args.rounds, args.tasks)
-    report = [where.line()]
+    print(where.line(), flush=True)
     every: list[Case] = []
     theirs: dict[str, int] = {}
     makers = {"stacks": stack_cases, "sizes": size_cases, "layers": layer_cases}
@@ -485,15 +486,14 @@ def main() -> None:
             say(f"{part}: drawing the tasks")
             cases = cases_of(maker, args.domains, args.tasks)
             run(part, cases, args.rounds)
-            report += [f"## {part}", case_table(cases)]
+            print(f"\n## {part}\n\n{case_table(cases)}", flush=True)
             every += cases
     if "bfcl" in args.parts and (python := bfcl_python(args.bfcl_env)):
         cases = cases_of(bfcl_cases, args.domains, args.tasks)
         theirs = run_beside_bfcl(cases, args.rounds, python)
         counted = f"{BFCL[0]}: {theirs['calls']:,} calls of {theirs['golds']} golds, {theirs['raised']} raised"
-        report += ["## bfcl", counted, bfcl_table(cases)]
+        print(f"\n## bfcl\n\n{counted}\n\n{bfcl_table(cases)}", flush=True)
         every += cases
-    print("\n\n".join(report))
     if args.json:
         data = {"setting": asdict(where), "cases": [as_data(case) for case in every], "bfcl": theirs}
         args.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

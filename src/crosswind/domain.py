@@ -132,13 +132,16 @@ class Family:
     # -- given
 
     def alternative(self, task: Task, key: str, rng: Random) -> Any:
-        """Another value for a detail with which the request can still be met; None where none was found."""
+        """Another value for a detail with which the request is met in another way; None where none was found."""
         state = self.domain.state(task)
+        here = self.ends(task, state), self.answer(task, state, state)
         for _ in range(30):
             other = self.propose(rng, state, task.split)
             if other is None or other[key] == task.wanted[key]:
                 continue
-            if self.ends(task.briefed(stated={**task.brief.stated, key: other[key]}), state):
+            changed = task.briefed(stated={**task.brief.stated, key: other[key]})
+            ends = self.ends(changed, state)
+            if ends and (ends, self.answer(changed, state, state)) != here:
                 return other[key]
         return None
 
