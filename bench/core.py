@@ -306,7 +306,7 @@ def run(title: str, cases: Sequence[Case], rounds: int) -> None:
 def bfcl_python(folder: Path) -> Path | None:
     """The interpreter of an environment that holds bfcl-eval, made on first use; None where that is impossible."""
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    check = [python, "-I", "-c", "import bfcl_eval, mpmath"]
+    check = [str(python), "-I", "-c", "import bfcl_eval, mpmath"]
     if python.exists() and subprocess.run(check, capture_output=True).returncode == 0:
         return python
     say(f"bfcl: installing {' and '.join(BFCL)} into an environment of their own")

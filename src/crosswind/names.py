@@ -7,9 +7,13 @@ to one kind of entity and one split: no two splits share a name, and a name in a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from datetime import date as Date
+from datetime import timedelta
+from functools import cached_property, lru_cache
 
+from crosswind.flow import digest
 from crosswind.types import SPLITS, Split
 
 STARTS = tuple(
@@ -83,3 +87,22 @@ class Numbering:
             return None
         n: int = (code - seed * 15_485_863) * self._back % self._size
         return n
+
+
+def made_of(prefix: str, digits: int, *parts: object) -> str:
+    """An id made of the content that it stands for."""
+    return f"{prefix}{int.from_bytes(digest(*parts), 'big') % 10**digits:0{digits}d}"
+
+
+def unused(taken: Callable[[str], bool], prefix: str, digits: int, *parts: object, times: int) -> str:
+    """An id made of content and of how often the same was made before; the next one where it is taken."""
+    while taken(id := made_of(prefix, digits, *parts, times)):
+        times += 1
+    return id
+
+
+@lru_cache(maxsize=512)
+def dates_from(year: int, month: int, day: int, skip: int, count: int) -> list[str]:
+    """`count` days in a row, the first of them `skip` days after a date."""
+    first = Date(year, month, day) + timedelta(days=skip)
+    return [(first + timedelta(days=n)).isoformat() for n in range(count)]

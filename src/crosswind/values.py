@@ -683,7 +683,7 @@ _NAME_SPLIT = re.compile(r"[\s*_`\"-]+")
 def _name_pattern(name: str) -> re.Pattern[str] | None:
     """The regex of a name in plain lower-case text, or None if there is nothing to look for."""
     words = [word for word in _NAME_SPLIT.split(_plain(name).lower()) if word.strip("'")]
-    if len(words) > 2 and words[0] == "the":
+    if len(words) > 2 and words[0] in ("the", "dr", "dr.", "prof", "prof.", "mr", "mr.", "mrs", "mrs.", "ms", "ms."):
         words = words[1:]
     if not words or sum(map(len, words)) > _LONGEST_NAME:
         return None
@@ -1008,6 +1008,7 @@ class _Claim:
     approximate: bool = False
     alternative: bool = False
     dismissed: bool = False  # spoken against, as far as rivals go
+    words: bool = False  # a zero in words such as "none"
     context: _Context = _NO_CONTEXT
 
 
@@ -1063,10 +1064,46 @@ def _number_claims(reading: _Reading, expected: Expected, given: _Reading) -> li
         elif _inside(item.start, composites):
             continue
         else:
-            soft = item.note == "%" or _is_label(reading.low, item, given.low)
+            soft = item.note == "%" or _is_label(reading.low, item, given.low) or _is_difference(reading.low, item)
         claims.append(_clipped(item, item.value, _close(item.value, wanted, expected.tolerance), soft))
+    claims += _zero_claims(reading, expected.kind, wanted)
     claims.sort(key=lambda claim: claim.start)
     return claims
+
+
+_NONE = re.compile(
+    r"\b(?:none|nothing|no\s(?!problem|worr|doubt|longer|more\b|less\b|fewer\b|later\b|one\b|matter|need|idea|info|data|answer"
+    r"|way|access|later|earlier|further|other|and\b|or\b|it\b|there\b|i\b|you\b|that\b|the\b)(?=[a-z])"
+    r"|not\s(?:have\s)?any\b)|n't\s(?:have\s)?any\b"
+)
+_FREE = re.compile(
+    r"\b(?:free(?!\s(?:days?|rooms?|seats?|slots?|tables?|places?|time))|no\s(?:charge|cost|fee)|gratis|complimentary)\b"
+)
+_BUT = re.compile(r"\b(?:but|however,|yet|of\swhich|of\sthese|of\sthem)\s?$")
+
+
+def _zero_claims(reading: _Reading, kind: Kind, wanted: float) -> list[_Claim]:
+    """The words that say that there are none or that it is free; they are firm only after "but"."""
+    found = list(_NONE.finditer(reading.low))
+    if kind == "money":
+        found += _FREE.finditer(reading.low)
+    claims = []
+    for match in found:
+        firm = _BUT.search(reading.low, max(0, match.start() - 12), match.start())
+        claims.append(_Claim(match.start(), match.end(), 0.0, wanted == 0.0, soft=not firm, words=True))
+    return claims
+
+
+_DIFFERENCE_AFTER = re.compile(
+    r"(?:\s[a-z]{1,12})?\s(?:(?:less|more|fewer)\sthan|cheaper|pricier|dearer|lower|higher|faster|slower|closer|off\b|discount)"
+)
+_DIFFERENCE_BEFORE = re.compile(r"\bby\s[€$]?$")
+
+
+def _is_difference(low: str, item: _Found) -> bool:
+    """Whether a number says by how much two others differ ("2 euros less than", "cheaper by 2 euros")."""
+    before = low[max(0, item.start - 6) : item.start]
+    return bool(_DIFFERENCE_AFTER.match(low, item.end) or _DIFFERENCE_BEFORE.search(before))
 
 
 def _is_label(low: str, item: _Found, given: str) -> bool:
@@ -1105,16 +1142,18 @@ def _money_claims(reading: _Reading, expected: Expected, given: _Reading) -> lis
         return _number_claims(reading, replace(expected, value=wanted), given)
     currency = _currency(expected, given)
     shared = bool(_EACH_ASKED.search(given.low))
-    return [
+    claims = [
         _clipped(
             item,
             item.value,
             _close(item.value, wanted, expected.tolerance),
-            not shared and bool(_EACH.match(reading.low, item.end)),
+            _is_difference(reading.low, item) or (not shared and bool(_EACH.match(reading.low, item.end))),
         )
         for item in reading.moneys
         if item.note in ("", currency)
     ]
+    claims += _zero_claims(reading, expected.kind, wanted)
+    return sorted(claims, key=lambda claim: claim.start)
 
 
 _EACH = re.compile(r"\s?(?:\*\*\s?)?(?:/\s?|\(?(?:per|an?)\s|\(?each\b|apiece\b|pp\b)(?!total)")
@@ -1217,7 +1256,7 @@ _NAMED = ("name", "id", "choice")
 
 _FILLER = (
     r"(?:\s(?:the|a|an|at|on|in|by|be|is|it|it's|its|for|to|exactly|just|really|actually|called|named|hotel|museum|place"
-    r"|room|option|take|choose|pick|book|recommend|go|with|use|visit|cost|costs|take|takes|as|of|total|even|only|say)){0,4}\s?$"
+    r"|room|option|take|choose|pick|book|recommend|go|with|use|visit|cost|costs|take|takes|as|of|total|even|only|say|before|after|until)){0,4}\s?$"
 )
 _NEGATED = re.compile(
     r"(?:\b(?:not(?!\sonly)|never|neither|nor|rather\sthan|instead\sof|unlike|except(?:\sfor)?|excluding|no\slonger|avoid"
@@ -1232,8 +1271,11 @@ _COMPARED = re.compile(
     r"\b(?:than|compared\s(?:to|with)|versus|vs\.?|unlike)(?![a-z])"
     r"(?:(?!\b(?:and|but|so|is|are|costs?|at|with|for|which|or)\b)[^,;.]){0,40}$"
 )
+_WORSE = re.compile(
+    r"\b(more|pricier|dearer|slower|farther|further|worse)(?:\s(?:expensive|costly|away))?\sthan\s(?:the\s|hotel\s)?$"
+)
 _BEATEN = re.compile(
-    r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|followed\s(?:closely\s)?by|against|next\sto|near|behind"
+    r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|undercuts?|outscores?|edges\sout|outperforms?|surpasses|followed\s(?:closely\s)?by|against|next\sto|near|behind"
     r"|replaces|replacing|replaced|cancell?ed|formerly|previously)|\b(?:against|vs\.?|versus|to)\s[0-9.]{1,6}\sfor)(?:\s(?:the|hotel|museum)){0,2}\s?$"
 )
 _NARRATED = re.compile(
@@ -1256,7 +1298,7 @@ _MAYBE = re.compile(
 )
 _TAIL_HEDGE = re.compile(
     r"(?:\+(?!\s?[0-9(€$])|-?ish\b|\s?(?:euros?|minutes?|hours?|[a-z]{1,12})?,?\s(?:or\s(?:so|more|less|fewer|under|over|later"
-    r"|earlier|thereabouts)|at\s(?:least|most)|give\sor\stake|approximately|approx|roughly)\b)"
+    r"|earlier|thereabouts)|at\s(?:least|most)(?=\s?(?:[.,;:!)]|$))|give\sor\stake|approximately|approx|roughly)\b)"
 )
 _TAIL_DOUBT = re.compile(
     r"[^.;!?\n]{0,15}?(?:\b(?:i\sguess|perhaps|maybe|probably|possibly)\b"
@@ -1269,7 +1311,7 @@ _REFUTED = re.compile(
 )
 _DISMISSED = re.compile(
     r"(?:(?!\b(?:and|but|while)\b)[^.;,]){0,20}?\b(?:is|are|was|were|looks|seems|costs?|has|have|asks?|charges?|would\sbe)\s"
-    r"(?:already\s|also\s|currently\s|completely\s|both\s|all\s|slightly\s|much\s|a\sbit\s|far\s|even\s)?"
+    r"(?:already\s|also\s|currently\s|completely\s|both\s|all\s|slightly\s|much\s|a\sbit\s|far\s|even\s|the\s)?"
     r"(?P<word>fully\sbooked|full|closed|sold\sout|unavailable|too\s[a-z]+|more|pricier|dearer|slower|farther|further|worse"
     r"|cancelled|excluded|not|no|later|higher|second|third|next)\b|\s(?:does\snot|do\snot|doesn't|don't|cannot|can't|did\snot)\b"
 )
@@ -1314,7 +1356,7 @@ def _judged(reading: _Reading, claims: list[_Claim], expected: Expected, ranged:
             replace(
                 claim,
                 context=context,
-                dropped=_is_dropped(reading, claim, context, expected.kind),
+                dropped=_is_dropped(reading, claim, context, expected.kind, given),
                 approximate=not named and _is_approximate(context, expected),
                 alternative=_is_alternative(context, ranged),
                 dismissed=bool(_CONCEDED.search(context.before)) or (named and _is_dismissed(context, given)),
@@ -1324,12 +1366,20 @@ def _judged(reading: _Reading, claims: list[_Claim], expected: Expected, ranged:
     return judged
 
 
-def _is_dropped(reading: _Reading, claim: _Claim, context: _Context, kind: Kind) -> bool:
+def _is_better(reading: _Reading, claim: _Claim, given: str) -> bool:
+    """Whether what something else is compared with comes out better, and the request asks for the better."""
+    found = _WORSE.search(reading.low, max(0, claim.start - 50), claim.start)
+    return found is not None and found[1] not in given and bool(_SUPERLATIVE.search(given))
+
+
+def _is_dropped(reading: _Reading, claim: _Claim, context: _Context, kind: Kind, given: str) -> bool:
     """Whether an occurrence is not claimed: asked, negated, compared with, looked at, an operand, a whole."""
     before = context.before
     if reading.sentences[reading.sentence(claim.start)].question:
         return True
-    if _NEGATED.search(before) or _DOUBTED.search(before) or _COMPARED.search(before) or _NARRATED.search(before):
+    if _NEGATED.search(before) or _DOUBTED.search(before) or _NARRATED.search(before):
+        return True
+    if _COMPARED.search(before) and not _is_better(reading, claim, given):
         return True
     if _REFUTED.match(context.after):
         return True
@@ -1443,6 +1493,8 @@ _CONCLUSION = re.compile(
     r"|adds?\sup\sto|equals|leaving|in\sshort|actually)\b"
 )
 _WHICH_IS = re.compile(r"(?:\b(?:which|that)\s(?:is|are|equals)|\bi\.e\.,?|\bnamely|\bin\sother\swords,?|\bmake)\s?$")
+_BUT_ONLY = re.compile(r"\bbut\s(?:only\s)?(?:the\s)?(?:one\sat\s)?$|\bbut\sonly$")
+_HAS = re.compile(r"\s(?:one\s|slot\s)?(?:has|have|fits|works|can|offers)\b")
 _TOTAL_AFTER = re.compile(
     r"(?:\s[a-z]+){0,2}\s?\(?(?:in\s(?:total|all|sum)|altogether|overall|total|all\s(?:together|in|told)|combined)\b"
 )
@@ -1450,14 +1502,21 @@ _SUPERLATIVE = re.compile(
     r"(?<!second\s)(?<!third\s)(?<!next\s)\b(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest"
     r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommend(?:ed|ation)?|suggest"
     r"|pick(?:ed)?|choice|choose|chose|chosen|opt(?:ed)?\sfor|select(?:ed)?|cheaper|closer|faster|better|booked|reserved"
-    r"|should\s(?:take|stay|visit|go|choose|book|pick|use)|take|beats|first|last|next)\b"
+    r"|should\s(?:take|stay|visit|go|choose|book|pick|use)|take|beats|first|last|next"
+    r"|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
 )
+# These single out a value only where the request asks in these words.
+_ASKED_ONLY = frozenset("lower higher greater shorter quicker earlier later larger smaller bigger longer".split())
 _SUPERLATIVE_AFTER = re.compile(
     r"(?:'s)?(?:\s\([^)]{0,60}\))?(?:\s(?:is|are|was|were|has|have|offers|would\sbe|comes\sout|remains|being|clearly|then|also"
     r"|by\sfar|as|therefore|thus|the|still|just|indeed|hotel|museum|one|option|with|a|your|my|our)){0,5}"
     r"\s(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest|highest|lowest|largest|biggest"
     r"|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer|faster|better"
-    r"|beats|answer)\b"
+    r"|beats|answer|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
+)
+_PRONOUN = re.compile(
+    r"(?:\b(?:she|he|it|they|this|that|which|one|and)\s(?:is|are|was|has|have|offers|would\sbe)"
+    r"|\bmaking\s(?:it|them|her|him|this))(?:\s(?:the|a|also|clearly|thus|therefore)){0,3}\s?$"
 )
 _COPULA = re.compile(
     r"(?:\b(?:is|are|=|was|makes?|be|equals|costs?|to|at|of|pay|says)|[:=])(?:\s(?:the|hotel|only|just|then))?\s?$"
@@ -1545,6 +1604,8 @@ _ROLE = re.compile(
     r"|boards?|boarding)|(?P<end>clos(?:es?|ing)|end(?:s|ing)?|finish(?:es)?|arriv(?:es?|al|ing)|until|till|to|check-?\s?out"
     r"|returns?|back|reach(?:es)?))\b"
 )
+_MOVED = re.compile(r"\b(?:moved|changed|rescheduled|postponed|shifted|transferred|switched|brought\sforward)\b")
+_WHEN = re.compile(r"\bwhen\b|\bwhat\stime\b|\bwhich\s(?:date|day|time|slot)\b|\bearliest\b")
 _DASH = re.compile(r"\s?(?:-|–|—|to|until|till)\s?")
 
 
@@ -1602,11 +1663,24 @@ def _asked_words(given: str) -> set[str]:
     return found
 
 
+_NOW_BEFORE = re.compile(r"\bnow\b[^,;.]{0,30}$")
+_NOW_AFTER = re.compile(r"(?:(?!\b(?:and|but|to|is|was)\b)[^,;.]){0,25}\bnow\b")
+
+
+def _by_now(trial: _Trial) -> bool | None:
+    """What is said to hold now decides over what held before."""
+    return trial.single([c for c in trial.claims if _NOW_BEFORE.search(c.context.before) or _NOW_AFTER.match(c.context.after)])
+
+
 def _by_question(trial: _Trial) -> bool | None:
     """The word that the request asks for decides."""
     if trial.kind in ("date", "time"):
         asked = _asked_roles(trial.given.low)
         roles = _roles(trial.reading, trial.claims)
+        if _MOVED.search(trial.reading.low) and "start" in roles:
+            asked = ["end"]
+        elif not asked and "start" in roles and "end" in roles and _WHEN.search(trial.given.low):
+            asked = ["start"]
         chosen = [
             claim for claim, role in zip(trial.claims, roles, strict=True) if len(asked) == 1 and role == asked[0]
         ]
@@ -1620,12 +1694,19 @@ def _by_question(trial: _Trial) -> bool | None:
     return trial.single([claim for claim in trial.claims if words and _is_asked(claim.context, words)])
 
 
-_SUBSET = re.compile(r"\bof\s(?:which|these|those|them),?(?:\s(?:only|just|exactly))?\s?$")
+_SUBSET = re.compile(r"\b(?:of\s(?:which|these|those|them),?(?:\s(?:only|just|exactly))?|but)\s?$")
+_LEAVING = re.compile(r"\b(?:leaving|leaves)(?:\s(?:only|just|exactly|you\swith))?\s?$")
+_NOT = re.compile(r"\bnot\b|n't\b|\bnon-")
+_SUBSET_AFTER = re.compile(r"(?:\s[a-z]{1,12})?\sof\s(?:which|these|those|them|its|the)\b")
 
 
 def _is_asked_subset(context: _Context, given: str) -> bool:
     """Whether a number counts those of a larger set that the request asks for ("of which 4 have a rating ...")."""
-    if not _SUBSET.search(context.before):
+    if _LEAVING.search(context.before):
+        return True
+    if not (_SUBSET.search(context.before) or _SUBSET_AFTER.match(context.after)):
+        return False
+    if bool(_NOT.search(given)) != bool(_NOT.search(context.after)):
         return False
     return any(len(word) > 3 and re.search(rf"\b{word}\b", given) for word in _LETTERS.findall(context.after))
 
@@ -1639,9 +1720,11 @@ def _is_asked(context: _Context, words: set[str]) -> bool:
     if any(_stem(word) in words for word in _LETTERS.findall(after)[:3]):
         return True
     before = _LETTERS.findall(re.split(r"[.,;()]", context.before)[-1])[-4:]
-    return (
-        bool(before) and before[-1] in ("is", "of", "at", "was", "are") and any(_stem(word) in words for word in before)
-    )
+    if not before:
+        return False
+    if context.before.endswith(":"):
+        return _stem(before[-1]) in words
+    return before[-1] in ("is", "of", "at", "was", "are") and any(_stem(word) in words for word in before)
 
 
 def _by_conclusion(trial: _Trial) -> bool | None:
@@ -1655,7 +1738,8 @@ def _by_conclusion(trial: _Trial) -> bool | None:
             verdicts.append((match.start(), verdict))
     for claim in trial.claims:
         adjacent = trial.kind not in _NAMED and _WHICH_IS.search(claim.context.before)
-        if adjacent or _TOTAL_AFTER.match(claim.context.after):
+        only = _BUT_ONLY.search(claim.context.before) and _HAS.match(claim.context.after)
+        if adjacent or only or _TOTAL_AFTER.match(claim.context.after):
             verdicts.append((claim.start, claim.match))
     return max(verdicts)[1] if verdicts else None
 
@@ -1663,6 +1747,12 @@ def _by_conclusion(trial: _Trial) -> bool | None:
 def _by_equation(trial: _Trial) -> bool | None:
     """The result of the only equation decides."""
     return trial.single([claim for claim in trial.claims if _EQUALS.search(claim.context.before)])
+
+
+def _counts(word: str, asked: set[str]) -> bool:
+    """Whether a superlative or comparative says anything about the answer."""
+    last = word.split()[-1]
+    return last not in _ASKED_ONLY or last in asked
 
 
 def _by_superlative(trial: _Trial) -> bool | None:
@@ -1673,12 +1763,16 @@ def _by_superlative(trial: _Trial) -> bool | None:
     taken: set[int] = set()
     for claim in trial.claims:
         after = _SUPERLATIVE_AFTER.match(low[claim.end : claim.end + 120].translate(_MARKUP))
-        if after is not None and trial.kind in _NAMED:
+        if after is not None and trial.kind in _NAMED and _counts(after[0], asked):
             found.append((after[0], [claim]))
             taken.add(trial.reading.sentence(claim.start))
     for match in _SUPERLATIVE.finditer(low):
         index = trial.reading.sentence(match.start())
-        if index in taken:
+        if index in taken or not _counts(match[0], asked):
+            continue
+        subject = trial.between(trial.reading.sentences[index].start, match.start())[-1:]
+        if trial.kind in _NAMED and subject and _PRONOUN.search(low, max(subject[0].end, match.start() - 40), match.start()):
+            found.append((match[0], subject))
             continue
         limit = _clause_end(trial, match.end(), trial.reading.sentences[index].end)
         found.append((match[0], trial.best(trial.between(match.end(), limit))))
@@ -1738,6 +1832,7 @@ def _by_sentence(trial: _Trial) -> bool | None:
 
 
 _CUES: tuple[Callable[[_Trial], bool | None], ...] = (
+    _by_now,
     _by_question,
     _by_conclusion,
     _by_equation,
@@ -1748,26 +1843,6 @@ _CUES: tuple[Callable[[_Trial], bool | None], ...] = (
 
 
 # --- states ---------------------------------------------------------------------------------
-
-_NONE = re.compile(
-    r"\b(?:none|zero|nothing|no\s(?!problem|worr|doubt|longer|more\b|less\b|fewer\b|later\b|one\b|matter|need|idea|info|data|answer"
-    r"|way|access|later|earlier|further|other|and\b|or\b|it\b|there\b|i\b|you\b|that\b|the\b)[a-z]"
-    r"|not\s(?:have\s)?any\b)|n't\s(?:have\s)?any\b"
-)
-_FREE = re.compile(
-    r"\b(?:free(?!\s(?:days?|rooms?|seats?|slots?|tables?|places?|time))|no\s(?:charge|cost|fee)|gratis|complimentary)\b"
-)
-
-
-def _states_zero(reading: _Reading, expected: Expected) -> bool:
-    """Whether a text without other values says in words that there are none or that it is free."""
-    if expected.kind not in ("number", "money") or _float(expected.value) != 0.0:
-        return False
-    found = list(_NONE.finditer(reading.low))
-    if expected.kind == "money":
-        found += _FREE.finditer(reading.low)
-    return any(not reading.sentences[reading.sentence(match.start())].question for match in found)
-
 
 def _echoes(claim: _Claim, kind: Kind, given: _Reading, expected: Expected) -> bool:
     """Whether a claim only repeats a value of the request."""
@@ -1814,11 +1889,9 @@ def _is_stated(reading: _Reading, expected: Expected, allies: Sequence[Expected]
         and not _is_allied(claim, expected, allies)
     ]
     own = [claim for claim in claims if claim.match and not claim.approximate and not claim.alternative]
-    if not own:
-        return not any(not rival.soft for rival in rivals) and _states_zero(reading, expected)
-    if all(claim.soft for claim in own) and any(not claim.soft for claim in claims if not claim.match):
+    if not own or (all(claim.soft for claim in own) and any(not rival.soft for rival in rivals)):
         return False
-    if not all(claim.soft for claim in own):
+    if any(claim.words or not claim.soft for claim in own):
         rivals = [rival for rival in rivals if not rival.soft]
     return not rivals or _is_committed(reading, expected.kind, own, rivals, given)
 

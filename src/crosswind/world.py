@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
+from crosswind import values
 from crosswind.errors import ToolFailure
 from crosswind.types import Changes, Key, Param, Row, Split, ToolCall, ToolResult, Tools, ToolSpec, failed
 
@@ -263,6 +264,19 @@ class World:
     def broken(self) -> str | None:
         """Words for the first invariant that what was written breaks."""
         return None
+
+    def found(self, table: str, id: str, called: str) -> Row:
+        """A row, for a tool that cannot do without it."""
+        row = self.state.row(table, id)
+        if row is None:
+            raise ToolFailure("not_found", f"There is no {called} {brief_of(id)}.")
+        return row
+
+    def day(self, text: str) -> str:
+        """A date as tools take it."""
+        if len(text) != 10 or values.dates(text) != [text]:
+            raise ToolFailure("bad_arguments", f"'date' must look like 2031-05-03, got {brief_of(text)}")
+        return text
 
     def tools(self) -> Tools:
         return self.specs

@@ -19,7 +19,7 @@ from crosswind.domains import graphs
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
 from crosswind.errors import ToolFailure
 from crosswind.flow import digest
-from crosswind.names import Namer, Numbering
+from crosswind.names import Namer, Numbering, dates_from, made_of, unused
 from crosswind.registry import domains
 from crosswind.types import Changes, Row, Split, Task
 from crosswind.world import Derive, State, World, brief_of, tool
@@ -50,8 +50,7 @@ OPENING_ID, APPOINTMENT_ID = Numbering("Q", 8), Numbering("A", 7)
 
 def calendar(seed: int) -> list[str]:
     """The dates on which a world has openings."""
-    first = Date(2032, 2, 2) + timedelta(days=seed * 13 % 310)
-    return [(first + timedelta(days=d)).isoformat() for d in range(DAYS)]
+    return dates_from(2032, 2, 2, seed * 13 % 310, DAYS)
 
 
 def clock(j: int, late: int) -> str:
@@ -180,11 +179,11 @@ def rows(seed: int, size: int, split: Split) -> Derive:
 
 
 def order_of(appointment_id: str, panel: str) -> str:
-    return "L" + str(int.from_bytes(digest("order", appointment_id, panel)[:4], "big") % 10**7).zfill(7)
+    return made_of("L", 7, "order", appointment_id, panel)
 
 
 def approval_of(opening_id: str, patient_id: str) -> str:
-    return "V" + str(int.from_bytes(digest("approval", opening_id, patient_id)[:4], "big") % 10**6).zfill(6)
+    return made_of("V", 6, "approval", opening_id, patient_id)
 
 
 # ---------------------------------------------------------------- what belongs to what
@@ -240,12 +239,8 @@ def free(state: State, opening_id: str, minutes: int) -> int:
 def new_id(state: State, opening_id: str, patient_id: str) -> str:
     """An id made of what is booked, and of how often it was before."""
     mine = (opening_id, patient_id)
-    n = sum((row["opening_id"], row["patient_id"]) == mine for _, row in state.written("appointments"))
-    id = ""
-    while not id or state.row("appointments", id) is not None:
-        id = "A" + str(int.from_bytes(digest("book", *mine, n)[:4], "big") % 10**7).zfill(7)
-        n += 1
-    return id
+    times = sum((row["opening_id"], row["patient_id"]) == mine for _, row in state.written("appointments"))
+    return unused(lambda id: state.row("appointments", id) is not None, "A", 7, "book", *mine, times=times)
 
 
 # ---------------------------------------------------------------- tools
@@ -299,13 +294,13 @@ class MedicalWorld(World):
     @tool(reads=["clinicians.name,hospital,department,starts,ends,fee"])
     def clinician_profile(self, clinician_id: str) -> Row:
         """A clinician's hospital, department, hours, fee in euros."""
-        row = self._row("clinicians", clinician_id, "clinician")
+        row = self.found("clinicians", clinician_id, "clinician")
         return {c: row[c] for c in ("name", "hospital", "department", "starts", "ends", "fee")}
 
     @tool(reads=["prescriptions.drug,units,date"])
     def list_prescriptions(self, clinician_id: str) -> list[Row]:
         """Drugs a clinician prescribed: units and date."""
-        self._row("clinicians", clinician_id, "clinician")
+        self.found("clinicians", clinician_id, "clinician")
         found = (self.state.row("prescriptions", id) for id in prescriptions_of(clinician_id))
         return [{c: row[c] for c in ("drug", "units", "date")} for row in found if row is not None]
 
@@ -314,15 +309,15 @@ class MedicalWorld(World):
         """A hospital's wait in minutes and free beds on a date."""
         if clinicians_in(self.state, hospital) is None:
             raise ToolFailure("not_found", f"There is no hospital {brief_of(hospital)}.")
-        row = self._row("wards", f"{hospital}|{self._date(date)}", "load")
+        row = self.found("wards", f"{hospital}|{self.day(date)}", "load")
         return {"wait_minutes": row["wait_minutes"], "beds_free": row["beds_free"]}
 
     @tool(reads=["referrals.days"])
     def referral_days(self, from_clinician: str, to_clinician: str) -> Row:
         """Days a referral takes, by clinician ids."""
-        self._row("clinicians", from_clinician, "clinician")
-        self._row("clinicians", to_clinician, "clinician")
-        row = self._row("referrals", f"{from_clinician}|{to_clinician}", "referral")
+        self.found("clinicians", from_clinician, "clinician")
+        self.found("clinicians", to_clinician, "clinician")
+        row = self.found("referrals", f"{from_clinician}|{to_clinician}", "referral")
         return {"days": row["days"]}
 
     @tool(
@@ -331,30 +326,30 @@ class MedicalWorld(World):
     )
     def list_openings(self, clinician_id: str, date: str) -> list[Row]:
         """A clinician's openings on a date: time and minutes, 0 if taken."""
-        self._row("clinicians", clinician_id, "clinician")
+        self.found("clinicians", clinician_id, "clinician")
         out: list[Row] = []
-        for id in openings_of(self.state, clinician_id, self._date(date)):
-            row = self._row("openings", id, "opening")
+        for id in openings_of(self.state, clinician_id, self.day(date)):
+            row = self.found("openings", id, "opening")
             out.append({"opening_id": id, "time": row["time"], "minutes": free(self.state, id, row["minutes"])})
         return out
 
     @tool(reads=["patients.name,home_hospital,plan,cover"])
     def patient_chart(self, patient_id: str) -> Row:
         """A patient's home hospital, plan and cover."""
-        row = self._row("patients", patient_id, "patient")
+        row = self.found("patients", patient_id, "patient")
         return {c: row[c] for c in ("name", "home_hospital", "plan", "cover")}
 
     @tool(reads=["appointments.opening_id,patient_id,minutes,status", "openings.clinician_id,date,time"])
     def list_appointments(self, patient_id: str) -> list[Row]:
         """A patient's appointments and their status."""
-        self._row("patients", patient_id, "patient")
+        self.found("patients", patient_id, "patient")
         return [self._shown(id) for id in appointments_of(self.state, patient_id)]
 
     @tool(reads=[], writes=["approvals+"], lasting=False)
     def request_approval(self, opening_id: str, patient_id: str) -> Row:
         """Issue the insurance approval for an opening."""
-        self._row("openings", opening_id, "opening")
-        self._row("patients", patient_id, "patient")
+        self.found("openings", opening_id, "opening")
+        self.found("patients", patient_id, "patient")
         approval = approval_of(opening_id, patient_id)
         self.state.put("approvals", f"{opening_id}|{patient_id}", {"approval": approval})
         return {"approval": approval}
@@ -368,7 +363,7 @@ class MedicalWorld(World):
         """Book an opening; needs approval from {request_approval}."""
         if not 5 <= minutes <= 240:
             raise ToolFailure("bad_arguments", f"'minutes' must be from 5 to 240, got {brief_of(str(minutes))}")
-        self._row("openings", opening_id, "opening")
+        self.found("openings", opening_id, "opening")
         self._check(opening_id, patient_id, approval)
         id = new_id(self.state, opening_id, patient_id)
         made = {"patient_id": patient_id, "opening_id": opening_id, "minutes": minutes, "status": "booked"}
@@ -383,7 +378,7 @@ class MedicalWorld(World):
     )
     def order_lab(self, appointment_id: str, panel: str) -> Row:
         """Order a lab panel for a booked appointment."""
-        row = self._row("appointments", appointment_id, "appointment")
+        row = self.found("appointments", appointment_id, "appointment")
         if row["status"] != "booked":
             raise ToolFailure("conflict", f"Appointment {appointment_id} is {row['status']}, not booked.")
         self.state.put("appointments", appointment_id, {**row, "status": "ordered"})
@@ -393,7 +388,7 @@ class MedicalWorld(World):
     @tool(reads=["appointments.status"], writes=["appointments.status=cancelled", "lab_orders-"])
     def cancel_appointment(self, appointment_id: str) -> Row:
         """Cancel an appointment and its lab order."""
-        row = self._row("appointments", appointment_id, "appointment")
+        row = self.found("appointments", appointment_id, "appointment")
         if row["status"] == "cancelled":
             raise ToolFailure("conflict", f"Appointment {appointment_id} is cancelled already.")
         self.state.put("appointments", appointment_id, {**row, "status": "cancelled"})
@@ -407,10 +402,13 @@ class MedicalWorld(World):
     )
     def move_appointment(self, appointment_id: str, opening_id: str, approval: str) -> Row:
         """Move to another opening of the same clinician; needs approval from {request_approval}."""
-        row = self._row("appointments", appointment_id, "appointment")
+        row = self.found("appointments", appointment_id, "appointment")
         if row["status"] == "cancelled":
             raise ToolFailure("conflict", f"Appointment {appointment_id} is cancelled.")
-        opening, old = self._row("openings", opening_id, "opening"), self._row("openings", row["opening_id"], "opening")
+        opening, old = (
+            self.found("openings", opening_id, "opening"),
+            self.found("openings", row["opening_id"], "opening"),
+        )
         if opening["clinician_id"] != old["clinician_id"]:
             raise ToolFailure("conflict", f"Opening {opening_id} belongs to another clinician.")
         self._check(opening_id, row["patient_id"], approval)
@@ -419,25 +417,14 @@ class MedicalWorld(World):
 
     # -- parts
 
-    def _row(self, table: str, id: str, called: str) -> Row:
-        row = self.state.row(table, id)
-        if row is None:
-            raise ToolFailure("not_found", f"There is no {called} {brief_of(id)}.")
-        return row
-
-    def _date(self, text: str) -> str:
-        if len(text) != 10 or values.dates(text) != [text]:
-            raise ToolFailure("bad_arguments", f"'date' must look like 2032-05-03, got {brief_of(text)}")
-        return text
-
     def _check(self, opening_id: str, patient_id: str, approval: str) -> None:
         issued = self.state.row("approvals", f"{opening_id}|{patient_id}")
         if issued is None or issued["approval"] != approval:
             raise ToolFailure("refused", f"This is no approval for {opening_id}; {{request_approval}} issues one.")
 
     def _shown(self, id: str) -> Row:
-        row = self._row("appointments", id, "appointment")
-        opening = self._row("openings", row["opening_id"], "opening")
+        row = self.found("appointments", id, "appointment")
+        opening = self.found("openings", row["opening_id"], "opening")
         return {
             "appointment_id": id,
             "clinician_id": opening["clinician_id"],
@@ -568,7 +555,9 @@ class Medical(Desk):
 
     def things(self, state: State, group: str, kind: str) -> list[Thing]:
         found = ((id, state.row("clinicians", id)) for id in clinicians_in(state, group) or ())
-        return [Thing(id, row["name"], row["score"], row["fee"]) for id, row in found if row and row["department"] == kind]
+        return [
+            Thing(id, row["name"], row["score"], row["fee"]) for id, row in found if row and row["department"] == kind
+        ]
 
     def thing(self, state: State, id: str) -> Thing | None:
         row = state.row("clinicians", id)

@@ -19,7 +19,7 @@ from crosswind.domains import graphs
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
 from crosswind.errors import ToolFailure
 from crosswind.flow import digest
-from crosswind.names import Namer, Numbering
+from crosswind.names import Namer, Numbering, dates_from, made_of, unused
 from crosswind.registry import domains
 from crosswind.types import Changes, Row, Split, Task
 from crosswind.world import Derive, State, World, brief_of, tool
@@ -34,11 +34,9 @@ PLACE_ID, CUSTOMER_ID = Numbering("P", 6), Numbering("C", 6)
 SLOT_ID, RESERVATION_ID = Numbering("S", 8), Numbering("R", 7)
 
 
-@lru_cache(maxsize=256)
 def calendar(seed: int) -> list[str]:
     """The dates on which a world sells tickets."""
-    first = Date(2031, 1, 6) + timedelta(days=seed * 11 % 340)
-    return [(first + timedelta(days=d)).isoformat() for d in range(DAYS)]
+    return dates_from(2031, 1, 6, seed * 11 % 340, DAYS)
 
 
 def rows(seed: int, size: int, split: Split) -> Derive:
@@ -135,11 +133,11 @@ def rows(seed: int, size: int, split: Split) -> Derive:
 
 
 def receipt_of(reservation_id: str, card: str) -> str:
-    return "T" + str(int.from_bytes(digest("receipt", reservation_id, card)[:4], "big") % 10**7).zfill(7)
+    return made_of("T", 7, "receipt", reservation_id, card)
 
 
 def code_of(slot_id: str, customer_id: str) -> str:
-    return "K" + str(int.from_bytes(digest("code", slot_id, customer_id)[:4], "big") % 10**6).zfill(6)
+    return made_of("K", 6, "code", slot_id, customer_id)
 
 
 # ---------------------------------------------------------------- what belongs to what
@@ -182,12 +180,8 @@ def reviews_of(place_id: str) -> list[str]:
 def new_id(state: State, slot_id: str, customer_id: str) -> str:
     """An id made of what is reserved, and of how often it was before."""
     mine = (slot_id, customer_id)
-    n = sum((row["slot_id"], row["customer_id"]) == mine for _, row in state.written("reservations"))
-    id = ""
-    while not id or state.row("reservations", id) is not None:
-        id = "R" + str(int.from_bytes(digest("reserve", *mine, n)[:4], "big") % 10**7).zfill(7)
-        n += 1
-    return id
+    times = sum((row["slot_id"], row["customer_id"]) == mine for _, row in state.written("reservations"))
+    return unused(lambda id: state.row("reservations", id) is not None, "R", 7, "reserve", *mine, times=times)
 
 
 def route_between(one: str, two: str) -> str:
@@ -254,13 +248,13 @@ class PoiWorld(World):
     @tool(reads=["places.name,city,category,opens,closes,price"])
     def place_details(self, place_id: str) -> Row:
         """City, category, opening hours and ticket price in euros of a place."""
-        row = self._row("places", place_id, "place")
+        row = self.found("places", place_id, "place")
         return {c: row[c] for c in ("name", "city", "category", "opens", "closes", "price")}
 
     @tool(reads=["reviews.stars,date"])
     def list_reviews(self, place_id: str) -> list[Row]:
         """Reviews of a place: stars and date."""
-        self._row("places", place_id, "place")
+        self.found("places", place_id, "place")
         found = (self.state.row("reviews", id) for id in reviews_of(place_id))
         return [{"stars": row["stars"], "date": row["date"]} for row in found if row is not None]
 
@@ -269,15 +263,15 @@ class PoiWorld(World):
         """Forecast for a city and date: chance of rain in percent, highest temperature."""
         if places_in(self.state, city) is None:
             raise ToolFailure("not_found", f"There is no city {brief_of(city)}.")
-        row = self._row("weather", f"{city}|{self._date(date)}", "forecast")
+        row = self.found("weather", f"{city}|{self.day(date)}", "forecast")
         return {"rain_percent": row["rain_percent"], "high": row["high"]}
 
     @tool(reads=["routes.minutes"])
     def travel_time(self, from_place: str, to_place: str) -> Row:
         """Minutes from one place to another, by place ids."""
-        self._row("places", from_place, "place")
-        self._row("places", to_place, "place")
-        row = self._row("routes", route_between(from_place, to_place), "route")
+        self.found("places", from_place, "place")
+        self.found("places", to_place, "place")
+        row = self.found("routes", route_between(from_place, to_place), "route")
         return {"minutes": row["minutes"]}
 
     @tool(
@@ -286,30 +280,30 @@ class PoiWorld(World):
     )
     def list_slots(self, place_id: str, date: str) -> list[Row]:
         """Ticket slots of a place on a date: time and seats left."""
-        self._row("places", place_id, "place")
+        self.found("places", place_id, "place")
         out: list[Row] = []
-        for id in slots_of(self.state, place_id, self._date(date)):
-            row = self._row("slots", id, "slot")
+        for id in slots_of(self.state, place_id, self.day(date)):
+            row = self.found("slots", id, "slot")
             out.append({"slot_id": id, "time": row["time"], "left": left(self.state, id, row["capacity"])})
         return out
 
     @tool(reads=["customers.name,home_city,standing"])
     def customer_record(self, customer_id: str) -> Row:
         """Name, home city and standing of a customer."""
-        row = self._row("customers", customer_id, "customer")
+        row = self.found("customers", customer_id, "customer")
         return {"name": row["name"], "home_city": row["home_city"], "standing": row["standing"]}
 
     @tool(reads=["reservations.slot_id,seats,status,customer_id", "slots.place_id,date,time"])
     def list_reservations(self, customer_id: str) -> list[Row]:
         """Reservations of a customer: place, date, time, seats and status."""
-        self._row("customers", customer_id, "customer")
+        self.found("customers", customer_id, "customer")
         return [self._shown(id) for id in reservations_of(self.state, customer_id)]
 
     @tool(reads=[], writes=["codes+"], lasting=False)
     def request_code(self, slot_id: str, customer_id: str) -> Row:
         """Issue the code that a customer needs for a slot."""
-        self._row("slots", slot_id, "slot")
-        self._row("customers", customer_id, "customer")
+        self.found("slots", slot_id, "slot")
+        self.found("customers", customer_id, "customer")
         code = code_of(slot_id, customer_id)
         self.state.put("codes", f"{slot_id}|{customer_id}", {"code": code})
         return {"code": code}
@@ -323,7 +317,7 @@ class PoiWorld(World):
         """Hold seats in a slot; needs a code for it from {request_code}."""
         if not 1 <= seats <= 50:
             raise ToolFailure("bad_arguments", f"'seats' must be from 1 to 50, got {brief_of(str(seats))}")
-        self._row("slots", slot_id, "slot")
+        self.found("slots", slot_id, "slot")
         self._check(slot_id, customer_id, code)
         id = new_id(self.state, slot_id, customer_id)
         made = {"customer_id": customer_id, "slot_id": slot_id, "seats": seats, "status": "held", "card": ""}
@@ -337,7 +331,7 @@ class PoiWorld(World):
     )
     def pay(self, reservation_id: str, card: str) -> Row:
         """Pay for a held reservation."""
-        row = self._row("reservations", reservation_id, "reservation")
+        row = self.found("reservations", reservation_id, "reservation")
         if row["status"] != "held":
             raise ToolFailure("conflict", f"Reservation {reservation_id} is {row['status']}, not held.")
         if not card.startswith("card-") or len(card) > 20:
@@ -348,7 +342,7 @@ class PoiWorld(World):
     @tool(reads=["reservations.status"], writes=["reservations.status=cancelled", "reservations.card"])
     def cancel_reservation(self, reservation_id: str) -> Row:
         """Cancel a reservation; what was paid is returned."""
-        row = self._row("reservations", reservation_id, "reservation")
+        row = self.found("reservations", reservation_id, "reservation")
         if row["status"] == "cancelled":
             raise ToolFailure("conflict", f"Reservation {reservation_id} is cancelled already.")
         self.state.put("reservations", reservation_id, {**row, "status": "cancelled", "card": ""})
@@ -360,10 +354,10 @@ class PoiWorld(World):
     )
     def move_reservation(self, reservation_id: str, slot_id: str, code: str) -> Row:
         """Move a reservation to another slot of the same place; needs a code from {request_code}."""
-        row = self._row("reservations", reservation_id, "reservation")
+        row = self.found("reservations", reservation_id, "reservation")
         if row["status"] == "cancelled":
             raise ToolFailure("conflict", f"Reservation {reservation_id} is cancelled.")
-        slot, old = self._row("slots", slot_id, "slot"), self._row("slots", row["slot_id"], "slot")
+        slot, old = self.found("slots", slot_id, "slot"), self.found("slots", row["slot_id"], "slot")
         if slot["place_id"] != old["place_id"]:
             raise ToolFailure("conflict", f"Slot {slot_id} belongs to another place.")
         self._check(slot_id, row["customer_id"], code)
@@ -372,25 +366,14 @@ class PoiWorld(World):
 
     # -- parts
 
-    def _row(self, table: str, id: str, called: str) -> Row:
-        row = self.state.row(table, id)
-        if row is None:
-            raise ToolFailure("not_found", f"There is no {called} {brief_of(id)}.")
-        return row
-
-    def _date(self, text: str) -> str:
-        if len(text) != 10 or values.dates(text) != [text]:
-            raise ToolFailure("bad_arguments", f"'date' must look like 2031-05-03, got {brief_of(text)}")
-        return text
-
     def _check(self, slot_id: str, customer_id: str, code: str) -> None:
         issued = self.state.row("codes", f"{slot_id}|{customer_id}")
         if issued is None or issued["code"] != code:
             raise ToolFailure("refused", f"This code is not valid for {slot_id}; {{request_code}} issues one.")
 
     def _shown(self, id: str) -> Row:
-        row = self._row("reservations", id, "reservation")
-        slot = self._row("slots", row["slot_id"], "slot")
+        row = self.found("reservations", id, "reservation")
+        slot = self.found("slots", row["slot_id"], "slot")
         return {
             "reservation_id": id,
             "place_id": slot["place_id"],
