@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from crosswind.cli import safe
+from crosswind.perturbation import EXAMPLE, load_layers
 from crosswind.registry import domains, perturbations
 
 
@@ -139,6 +140,10 @@ def test_a_malformed_stack_file_names_the_place(tmp_path: Path, text: str, words
     said = crosswind("play", "--domain", "poi", "--stack", str(stack), code=2)
     assert words in said
     assert str(stack) in said
+
+
+def test_the_form_shown_for_a_stack_is_one_that_loads() -> None:
+    assert load_layers(json.loads(f"[{EXAMPLE}]"))[0].kind == "transient_error"
 
 
 def test_an_unfair_stack_is_refused_with_its_law(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from crosswind.errors import InfrastructureError
+from crosswind.flow import adrive
 from crosswind.perturbations.action.retired_midway import RetiredMidway
 from crosswind.perturbations.observation.transient_error import TransientError
 from crosswind.play import judge, play, result_text
 from crosswind.recipe import Drawn, draw
 from crosswind.session import Session
-from crosswind.types import ASK, Message, Request, ToolCall, Tools
+from crosswind.types import ASK, Message, Request, ToolCall, ToolResult, Tools
 from tests.toys import poi, task
 
 
@@ -74,8 +75,15 @@ def test_the_user_answers_by_words_and_repeats_what_was_said() -> None:
     assert str(value) in str(session.call(ToolCall(ASK, {"question": question})).content)
     assert str(value) in str(session.say("Could you give me the missing details?"))
     assert given.brief.stated["city"] in str(session.say("Which city did you say?"))
-    assert session.call(ToolCall(ASK, {"question": "Do you like jazz?"})).content == "I have nothing to add to that."
+    plain = Session(poi(), task("hold_visit"))
+    assert plain.call(ToolCall(ASK, {"question": "Do you like jazz?"})).content == "I have nothing to add to that."
     assert session.call(ToolCall(ASK, {"wrong": 1})).error is not None
+
+
+def test_an_offer_is_an_answer_where_nothing_was_to_be_written() -> None:
+    offer = "The price is 12 euros. Shall I book it for you?"
+    assert Session(poi(), task("best_price")).say(offer) is None
+    assert Session(poi(), task("hold_visit")).say(offer) == "Yes, please do what I asked for."
 
 
 def test_a_changed_mind_is_voiced_after_its_tool_or_at_the_end() -> None:
@@ -190,3 +198,57 @@ def test_errors_read_like_those_of_an_api() -> None:
     }
     for words, call in cases.items():
         assert words in result_text(session.call(call))
+
+
+def test_a_refusal_that_leaves_something_behind_fails() -> None:
+    given = task("barred_customer").wish()
+    gold = draw(poi(), given, (), 0).certificate.gold
+    barred = task("barred_customer")
+    assert poi().judge(barred, poi().world(barred).state, "I cannot do this: the customer is barred.").outcome == "pass"
+    verdict = poi().judge(barred, gold.session.world.state, "I cannot do this: the customer is barred.")
+    assert [c.name for c in verdict.checks if not c.passed] == ["untouched"]
+
+
+def test_the_user_gives_what_is_withheld_first() -> None:
+    given = task("hold_visit_asked")
+    (key, value) = next(iter(given.withheld.items()))
+    session = Session(poi(), given)
+    both = f"For the city and the {'date' if key == 'date' else 'number of seats'}: what shall it be?"
+    reply = str(session.call(ToolCall(ASK, {"question": both})).content)
+    assert str(value) in reply
+    assert given.brief.stated["city"] not in reply
+
+
+def test_an_obstacle_met_with_the_last_call_is_fired_and_not_seen() -> None:
+    from crosswind.certify import certify
+
+    given = task("best_price")
+    layer = TransientError(tools=("find_places",), times=3, text="Try again.")
+    drawn = Drawn(poi(), given, (layer,), certify(poi(), given, (layer,)))
+    call = drawn.certificate.gold.calls[0].call
+
+    class AllAtOnce:
+        async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+            calls = [Request(id=str(i), tool="weather", args={}) for i in range(drawn.certificate.budget - 1)]
+            return Message(role="assistant", requests=(*calls, Request(id="x", tool=call.tool, args=dict(call.args))))
+
+    trajectory = asyncio.run(play(drawn, AllAtOnce(), "all at once"))
+    assert trajectory.ended == "budget"
+    assert trajectory.receipts[0].fired
+    assert not trajectory.receipts[0].seen
+
+
+def test_the_same_flow_serves_a_world_elsewhere() -> None:
+    """`flow` asks for world-side calls; a coroutine may answer them, as one in front of a remote server does."""
+    drawn = draw(poi(), task("book_visit"), ["semantic_rename", "transient_error"], 1)
+    here = drawn.certificate.gold
+    session = Session(poi(), drawn.certificate.task, drawn.layers)
+
+    async def remote(call: ToolCall) -> ToolResult:
+        await asyncio.sleep(0)
+        return session.world.call(call)
+
+    async def all_calls() -> list[ToolResult]:
+        return [await adrive(session.flow(step.call), remote) for step in here.calls]
+
+    assert asyncio.run(all_calls()) == [step.result for step in here.calls]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.speech import Speech, classify
+from crosswind.speech import Speech, classify, offers
 from tests import phrasings_speech as said
 
 CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
@@ -20,6 +20,10 @@ CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
         said.HELD_OUT_2_ANSWERS,
         said.HELD_OUT_3_ANSWERS,
         said.PROBES_ANSWERS,
+        said.INDEPENDENT_ANSWERS,
+        said.PROBES_2_ANSWERS,
+        said.HELD_OUT_4_ANSWERS,
+        said.HELD_OUT_5_ANSWERS,
     ),
     "question": (
         said.QUESTIONS,
@@ -27,6 +31,13 @@ CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
         said.HELD_OUT_2_QUESTIONS,
         said.HELD_OUT_3_QUESTIONS,
         said.PROBES_QUESTIONS,
+        said.INDEPENDENT_QUESTIONS,
+        said.PROBES_2_QUESTIONS,
+        said.HELD_OUT_4_QUESTIONS,
+        said.HELD_OUT_5_QUESTIONS,
+        said.OFFERS,
+        said.HELD_OUT_4_OFFERS,
+        said.HELD_OUT_5_OFFERS,
     ),
     "refusal": (
         said.REFUSALS,
@@ -34,6 +45,10 @@ CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
         said.HELD_OUT_2_REFUSALS,
         said.HELD_OUT_3_REFUSALS,
         said.PROBES_REFUSALS,
+        said.INDEPENDENT_REFUSALS,
+        said.PROBES_2_REFUSALS,
+        said.HELD_OUT_4_REFUSALS,
+        said.HELD_OUT_5_REFUSALS,
     ),
 }
 PHRASINGS: list[tuple[str, Speech]] = [
@@ -60,6 +75,45 @@ BOTH_WAYS: tuple[tuple[str, Speech], ...] = (
     ("The booking was made in May and can't be changed.", "refusal"),
     ("No, it can't be returned.", "answer"),
     ("No, I can't return it.", "refusal"),
+    ("I cannot do this: the date is missing. Please tell me the date.", "question"),
+    ("I can't search yet. Which city?", "question"),
+    ("I can't search yet. Which other city?", "refusal"),
+    ("The fee is 76 euros. I couldn't find the score.", "answer"),
+    ("I couldn't find the score.", "refusal"),
+    ("The 09:00 slot can't be booked. Receipt for 09:45: T6610923.", "answer"),
+    ("I held the seats and cancelled them again.", "refusal"),
+    ("I cancelled the first hold again. I booked 09:45.", "answer"),
+    ("I cancelled the hold.", "answer"),
+    ("The payment failed. I cancelled the hold.", "refusal"),
+)
+
+# What the sandbox's own reference agents say.
+REPORTS = (
+    "Halsovane costs 12 euros.",
+    "Held for 08:45: R0124304.",
+    "Done for 08:45: T5967113.",
+    "R0124304 is cancelled.",
+    "Moved to 2031-04-17 at 08:45.",
+    "Halsovane is cheaper.",
+    "Halsovane is the closest.",
+    "The total is 82 euros.",
+    "Done; 3 are booked now.",
+    "Halsovane has 0.",
+    "Done.",
+)
+REASONS = (
+    "Halsovane is sold out on 2031-04-17",
+    "customer C578702 is barred",
+    "the cover of N947600 has lapsed",
+    "there is no castle in Dormomere",
+    "C264281 has no booking on 2031-02-05",
+    "the booking was made and paid, and it is done already",
+    "the date is missing",
+    "you did not say which one, so nothing was booked",
+    "at first it worked; then the first attempt was successfully cancelled",
+    "please note that it can't be undone",
+    "the date is in the wrong form; choose one of the following: 1, 2",
+    "Service temporarily unavailable; nothing was done. Please try again",
 )
 
 
@@ -73,11 +127,48 @@ def test_the_rule_decides_what_pulls_both_ways(text: str, kind: Speech) -> None:
     assert classify(text) == kind
 
 
+@pytest.mark.parametrize("text", REPORTS)
+def test_reports_of_the_sandbox_are_answers(text: str) -> None:
+    assert classify(text) == "answer"
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_whatever_the_reason_a_flat_refusal_is_one(reason: str) -> None:
+    assert classify(f"I cannot do this: {reason}.") == "refusal"
+    assert classify(f"I am sorry, but I cannot do this: {reason}.") == "refusal"
+
+
+@given(st.text(st.characters(categories=("Ll", "Nd"), max_codepoint=127), min_size=1))
+def test_any_word_may_be_the_reason(reason: str) -> None:
+    assert classify(f"I cannot do this: {reason}.") == "refusal"
+
+
+@pytest.mark.parametrize("text", said.OFFERS + said.HELD_OUT_4_OFFERS + said.HELD_OUT_5_OFFERS)
+def test_an_offer(text: str) -> None:
+    assert offers(text)
+    assert offers(text.upper())
+
+
+@pytest.mark.parametrize("text", said.NOT_OFFERS)
+def test_no_mere_offer(text: str) -> None:
+    assert not offers(text)
+
+
+@pytest.mark.parametrize(("text", "kind"), PHRASINGS)
+def test_whoever_offers_asks(text: str, kind: Speech) -> None:
+    """An answer may close with an offer of more, a refusal with one of something else; nothing else offers."""
+    if offers(text):
+        assert "?" in text or kind == "question"
+
+
 def test_there_are_enough_phrasings_and_none_twice() -> None:
     texts = [text for text, _ in PHRASINGS]
     assert len(texts) == len(set(texts))
     assert all(len(groups[0]) >= 130 for groups in CLASSES.values())
     assert all(len(held_out) == 20 for groups in CLASSES.values() for held_out in groups[1:4])
+    assert all(len(groups[5]) >= 57 and len(groups[7]) == 15 for groups in CLASSES.values())
+    assert len(said.OFFERS) >= 28
+    assert len(said.NOT_OFFERS) >= 25
 
 
 @pytest.mark.parametrize(("text", "kind"), PHRASINGS)

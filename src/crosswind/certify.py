@@ -201,8 +201,13 @@ class Walks:
         self._reference: Walk | None = None
 
     def add(self, layer: Perturbation) -> None:
+        try:
+            shifted = layer.on_task(self.tasks[-1])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            reason = f"{layer.kind!r} does not fit {self.tasks[0].id}: {type(error).__name__}: {error}"
+            raise Unfair("value", reason) from error
         self.layers += (layer,)
-        self.tasks.append(layer.on_task(self.tasks[-1]))
+        self.tasks.append(shifted)
 
     def at(self, n: int) -> Walk:
         if n not in self.made:

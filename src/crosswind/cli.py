@@ -262,7 +262,7 @@ def _draw(domain: str, family: str, seed: int, perturb: list[str], stack: Path |
     try:
         return draw(here, task, kinds, seed)
     except CannotPerturb as cannot:
-        raise CrosswindError(f"{cannot} (another --seed or --family may do)") from None
+        raise CrosswindError(f"{cannot}; try another --seed or --family") from None
 
 
 def _kind(text: str) -> tuple[str, int]:

@@ -22,7 +22,6 @@ from crosswind.types import (
     Changes,
     Check,
     Key,
-    Refusal,
     Row,
     Solution,
     Split,
@@ -216,7 +215,7 @@ class Family:
     def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
         """The parts of the goal, each with its reason."""
         changes = self.domain.normalise(end)
-        said = speech.classify(answer)
+        said = self.understood(task, answer)
         if task.refuse:
             return (
                 Check(name="refused", passed=said == "refusal", why=f"the final message is {_a(said)}"),
@@ -234,6 +233,13 @@ class Family:
             Check(name="state", passed=self.reached(task, start, changes), why=words_for(changes)),
             Check(name="answer", passed=told, why=f"to be stated: {wanted}"),
         )
+
+    def understood(self, task: Task, text: str) -> speech.Speech:
+        """What a message of the agent is. An offer to do more is an answer where nothing was to be written."""
+        said = speech.classify(text)
+        if said == "question" and speech.offers(text) and not any(self.hopes(task, self.domain.state(task))):
+            return "answer"
+        return said
 
     def reached(self, task: Task, start: State, changes: Changes) -> bool:
         """Do normalised changes amount to one of the right ends?"""
@@ -341,10 +347,6 @@ def shifted_number(value: float, salt: object, low: float, high: float, step: fl
     at = (round((value - low) / step) + hop) % steps
     moved = low + at * step
     return int(moved) if isinstance(value, int) else round(moved, 6)
-
-
-def is_refusal(end: object) -> bool:
-    return isinstance(end, Refusal)
 
 
 def edit(table: str, id: str, row: Row, **changes: Any) -> dict[str, dict[str, Any] | None]:

@@ -239,7 +239,8 @@ def mentions(domain: Domain, gold: Walk) -> None:
     texts = [session.policy(), *(t.doc for t in shown), *(s.result.error.text for s in gold.steps if s.result.error)]
     if session.dangling:
         raise Unfair("mentions", f"a shown text speaks of {session.dangling[0]!r}, which is not shown")
-    hidden = {t.name for t in domain.world_class.specs} - set(session.specs)
+    names = {t.name for t in domain.world_class.specs if "_" in t.name}  # a single word may mean what it says
+    hidden = names - set(session.specs)
     if hidden:
         said = set(re.findall(r"\w+", " ".join(texts)))
         if leaked := hidden & said:

@@ -223,9 +223,12 @@ def dump_layers(layers: Sequence[Perturbation]) -> list[dict[str, Any]]:
     return [layer.model_dump(mode="json") for layer in layers]
 
 
+EXAMPLE = '{"kind": "transient_error", "tools": ["list_slots"], "times": 1, "text": "Try again."}'
+
+
 def load_layers(data: object, where: str = "stack") -> Layers:
     """A stack from JSON data; a malformed one is refused with the place and the expected form."""
-    form = 'a list of objects such as {"kind": "transient_error", "tool": "list_slots", "times": 1}'
+    form = f"a list of objects such as {EXAMPLE}"
     if not isinstance(data, list):
         raise BadFile(f"{where}: expected {form}, got {type(data).__name__}")
     out = []
@@ -241,8 +244,13 @@ def load_layers(data: object, where: str = "stack") -> Layers:
         except ValidationError as error:
             first = error.errors()[0]
             spot = ".".join(map(str, (at, *first["loc"])))
-            fields = ", ".join(
-                f"{n}: {getattr(f.annotation, '__name__', f.annotation)}" for n, f in cls.model_fields.items()
-            )
+            fields = ", ".join(f"{n} ({_type(f.annotation)})" for n, f in cls.model_fields.items() if n != "kind")
             raise BadFile(f"{spot}: {first['msg']}; {entry['kind']!r} takes {fields}") from None
     return tuple(out)
+
+
+def _type(annotation: object) -> str:
+    """An annotation as one reads it in code."""
+    return (
+        annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
+    )

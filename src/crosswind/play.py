@@ -113,8 +113,10 @@ def plain(value: Any, depth: int = 0) -> Any:
     """Whatever an agent sent, as JSON that can be stored: bounded in depth and length, without NaN."""
     if isinstance(value, str):
         return clip(value)
-    if value is None or isinstance(value, (bool, int)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else f"an integer of {value.bit_length()} bits"
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH:

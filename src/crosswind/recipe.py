@@ -164,7 +164,7 @@ def _stack(
         layer: Perturbation | None = None
         why = f"{kind} finds nothing to bite on in {task.id}"
         if cls.group and cls.group in groups:
-            why = f"{kind} does not stack with another of the group {cls.group!r}"
+            why = f"{kind} does not stack with another of the group {cls.group!r}: leave one of them out"
         else:
             parts = ("draw", seed, task.id, kind, attempt)
             layer = cls.sample(DrawScene(walks), rng_for(*parts), severity)
@@ -172,7 +172,7 @@ def _stack(
                 laws.seeded(layer, cls.sample(DrawScene(walks), rng_for(*parts), severity))
         if layer is None:
             if strict:
-                raise CannotPerturb(f"{why}; leave it out, or take another task", applies=False)
+                raise CannotPerturb(why, applies=False)
             out.append(why)
             continue
         groups |= {cls.group} - {""}
@@ -219,3 +219,8 @@ def random_kinds(rng: Random, most: int, kinds: Sequence[str] | None = None) -> 
     """Up to `most` different kinds."""
     names = list(kinds or perturbations.names())
     return rng.sample(names, rng.randint(1, min(most, len(names))))
+
+
+def follow(domain: Domain, task: Task, recipe: Recipe, seed: int) -> Drawn:
+    """One certified stack as a recipe has it; a kind that finds nothing to bite on is left out, and said so."""
+    return draw(domain, task, recipe.pick(rng_for("recipe", seed, task.id)), seed, strict=False)

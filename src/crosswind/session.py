@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from crosswind import speech, user
+from crosswind import user
 from crosswind.domain import Domain
+from crosswind.errors import Unfair
 from crosswind.flow import chain, drive
 from crosswind.perturbation import Clock, Memo, Perturbation
 from crosswind.types import (
@@ -33,6 +34,7 @@ from crosswind.types import (
 )
 from crosswind.world import bad_arguments, brief_of
 
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MENTION = re.compile(r"\{(\w+)\}")
 ASK_SPEC = ToolSpec(ASK, "Ask the user for a missing detail.", {"question": Param("string")}, opaque=True)
 
@@ -79,7 +81,13 @@ class Session:
                 tools = outer
         self.specs = {t.name: t for t in tools}
         if len(self.specs) != len(tools):
-            raise ValueError(f"two tools of one name: {sorted(t.name for t in tools)}")
+            twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
+            raise Unfair("names", f"two tools are called {twice[0]!r}")
+        for name in self.specs:
+            if not NAME.fullmatch(name):
+                raise Unfair(
+                    "names", f"no provider takes {name!r} for a tool's name; letters, digits, _ and - are taken"
+                )
         self._shown = None
 
     def tools(self) -> Tools:
@@ -144,7 +152,7 @@ class Session:
 
     def say(self, text: str) -> str | None:
         """Speak to the user in plain words; None when there is no more to say and the episode is over."""
-        said = speech.classify(text)
+        said = self.domain.family(self.task).understood(self.task, text)
         reply: str | None = None
         if said == "question":
             reply = user.answer(text, self.task, self.details, self.changed)

@@ -9,45 +9,63 @@ A message without a tool call either ends the episode (answer, refusal) or lets 
    into sentences.
 2. DROP COURTESIES.  "Anything else?", "Let me know if you need more", "Thanks!", "Does that help?", "Would you like
    more details?" count for nothing.
-3. LOOK FOR REQUESTS to the user: a sentence with a question mark, or one that asks without it ("please provide the
-   id", "I need the date", "let me know which one", "awaiting your confirmation").  No request is
-   - a rhetorical question: one that does not speak to the user (no "you", "I", "we") and is followed by a statement
-     ("The cheapest? That is Alda."), one that "Yes" or "No" follows, or "You asked ...?";
+3. LOOK FOR REQUESTS to the user: a sentence with a question mark; one that asks without it ("please provide the id",
+   "I need the date", "let me know which one", "awaiting your confirmation"); or one that says which detail is lacking
+   ("the city is missing", "no date was given", "you haven't told me the name").  No request is
+   - a rhetorical question: one that does not speak to the user (no "you", "I", "we") and is followed by its answer
+     ("The cheapest? That is Alda."; but not "Which city? I will then look it up." or "How many? It must be a
+     number."), one that "Yes" or "No" follows, or "You asked ...?";
    - something to do elsewhere ("please confirm at the desk", "please contact the shop").
 4. LOOK FOR INABILITIES.
    - Plain: the task cannot, may not or will not be done, or was not done ("I can't book it", "cannot be cancelled",
-     "not possible", "no tool can", "nothing was changed", "the policy forbids it", "I must decline", "REFUSED: ...").
-   - Full: no place is left ("no slots left", "no table that day", "fully booked", "sold out", "out of stock"), except
-     where it is only the reason for something else ("Alda, since Kairo is sold out") or a count ("two of the shows").
-   - Not found: something could not be found, seen or told ("I couldn't find the order", "there is no such patient").
+     "booking not possible", "no tool can", "nothing is booked", "the policy forbids it", "I must decline", "REFUSED:
+     ..."), or there is a cause that leaves nothing to be done ("the customer is barred", "the cover has lapsed").
+   - Full: no place is left ("no slots on 2031-01-26", "none of the slots has 5 seats", "nothing is free", "no table
+     that day", "fully booked", "sold out"), except where it is only the reason for something else ("Alda, since Kairo
+     is sold out") or a count ("two of the shows").
+   - Not found: something could not be found, seen or told ("I couldn't find the order"), or there is none at all
+     ("there is no castle in Dormomere", "the search returned nothing"), unless it is of a kind that one reports on
+     ("there are no reviews with 5 stars", "no fee", "no conflicts").
    - Mild: something is unavailable, taken, expired or too little, together with regret ("sorry", "unfortunately") or
      with an offer of something else.  Without these it is a plain fact ("Dr. Lind is not available on Fridays").
    An inability does not count when it was overcome ("at first", "the first attempt"), when it is a remark added to
    something else ("note that ...", "cannot be undone"), when it answers yes or no about a thing ("No, it can't be
    returned"; but "No, I can't" counts), or when it is a value that is reported ("the status is: cannot be delivered").
 5. LOOK FOR SUCCESS.
-   - Told: the agent did it, or it worked ("I booked", "Booking confirmed", "is now sent", "went through", "all set").
+   - Told: the agent did it, or it worked ("I booked", "Held: R5561209", "Booking confirmed", "is now sent", "went
+     through", "all set"), or there is a receipt ("Receipt: T6610923").
    - Stated: a thing is done, whoever did it ("the table is booked").
    A success that is denied ("nothing was booked"), conditional ("once it is confirmed") or a reason ("because it was
    sent") is none.
 6. DECIDE, the first that fits:
-   a. An inability that a word of the user would lift ("I can't book without the date", "not until you confirm", "the
+   a. "I cannot do this: ..." is a REFUSAL whatever comes after the colon, if nothing is asked.
+   b. What the agent did and then took back ("I cancelled it again", "everything is as it was before"; "I rolled it
+      back" and the like if something went wrong) makes a REFUSAL, unless a success is told after it; a QUESTION if a
+      detail is asked for.
+   c. An inability that a word of the user would lift ("I can't book without the date", "not until you confirm", "the
       address is missing") makes a QUESTION.
-   b. Success outweighs an inability: go on with f.  Told success always does; stated success unless it tells how
-      things stood before: in the same sentence as the inability without a "but", with a word of the past ("ago",
-      "already", "in May"), or with an inability that follows from it ("so I can't").
-   c. Full, with no regret, no request and no word of the agent itself, and with the next free place named, is an
+   d. Success outweighs an inability: go on with h.  Told success always does; stated success unless it tells how
+      things stood before: in the same sentence as the inability without a "but" or "so" before it, with a word of the
+      past ("ago", "already", "in May"), or with an inability that follows from it ("so I can't").
+   e. Full, with no regret, no request and no word of the agent itself, and with the next free place named, is an
       ANSWER ("She has no free slots this week; the first free slot is on 12 June").
-   d. Plain, full and mild make a REFUSAL, also when an offer or a wish for another choice comes with them ("No slot
+   f. Plain, full and mild make a REFUSAL, also when an offer or a wish for another choice comes with them ("No slot
       is left that day. Would you like another date?"): they say that what was asked for cannot be had.  Only a
-      request to give, check or confirm a detail, and not another one, makes a QUESTION, and not if it is full ("I
-      can't open the order. Could you check the number?").
-   e. Not found makes a QUESTION if anything is asked of the user but whether to do something else; an ANSWER if a
-      "but" leads on to what was found; else a REFUSAL.
-   f. A request makes a QUESTION.  An offer of more after a success ("Would you like me to add it to your calendar?")
+      request to give, check or confirm a detail ("which", "when", "how many"), and not another one, makes a QUESTION,
+      and not if it is full ("I can't open the order. Could you check the number?").
+   g. Not found makes a QUESTION if anything is asked of the user but whether to do something else; an ANSWER if a
+      "but" leads on to what was found, or a result was given before it ("The fee is 76 euros. I couldn't find the
+      score."); else a REFUSAL.
+   h. A request makes a QUESTION.  An offer of more after a success ("Would you like me to add it to your calendar?")
       is no request, unless it is about going ahead, or about the very thing of which success is only stated ("The
       visit is scheduled for May. Would you like me to cancel it?").
-   g. Everything else, also the empty text, is an ANSWER.
+   i. Everything else, also the empty text, is an ANSWER.
+
+`offers` tells whether all that a message asks (step 3) is whether to go ahead or to do something ("Shall I reserve
+it?", "Do you want a breakdown?", "Please confirm."), with no detail and no choice asked for.  `classify` calls such a
+message a question, also after information ("The earliest slot is at 09:00. Would you like me to book it?"), as it
+cannot know whether the task ends there.  Its caller can: the session takes an offer for an answer if the request wants
+nothing written, and otherwise has the user say yes.
 
 English only.  It goes by words, so a refusal in unheard-of words is taken for an answer.
 """
@@ -84,7 +102,9 @@ _ITEM = re.compile(r"\n\s{0,8}(?:[-*+]|\d\d?[.)])\s")
 _INNER = re.compile(r"\.(?=\w)|:(?=\d)")
 _MARKS = (*((mark, f" {mark} ") for mark in ",:.!?;"), ("\n", " ; "))
 # A comma ends a sentence only before words that open a request, as in "it failed, could you check".
-_COMMA = re.compile(r" ,(?= (?:(?:but|and|so) )?(?:please|(?:could|can|would|do|did|shall|should|may) (?:you|i)) )")
+_COMMA = re.compile(
+    r" ,(?= (?:(?:but|and|so) )?(?:please(?! [|,])|(?:could|can|would|do|did|shall|should|may) (?:you|i)) )"
+)
 
 
 def _spellings() -> dict[str, str]:
@@ -162,7 +182,16 @@ def _gap(most: int) -> str:
     return rf"(?:[^ |]++ ){{0,{most}}}"
 
 
+def _either(alternatives: str) -> str:
+    """One of the words; sorted by first letter, which spares `re` most of them.  A bar in (...) splits nothing."""
+    groups: dict[str, list[str]] = {}
+    for word in re.split(r"\|(?![^()]*\))", alternatives):
+        groups.setdefault(word[0], []).append(word[1:])
+    return "(?:" + "|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in groups.items()) + ") "
+
+
 _START = r" \| (?:\* )?"
+_ID = r"[a-z]{1,3}-?\d{2,12} "  # T5967113
 _ANY_LY = r"\w{3,24}+(?<=ly)"
 _LY = rf"(?:{_ANY_LY} )?"
 # Words that may stand between "I" and its verb.
@@ -189,27 +218,28 @@ _DONE_WORDS = (
     " changed moved transferred issued registered submitted completed processed confirmed restarted resolved assigned"
     " forwarded added removed deleted ordered purchased arranged filed fixed secured stored saved reopened performed"
     " executed finalized finalised granted fulfilled recorded applied upgraded extended renewed charged credited"
-    " swapped exchanged replaced redirected attached enrolled unlocked enabled disabled archived shared posted"
+    " swapped exchanged replaced held redirected attached enrolled unlocked enabled disabled archived shared posted"
     " published redeemed mailed emailed rerouted initiated activated reset modified adjusted corrected"
 ).split()
 _BY_ME_WORDS = "bought paid closed invited replied returned switched put marked picked chosen chose".split()
-_DONE = rf"(?:{'|'.join(_DONE_WORDS)}|set up|rolled back|topped up|signed up|checked in|handed over|carried out) "
-_DONE_BY_ME = rf"(?:{'|'.join(_BY_ME_WORDS)}|took care of|taken care of|{_DONE[3:-2]}) "
+_DONE_PHRASES = "|set up|rolled back|topped up|signed up|checked in|handed over|carried out"
+_DONE = _either("|".join(_DONE_WORDS) + _DONE_PHRASES)
+_DONE_BY_ME = _either("|".join(_BY_ME_WORDS + _DONE_WORDS) + "|took care of|taken care of" + _DONE_PHRASES)
 _DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS) | _words("set rolled topped signed checked handed carried took taken")
-_DO = (
-    r"(?:book|reserve|schedule|cancel|refund|send|place|make|create|change|move|transfer|issue|submit|complete|process"
+_DO = _either(
+    r"book|reserve|schedule|cancel|refund|send|place|make|create|change|move|transfer|issue|submit|complete|process"
     r"|order|do|take|touch|charge|proceed|go ahead|close|update|delete|add|return|pay|confirm|reschedule|restart|apply"
     r"|grant|forward|reply|remove|modify|approve|execute|perform|start|open|reopen|assign|edit|register|file|exchange"
-    r"|replace|extend|renew|share|fix) "
+    r"|replace|extend|renew|share|fix"
 )
-_TASK = (
-    r"(?:task|request|booking|reservation|order|transfer|payment|transaction|cancell?ation|return|refund|appointment"
+_TASK = _either(
+    r"task|request|booking|reservation|order|transfer|payment|transaction|cancell?ation|return|refund|appointment"
     r"|operation|action|purchase|change|update|exchange|rebooking|delivery|visit|meeting|upgrade|withdrawal|deposit"
-    r"|message|mail|email|event|incident|item|modification|extension|claim|swap) "
+    r"|message|mail|email|event|incident|item|modification|extension|claim|swap|move|hold"
 )
-_PLACE = (
-    r"(?:slots?|seats?|tables?|tickets?|rooms?|appointments?|openings?|flights?|trains?|places?|spots?|vacanc(?:y|ies)"
-    r"|beds?|times?|availability|capacity|reservations?|bookings?|dates?|units?|cars?|copies|bus|buses|connections?) "
+_PLACE = _either(
+    r"slots?|seats?|tables?|tickets?|rooms?|appointments?|openings?|flights?|trains?|places?|spots?|vacanc(?:y|ies)"
+    r"|beds?|times?|availability|capacity|reservations?|bookings?|dates?|units?|cars?|copies|bus|buses|connections?"
 )
 _MEANS = (
     r"(?:tools?|functions?|functionality|way|means|permissions?|access|authority|ability|capability|endpoint|method"
@@ -232,10 +262,24 @@ _GIVE = (
     r"|(?:confirm|verify|share)(?! with)"
     r"|check (?:it|again|whether|if|that|and|the (?:spelling|number|id|name|address|code|date|reference|details))) "
 )
-_RECORD = (
-    r"(?:customer|patient|order|account|user|booking|reservation|incident|record|contact|person|service|doctor|item"
-    r"|product|ticket|event|meeting|employee|entry|restaurant|hotel|one|mail|message|match|card) "
+# What a task may lack: the details that a user gives.
+_ASKED_FOR_WORDS = (
+    "city town date day time length duration minutes number name id hospital department address seats people guests"
+    " patient customer card amount reason thing things detail details information clarification confirmation input"
+    " piece"
+    " party size period month year place kind destination recipient reference"
+).split()
+_ASKED_FOR = _either("|".join(_ASKED_FOR_WORDS))
+# What a report may say there is none of: it is the answer itself.
+_REPORTED = _either(
+    r"reviews?|prescriptions?|stars?|ratings?|incidents?|mails?|emails?|messages?|meetings?|events?|allerg(?:y|ies)"
+    r"|conflicts?|fees?|charges?|costs?|need|problems?|doubt|changes?|errors?|issues?|rain|snow|wind|penalt(?:y|ies)"
+    r"|differences?|limits?|discounts?|tax|deposit|hurry|rush|breakfast|longer|surcharge|other|one|wonder|sign|signs"
+    r"|question|cap|dress|restrictions?|requirements?|side|symptoms?|alerts?|outages?|tasks?|entries|notes?|more than"
+    r"|risk|extra"
 )
+_UNREPORTED = rf"(?!{_gap(3)}{_REPORTED})"
+_NO = r"(?:no|not any|not an?|not a single|not one|zero) "
 _MAY_LEAD = r"(?:(?:and|so|sorry|ok|okay|sure|,) ){0,2}"
 
 # --- Courtesies ----------------------------------------------------------------------------------------------------
@@ -270,11 +314,15 @@ _MORE_AFTER = re.compile(r" (?:or (?:should|shall|can|may) i|proceed|go ahead|co
 _BY_ME = _any(
     rf" (?:i|we) (?:{_gap(8)}and (?:then |also )?"
     rf"|(?:(?:have|{_ANY_LY}|already|also|both|then|now|instead|just) ){{0,3}})"
-    rf"{_DONE_BY_ME}(?!sure |nothing |no |none |neither |that |there |with |on |it is |it can)"
+    rf"{_DONE_BY_ME}(?!sure |nothing |no |none |neither |that |there |with |on |off |it is |it can)"
     # "I made three attempts" and "I created a ticket" are work, but not the task's.
     rf"(?!(?:an?|another|several|two|three|many|some|repeated|multiple|\d{{1,3}}) {_gap(2)}(?:attempts?|tickets?|note"
     r"|escalation|calls?|tries|search|requests?) )",
     rf"{_START}(?:{_TASK}|{_PLACE}){_DONE}(?!by )",  # "Booking confirmed: ..."
+    # "Held: ...", "Booked and paid"
+    rf"{_START}(?:(?:ok|okay|all|,) ){{0,2}}{_DONE_BY_ME}(?=(?:[:,|]|for|at|on|to|as|under|and|with|now|it"
+    rf"|[a-z]?\d) ?)",
+    r" (?:i|we) (?:(?:then|instead) )?took (?=\d|the (?!liberty|time ))",
 )
 _SUCCESS = _any(
     rf" (?:now|successfully) {_DONE}",
@@ -286,10 +334,16 @@ _SUCCESS = _any(
     r" (?:i|we) (?:have )?managed to ",
     r" (?:is|are) (?:yours|in place) ",
     r" so you (?:can|may) ",
+    rf" so {_gap(3)}(?:is|are) (?:now )?(?:at|on|for) \d",
+    rf" (?:your|the) new {_TASK}{_gap(3)}(?:is|are) (?!not )",
+    r" (?:is|are) on (?:its|their|the) way ",
+    rf" receipts? {_gap(4)}{_ID}(?!(?:is|was|can|cannot|could|has|does|did) )",
+    rf" {_PLACE}(?:is|are) on hold ",
     r" (?:healthy|back|running|working|up|online|available) again ",
 )
 _SUCCEEDING = _words(
-    "now through succeeded worked success successful successfully set done able managed yours so place again"
+    "now through succeeded worked success successful successfully set done able managed yours so place again way"
+    " receipt receipts hold new"
 )
 _STATED = re.compile(rf" (?:is|are|was|were|has been|have been|got) (?:also |both )?{_DONE}(?!by )")
 # Before a report, in its own part of the sentence: it is denied, or on a condition, or a reason.
@@ -301,11 +355,38 @@ _PAST = re.compile(
     r" (?:ago|yesterday|already|last|earlier|previously|in (?:january|february|march|april|may|june|july|august"
     r"|september|october|november|december)) "
 )
+_BUT = re.compile(r" (?:but|however|still|instead) ")
+_LED_ON = _any(_BUT.pattern, rf" so {_gap(4)}(?:is|are) (?:now )?{_DONE}")
 _HENCE = re.compile(
     rf" (?:so|therefore|thus|hence|means|reason|consequently|result) {_gap(4)}(?:cannot|not|no|unable|nothing) "
 )
 
 # --- Inabilities ---------------------------------------------------------------------------------------------------
+
+# Undone: the agent took back what it had done.
+_UNDOING = _words("again back undid undone reverted reversed before hold released go way cancelled canceled")
+_UNDONE = _any(
+    r" (?:cancell?ed|removed|deleted|undone|reversed|dropped) (?:(?!and |but |, )[^ |]++ ){0,5}again ",
+    r" (?:i|we) (?:have )?(?:undid|undone) ",
+    rf" (?:is|are|was|were|stays?|remains?|left) {_gap(3)}(?:as|where|how|what) (?:it|they|things) (?:is|was|were)"
+    rf" before ",
+    r" the way (?:it|they|things) (?:was|were) ",
+    rf" back (?:to|in) (?:its|the|their|how) {_gap(2)}(?:original|was|were|previous) ",
+)
+# These too, if something went wrong: "I gave the seats back because the payment failed".
+_TAKEN_BACK = _any(
+    rf" (?:cancell?ed|removed|dropped) (?:the|that|this|my) {_gap(1)}hold ",
+    rf" (?:gave|given|rolled|taken|took|put|set) {_gap(4)}back ",
+    rf" let {_gap(3)}go ",
+    rf" released (?:it|them|the {_gap(1)}(?:hold|{_PLACE}))",
+    rf" cancell?ed {_gap(6)}so (?:no|nothing|there is no) ",
+    r" (?:reverted|reversed) ",
+)
+_WRONG = re.compile(
+    r" (?:fail|fails|failed|failing|failure|declined|rejected|refused|refuses|denied|an error|errors|lapsed|barred|down"
+    r"|unavailable|without success|fell through) "
+)
+_INSTEAD = re.compile(r" (?:instead|receipt) ")
 
 # Denials: what cannot be done or was not done, in words such as "not" and "no".
 _DENYING = _words("cannot not no unable nothing none")
@@ -329,12 +410,16 @@ _DENIAL = _any(
     r"|(?:within|in) (?:my|our) (?:power|scope|capabilities|remit|control)) ",
     r" no (?:can do "
     rf"|{_gap(2)}(?:tools?|functions?|way|means|endpoint|method|option to|option for) "
-    rf"|{_gap(1)}(?:changes? |money |funds |amount |{_TASK})(?:was|were|has been|have been|could be) {_DONE}"
+    rf"|{_gap(1)}(?:changes? |money |funds |amount |{_PLACE}|{_TASK})"
+    rf"(?:(?:was|were|has been|have been|could be) |(?:(?:is|are) )?(?!scheduled )){_DONE}"
     rf"|{_gap(1)}{_TASK}(?:is|was) (?:possible|allowed|permitted|available) )",
     rf" (?:not|no|none) {_gap(6)}(?:allows?|lets?|enables?|permits?) (?:me|us) ",
     rf" none of (?:the |my |these )?{_gap(2)}(?:tools|functions) ",
-    r" nothing (?:(?:was|were|has been|could be|got) "
-    rf"{_DONE}|(?:(?:more|else|further|that) )?(?:i|we) can |(?:left )?to {_DO})",
+    rf" (?:so|therefore|hence|:|\|) no {_TASK}[|,]",
+    rf" nothing (?:(?:was|were|has been|could be|got) {_DONE}"
+    rf"|(?:(?:is|remains) )?(?!scheduled ){_DONE}(?!now |any (?:more|longer) )"
+    r"|(?:(?:more|else|further|that) )?(?:i|we) can )",
+    rf" nothing (?:left )?(?:for (?:me|us) )?to (?:{_DO}|report |answer )",
     rf" do not (?:have|see) {_gap(3)}{_MEANS}",
     rf" (?:will|would) not be (?:possible |feasible |right |appropriate |proper |ethical |acceptable |{_DONE})",
     r" (?:that|this) (?:will|would) not work ",
@@ -352,7 +437,9 @@ _BARRING = _words(
     " excludes rules rule failing violate breach break against outside beyond stopped stopping stops ending quitting"
     " aborting exhausted ran run gave given giving leave leaving left keep kept keeps stay stays remain remains"
     " unchanged bars blocks late limits off-limits question dead no-go lack rejected denied blocked prevented rather"
-    " decided prefer chose choose"
+    " decided prefer chose choose barred lapsed cover coverage covered insured insurance standing answer failed"
+    " closed came"
+    " doing luck dice go"
 )
 _BAR = _any(
     r" (?:i|we) (?:(?:have |am |are )?(?:stopped|stopping|given up|gave up|giving up|declined|declining|refused"
@@ -370,8 +457,19 @@ _BAR = _any(
     r" (?:too late (?:to|for)|off limits|off-limits|out of the question|a dead end|no-go) ",
     r" (?:ending|stopping|quitting|aborting) (?:here|now|this|at this point) ",
     rf" (?:leave|leaving|left|keep|kept) {_gap(4)}(?:untouched|unchanged|as it is|as they are|alone|as is) ",
-    r" (?:stays?|remains?) (?:untouched|as it is|as they are|as is) ",
+    r" (?:stays?|remains?) (?:untouched|as is|(?:as|where) (?:it|they) (?:is|are|was|were)) ",
     rf" {_TASK}{_gap(2)}(?:remains?|is|was) unchanged ",
+    # Causes that leave nothing to be done.
+    rf" (?:(?:is|are|was|been|being) {_LY}|\| )barred ",
+    rf" (?:cover|coverage|insurance|policy) {_gap(4)}(?:lapsed|expired|ran out|run out|inactive|invalid"
+    r"|(?:not|no longer) (?:valid|active)) ",
+    r" (?:no|not have|not have any|without|lapsed) (?:(?:valid|active|current) )?(?:cover|coverage|insurance) ",
+    rf" (?:patient|customer|[a-z]\d{{1,12}}) (?:is|was) (?:not|no longer) {_LY}(?:covered|insured|in good standing) ",
+    r" (?:is|are|was) closed (?:that day|on (?:that|the (?:chosen|requested)|\d{4}-))",
+    r" have no answer ",
+    r" came (?:up|back|away) (?:empty|empty-handed|with nothing) ",
+    rf"{_OPENING}(?:nothing doing|no luck|no dice|no go) ",
+    r" (?:lookup|search|call|tool|service|system) (?:has |have )?failed (?:repeatedly|again|every|each|permanently) ",
 )
 # Headlines: "Not possible", "REFUSED: ...", "Order not placed", at the start of a sentence.
 _HEADING = _words(
@@ -379,7 +477,8 @@ _HEADING = _words(
     " unsuccessful aborted stopped"
 )
 _HEADLINE = _any(
-    rf"{_OPENING}(?:(?:{_UNABLE}|unable|not able) (?!{_KNOWING})|not (?:possible|feasible|allowed|permitted|supported) "
+    rf"{_OPENING}(?:(?:{_UNABLE}|unable|not able) (?!{_KNOWING})"
+    rf"|(?:{_TASK})?not (?:possible|feasible|allowed|permitted|supported) "
     rf"|(?:{_TASK})?(?:not {_DONE}|(?:{_REJECTED}|failed |failure |infeasible |unsuccessful |aborted |stopped )"
     r"(?:\||,|: (?!\d)|because|by|due|as|since|permanently|for good))"
     r"|(?:\w{1,20} )?impossible (?:\||,|:|because|as|since|due))",
@@ -387,30 +486,60 @@ _HEADLINE = _any(
     rf"{_START}(?:the|your|this|my) (?:(?!first|last|second|third|previous|old)\w{{1,20}} )?{_TASK}"
     rf"(?:(?:has )?failed |(?:has been|was|is|got) {_REJECTED})(?!on \d|in |at \d|with)",
 )
-_FILLED = _words("no any sold fully up out solid full none neither all every")
+# "I cannot do this: ...", whatever the reason.
+_FLAT = re.compile(
+    rf"{_OPENING}(?:i|we) (?:cannot|could not|am unable to|was unable to) (?:do|help with) (?:this|that|it) :"
+)
+_FILLED = _words(
+    "no not any sold fully up out solid full none neither all every everything each nothing zero taken gone"
+)
 _FULL = _any(
     rf" (?:no|not any|not have any) (?:available|free|open|remaining|vacant) (?:\w{{1,20}} )?{_PLACE}",
-    rf" (?:no|not any|not have any) {_gap(3)}{_PLACE}(?:"
+    rf" (?:{_NO}|not have any ){_gap(3)}{_PLACE}(?:"
     rf"{_gap(6)}(?:left|available|free|remaining|open) "
     rf"|{_gap(8)}(?:that|those|these|this|your|requested) (?:dates?|days?|times?|week|month|evening|nights?|period"
     r"|conditions|criteria) "
     r"|(?:fits?|match|meets?|suits?) "
     rf"|{_gap(2)}(?:i|we) (?:could|can) )",
+    rf" (?<! you have )(?:{_NO}|not have (?:any|an?) ){_UNREPORTED}{_gap(3)}{_PLACE}"
+    rf"(?:{_gap(8)}(?:on|for|before|after|between|until) (?:\d|monday|tuesday|wednesday|thursday|friday|saturday"
+    rf"|sunday)"
+    rf"|{_gap(5)}(?:has|have|had|with|long enough|big enough|large enough|fits?|takes?|offers?) )",
+    rf" there (?:is|are|was|were) {_NO}{_UNREPORTED}{_gap(3)}{_PLACE}(?!limit)",
+    rf" (?:none|neither) of {_gap(2)}{_PLACE}{_gap(6)}(?:has|have|had|is|are|was|were|fits?|offers?|can|could) ",
+    rf" neither {_gap(4)}nor {_gap(4)}(?:has|have|had) ",
+    rf" nothing {_gap(4)}(?:fits?|fitted|left|free|available|suitable|open|long enough|remains|remained) (?!to )",
+    rf" (?:is|are|was|were) {_LY}full (?:on \d|that day|on that)",
+    r" (?:(?:that|chosen|requested|wanted) (?:day|date|slot|time|evening)|(?:day|date|slot|time|evening) (?:that )?you"
+    rf" (?:have )?\w{{1,12}}) (?:is|was) {_LY}(?:full|taken|gone) ",
+    rf" (?:all|every|everything|each) {_gap(6)}(?:(?:is|are|was|were) {_LY}(?:taken|full|gone|occupied)"
+    r"|(?:has|have|had) (?:fewer|less|too (?:few|little))) ",
     r" (?:sold out|fully booked|booked up|booked out|booked solid|out of stock|completely full|no availability) ",
     rf" (?:none|neither) (?:of {_gap(4)})?(?:is|are|was|were) (?:free|available|left|open) ",
     rf" (?:all|every) (?:of )?(?:the )?{_gap(2)}{_PLACE}{_gap(4)}(?:is|are|was|were) {_LY}(?:taken|booked|full|gone"
-    r"|occupied) ",
+    r"|occupied|shorter|too (?:short|small)) ",
 )
 _REASON = re.compile(r" (?:because|since|as|given) ")
 _COUNTED = re.compile(_START + r"(?:\d{1,6}|one|two|three|four|five|some|several|many|most) (?:of|out of) ")
-_LOSING = _words("cannot not no unable")
+_LOSING = _words("cannot not no unable nothing none nobody zero")
 _LOST = _any(
     rf" (?:i|we) (?:{_ADVERB}{_UNABLE} {_KNOWING}"
     r"|do not (?:yet |currently )?(?:have|know) (?:your|the|which|what|who|where|whether|enough|when) )",
+    # Something that was sought is not there at all.
+    rf" there (?:is|are|was|were|exists?) {_NO}{_UNREPORTED}",
+    r" (?<! you )(?<! i )(?<! we )(?:(?:has|have|had) no|(?:does|did) not (?:(?:seem|appear) to )?have (?:an?|any)) "
+    rf"{_UNREPORTED}",
+    rf" no {_UNREPORTED}{_gap(6)}(?:found|exists?|on file|listed|registered) ",
+    rf"{_OPENING}no (?:matching |such |{_UNREPORTED}{_gap(3)}(?:in|at) )",
+    rf" (?:not one|not a single) {_UNREPORTED}",
+    r" not to be (?:had|found) ",
+    rf" (?:found|finds?|returned|returns|gave|yields?|yielded|shows?|showed|got) (?:nothing|no|none|zero|not an?) "
+    rf"{_UNREPORTED}",
+    rf" none of {_gap(3)}(?:is|are|was|were) (?:on|at|in|for|with|from) ",
+    rf" (?:no one|nobody) {_gap(6)}(?:accepts?|takes?|offers?|treats?|is free|is available) ",
     rf"{_OPENING}(?:{_UNABLE}|unable|not able) {_KNOWING}",
     r" (?:could not|cannot) be (?:found|located|identified|verified|determined|matched) ",
-    rf" no (?:such |longer exists? |{_gap(2)}{_RECORD}(?:called|named|by (?:the|that) name|under|matching"
-    r"|with (?:that|this|the|id|number)) )",
+    rf" no (?:such |longer exists? |{_gap(3)}(?:called|named|matching|matches|under|by (?:the|that) name) )",
     r" not (?:(?:seem to |appear to )?exist|found|registered|on file|recogni[sz]ed|in (?:the|our|my) (?:system|database"
     r"|records)) ",
 )
@@ -436,7 +565,7 @@ _REGRET = re.compile(
     r"(?! about | to hear | for (?:the|my|any) (?:delay|confusion|wait|mistake|error))"
     r"|unfortunately|afraid|regret|regrettably|sadly|regretfully) "
 )
-_LIFTING = _words("without until unless before till enough sufficient missing")
+_LIFTING = _words("without until unless before till enough sufficient")
 _LIFTED = _any(
     rf" without (?!(?:an?|any) {_TASK}\|)"
     r"(?:your |you |knowing |it |(?:the|a|an|this|that|these|more|further|any|additional|at least|having) "
@@ -445,19 +574,24 @@ _LIFTED = _any(
     r"|shared|specify|know|get|receive|hear|let|choose|chosen|send|say|approve|approved|have)"
     r"|your (?:confirmation|reply|answer|approval|go-ahead|consent)) ",
     r" (?:enough|sufficient) (?:information|details|data|context) ",
-    r" (?:is|are|am) (?:still )?missing (?!from )",
 )
 _REMARK = re.compile(r" (?:note that|please note|be aware|keep in mind|remember that|mind that) ")
 _ASIDE = _any(
     r" (?:at first|initially|first (?:attempt|try|call|time|one|request)|for a moment) ",
     # A value that is reported.
+    # What a total leaves out.
+    rf" cancell?ed {_gap(5)}not (?:added|included|counted) ",
     rf" (?:status|state|title|subject|message|error|reply) {_gap(6)}(?:is|was|reads|says) : ",
 )
 _YES_NO = re.compile(_START + r"(?:yes|no) , ")
 _SELF = re.compile(r" (?:i|we|that|this) ")
 _I = re.compile(r" (?:i|we) ")
-_NEXT = re.compile(rf" (?:first|next|earliest|nearest|soonest) (?:\w{{1,20}} )?(?:{_PLACE}|one ){_gap(4)}(?:is|are) ")
-_BUT = re.compile(r" (?:but|however|still|instead) ")
+_NEXT = re.compile(rf" (?:first|next|earliest|nearest|soonest) {_gap(6)}(?:is|are) ")
+_RESULT = _any(
+    rf" (?:costs?|charges|price|fee|fees|total|sum|first|earliest|next) {_gap(6)}\d",
+    r" is (?:the )?"
+    rf"{_either('cheap(?:er|est)|clos(?:er|est)|near(?:er|est)|quick(?:er|est)|fast(?:er|est)|low(?:er|est)')}",
+)
 
 # --- Requests ------------------------------------------------------------------------------------------------------
 
@@ -469,7 +603,8 @@ _DETAIL = _any(
     rf" (?:please|kindly) (?:(?:(?:{_ANY_LY}|also|first|just|now|either|do) )?{_GIVE}"
     rf"|{_gap(10)}(?:and|or) (?:confirm|tell|let|send me|give|describe|provide|share|specify|enter) )",
     rf" (?:i|we) {_gap(3)}ask (?:for|you) ",
-    _START + r"(?:(?:just|simply|so|then|first|,) ){0,2}(?:tell (?:me|us)|give (?:me|us)|reply|confirm|choose|pick"
+    _START + r"(?:(?:just|simply|so|then|now|first|go ahead|and|,) ){0,3}(?:tell (?:me|us)|give (?:me|us)|reply|confirm"
+    r"|choose|pick"
     r"|select|specify|provide|say|send (?:me|us)|share) ",
     r" (?:could|can|would|will|may|might) (?:you|i) "
     r"(?:(?:please|kindly|also|perhaps|just|maybe|mind|possibly|then) ){0,2}"
@@ -479,12 +614,10 @@ _DETAIL = _any(
     rf"(?:need|require|am missing|are missing|lack(?! {_gap(2)}{_MEANS})) "
     r"(?:to (?:know|have|ask|confirm|verify|be told)|your?|the|an?|some|more|one|two|three|at least|both|it|that|this"
     r"|further|additional|these|those|information|details|following|:) ",
-    rf" (?:information|details?|clarification|confirmation|input) {_gap(2)}(?:is|are) {_LY}(?:still )?(?:needed|missing"
-    r"|required) ",
 )
 _PROMPTING = _words(
-    "let awaiting waiting await know sure if once after soon until before your could can would will may shall should"
-    " what which when where who how understand catch get follow"
+    "let awaiting waiting await know sure clear if once after soon until before your could can would will may shall"
+    " should what which when where who how understand catch get follow"
 )
 _PROMPT = _any(
     r" let (?:me|us) know (?:(?!if |whether |in case |should |when |whenever |about any |how it |\|)"
@@ -493,16 +626,50 @@ _PROMPT = _any(
     r" (?:once|as soon as|after|until) (?:i|we) (?:have|know|get|receive|hear) "
     r"(?:the|your|that|this|those|these|it|which|what|all|from you) ",
     rf" (?:things?|questions?|details?|points?) {_gap(2)}before (?:i|we) ",
-    r" your (?:message|request|mail|note) (?:do|does|did) not (?:say|mention|specify|state|include|tell) ",
     r" help (?:me )?to know ",
-    r" would like to know ",
+    r" (?:have to|must|should|want to|like to) know ",
     r" not (?:quite |fully )?(?:understand|catch|get|follow) (?:your|what|that|the|you) ",
-    r" not (?:quite |entirely )?sure (?:which|what|who|whether you|if you) ",
-    r" (?:if|once|when|after|as soon as) you (?:(?:can|could|have) )?(?:tell|told|confirm|confirmed|give|given|provide"
+    r" not (?:quite |entirely )?(?:sure|clear) (?:to me )?(?:which|what|who|whether you|if you) ",
+    r" (?:if|once|when|after|as soon as) you (?:(?:can|could|have) )?(?:tell|told|name|confirm|confirmed|give|given"
+    r"|provide"
     r"|provided|share|shared|choose|chosen|pick|specify|send (?:me|us)|let (?:me|us) know|approve) ",
     rf"{_START}{_MAY_LEAD}(?:(?:could|can|would|will) you|(?:may|can|could|shall|should) i) ",
     rf"{_START}{_MAY_LEAD}(?:what|which|when|where|who|how) {_gap(4)}(?:do|would|should|shall|can|could|will|did|works?"
     r"|suits?) (?:best |better )?(?:for )?(?:you|i|we|me) ",
+)
+# A detail is said to be lacking.
+_LACKING = _words(
+    "missing open knew had left omitted forgot forgotten skipped no not given specified mentioned provided named"
+    " stated indicated supplied told said say name need needed required"
+    " unknown unclear waiting have mention specify tell give please only"
+)
+_LACKED = frozenset(_ASKED_FOR_WORDS) | _words("you message request mail note waiting")
+_SAID = (
+    r"(?:given?|specif(?:y|ied)|mention(?:ed)?|provided?|named?|stated?|indicated?|supplied|supply|told|tell"
+    r"|said|say|included?) "
+)
+_LACK = _any(
+    rf" {_ASKED_FOR}{_gap(4)}(?:(?:(?:is|are) {_LY}(?:still )?)?(?:missing|needed|required)"
+    r"|(?:is|are) (?:still )?(?:unknown|unclear)) (?!from )",
+    r" if (?:i|we) (?:only )?(?:knew|had) ",
+    rf" (?:missing|still open|left open) (?:information |details? )?(?:is |are |: )(?:the |an? |your"
+    rf" )?{_gap(3)}{_ASKED_FOR}",
+    rf" no {_gap(2)}{_ASKED_FOR}{_gap(3)}(?:was|were|is|are|has been|have been|yet) {_SAID}",
+    rf" {_ASKED_FOR}{_gap(3)}(?:is|are|was|were|has|have) not (?:yet )?(?:been )?(?:yet )?{_SAID}",
+    rf" you (?:have|did|do) not (?:\w{{1,10}} )?{_SAID}",
+    rf" (?:your|the) (?:message|request|mail|note) (?:(?:do|does|did) not (?:\w{{1,10}} )?{_SAID}|only (?:says"
+    rf"|mentions) )",
+    r" you (?:have )?(?:left out|omitted|forgot|forgotten|skipped) ",
+    rf" (?:no|not an?|not any) {_gap(2)}{_ASKED_FOR}(?:given )?(?:in|from) (?:your|the) (?:message|request|mail|note) ",
+    r" (?:i|we|(?:your|the) (?:message|request)) (?:have|has) no (?:date|day|city|name|number|id|address|length"
+    r"|hospital) ",
+    rf" need is (?:the |an? |your )?{_gap(3)}{_ASKED_FOR}",
+    rf"{_START}need (?:the |an? |your )?{_gap(2)}{_ASKED_FOR}",
+    r" (?:(?:i am|we are) (?:\w{1,10} )?|\| (?:still )?)waiting (?:for|on|to (?:hear|know|learn)) (?!the (?:bank"
+    r"|system|service|tool) )",
+    rf" do not (?:yet |currently )?(?:have|know) (?:your|the|an?) {_gap(3)}{_ASKED_FOR}(?:yet )?[|,:]",
+    rf"{_START}(?:(?:and|just) )?(?:the|your|an?) {_gap(4)}{_ASKED_FOR}{_gap(3)}, please [|,]",
+    rf"{_START}name (?:the|an?|your|one|it) ",
 )
 _ELSEWHERE = re.compile(
     r" (?:by (?:clicking|calling|mail|phone)|in the (?:app|portal|email|mail)|on arrival|upon arrival|when you arrive"
@@ -521,10 +688,41 @@ _GO_AHEAD = re.compile(r" (?:proceed|go ahead|continue) ")
 _ACT = re.compile(rf" (?:to|i) {_LY}(?!add |send |forward |share ){_DO}(?:it|this|that|them|one|the|your|for|now) ")
 _OTHER = re.compile(r" (?:another|other|different|alternatives?|alternatively|instead|else|new) ")
 _TO_USER = re.compile(r" (?:you|your|yours|i|me|we|us|my) ")
+# A question about a detail, whatever else the message says.
+_WHICH = re.compile(
+    r" (?:which|who|whom|when|where|how (?:many|much|long|large|big)|what(?! about | else | next | now "
+    r"| (?:would|should|do|can|could) (?:you|i|we) (?:like|want|prefer|do)(?: me)?(?: to)? (?:do |\?)?)) "
+)
+# What follows a question that was meant: no answer to it.
+_PRESSING = re.compile(
+    r" (?:(?:i|we) (?:will|can|could|would|shall|need|cannot|then|am|do|did)|you|your|please|needs?|needed|must"
+    r"|requires?|required|precise|vague|enough|exact|specific|format|otherwise) "
+)
 _RECALLED = re.compile(
     _START + r"(?:you (?:asked|wanted to know|wondered)|your question|did you know|guess what|who (?:knows|does not)) "
 )
 _YES_OR_NO = re.compile(_START + r"(?:yes|no|yep|nope) ")
+
+
+# --- Offers --------------------------------------------------------------------------------------------------------
+
+_PROPOSED = _any(
+    r" (?:shall|should|can|may|could) (?:i|we) (?!(?:please )?(?:have|get(?! you | it | them )|ask|know|take your"
+    r"|see your) )",
+    r" (?:would|do|did) you (?:still |really |also )?(?:like|want|wish|care|prefer) (?:me |us )?(?:to|an?|the|that"
+    r"|it|this|some|more) ",
+    r" want (?:me|us|to|an?|the|it|that|this|some) ",
+    r" (?:proceed|go ahead|go-ahead|continue|carry on|sure|ready to|approve|approval|consent) ",
+    r" (?:is|are|does|would|if) (?:it|this|that|everything|all|you) (?:all )?(?:be )?(?:look )?(?:ok|okay|right"
+    r"|alright|fine"
+    r"|correct|good|happy) ",
+    r" (?:ok|okay|correct|right|alright|agreed|deal) \?",
+    r" (?:do you|please|to|your) (?:confirm|confirmation|approve|agree|authori[sz]e) "
+    r"(?!(?:the|your|a|an|which|what|how|when|where|who|me|us) )",
+    r" (?:please|kindly|to) confirm (?:the|your) (?:cancell?ation|booking|reservation|order|transfer|purchase"
+    r"|payment) ",
+)
+_CHOICE = re.compile(r" or (?!no |not )")
 
 
 # --- The rule ------------------------------------------------------------------------------------------------------
@@ -538,17 +736,33 @@ class _Sentence(NamedTuple):
 
 def classify(text: str) -> Speech:
     """What the message is, by the rule in this module's docstring."""
-    sentences = []
-    for part in _read(text).split("|"):
-        words = part.split()
-        if words:
-            sentences.append(_Sentence(f" |{part}|", words, words[-1] == "?"))
-    sentences = [sentence for sentence in sentences if not _is_courtesy(sentence)]
+    sentences = _sentences(text)
     asks = [sentence.text for n, sentence in enumerate(sentences) if _asks(sentences, n)]
     verdict = _on_inability(sentences, asks)
     if verdict:
         return verdict
     return "question" if asks and not _only_offers(sentences, asks) else "answer"
+
+
+def offers(text: str) -> bool:
+    """Whether all that the message asks is whether to go ahead or to do something: "Shall I book it?"."""
+    sentences = _sentences(text)
+    asks = [sentence.text for n, sentence in enumerate(sentences) if _asks(sentences, n)]
+    return bool(asks) and all(map(_is_offer, asks))
+
+
+def _is_offer(ask: str) -> bool:
+    return not (_WHICH.search(ask) or _CHOICE.search(ask) or _LACK.search(ask)) and _PROPOSED.search(ask) is not None
+
+
+def _sentences(text: str) -> list[_Sentence]:
+    """The message, cut into sentences, without its courtesies."""
+    sentences = []
+    for part in _read(text).split("|"):
+        words = part.split()
+        if words:
+            sentences.append(_Sentence(f" |{part}|", words, words[-1] == "?"))
+    return [sentence for sentence in sentences if not _is_courtesy(sentence)]
 
 
 def _is_courtesy(sentence: _Sentence) -> bool:
@@ -564,20 +778,67 @@ def _is_courtesy(sentence: _Sentence) -> bool:
 
 
 def _on_inability(sentences: list[_Sentence], asks: list[str]) -> Speech | None:
-    """Steps 6a to 6e."""
+    """Steps 6a to 6g."""
+    if _is_flat(sentences):
+        return "refusal"
+    if _undid(sentences):
+        return "question" if any(map(_wants_detail, asks)) else "refusal"
     kinds = {n: kind for n, sentence in enumerate(sentences) if (kind := _inability(sentence, n))}
-    if any(not _LIFTING.isdisjoint(sentences[n].words) and _LIFTED.search(sentences[n].text) for n in kinds):
+    if any(map(_is_lifted, (sentences[n] for n in kinds))):
         return "question"
     if (not kinds and not _is_mild(sentences, asks)) or _succeeded(sentences, max(kinds, default=0)):
         return None
     found = set(kinds.values())
     if found == {"lost"}:
-        return _on_loss(sentences[max(kinds) :], asks)
+        return _on_loss(sentences, max(kinds), asks)
     if found == {"full"} and not asks and _informs(sentences):
         return None
-    if "full" not in found and any(_DETAIL.search(ask) and not _OTHER.search(ask) for ask in asks):
+    if "full" not in found and any(map(_wants_detail, asks)):
         return "question"
     return "refusal"
+
+
+def _is_flat(sentences: list[_Sentence]) -> bool:
+    """Step 6a: whether the message is "I cannot do this: ...", and asks nothing."""
+    if not sentences or not _FLAT.match(sentences[0].text) or any(sentence.asked for sentence in sentences):
+        return False
+    # A reason may be the text of an error ("... ; choose one of ..."): only what speaks to the user asks.
+    return not any(
+        ("please" in words or _TO_USER.search(text)) and _DETAIL.search(text) for text, words, _ in sentences[1:]
+    )
+
+
+def _is_lifted(sentence: _Sentence) -> bool:
+    """Step 6c: whether the inability in the sentence lasts only until the user says something."""
+    text, words, _ = sentence
+    return (not _LIFTING.isdisjoint(words) and _LIFTED.search(text) is not None) or _lacks(sentence)
+
+
+def _lacks(sentence: _Sentence) -> bool:
+    """Whether the sentence says that a detail is lacking (step 3)."""
+    text, words, _ = sentence
+    return not (_LACKING.isdisjoint(words) or _LACKED.isdisjoint(words)) and _LACK.search(text) is not None
+
+
+def _undid(sentences: list[_Sentence]) -> bool:
+    """Step 6b: whether the agent took back what it had done, and did nothing after it."""
+    undone = [n for n, sentence in enumerate(sentences) if _takes_back(sentence, sentences)]
+    return bool(undone) and not any(map(_tells_success, sentences[undone[-1] + 1 :]))
+
+
+def _takes_back(sentence: _Sentence, sentences: list[_Sentence]) -> bool:
+    """Whether the sentence takes back something; `sentences` are all of the message."""
+    text, words, _ = sentence
+    if _UNDOING.isdisjoint(words) or _INSTEAD.search(text):
+        return False
+    if _UNDONE.search(text):
+        return True
+    return _TAKEN_BACK.search(text) is not None and any(_WRONG.search(other.text) for other in sentences)
+
+
+def _wants_detail(ask: str) -> bool:
+    """Whether the request is for a detail, and not for another one than was given."""
+    return not _OTHER.search(ask) and any(pattern.search(ask) for pattern in (_DETAIL, _LACK, _WHICH))
 
 
 def _inability(sentence: _Sentence, position: int) -> _Kind | None:
@@ -585,18 +846,18 @@ def _inability(sentence: _Sentence, position: int) -> _Kind | None:
     text, words, _ = sentence
     for kind, signs, pattern in _INABILITIES:
         found = None if signs.isdisjoint(words) else pattern.search(text)
-        if found and not (kind == "full" and _is_elsewhere(text, found)):
+        if found and not (kind != "plain" and _is_elsewhere(text, found)):
             return kind if _counts(text, position) else None
     return None
 
 
-def _is_elsewhere(text: str, full: re.Match[str]) -> bool:
-    """Whether it is something else that is full: "Alda, since Kairo is sold out", "two of the shows are sold out"."""
-    return bool(_COUNTED.match(text) or _REASON.search(text, _clause(text, full), full.end()))
+def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
+    """Whether another thing is full or lost: "Alda, since Kairo is sold out", "two of the shows are full"."""
+    return bool(_COUNTED.match(text) or _REASON.search(text, _clause(text, found), found.end()))
 
 
 def _informs(sentences: list[_Sentence]) -> bool:
-    """Step 6c: whether a message about free places, said without regret, goes on to the next that is free."""
+    """Step 6e: whether a message about free places, said without regret, goes on to the next that is free."""
     texts = [sentence.text for sentence in sentences]
     return any(map(_NEXT.search, texts)) and not any(map(_REGRET.search, texts)) and not any(map(_I.search, texts))
 
@@ -617,22 +878,26 @@ def _is_mild(sentences: list[_Sentence], asks: list[str]) -> bool:
     return any(_REGRET.search(sentence.text) for sentence in sentences) or any(map(_OFFER.search, asks))
 
 
-def _on_loss(rest: list[_Sentence], asks: list[str]) -> Speech:
-    """Step 6e: `rest` starts where something was not found."""
-    if any(not _OFFER.search(ask) or _DETAIL.search(ask) for ask in asks):
+def _on_loss(sentences: list[_Sentence], lost: int, asks: list[str]) -> Speech:
+    """Step 6g: something was not found, last in the sentence with the number `lost`."""
+    if any(not _OFFER.search(ask) or _wants_detail(ask) for ask in asks):
         return "question"
-    return "answer" if not asks and any(_BUT.search(sentence.text) for sentence in rest) else "refusal"
+    led_on = any(_BUT.search(sentence.text) for sentence in sentences[lost:])
+    known = any(_RESULT.search(sentence.text) for sentence in sentences[:lost])
+    return "answer" if not asks and (led_on or known) else "refusal"
 
 
 def _succeeded(sentences: list[_Sentence], blocked: int) -> bool:
-    """Step 6b: whether a success outweighs the inability in the sentence with the number `blocked`."""
+    """Step 6d: whether a success outweighs the inability in the sentence with the number `blocked`."""
     if any(map(_tells_success, sentences)):
         return True
     if _HENCE.search(sentences[blocked].text):
         return False
     # "The order was placed in May and can't be changed" tells how things stand, not what was done.
     return any(
-        _states_success(sentence) and not _PAST.search(sentence.text) and (n != blocked or _BUT.search(sentence.text))
+        _states_success(sentence)
+        and not _PAST.search(sentence.text)
+        and (n != blocked or _LED_ON.search(sentence.text))
         for n, sentence in enumerate(sentences)
     )
 
@@ -676,6 +941,8 @@ def _asks(sentences: list[_Sentence], position: int) -> bool:
         return True
     if not _GIVING.isdisjoint(words) and _DETAIL.search(text):
         return not _ELSEWHERE.search(text)
+    if _lacks(sentences[position]):
+        return True
     return not _PROMPTING.isdisjoint(words) and _PROMPT.search(text) is not None
 
 
@@ -688,11 +955,13 @@ def _is_rhetorical(sentences: list[_Sentence], position: int) -> bool:
     following = sentences[position + 1]
     if following.asked or following.words[0] == "*":
         return False
-    return _YES_OR_NO.match(following.text) is not None or not _TO_USER.search(text)
+    if _YES_OR_NO.match(following.text):
+        return True
+    return not (_TO_USER.search(text) or _PRESSING.search(following.text))
 
 
 def _only_offers(sentences: list[_Sentence], asks: list[str]) -> bool:
-    """Step 6f: whether all that is asked is whether to do more, after a success."""
+    """Step 6h: whether all that is asked is whether to do more, after a success."""
     if any(not _MORE.search(ask) or _GO_AHEAD.search(ask) for ask in asks):
         return False
     if any(map(_tells_success, sentences)):

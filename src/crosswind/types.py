@@ -172,13 +172,6 @@ class ToolSpec:
 Tools = tuple[ToolSpec, ...]
 
 
-class Toolbox(Protocol):
-    """Anything with tools: a world, a session, a remote server."""
-
-    def tools(self) -> Tools: ...
-    def call(self, call: ToolCall) -> ToolResult: ...
-
-
 # ---------------------------------------------------------------- tasks
 
 

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from crosswind import speech
 from crosswind.domain import Detail
 from crosswind.types import Task
 
 NOTHING = "I have nothing to add to that."
+GO_ON = "Yes, please do what I asked for."
 GENERIC = re.compile(
     r"\b(details?|information|info|specif\w+|clarif\w+|more|else|missing|exactly|preferences?|provide|elaborate)\b",
     re.IGNORECASE,
@@ -27,12 +29,15 @@ def answer(question: str, task: Task, details: Mapping[str, Detail], changed: Ma
     """What the user says to a question; `changed` holds what they have said otherwise since.
 
     Asked about a detail, by its words, they give it, withheld or not. Asked for more in general, they give all that was
-    withheld. Otherwise they have nothing to add.
+    withheld; so they do for any question where they withheld one thing. Asked whether to go ahead, they say yes.
+    Otherwise they have nothing to add.
     """
     known = {**task.brief.stated, **task.withheld, **changed}
     about = [key for key in words_about(question, details) if key in known]
     if withheld := [key for key in about if key in task.withheld]:
         about = withheld  # a question that also names what is known asks for what is not
-    if not about and GENERIC.search(question[:4000]):
+    if not about and (len(task.withheld) == 1 or GENERIC.search(question[:4000])):
         about = list(task.withheld)
-    return " ".join(f"The {details[key].label} is {known[key]}." for key in about) or NOTHING
+    if about:
+        return " ".join(f"The {details[key].label} is {known[key]}." for key in about)
+    return GO_ON if speech.offers(question) else NOTHING

@@ -3,74 +3,87 @@
 The module recognises values by type and says whether an answer *states* an expected value.
 It is not a language model and does not understand a text: it reads surface forms in English
 (with the number and date formats of other languages), applies the fixed rule below, and where
-the text leaves two readings open it prefers to say "not stated".
+the text leaves two readings open it prefers to say "not stated".  It does not know what a
+number counts, whether a claim is true, or who "she" is beyond the name just before.
 
 How values are read
 -------------------
 * Dates: ISO, year/month/day, day month year, month day year, dotted day.month.year, ranges
   ("3 to 5 May 2031" gives both ends).  With slashes or hyphens (03/05/2031) the order is
   unknown: the form is a date only if one part is above 12 or both are equal; otherwise it is
-  no date and no number either.  A form without a year takes `year`, or the year of the date
-  it is joined to ("May 3 to May 5, 2031"); else it is no date.  Weekdays are not checked.
-* Times: 24-hour "HH:MM".  Without am/pm or a part of the day, "2:30" is 02:30.
+  no date and no number either.  A form without a year takes the year of a date it is joined
+  to ("May 3 to May 5, 2031"), else `year`; else it is no date.  Weekdays are not checked.
+* Times: 24-hour "HH:MM".  Without am/pm or a part of the day, "2:30" is 02:30; 24:00 is 00:00.
+  "2h30m" is a duration and no time.
 * Numbers: "1,234" and "1 234" are thousands, "12,5" and "12,50" are decimals, "1.234" is a
   decimal (but a thousand in an amount of money, which never has three decimals), "1.234.567"
-  and "1.234,5" are European.  "12%" is 12, "1.2k" is 1200, a composite duration is two numbers.
-  Ordinals, list markers such as "3rd" and numbers inside dates, times, ids and web addresses
-  are no numbers.  "one" counts only where it is a number and not a pronoun.
-* Amounts: a number with a currency; cents are hundredths.
-* Ids: tokens that hold both letters and digits and are not a number with its unit.
+  and "1.234,5" are European.  "12%" is 12, "1.2k" is 1200, "1 hour 35 minutes" is two numbers.
+  Ordinals ("3rd") and digits inside dates, times, ids and web addresses are no numbers.  "one"
+  counts only where it is a number and not a pronoun.
+* Amounts: a number with a currency; cents are hundredths; both ends of "12 to 15 euros".
+* Ids: tokens that hold both letters and digits and are not a number with its unit ("35min").
 
 The rule of `states`
 --------------------
-A text states the expected values if each of them is committed to:
+A text states the expected values if it commits to each of them:
 
 1.  *Presence.*  The value occurs in a form of its kind.  Names match regardless of case,
-    accents, quotes, markup, hyphens and a leading "the"; ids regardless of case; both only as
-    whole words, and the longest candidate wins ("Alda Nord" is no mention of "Alda" when both
-    are candidates).  An amount is in euros, unless the value is a string with a currency or the
-    request (`given`) names one other currency; a bare number serves when the text holds no
-    amount at all; an amount in another currency never serves.  For a number, amounts,
-    percentages, numbered labels ("room 12") and years serve only if the text has no other
-    number.  A percentage is its number (40% states 40, not 0.4).  "1 hour 35 minutes" is 95
-    (minutes) or 1.5833 (hours), never 35; no other units are converted or compared.
+    accents, quotes, markup, hyphens and a leading "the" or title; ids regardless of case; both
+    only as whole words, and the longest candidate wins ("Alda Nord" is no mention of "Alda" when
+    both are candidates).  An amount is in euros, unless the value is a string with a currency or
+    the request (`given`) names one other currency; a bare number serves when the text holds no
+    amount at all; an amount in another currency never serves.  A date without a year is read in
+    the year of the expected one.  Numbers are equal up to rounding (1e-6) or `tolerance`; a
+    percentage is its number (40% states 40, not 0.4); "1 hour 35 minutes" is 95 (minutes) or
+    1.5833 (hours), never 35; no other units are converted or compared.
 2.  *Claim.*  An occurrence counts only if it is claimed.  Not claimed are: what stands in a
     question or an if-clause; what is negated ("not 12", "isn't Alda", "12 is wrong", "rather
-    than"); what is compared with ("than Brisa", "over Brisa", "followed by"); what was only
-    looked at ("I compared Brisa and Cosmo"); operands ("12 + 15 = 27"); list numbers; the
-    whole of a part ("3 of the 7", "4.3/5").
-3.  *Hedges.*  "about", "at least", "up to", "from", "12+", ranges, "or", "either", "between",
+    than"); what is compared with ("than Brisa", "over Brisa", "followed by"; but in "costs more
+    than Alda" it is Alda that comes out better); what was only looked at ("I compared Brisa and
+    Cosmo"); operands and intermediate results ("12 + 15 = 27"); list numbers; the whole of a part
+    ("3 of the 7", "4.3/5").
+3.  *Soft claims* serve only if nothing firmer of the kind is claimed: for a number amounts,
+    percentages, differences ("2 less than"), labels ("room 12") and years; for an amount
+    differences and, unless asked for, prices per head; for dates and times bounds ("after 14:00").
+4.  *Hedges.*  "about", "at least", "up to", "from", "12+", ranges, "or", "either", "between",
     "maybe", "probably", "might be", "not sure whether" leave the value uncommitted.  "About 12"
     states 12 only if the expected value has a tolerance.  "I think it is 12" is a statement.
     For times and dates "from X to Y" is a statement of both ends, "between" only if both
     ends are expected.
-4.  *Rivals.*  Other claimed values of the same kind are rivals: other numbers, amounts of the
+5.  *Rivals.*  Other claimed values of the same kind are rivals: other numbers, amounts of the
     same currency, dates, times; for names, ids and choices the `others`; for ids also tokens of
     the same shape.  No rivals are: values that another expected value asks for; values that
     echo `given` (for names and ids only if `given` does not hold the expected one too, for
     choices never); approximations; names that the text dismisses ("Brisa is fully booked").
-5.  *Commitment.*  Without rivals the value is committed.  With rivals the first of these cues
-    that singles out one value decides: the last "answer is / answer: / \\boxed"; the word asked
-    for in `given` ("how many museums" - "3 museums"; "when does it close" - "closes at 17:00");
-    the last "so / therefore / total / that makes / in total"; "="; a superlative or a choice
-    ("the cheapest is", "I recommend", preferring the superlative of `given`); emphasis (bold,
-    code, quotes) if only one value has it; the first sentence that holds a value, if it holds
-    one; the last such sentence.  Bullets, table rows and sentences of one pattern ("Alda costs
-    12. Brisa costs 15.") are a listing and commit to nothing.  Values coordinated by "and" or
-    commas are singled out together or not at all.  A "maybe 15" beside the value needs an
-    explicit answer to be overruled.
-6.  *Zero.*  "none", "no reviews", "there are no", "nothing" state the number 0, "free" the amount
-    0, when no other value of the kind is claimed.
-7.  *Yes and no.*  The first of yes, yep, true, correct / no, nope, false, incorrect outside
+6.  *Commitment.*  Without rivals the value is committed.  With rivals the first of these cues
+    that singles out one value decides:
+    (a) the last "answer is / answer: / \\boxed", or a correction ("no wait, it's 13");
+    (b) what is so "now";
+    (c) the words of `given`: "how many museums" - "3 museums"; "of which 4 have ..."; "when does
+        it close" - "closes at 17:00"; "moved from X to Y" is Y;
+    (d) the last "so / therefore / total / that makes / which is / in total";
+    (e) "=";
+    (f) a superlative or a choice ("the cheapest is", "I recommend"), that of `given` first; two
+        superlatives for two values commit to neither;
+    (g) emphasis (bold, code, quotes) if only one value has it;
+    (h) the first sentence that holds a value, if it holds just one; else the last such sentence.
+        What stands in parentheses or breaks a number down after a colon does not count here.
+    Bullets, table rows and sentences of one pattern ("Alda costs 12. Brisa costs 15.") are a
+    listing and commit to nothing.  Values coordinated by "and" or commas are singled out
+    together or not at all.  A "maybe 15" beside the value can be overruled by (a) only.
+7.  *Zero.*  "none", "no reviews", "not any", "nothing" are soft claims of the number 0, "free" of
+    the amount 0; "but none ..." is a firm one.
+8.  *Yes and no.*  The first of yes, yep, true, correct / no, nope, false, incorrect outside
     questions decides, an explicit "answer: no" before it; "not correct" is no; "yes and no",
-    "maybe", "not sure" are neither.
-8.  *Lists.*  All expected values must be stated.  If names alternate with values (Alda, 12,
-    Brisa, 15), the text must mention names and values in matching order, so a swapped pair
-    fails; if `given` asks for a start and an end, the text must not assign them the other way.
+    "maybe", "not sure" are neither.  A "no" before a noun ("no seats") is no answer.
+9.  *Lists.*  All expected values must be stated, in any order.  But if names alternate with values
+    (Alda, 12, Brisa, 15), the text must first mention names and values in matching order, so a
+    swapped pair fails; if `given` asks for a start and an end, the text must not assign them the
+    other way round.
 
 A text of more than `LONGEST_READ` characters is read for values, and an answer of more than
 `LONGEST` characters is judged, by its beginning and its end; of more than `MOST_CLAIMS` values of
-one kind the first and the last are weighed.
+one kind the first and the last are weighed.  Thoughts before "</think>" are not part of an answer.
 """
 
 from __future__ import annotations
@@ -83,6 +96,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from itertools import pairwise, takewhile
+from math import isfinite
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -219,6 +233,7 @@ _JOINED = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s)?(?:the\s)?"
 )
 # "12 may be" is a verb; "12 may at noon" is a date.
+_SUBJECT = re.compile(r"\b(?:you|i|we|they|it|he|she|this|that|which|who|one)\s$")
 _MODAL = re.compile(r"\s(?!(?:at|on|in|for|from|to|and|or|is|was|until|till|with|by|if|please|there|the)\b)[a-z]")
 
 
@@ -274,11 +289,15 @@ def _named_date(match: re.Match[str], month: str, year: str | None, groups: Sequ
     number = _MONTHS.get(month[:3])
     if number is None:
         return None
-    days = [(*match.span(group), int(match[group])) for group in groups if match[group]]
-    for day in days:
-        if not 1 <= day[2] <= 31:
-            return None
-    return _Named(*match.span(), days, number, int(year) if year else None)
+    days: list[tuple[int, int, int]] = []
+    for group in groups:
+        written = match[group]
+        if written:
+            day = int(written)
+            if not 1 <= day <= 31:
+                return None
+            days.append((match.start(group), match.end(group), day))
+    return _Named(match.start(), match.end(), days, number, int(year) if year else None)
 
 
 def _named_dates(plain: str, low: str) -> list[_Named]:
@@ -297,6 +316,13 @@ def _named_dates(plain: str, low: str) -> list[_Named]:
         at = bisect_right(ends, match.start(1))
         if at < len(ends) and found[at].start <= match.start(1):
             continue
+        start = match.start(1)
+        if (
+            not (match[2] or match[6])
+            and plain[start : start + 4] == "may "
+            and _SUBJECT.search(low, max(0, start - 9), start)
+        ):
+            continue
         named = _named_date(match, match[1], match[2] or match[6], (3, 4, 5))
         if named is not None:
             found.append(named)
@@ -310,17 +336,33 @@ def _dates(plain: str, low: str, year: int | None) -> list[_Found]:
     if not _DIGIT.search(low):
         return []
     found = list(_numeric_dates(low))
-    later: tuple[int, int] | None = None  # start and year of the date just after, to adopt its year
-    for item in reversed(_named_dates(plain, low)):
-        known = item.year
-        if known is None and later is not None and later[0] - item.end < 24:
-            joined = _JOINED.match(low, item.end)
-            known = later[1] if joined is not None and joined.end() == later[0] else None
-        later = None if known is None else (item.start, known)
-        found += _resolved(item, known if known is not None else year)
+    named = _named_dates(plain, low)
+    years = _adopted(low, named)
+    for item, known in zip(named, years, strict=True):
+        found += _resolved(item, year if known is None else known)
     if len(found) > 1:
         found.sort(key=_start)
     return found
+
+
+def _adopted(low: str, named: Sequence[_Named]) -> list[int | None]:
+    """The years of dates, where one without takes that of the date it is joined to ("May 3 to May 5, 2031")."""
+    years = [item.year for item in named]
+    if len(named) < 2 or None not in years:
+        return years
+    joined = [_is_joined(low, left.end, right.start) for left, right in pairwise(named)]
+    for at in range(len(named) - 2, -1, -1):
+        if years[at] is None and joined[at]:
+            years[at] = years[at + 1]
+    for at in range(1, len(named)):
+        if years[at] is None and joined[at - 1]:
+            years[at] = years[at - 1]
+    return years
+
+
+def _is_joined(low: str, start: int, end: int) -> bool:
+    """Whether only a connective stands between two dates."""
+    return end - start < 24 and _JOINED.fullmatch(low, start, end) is not None
 
 
 def _resolved(item: _Named, year: int | None) -> list[_Found]:
@@ -374,7 +416,10 @@ def _times(low: str) -> list[_Found]:
             if part:
                 found += _first_times(low, match.start(), part, value)
             found.append(_Found(match.start(), match.end(), value))
-    others = [*_iso_times(low), *_named_times(low)]
+    moments = list(_iso_times(low))
+    if moments:  # the offset of a moment is no time
+        found = [item for item in found if not _inside(item.start, moments)]
+    others = [*moments, *_named_times(low)]
     return sorted(found + others) if others else found
 
 
@@ -414,12 +459,13 @@ _TOKEN = re.compile(
     r"[^\W_]{0,127}(?:[-_][^\W_]{1,128}){0,12}(?![^\W_])(?![-_][^\W_])"
 )
 _TOKEN_MARK = re.compile(r"[0-9](?:(?<=[^\W0-9ª].)|(?<=-.)|(?=[^\W0-9ª])|(?=-))")  # where an id may be
-_TOKEN_HEAD = re.compile(r"[^\W_][\w-]{0,200}$")
+_TOKEN_HEAD = re.compile(r"[^\W_][\w-]{0,64}$")
 _RUN = re.compile(r"[\w-]*")
 _NO_ID = re.compile(
-    r"[0-9]+(?:[-_][0-9]+)*"
+    r"[0-9]+(?:[-_][0-9]+)*[½¼¾]?"
     r"|[0-9]+-?(?:st|nd|rd|th|s|h|hrs?|hours?|m|mins?|minutes?|secs?|d|days?|nights?|weeks?|km|kms|mi|miles?|cm|mm|ft"
-    r"|kgs?|g|lbs?|l|ml|kb|mb|gb|tb|kw|kwh|w|v|hz|c|f|x|k|am|pm|eur|euros?|usd|chf|gbp|pp|pax|px|pts?|p|stars?|m2|km2)"
+    r"|kgs?|g|lbs?|l|ml|kb|mb|gb|tb|kw|kwh|w|v|hz|c|f|x|k|am|pm|eur|euros?|usd|chf|gbp|pp|pax|px|pts?|p|stars?"
+    r"|k?m[2²])"
     r"|[0-9]+(?:-[a-z]+)+|[0-9]+[hx][0-9]+(?:m|min)?|x[0-9]+"
     r"|(?:mid|pre|post|top|under|over|non|plus|early|late|the|day|and|or|to|eur|usd|chf|gbp)-?[0-9]+"
 )
@@ -435,7 +481,7 @@ def _ids(plain: str, clockless: str) -> list[_Found]:
     for mark in _TOKEN_MARK.finditer(clockless):
         if mark.start() < at:
             continue
-        head = _TOKEN_HEAD.search(clockless, max(at, mark.start() - 200), mark.end())
+        head = _TOKEN_HEAD.search(clockless, max(at, mark.start() - 64), mark.end())
         run = _RUN.match(clockless, mark.start())
         at = run.end() if run else mark.end()
         for match in _TOKEN.finditer(clockless, head.start() if head else mark.start(), at):
@@ -448,9 +494,11 @@ def _ids(plain: str, clockless: str) -> list[_Found]:
 # --- numbers --------------------------------------------------------------------------------
 
 _NUM_REST = (
-    r"[0-9]{0,2}(?:(?:,[0-9]{3}){1,5}(?![0-9,])(?:\.[0-9]{1,12})?|(?:\.[0-9]{3}){1,5},[0-9]{1,9}|(?:\.[0-9]{3}){2,5}"
+    r"[0-9]{0,2}(?:(?<![0-9],[0-9])(?<![0-9],[0-9]{2})(?:,[0-9]{3}){1,5}(?![0-9,])(?:\.[0-9]{1,12})?"
+    r"|(?:\.[0-9]{3}){1,5},[0-9]{1,9}|(?:\.[0-9]{3}){2,5}"
     r"|(?:[ '][0-9]{3}){1,5}(?![0-9])(?:[.,][0-9]{1,2}(?![0-9]))?"
-    r"|[0-9]{0,12}(?:\.[0-9]{1,12}|(?<!\[[0-9])(?<!\[[0-9]{2}),[0-9]{1,2}(?![0-9\]]|,[0-9]))?)(?![0-9])(?!\.[0-9])"
+    r"|[0-9]{0,12}(?:\.[0-9]{1,12}|(?<![\[,][0-9])(?<![\[,][0-9]{2}),[0-9]{1,2}(?![0-9\]]"
+    r"|,[0-9]))?)(?![0-9])(?!\.[0-9])"
 )
 _SCALE = r"(?:(k)(?![a-z])|\s(hundred|thousand|million|billion|dozen)(?![a-z]))"
 _NUMBER = re.compile(
@@ -472,7 +520,8 @@ _SCALES = {"k": 1e3, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion":
 _SMALL = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]{3,5}teen|[a-z]{3,4}ty)"
 _WORD_NUMBER = re.compile(
     r"(?P<w>[ahotfsenz](?<![a-z0-9-].)(?:ne|wo|hree|our(?:teen)?|ive|ix(?:teen|ty)?|even(?:teen|ty)?|ight(?:een|y)?"
-    r"|ine(?:teen|ty)?|en|leven|welve|hirteen|ifteen|wenty|hirty|orty|ifty|ero|alf\sa(?=\sdozen)|n?(?=\s(?:[htmbd])))(?![a-z])"
+    r"|ine(?:teen|ty)?|en|leven|welve|hirteen|ifteen|wenty|hirty|orty|ifty|ero|alf\sa(?=\sdozen)"
+    r"|n?(?=\s(?:[htmbd])))(?![a-z])"
     rf"(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine)(?![a-z]))?"
     rf"(?:\s(?:hundred(?:\s(?:and\s)?{_SMALL}(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?(?![a-z]))?"
     r"|thousand|million|billion|dozen)(?![a-z]))?)"
@@ -487,13 +536,14 @@ _ONE_AFTER = re.compile(
     r"\s(?!of\b|that\b|which\b|who\b|with\b|is\b|was\b|are\b|and\b|or\b|can\b|for\b|from\b|in\b|on\b|at\b|by\b|has\b"
     r"|another\b|more\b|way\b|day\b|to\b|the\b|a\b|you\b|i\b|should\b|would\b|will\b|as\b|than\b|if\b|it\b)[a-z]{3,}"
 )
+_ONE_OF = re.compile(r"\sof\s(?:the|its|their|our|your|my)\s(?:[a-z]{1,12}est\b|most\b|top\b|many\b|few\b)")
 _ONE_PRONOUN = re.compile(r"\b(?:this|that|the|which|no|any|every|each|another|a|[a-z]{2,12}est|[a-z]{3,12}er)\s$")
-_WEB = re.compile(r"(?:https?://|www\.)[^\s<>\"']{1,2000}|[\w.+-]{1,64}@[\w.-]{1,128}")
+_WEB = re.compile(r"(?:https?://|www\.)[^\s<>\"']{1,2000}|[\w.+-]{1,64}@[\w.-]{1,128}|24/7")
 
 
 def _parsed(token: str, *, money: bool = False) -> float:
     """The value of a written number; in money three digits after a single dot are thousands."""
-    if token.isdigit():
+    if token.isdigit() or (not money and token.count(".") == 1 and token.replace(".", "", 1).isdigit()):
         return float(token)
     token = token.replace(" ", "").replace("'", "")
     comma, dot = token.rfind(","), token.rfind(".")
@@ -526,6 +576,8 @@ def _spelled(words: str) -> float | None:
 
 def _is_negative(low: str, start: int) -> bool:
     """Whether the number at a place has a minus sign, not a hyphen or a bullet, before it."""
+    if low[start - 1 : start] in ("€", "$", "£"):
+        start -= 1
     if low[start - 1 : start] == "-":
         before = low[max(0, start - 2) : start - 1]
         return not (before.isalnum() or (before and before in ")]%€$-_"))
@@ -537,11 +589,14 @@ def _numeral(low: str, match: re.Match[str]) -> _Found:
     start, end = match.span()
     number, fraction, percent, k, scale = match.groups()
     value = float(number) if number.isdigit() else _parsed(number)
+    before = low[max(0, start - 2) : start]
+    if before[-1:] == "." and number.isdigit() and before != "..":  # .5
+        value = float(f"0.{number}")
     if fraction:
         value += _HALVES.get(fraction, 0.5)
     if k or scale:
         value *= _SCALES[k or scale]
-    if (low[max(0, start - 1) : start] == "-" or low[max(0, start - 2) : start] == "s ") and _is_negative(low, start):
+    if before and (before[-1] in "-€$£" or before == "s ") and _is_negative(low, start):
         start, value = start - 1, -value
     return _Found(start, end, value, "%" if percent else "")
 
@@ -549,7 +604,7 @@ def _numeral(low: str, match: re.Match[str]) -> _Found:
 def _is_pronoun(low: str, match: re.Match[str]) -> bool:
     """Whether a matched "one" stands for a thing and not for a number."""
     before = low[max(0, match.start() - 24) : match.start()]
-    if _ONE_PRONOUN.search(before):
+    if _ONE_PRONOUN.search(before) or _ONE_OF.match(low, match.end()):
         return True
     return not (_ONE_AFTER.match(low, match.end()) or _ONE_BEFORE.search(before))
 
@@ -568,7 +623,17 @@ def _word_numbers(low: str) -> Iterator[_Found]:
 
 def _numbers(low: str, hidden: str) -> list[_Found]:
     """All numbers of a text whose dates, times, ids and addresses are blanked in `hidden`."""
-    found = [_numeral(low, match) for match in _NUMBER.finditer(hidden)]
+    found: list[_Found] = []
+    for match in _NUMBER.finditer(hidden):
+        start, end = match.span()
+        if (
+            match.lastindex == 1
+            and hidden[start - 1 : start] in ("", " ", "(", "*")
+            and hidden[start - 2 : start] != "s "
+        ):
+            found.append(_Found(start, end, _parsed(match[1])))  # the usual case: no sign, no fraction, no scale
+        else:
+            found.append(_numeral(low, match))
     words = list(_word_numbers(low))
     if words:
         found = sorted(found + words) if found else words
@@ -582,10 +647,9 @@ _CURRENCIES = {
     "dollars": "USD", "bucks": "USD", "£": "GBP", "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "¥": "JPY",
     "jpy": "JPY", "yen": "JPY", "chf": "CHF", "franc": "CHF", "francs": "CHF",
 }  # fmt: skip
-_CURRENCY = re.compile(
-    r"[€$£¥]|(?<![a-z])(?:eur|euros?|usd|dollars?|bucks|gbp|pounds?|jpy|yen|chf|francs?)(?![a-z])"
-)
+_CURRENCY = re.compile(r"[€$£¥]|(?<![a-z])(?:eur|euros?|usd|dollars?|bucks|gbp|pounds?|jpy|yen|chf|francs?)(?![a-z])")
 _MONEY_MARK = re.compile(r"[€$£¥]|eur|usd|dollar|bucks|gbp|pound|jpy|yen|chf|franc|cent|ct")
+_CODES = ("eur", "euro", "euros", "usd", "gbp", "chf", "jpy")
 _AMOUNT = re.compile(rf"([0-9](?<![0-9ª].)(?<![0-9ª][.:].){_NUM_REST}){_SCALE}?")
 _UNIT_AFTER = re.compile(
     r"\s?(?:(?P<c>[€$£¥]|(?:eur|euros?|usd|dollars?|bucks|gbp|pounds?|jpy|yen|chf|francs?)(?![a-z]))"
@@ -609,6 +673,9 @@ def _sums(low: str) -> list[_Sum]:
     """The numbers of a text as amounts, with no regard to a currency."""
     found = []
     for match in _AMOUNT.finditer(low):
+        start = match.start()
+        if low[max(0, start - 1) : start].isalpha() and not low.endswith(_CODES, max(0, start - 6), start):
+            continue  # part of an id
         number, k, scale = match.groups()
         value = _parsed(number, money=True)
         if k or scale:
@@ -687,12 +754,15 @@ def _name_pattern(name: str) -> re.Pattern[str] | None:
         words = words[1:]
     if not words or sum(map(len, words)) > _LONGEST_NAME:
         return None
-    first = re.escape(words[0])
-    # The boundary stands behind the first word so that the search can skip to its first letter.
-    head = rf"{first}(?<![^\W_]{first})" if words[0][0].isalnum() else first
-    parts = [head, *(_word_pattern(word) for word in words[1:])]
-    tail = r"(?![^\W_])" if words[-1][-1].isalnum() else ""
-    return re.compile(_GAP.join(parts) + tail)
+    pattern = _word_pattern(words[0])
+    for left, right in pairwise(words):
+        pattern += (_GAP if "&" not in (left, right) else _GAP.replace("1", "0")) + _word_pattern(right)
+    if words[0] == "and":
+        pattern = rf"(?<![^\W_]){pattern}"
+    elif words[0][0].isalnum():
+        # The boundary stands behind the first letter so that the search can skip to that letter.
+        pattern = rf"{words[0][0]}(?<![^\W_].){pattern[1:]}"
+    return re.compile(pattern + (r"(?![^\W_])" if words[-1][-1].isalnum() else ""))
 
 
 def _word_pattern(word: str) -> str:
@@ -770,7 +840,7 @@ def _untagged(text: str) -> str:
     """The text without tags; an answer tag becomes an answer cue, and thoughts are not part of the answer."""
     if "<" not in text:
         return text
-    text = text[max(0, text.rfind("</think>")) :]
+    text = text[max(0, text.rfind("</think")) :]
     return _TAG.sub(lambda match: "\nanswer: " if match[2].lower() == "answer" and not match[1] else " ", text)
 
 
@@ -838,7 +908,7 @@ class _Values:
     def _hidden(self) -> str:
         """The lower-case text with dates, times, ids and addresses blanked."""
         hidden = _blanked(self.clockless, self.ids)
-        if "://" in self.low or "@" in self.low or "www." in self.low:
+        if "://" in self.low or "@" in self.low or "www." in self.low or "24/7" in self.low:
             hidden = _blanked(hidden, [_Found(*match.span(), None) for match in _WEB.finditer(self.low)])
         return hidden
 
@@ -923,6 +993,11 @@ class _Reading(_Values):
         if len(found) == 1 and found[0][1] != "1":
             return set()
         return {start for start, _ in found}
+
+    @_lazy
+    def quantities(self) -> set[float]:
+        """The numbers and amounts, rounded so that equal ones can be looked up."""
+        return {round(item.value, 6) for item in (*self.numbers, *self.moneys)}
 
     @_lazy
     def operands(self) -> tuple[set[int], dict[float, int]]:
@@ -1016,7 +1091,7 @@ def _float(value: Any) -> float | None:
     """The number that a value stands for, or None."""
     if isinstance(value, (int, float)):
         try:
-            return float(value)
+            return float(value) if isfinite(value) else None
         except OverflowError:
             return None
     text = str(value)
@@ -1026,7 +1101,7 @@ def _float(value: Any) -> float | None:
 
 def _close(left: float, right: float, tolerance: float) -> bool:
     """Whether two numbers are equal up to a tolerance, or up to rounding."""
-    return abs(left - right) <= max(tolerance, 1e-6 * max(1.0, abs(right)))
+    return abs(left - right) <= max(tolerance, 1e-6)
 
 
 def _clipped(found: _Found, value: Any, match: bool, soft: bool = False) -> _Claim:
@@ -1072,12 +1147,14 @@ def _number_claims(reading: _Reading, expected: Expected, given: _Reading) -> li
 
 
 _NONE = re.compile(
-    r"\b(?:none|nothing|no\s(?!problem|worr|doubt|longer|more\b|less\b|fewer\b|later\b|one\b|matter|need|idea|info|data|answer"
+    r"\b(?:none|nothing|no\s(?!problem|worr|doubt|longer|more\b|less\b|fewer\b|later\b|one\b|matter|need|idea"
+    r"|info|data|answer"
     r"|way|access|later|earlier|further|other|and\b|or\b|it\b|there\b|i\b|you\b|that\b|the\b)(?=[a-z])"
     r"|not\s(?:have\s)?any\b)|n't\s(?:have\s)?any\b"
 )
 _FREE = re.compile(
-    r"\b(?:free(?!\s(?:days?|rooms?|seats?|slots?|tables?|places?|time))|no\s(?:charge|cost|fee)|gratis|complimentary)\b"
+    r"\b(?:free(?!\s(?:days?|rooms?|seats?|slots?|tables?|places?|time))|no\s(?:charge|cost|fee)|gratis"
+    r"|complimentary)\b"
 )
 _BUT = re.compile(r"\b(?:but|however,|yet|of\swhich|of\sthese|of\sthem)\s?$")
 
@@ -1095,7 +1172,8 @@ def _zero_claims(reading: _Reading, kind: Kind, wanted: float) -> list[_Claim]:
 
 
 _DIFFERENCE_AFTER = re.compile(
-    r"(?:\s[a-z]{1,12})?\s(?:(?:less|more|fewer)\sthan|cheaper|pricier|dearer|lower|higher|faster|slower|closer|off\b|discount)"
+    r"(?:\s[a-z]{1,12})?\s(?:(?:less|more|fewer)\sthan|cheaper|pricier|dearer|lower|higher|faster|slower|closer"
+    r"|off\b|discount)"
 )
 _DIFFERENCE_BEFORE = re.compile(r"\bby\s[€$]?$")
 
@@ -1255,16 +1333,20 @@ _NAMED = ("name", "id", "choice")
 # --- what the text says about a claim -------------------------------------------------------
 
 _FILLER = (
-    r"(?:\s(?:the|a|an|at|on|in|by|be|is|it|it's|its|for|to|exactly|just|really|actually|called|named|hotel|museum|place"
-    r"|room|option|take|choose|pick|book|recommend|go|with|use|visit|cost|costs|take|takes|as|of|total|even|only|say|before|after|until)){0,4}\s?$"
+    r"(?:\s(?:the|a|an|at|on|in|by|be|is|it|it's|its|for|to|exactly|just|really|actually|called|named|hotel"
+    r"|museum|place"
+    r"|room|option|take|choose|pick|book|recommend|go|with|use|visit|cost|costs|take|takes|as|of|total|even|only"
+    r"|say|before|after|until)){0,4}\s?$"
 )
 _NEGATED = re.compile(
-    r"(?:\b(?:not(?!\sonly)|never|neither|nor|rather\sthan|instead\sof|unlike|except(?:\sfor)?|excluding|no\slonger|avoid"
+    r"(?:\b(?:not(?!\sonly)|never|neither|nor|rather\sthan|instead\sof|unlike|except(?:\sfor)?|excluding"
+    r"|no\slonger|avoid"
     r"|other\sthan|apart\sfrom|aside\sfrom|besides|ruled\sout|rejected|skipped|wrongly|cannot)|n't)" + _FILLER
 )
 _DOUBTED = re.compile(
     r"\b(?:not\ssure|unsure|not\scertain|uncertain|no\sidea|whether|if|unless|assuming|suppose|supposing|unable\sto"
-    r"|(?:do\snot|don't|didn't|did\snot|cannot|can't|could\snot|couldn't)\s(?:think|believe|know|say|tell|confirm|determine"
+    r"|(?:do\snot|don't|didn't|did\snot|cannot|can't|could\snot|couldn't)\s(?:think|believe|know|say|tell|confirm"
+    r"|determine"
     r"|verify|find))\b[^,;:]{0,60}$"
 )
 _COMPARED = re.compile(
@@ -1275,8 +1357,10 @@ _WORSE = re.compile(
     r"\b(more|pricier|dearer|slower|farther|further|worse)(?:\s(?:expensive|costly|away))?\sthan\s(?:the\s|hotel\s)?$"
 )
 _BEATEN = re.compile(
-    r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|undercuts?|outscores?|edges\sout|outperforms?|surpasses|followed\s(?:closely\s)?by|against|next\sto|near|behind"
-    r"|replaces|replacing|replaced|cancell?ed|formerly|previously)|\b(?:against|vs\.?|versus|to)\s[0-9.]{1,6}\sfor)(?:\s(?:the|hotel|museum)){0,2}\s?$"
+    r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|undercuts?|outscores?|edges\sout|outperforms?"
+    r"|surpasses|followed\s(?:closely\s)?by|against|next\sto|near|behind"
+    r"|replaces|replacing|replaced|cancell?ed|formerly|previously)|\b(?:against|vs\.?|versus"
+    r"|to)\s[0-9.]{1,6}\sfor)(?:\s(?:the|hotel|museum)){0,2}\s?$"
 )
 _NARRATED = re.compile(
     r"\b(?:looked\s(?:at|up)|looking\s(?:at|up)|check(?:ed|ing)|search(?:ed|ing)|compar(?:ed|ing)|consider(?:ed|ing)"
@@ -1285,38 +1369,49 @@ _NARRATED = re.compile(
     r"(?:(?!\b(?:and|so|but|that|is|it|found|was|for|on|in|from)\b)[^,.;:]){0,50}$"
 )
 _APPROXIMATE = re.compile(
-    r"(?:\b(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly|almost|close\sto|at\s(?:least|most)|up\sto"
+    r"(?:\b(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly|almost|close\sto|at\s(?:least|most)"
+    r"|up\sto"
     r"|over|under|above|below|as\s(?:much|many|few|little)\sas|upwards\sof|exceeds|starting\s(?:at|from)|minimum\sof"
-    r"|maximum\sof|(?:min|max)\.?|some|estimated?(?:\s(?:at|to\sbe))?|shortly\s(?:after|before)|just\s(?:after|before|under|over))"
+    r"|maximum\sof|(?:min|max)\.?|some|estimated?(?:\s(?:at|to\sbe))?|shortly\s(?:after|before)|just\s(?:after"
+    r"|before|under|over))"
     r"(?:\s(?:a|the|total|of)){0,3}|[~≈<>≥≤])\s?$"
 )
 _FROM = re.compile(r"\bfrom\s?$")
 _MAYBE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|likely|potentially|might|may|could|either|between|guess(?:ing)?"
-    r"|alternatively|or)(?:\s(?:be|have|cost|costs|take|takes|it|it's|is|its|on|at|the|a|by|as|in|about|around|even|maybe"
+    r"|alternatively|or)(?:\s(?:be|have|cost|costs|take|takes|it|it's|is|its|on|at|the|a|by|as|in|about|around"
+    r"|even|maybe"
     r"|perhaps|also|hotel|museum|open|opens|leave|leaves|well|something|somewhere|like)){0,3}\s?$"
 )
 _TAIL_HEDGE = re.compile(
-    r"(?:\+(?!\s?[0-9(€$])|-?ish\b|\s?(?:euros?|minutes?|hours?|[a-z]{1,12})?,?\s(?:or\s(?:so|more|less|fewer|under|over|later"
+    r"(?:\+(?!\s?[0-9(€$])|-?ish\b|\s?(?:euros?|minutes?|hours?|[a-z]{1,12})?,?\s(?:or\s(?:so|more|less|fewer"
+    r"|under|over|later"
     r"|earlier|thereabouts)|at\s(?:least|most)(?=\s?(?:[.,;:!)]|$))|give\sor\stake|approximately|approx|roughly)\b)"
 )
 _TAIL_DOUBT = re.compile(
     r"[^.;!?\n]{0,15}?(?:\b(?:i\sguess|perhaps|maybe|probably|possibly)\b"
-    r"|(?:\bi'm|\bi\sam|\bam)\snot\s(?:sure|certain)|\b(?:could\snot|couldn't|can't|cannot)\s(?:confirm|verify)|\bunsure"
-    r"|\bthere\s(?:may|might|could)\sbe\s(?:more|fewer|others))|\s(?:might|may|could)\sbe\b|\sis\s(?:probably|possibly|perhaps|likely)\b"
+    r"|(?:\bi'm|\bi\sam|\bam)\snot\s(?:sure|certain)|\b(?:could\snot|couldn't|can't|cannot)\s(?:confirm|verify)"
+    r"|\bunsure"
+    r"|\bthere\s(?:may|might|could)\sbe\s(?:more|fewer|others))|\s(?:might|may|could)\sbe\b|\sis\s(?:probably"
+    r"|possibly|perhaps|likely)\b"
 )
 _REFUTED = re.compile(
-    r"(?:'s)?\s(?:is|was|are|were|would\sbe|seems)?\s?(?:not\b|wrong\b|incorrect\b|false\b|ruled\sout)|\s(?:isn't|wasn't|aren't|weren't"
+    r"(?:'s)?\s(?:is|was|are|were|would\sbe|seems)?\s?(?:not\b|wrong\b|incorrect\b|false\b|ruled\sout)|\s(?:isn't"
+    r"|wasn't|aren't|weren't"
     r"|can't\sbe|cannot\sbe|won't|wouldn't)\b"
 )
 _DISMISSED = re.compile(
-    r"(?:(?!\b(?:and|but|while)\b)[^.;,]){0,20}?\b(?:is|are|was|were|looks|seems|costs?|has|have|asks?|charges?|would\sbe)\s"
+    r"(?:(?!\b(?:and|but|while)\b)[^.;,]){0,20}?\b(?:is|are|was|were|looks|seems|costs?|has|have|asks?|charges?"
+    r"|would\sbe)\s"
     r"(?:already\s|also\s|currently\s|completely\s|both\s|all\s|slightly\s|much\s|a\sbit\s|far\s|even\s|the\s)?"
-    r"(?P<word>fully\sbooked|full|closed|sold\sout|unavailable|too\s[a-z]+|more|pricier|dearer|slower|farther|further|worse"
-    r"|cancelled|excluded|not|no|later|higher|second|third|next)\b|\s(?:does\snot|do\snot|doesn't|don't|cannot|can't|did\snot)\b"
+    r"(?P<word>fully\sbooked|full|closed|sold\sout|unavailable|too\s[a-z]+|more|pricier|dearer|slower|farther"
+    r"|further|worse"
+    r"|cancelled|excluded|not|no|later|higher|second|third|next)\b|\s(?:does\snot|do\snot|doesn't|don't|cannot"
+    r"|can't|did\snot)\b"
 )
 _WHOLE = re.compile(
-    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your)|\bamong(?:\s(?:the|all|those))?"
+    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your)|\bamong(?:\s(?:the"
+    r"|all|those))?"
     r"|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
 )
 _SLASHED = re.compile(r"[0-9]\s?/\s?$")
@@ -1324,7 +1419,8 @@ _RANGE = re.compile(r"\s?(?:[a-z€$]{1,8}\s?)?(?:-|–|—|to|through)\s?(?:€
 _BETWEEN = re.compile(r"\bbetween\s(?:the\s)?$")
 _STRICTLY = re.compile(r"\s?(?:,|,?\s?(?:and|&|as\swell\sas|plus))\s?(?:the\s|also\s|hotel\s|museum\s|on\s|at\s)?")
 _ALTERNATIVE = re.compile(
-    r"[^.;:!?\n]{0,25}?(?:\bor|\balternatively|\bversus|\bvs\.?)\s(?:(?:maybe|perhaps|possibly|even|the|at|on|about|around|a"
+    r"[^.;:!?\n]{0,25}?(?:\bor|\balternatively|\bversus|\bvs\.?)\s(?:(?:maybe|perhaps|possibly|even|the|at|on"
+    r"|about|around|a"
     r"|just|up|to|as|much|else|hotel|by)\s){0,3}"
 )
 _AMONG = re.compile(r"\b(?:among|amongst|between|out\sof)(?:\s(?:the|hotels?|museums?)){0,2}\s?$")
@@ -1485,11 +1581,13 @@ def _join_alternatives(low: str, claims: list[_Claim], index: int) -> None:
 _ANSWER = re.compile(
     r"\b(?:final\s(?:answer|result)|answer|result|solution|conclusion|my\s(?:pick|choice|recommendation))"
     r"[\"'*_`\s]{0,6}(?:\bis\b|\bare\b|=|:|–|—|\bwould\sbe\b|\bshould\sbe\b|\bremains\b)|\\boxed\{"
-    r"|\b(?:correction|no,?\swait|wait,|scratch\sthat|oops|on\ssecond\sthought|i\swas\swrong|let\sme\scorrect|(?:a|my)\smistake)\b"
+    r"|\b(?:correction|no,?\swait|wait,|scratch\sthat|oops|on\ssecond\sthought|i\swas\swrong|let\sme\scorrect"
+    r"|(?:a|my)\smistake)\b"
 )
 _CONCLUSION = re.compile(
     r"\b(?:so(?!\s(?:that|far|many|much|long))|therefore|thus|hence|consequently|overall|altogether|in\stotal|in\sall"
-    r"|total(?:s|ling)?|sums?|(?:that|which)\s(?:makes|gives|leaves|means)|makes|making|giving|comes?\sto|amounts?\sto"
+    r"|total(?:s|ling)?|sums?|(?:that|which)\s(?:makes|gives|leaves|means)|makes|making|giving|comes?\sto"
+    r"|amounts?\sto"
     r"|adds?\sup\sto|equals|leaving|in\sshort|actually)\b"
 )
 _WHICH_IS = re.compile(r"(?:\b(?:which|that)\s(?:is|are|equals)|\bi\.e\.,?|\bnamely|\bin\sother\swords,?|\bmake)\s?$")
@@ -1499,19 +1597,25 @@ _TOTAL_AFTER = re.compile(
     r"(?:\s[a-z]+){0,2}\s?\(?(?:in\s(?:total|all|sum)|altogether|overall|total|all\s(?:together|in|told)|combined)\b"
 )
 _SUPERLATIVE = re.compile(
-    r"(?<!second\s)(?<!third\s)(?<!next\s)\b(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest"
-    r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommend(?:ed|ation)?|suggest"
-    r"|pick(?:ed)?|choice|choose|chose|chosen|opt(?:ed)?\sfor|select(?:ed)?|cheaper|closer|faster|better|booked|reserved"
+    r"(?<!second\s)(?<!third\s)(?<!next\s)\b(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest"
+    r"|shortest|longest"
+    r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right"
+    r"|correct|recommend(?:ed|ation)?|suggest"
+    r"|pick(?:ed)?|choice|choose|chose|chosen|opt(?:ed)?\sfor|select(?:ed)?|cheaper|closer|faster|better|booked"
+    r"|reserved"
     r"|should\s(?:take|stay|visit|go|choose|book|pick|use)|take|beats|first|last|next"
     r"|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
 )
 # These single out a value only where the request asks in these words.
 _ASKED_ONLY = frozenset("lower higher greater shorter quicker earlier later larger smaller bigger longer".split())
 _SUPERLATIVE_AFTER = re.compile(
-    r"(?:'s)?(?:\s\([^)]{0,60}\))?(?:\s(?:is|are|was|were|has|have|offers|would\sbe|comes\sout|remains|being|clearly|then|also"
+    r"(?:'s)?(?:\s\([^)]{0,60}\))?(?:\s(?:is|are|was|were|has|have|offers|would\sbe|comes\sout|remains|being"
+    r"|clearly|then|also"
     r"|by\sfar|as|therefore|thus|the|still|just|indeed|hotel|museum|one|option|with|a|your|my|our)){0,5}"
-    r"\s(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest|highest|lowest|largest|biggest"
-    r"|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer|faster|better"
+    r"\s(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest|highest|lowest|largest"
+    r"|biggest"
+    r"|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer"
+    r"|faster|better"
     r"|beats|answer|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
 )
 _PRONOUN = re.compile(
@@ -1589,7 +1693,7 @@ def _by_answer(trial: _Trial) -> bool | None:
         if later:
             sentence = trial.reading.sentences[trial.reading.sentence(later[0].start)]
             chosen = trial.best(trial.between(later[0].start, sentence.end)) or later[:1]
-            verdict = trial.single(chosen) or (False if trial.single(chosen) is None else trial.single(chosen))
+            verdict = trial.single(chosen) is True
     return verdict
 
 
@@ -1600,8 +1704,10 @@ _END_ASKED = re.compile(
     r"\b(?:close|closes|closing|end|ends|finish|finishes|arrive|arrives|arrival|check-?\s?out|until|return)\b"
 )
 _ROLE = re.compile(
-    r"\b(?:(?P<start>open(?:s|ed|ing)?|start(?:s|ing)?|begin(?:s|ning)?|depart(?:s|ure|ing)?|leav(?:es?|ing)|from|check-?\s?in"
-    r"|boards?|boarding)|(?P<end>clos(?:es?|ing)|end(?:s|ing)?|finish(?:es)?|arriv(?:es?|al|ing)|until|till|to|check-?\s?out"
+    r"\b(?:(?P<start>open(?:s|ed|ing)?|start(?:s|ing)?|begin(?:s|ning)?|depart(?:s|ure|ing)?|leav(?:es?|ing)|from"
+    r"|check-?\s?in"
+    r"|boards?|boarding)|(?P<end>clos(?:es?|ing)|end(?:s|ing)?|finish(?:es)?|arriv(?:es?|al|ing)|until|till|to"
+    r"|check-?\s?out"
     r"|returns?|back|reach(?:es)?))\b"
 )
 _MOVED = re.compile(r"\b(?:moved|changed|rescheduled|postponed|shifted|transferred|switched|brought\sforward)\b")
@@ -1635,8 +1741,10 @@ def _asked_roles(given: str) -> list[str]:
 
 
 _ASKED = re.compile(
-    r"\b(?:how\smany|number\sof|count\sof|what(?:\sis|'s|\swas)\sthe)((?:\s(?!are\b|is\b|do\b|does\b|did\b|can\b|will\b|have\b|has\b"
-    r"|in\b|at\b|of\b|on\b|for\b|with\b|that\b|there\b|i\b|we\b|you\b|would\b|should\b|to\b|from\b)[a-z-]{2,20}){1,4})"
+    r"\b(?:how\smany|number\sof|count\sof|what(?:\sis|'s|\swas)\sthe)((?:\s(?!are\b|is\b|do\b|does\b|did\b|can\b"
+    r"|will\b|have\b|has\b"
+    r"|in\b|at\b|of\b|on\b|for\b|with\b|that\b|there\b|i\b|we\b|you\b|would\b|should\b|to\b"
+    r"|from\b)[a-z-]{2,20}){1,4})"
 )
 _UNITS_ASKED = (
     (re.compile(r"\bhow\slong\b"), ("minute", "min", "hour", "h", "day", "night", "week")),
@@ -1669,7 +1777,9 @@ _NOW_AFTER = re.compile(r"(?:(?!\b(?:and|but|to|is|was)\b)[^,;.]){0,25}\bnow\b")
 
 def _by_now(trial: _Trial) -> bool | None:
     """What is said to hold now decides over what held before."""
-    return trial.single([c for c in trial.claims if _NOW_BEFORE.search(c.context.before) or _NOW_AFTER.match(c.context.after)])
+    return trial.single(
+        [c for c in trial.claims if _NOW_BEFORE.search(c.context.before) or _NOW_AFTER.match(c.context.after)]
+    )
 
 
 def _by_question(trial: _Trial) -> bool | None:
@@ -1687,7 +1797,9 @@ def _by_question(trial: _Trial) -> bool | None:
         return trial.single(chosen)
     if trial.kind != "number":
         return None
-    subset = [claim for claim in trial.claims if _is_asked_subset(claim.context, trial.given.low)]
+    spoken = {word for word in _LETTERS.findall(trial.given.low) if len(word) > 3}
+    negated = bool(_NOT.search(trial.given.low))
+    subset = [claim for claim in trial.claims if _is_asked_subset(claim.context, spoken, negated)]
     if subset:
         return trial.single(subset)
     words = _asked_words(trial.given.low)
@@ -1700,15 +1812,13 @@ _NOT = re.compile(r"\bnot\b|n't\b|\bnon-")
 _SUBSET_AFTER = re.compile(r"(?:\s[a-z]{1,12})?\sof\s(?:which|these|those|them|its|the)\b")
 
 
-def _is_asked_subset(context: _Context, given: str) -> bool:
+def _is_asked_subset(context: _Context, spoken: set[str], negated: bool) -> bool:
     """Whether a number counts those of a larger set that the request asks for ("of which 4 have a rating ...")."""
     if _LEAVING.search(context.before):
         return True
     if not (_SUBSET.search(context.before) or _SUBSET_AFTER.match(context.after)):
         return False
-    if bool(_NOT.search(given)) != bool(_NOT.search(context.after)):
-        return False
-    return any(len(word) > 3 and re.search(rf"\b{word}\b", given) for word in _LETTERS.findall(context.after))
+    return negated == bool(_NOT.search(context.after)) and not spoken.isdisjoint(_LETTERS.findall(context.after))
 
 
 _PHRASE_END = re.compile(r"[.,;:()0-9]|\b(?:and|or|with|in|on|for|from|per|by|out)\b")
@@ -1771,7 +1881,11 @@ def _by_superlative(trial: _Trial) -> bool | None:
         if index in taken or not _counts(match[0], asked):
             continue
         subject = trial.between(trial.reading.sentences[index].start, match.start())[-1:]
-        if trial.kind in _NAMED and subject and _PRONOUN.search(low, max(subject[0].end, match.start() - 40), match.start()):
+        if (
+            trial.kind in _NAMED
+            and subject
+            and _PRONOUN.search(low, max(subject[0].end, match.start() - 40), match.start())
+        ):
             found.append((match[0], subject))
             continue
         limit = _clause_end(trial, match.end(), trial.reading.sentences[index].end)
@@ -1844,6 +1958,7 @@ _CUES: tuple[Callable[[_Trial], bool | None], ...] = (
 
 # --- states ---------------------------------------------------------------------------------
 
+
 def _echoes(claim: _Claim, kind: Kind, given: _Reading, expected: Expected) -> bool:
     """Whether a claim only repeats a value of the request."""
     if kind == "choice" or not given.low:
@@ -1851,7 +1966,7 @@ def _echoes(claim: _Claim, kind: Kind, given: _Reading, expected: Expected) -> b
     if kind in _NAMED:
         return bool(_places(given, str(claim.value), kind)) and not _places(given, str(expected.value), kind)
     if kind in ("number", "money"):
-        return any(_close(item.value, claim.value, 0.0) for item in (*given.numbers, *given.moneys))
+        return round(claim.value, 6) in given.quantities
     found = given.times if kind == "time" else given.dates(int(str(claim.value)[:4]))
     return any(item.value == claim.value for item in found)
 
@@ -1911,12 +2026,15 @@ def _is_committed(reading: _Reading, kind: Kind, own: list[_Claim], rivals: list
 
 _YES_NO = re.compile(
     r"(?P<both>\byes\s(?:and|or)\sno\b|\byes\s?/\s?no\b)"
-    r"|(?P<not>(?:\bnot|n't)\s(?:quite\s|entirely\s|really\s)?)?\b(?:(?P<yes>yes|yep|yeah|yup|affirmative|(?:true|correct|right)"
-    r"(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n)))|(?P<no>nope|nah|(?:false|incorrect|wrong)(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n))"
+    r"|(?P<not>(?:\bnot|n't)\s(?:quite\s|entirely\s|really\s)?)?\b(?:(?P<yes>yes|yep|yeah|yup|affirmative|(?:true"
+    r"|correct|right)"
+    r"(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n)))|(?P<no>nope|nah|(?:false|incorrect"
+    r"|wrong)(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n))"
     r"|(?P<bare>no(?![\w'-]))))(?![a-z])"
 )
 _NO_AFTER = re.compile(
-    r"\s*[*_\"'`]{0,3}\s*(?:[.,!;:}(\])–—-]|$|\n|it\b|there\b|you\b|the\b|they\b|he\b|she\b|that\b|this\b|i\b|we\b|not\b)"
+    r"\s*[*_\"'`]{0,3}\s*(?:[.,!;:}(\])–—-]|$|\n|it\b|there\b|you\b|the\b|they\b|he\b|she\b|that\b|this\b|i\b"
+    r"|we\b|not\b)"
 )
 _UNSURE = re.compile(
     r"\b(?:not\s(?:sure|certain)|unsure|uncertain|maybe|perhaps|possibly|probably|do\snot\sknow|don't\sknow|unclear"

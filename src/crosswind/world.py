@@ -189,6 +189,8 @@ def bad_arguments(params: Mapping[str, Param], args: object) -> str | None:
             return f"{name!r} must be {_article(param.type)}, got {kind_of(value)}"
         if isinstance(value, float) and not math.isfinite(value):
             return f"{name!r} must be a finite number"
+        if isinstance(value, int) and abs(value) >= 2**63:
+            return f"{name!r} must be a number of at most 64 bits"
         if param.enum and value not in param.enum:
             return f"{name!r} must be one of {', '.join(param.enum)}; got {brief_of(value)}"
     for name, param in params.items():

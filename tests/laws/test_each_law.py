@@ -13,6 +13,7 @@ from crosswind.errors import Unfair
 from crosswind.perturbation import Perturbation
 from crosswind.perturbations.action.semantic_rename import SemanticRename
 from crosswind.perturbations.observation.transient_error import TransientError
+from crosswind.perturbations.query.underspecified import Underspecified
 from crosswind.recipe import draw
 from crosswind.types import Changes, Task
 from crosswind.world import State
@@ -143,6 +144,39 @@ def test_stated_refuses_a_value_lost_in_rewording() -> None:
     unfair = refused(task("best_price"), toys.LosesValue())
     assert unfair.law == "stated"
     assert "city" in unfair.reason
+
+
+def test_stated_refuses_a_withheld_value_that_the_query_gives() -> None:
+    given = task("best_price")
+    city = given.wanted["city"]
+    leaky = given.briefed(stated={"category": given.wanted["category"]}).but(withheld={"city": city})
+    unfair = refused(leaky)
+    assert unfair.law == "stated"
+    assert "city is withheld, but the query gives it" in unfair.reason
+
+
+def test_names_must_be_such_as_providers_take() -> None:
+    given = task("best_price")
+    assert "two tools are called 'pay'" in refused(given, SemanticRename(names={"find_places": "pay"})).reason
+    for name in ("", "{x}", "a b", "x" * 65):
+        assert refused(given, SemanticRename(names={"find_places": name})).law == "names"
+
+
+def test_a_layer_that_does_not_fit_the_task_is_refused() -> None:
+    unfair = refused(task("best_price"), Underspecified(gaps={"nope": "something"}))
+    assert unfair.law == "value"
+    assert "does not fit" in unfair.reason
+
+
+def test_a_change_of_mind_comes_in_time_for_any_order_of_work() -> None:
+    """Where a write cannot be taken back, the change is voiced with what the write needs to know."""
+    met = set()
+    for seed in range(40):
+        for family in ("swap_visit", "cancel_visit", "move_visit"):
+            drawn = draw(poi(), poi().task(family, seed), ["changed_mind"], seed, severity=5, strict=False)
+            if drawn.layers:
+                met.add(drawn.certificate.task.changes[0].after)
+    assert met == {"list_reservations"}
 
 
 def test_replay_refuses_a_loss_of_information() -> None:

@@ -449,7 +449,8 @@ class Medical(Desk):
     named = frozenset({"clinicians.name"})
     policy = (
         "You work at the appointment desk of some hospitals. Do what the user asks with the tools, and nothing else. "
-        "Ask when a detail is missing. If it cannot be done, leave nothing changed and say so."
+        "Ask when a detail is missing. Tell the user what they asked for; for an appointment its number, for a lab order "
+        "the order number, for a move the new time. If it cannot be done, leave nothing changed and say so."
     )
     terms = Terms(
         search="find_clinicians", details="clinician_profile", entries="list_prescriptions", outlook="ward_load",
@@ -463,25 +464,25 @@ class Medical(Desk):
     )  # fmt: skip
     details: Mapping[str, Detail] = {
         "group": Detail(
-            "hospital", "Which hospital?", _HOSPITAL, ("hospital", "clinic", "where", "site"), "a hospital I will name",
+            "hospital", "Which hospital?", _HOSPITAL, ("hospital", "clinic", "where", "site", "location"), "a hospital I will name",
             record=("patient_chart", "patient_id", "home_hospital"), column=("patients", "home_hospital"),
         ),
         "kind": Detail(
             "department", "Which department?", _DEPARTMENT,
-            ("department", "specialty", "speciality", "field", "discipline", "kind"), "a certain department",
+            ("department", "specialty", "speciality", "specialist", "field", "discipline", "kind", *DEPARTMENTS), "a certain department",
         ),
-        "date": Detail("date", "On which date?", values.dates, ("date", "day", "when"), "a day I have in mind"),
+        "date": Detail("date", "On which date?", values.dates, ("date", "day", "when", "time"), "a day I have in mind"),
         "new_date": Detail("new date", "To which date?", values.dates, ("new", "date", "day", "when"), "another day"),
         "other_date": Detail("other date", "Which other date?", values.dates, ("other", "date", "day"), "another day"),
         "need": Detail(
             "number of minutes", "How many minutes?", read_counts,
-            ("minute", "long", "length", "duration", "many", "number"), "a few",
+            ("minute", "long", "length", "duration", "many", "much", "number"), "a few",
         ),
         "floor": Detail(
             "least number of units", "How many units at least?", read_counts,
-            ("unit", "least", "many", "number"), "a few",
+            ("unit", "least", "many", "number", "minimum", "threshold"), "a few",
         ),
-        "who": Detail("patient id", "What is the patient id?", _PATIENT, ("patient", "id", "who", "whom"), "someone"),
+        "who": Detail("patient id", "What is the patient id?", _PATIENT, ("patient", "id", "who", "whom", "whose", "name"), "someone"),
         "means": Detail("lab panel", "Which lab panel?", _PANEL, ("panel", "lab", "test", "blood"), "usual"),
         "source": Detail(
             "referring clinician", "Which clinician refers you?", _CLINICIAN,
@@ -793,7 +794,7 @@ class LabVisit(graphs.Book):
     queries = (
         "Book {minutes} minutes with the best-scored clinician in {department} at {hospital} on {date} for "
         "{patient_id}, earliest opening, and order the {panel} panel for it.",
-        "{patient_id} wants the first opening of {minutes} minutes or more on {date} with the highest-scored "
+        "{patient_id} wants the first opening with room for {minutes} minutes on {date} with the highest-scored "
         "clinician in {department} at {hospital}; add the {panel} panel.",
         "Please order the {panel} panel with a new appointment for {patient_id}: {department} at {hospital}, the "
         "clinician with the top patient score, {date}, {minutes} minutes, as early as possible.",
@@ -824,7 +825,7 @@ class CheapestLabVisit(graphs.Thrift):
         "Book {minutes} minutes with the clinician who has the lowest fee in {department} at {hospital} on {date} "
         "for {patient_id}, earliest opening, and order the {panel} panel for it.",
         "Money is short for {patient_id}: take the cheapest clinician in {department} at {hospital} on {date}, the "
-        "first opening of {minutes} minutes or more, and add the {panel} panel.",
+        "first opening with room for {minutes} minutes, and add the {panel} panel.",
         "Find out who charges least in {department} at {hospital}. Then book {patient_id} in on {date} for {minutes} "
         "minutes, as early as possible, with the {panel} panel ordered.",
         "Please order the {panel} panel with a new appointment for {patient_id}: {department} at {hospital}, the "
@@ -851,7 +852,7 @@ class CalmerDay(graphs.Outing):
         "{patient_id} in with the highest-scored clinician of {department} for {minutes} minutes, as early as "
         "possible, with the {panel} panel ordered.",
         "{patient_id} can come on {date} or {other_date}. Take the day with the lower wait at {hospital}, book the "
-        "first opening of {minutes} minutes or more with the top-scored clinician in {department}, and add the "
+        "first opening with room for {minutes} minutes with the top-scored clinician in {department}, and add the "
         "{panel} panel.",
         "The {panel} panel and an appointment, please, for {patient_id}: {department} at {hospital}, {date} or "
         "{other_date} depending on when the ward wait is shorter, {minutes} minutes with the clinician patients "
@@ -913,7 +914,7 @@ class SwapConsultation(graphs.Rebook):
         "at {hospital} on {new_date}: {minutes} minutes as early as possible, add the {panel} panel, and cancel the "
         "old appointment. Then tell me the number of appointments that still stand.",
         "For {patient_id}: replace what is booked on {date} by the top-scored clinician in {department} at "
-        "{hospital} on {new_date} (first opening of {minutes} minutes or more, {panel} panel). Afterwards, how many "
+        "{hospital} on {new_date} (first opening with room for {minutes} minutes, {panel} panel). Afterwards, how many "
         "appointments are left that are not cancelled?",
         "Please drop the appointment {patient_id} has on {date}. In its place comes {new_date} with the clinician "
         "patients score highest in {department} at {hospital}, for {minutes} minutes in the earliest opening that "

@@ -398,7 +398,8 @@ class Poi(Desk):
     named = frozenset({"places.name"})
     policy = (
         "You work at a ticket desk. Do what the user asks with the tools, and nothing else. Ask when a detail is missing. "
-        "If it cannot be done, leave nothing changed and say so."
+        "Tell the user what they asked for; for a reservation its number, for a payment the receipt number, for a move "
+        "the new time. If it cannot be done, leave nothing changed and say so."
     )
     terms = Terms(
         search="find_places", details="place_details", entries="list_reviews", outlook="weather",
@@ -411,16 +412,16 @@ class Poi(Desk):
     )  # fmt: skip
     details: Mapping[str, Detail] = {
         "group": Detail(
-            "city", "Which city?", _CITY, ("city", "town", "where"), "a city I will name",
+            "city", "Which city?", _CITY, ("city", "town", "where", "location", "destination"), "a city I will name",
             record=("customer_record", "customer_id", "home_city"), column=("customers", "home_city"),
         ),
-        "kind": Detail("category", "Which category of place?", _CATEGORY, ("category", "kind", "type", "sort"), "place of a certain kind"),
-        "date": Detail("date", "On which date?", values.dates, ("date", "day", "when"), "a day I have in mind"),
+        "kind": Detail("category", "Which category of place?", _CATEGORY, ("category", "kind", "type", "sort", *CATEGORIES), "place of a certain kind"),
+        "date": Detail("date", "On which date?", values.dates, ("date", "day", "when", "time"), "a day I have in mind"),
         "new_date": Detail("new date", "To which new date?", values.dates, ("new", "date", "day", "when"), "another day"),
         "other_date": Detail("other date", "Which other date?", values.dates, ("other", "date", "day"), "another day"),
-        "need": Detail("number of seats", "How many seats?", read_counts, ("seat", "many", "people", "number", "party"), "a few"),
-        "floor": Detail("least number of stars", "How many stars at least?", read_counts, ("star", "least", "many", "number"), "a few"),
-        "who": Detail("customer id", "What is the customer id?", _CUSTOMER, ("customer", "id", "who", "account"), "a customer"),
+        "need": Detail("number of seats", "How many seats?", read_counts, ("seat", "many", "people", "number", "party", "group", "size", "big", "large", "person", "ticket"), "a few"),
+        "floor": Detail("least number of stars", "How many stars at least?", read_counts, ("star", "least", "many", "number", "minimum", "threshold", "rating"), "a few"),
+        "who": Detail("customer id", "What is the customer id?", _CUSTOMER, ("customer", "id", "who", "whom", "whose", "account", "name"), "a customer"),
         "means": Detail("card", "Which card?", _CARD, ("card", "pay", "payment"), "a card of mine"),
         "source": Detail("place to start from", "Which place do you start from?", _PLACE, ("start", "from", "place"), "where I am"),
         "first": Detail("first place", "Which is the first place?", _NAME, ("first", "place"), "one place"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
+from pydantic import Field
+
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.types import Flow, ToolCall, Tools, ToolSpec, failed
 from crosswind.words import renamed
@@ -18,7 +20,7 @@ class RetiredMidway(Perturbation):
     axis, tier, rank = "action", "interaction", "fault"
     severities = "How many tools on the way retire: 1, 1, 2, 2, 3; from 4 on the error no longer names the successor."
     successors: dict[str, str]
-    at: int
+    at: int = Field(ge=1)
     told: bool
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.types import Flow, ToolCall, ToolResult, Tools
 
-STYLES = (("page", "rows", "next_page"), ("cursor", "items", "next_cursor"), ("offset", "data", "next_offset"))
+STYLES = (("start", "rows", "next_start"), ("cursor", "items", "next_cursor"), ("offset", "data", "next_offset"))
 
 
 @perturbation
