@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from crosswind.errors import CannotPerturb
@@ -59,7 +59,10 @@ def draws(make: st.DrawFn) -> Drawn:
     seed = make(st.integers(0, 10**6))
     kinds = make(st.lists(st.sampled_from(perturbations.names()), max_size=4, unique=True))
     severity = make(st.integers(1, 5))
-    return draw(domain, domain.task(family, seed), kinds, seed, severity=severity, strict=False)
+    try:
+        return draw(domain, domain.task(family, seed), kinds, seed, severity=severity, strict=False)
+    except CannotPerturb:  # now and then a stack breaks a law at every attempt, and is refused with the reason
+        reject()
 
 
 @SLOW

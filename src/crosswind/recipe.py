@@ -84,15 +84,15 @@ class DrawScene:
     @property
     def path(self) -> list[str]:
         latest = max((n for n in self.walks.made if n <= self.n), default=0)
-        if self.walks.tasks[latest] is not self.task:
-            latest = self.n  # another request may lead another way
+        if self.walks.tasks[latest] is not self.task or any(layer.turns() for layer in self.walks.layers[latest:]):
+            latest = self.n  # another request, or tools that come and go, may lead another way
         session = self.walks.at(latest).session
-        order: list[frozenset[str]] = []
-        for step in session.steps:
-            if step.call.tool not in (ASK, SAY) and (spec := session.specs.get(step.call.tool)):
-                order.append(spec.ids)
-        shown = self.tools.values()
-        return [t.name for ids in dict.fromkeys(order) for t in shown if t.ids & ids]
+        called = dict.fromkeys(step.call.tool for step in session.steps if step.call.tool not in (ASK, SAY))
+        shown = self.tools
+        if latest == self.n:
+            return [name for name in called if name in shown]
+        order = dict.fromkeys(session.specs[name].ids for name in called if name in session.specs)
+        return [tool.name for ids in order for tool in shown.values() if tool.ids & ids]
 
     def lasts(self, task: Task) -> int:
         return len(walk(self.domain, task).steps)
