@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from crosswind import values
@@ -149,7 +150,7 @@ class _Shown:
     def read(self, text: str) -> None:
         if text:
             self.texts.append(text)
-            self.known.update(_TOKEN.findall(text))
+            self.known.update(_tokens(text))
 
     def take(self, content: Any) -> None:
         if isinstance(content, dict):
@@ -172,6 +173,11 @@ class _Shown:
 
 
 _TOKEN = re.compile(r"\w+(?:[-.:]\w+)*")
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text))
 
 
 def _scalars(args: Any, name: str = "") -> Iterable[tuple[str, Any]]:
