@@ -24,8 +24,8 @@ AGENTS = ["oracle", "retrier", "memoriser", "refuser", "idle"]
 HEAD = """# The baseline agents
 
 Success in % of the tasks, an even mix of the families of a domain, severity {severity}; each condition takes the first
-tasks it applies to. `stack` is a random stack of up to four kinds. What must hold: the oracle passes all, idle none, the
-refuser exactly the tasks whose right end is a refusal, the memoriser all clean and at most 2 % under renaming.
+tasks it applies to. `stack` is a random stack of up to four kinds. What must hold: the oracle passes all, idle none,
+the refuser exactly the tasks whose right end is a refusal, the memoriser all clean and at most 2 % under renaming.
 
 - command: `python bench/baselines.py --tasks {tasks} --seed {seed}`
 - crosswind {version}, commit {commit}, {date}

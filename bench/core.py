@@ -315,10 +315,14 @@ def bfcl_python(folder: Path) -> Path | None:
         install = ("-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *BFCL)
         subprocess.run([str(python), *install], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        output = getattr(error, "stderr", None) or str(error)
-        say(f"bfcl: left out, since it cannot be installed: {str(output).strip().splitlines()[-1]}")
+        say(f"bfcl: left out, since it cannot be installed: {last_line(error)}")
         return None
     return python
+
+
+def last_line(error: Exception) -> str:
+    """The last thing that a failed command said, or what went wrong without one."""
+    return str(getattr(error, "stderr", None) or error).strip().splitlines()[-1]
 
 
 BESIDE = (  # ours, theirs, what the ratio is called, what theirs took
@@ -490,10 +494,13 @@ def main() -> None:
             every += cases
     if "bfcl" in args.parts and (python := bfcl_python(args.bfcl_env)):
         cases = cases_of(bfcl_cases, args.domains, args.tasks)
-        theirs = run_beside_bfcl(cases, args.rounds, python)
-        counted = f"{BFCL[0]}: {theirs['calls']:,} calls of {theirs['golds']} golds, {theirs['raised']} raised"
-        print(f"\n## bfcl\n\n{counted}\n\n{bfcl_table(cases)}", flush=True)
-        every += cases
+        try:
+            theirs = run_beside_bfcl(cases, args.rounds, python)
+            counted = f"{BFCL[0]}: {theirs['calls']:,} calls of {theirs['golds']} golds, {theirs['raised']} raised"
+            print(f"\n## bfcl\n\n{counted}\n\n{bfcl_table(cases)}", flush=True)
+            every += cases
+        except subprocess.CalledProcessError as error:
+            say(f"bfcl: left out, since its replay fails: {last_line(error)}")
     if args.json:
         data = {"setting": asdict(where), "cases": [as_data(case) for case in every], "bfcl": theirs}
         args.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

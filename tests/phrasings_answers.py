@@ -1,13 +1,17 @@
 """Final answers as people and models write them, each with whether it states the expected value.
 
-Plain data for test_values.py.  One row is (kind, value, others, given, text, right).  For the kind "list" the value is a
+Plain data for test_answers.py.  One row is (kind, value, others, given, text, right).  For the kind "list" the value is a
 tuple of (kind, value, others) triples, all of which must be stated.
 
-The first nine lists were written before the rule in crosswind.values existed and say what a careful reader would decide.
+The first nine lists were written before the rule in crosswind.answers existed and say what a careful reader would decide.
 The HELD_OUT lists were written after it worked, one after the other; each was scored once before the rule was widened
 for it (136 of 150, 100 of 112, 94 of 110 and 60 of 70 were right at first try).  Two labels were changed afterwards
 because they were wrong ("I moved it from June 12 to June 14" and "... 25 August is free" do state a date), and one row
 was moved to KNOWN_MISSES, which are rows that the rule gets wrong, as was the one of the last list that it still misses.
+
+REVIEWED was written by another hand that had not read the rule (114 of 120 were right at first try).  The lists after it
+hold the gaps that two reviews found, each with variants: COMPARED, ORDERED, MEASURED, COUNTED, REPLACED.
+PROBED was written once these were right; all but 4 of its rows were right at first try.
 """
 
 from __future__ import annotations
@@ -1001,6 +1005,492 @@ HELD_OUT_4: list[Row] = [
     ("yesno", True, (), MONDAYS, "Correct: it is open on Mondays.", True),
 ]
 
+ASK_Q1 = "Find the highest-rated castle in Dormomere and tell me the ticket price."
+ASK_Q2 = "What does the best-rated theatre in Helzehaven cost?"
+ASK_Q3 = "I would like to see the top museum of Kelzewick. What is the price?"
+ASK_RC1 = "For the top-rated museum in Ralfuwick, tell me the number of reviews with 2 or more stars."
+ASK_RC2 = "How many reviews with at least 4 stars does the best-rated museum in Jarnedale have?"
+ASK_RC3 = "Count the reviews of 4 stars or more for the highest-rated theatre in Nornidale."
+ASK_CH1 = "We want to visit a castle in Calbewick. Does Tritilith or Brulolith cost less?"
+ASK_CH2 = "Compare ticket prices for a gallery in Gorrowick: is Permamar or Kelvelith the cheaper?"
+ASK_CH3 = "Which theatre in Brusuhaven is cheaper, Pallolith or Mirsalith?"
+ASK_ES1 = "When is the earliest slot with 2 seats left at the best-rated castle in Wenrodale on 2031-01-19?"
+ASK_ES2 = "We are 3 people. What is the first time on 2031-01-31 that the top museum in Nalfahaven can take us?"
+ASK_ES3 = "We are 5 people. What is the first time on 2031-02-17 that the top zoo in Mirlomere can take us?"
+ASK_BV1 = "Book 5 seats at the best-rated gallery in Kalkiwick on 2031-01-26 for C263750, earliest slot, and pay with card-3962."
+ASK_BV2 = "Customer C605516 wants the first slot with 5 seats at the top park in Perriwick on 2031-01-29; charge card-1447."
+ASK_HV3 = "Hold 2 seats at the best-rated theatre in Paltewick on 2031-02-14 for customer C652910, as early as possible."
+ASK_MV1 = "I am C719129. Shift my visit from 2031-01-22 to the first slot that fits on 2031-01-21."
+ASK_MV2 = "Customer C394682 can't make it on 2031-02-05. Please rebook that reservation to 2031-01-30, as early as possible."
+ASK_TP1 = "For C778109: sum the ticket price of each place with a reservation that is not cancelled."
+ASK_TP2 = "How much do the places reserved by C039443 cost together, one ticket each, not counting cancelled reservations?"
+ASK_TP3 = "What is the total of the single-ticket prices over C518186's live reservations?"
+ASK_CP1 = "Starting from P663092, which park in Mirtowick is the quickest to reach?"
+ASK_CP2 = "Which gallery in Helbiwick do I get to fastest from P748886?"
+ASK_CP3 = "I am at P769652. Which theatre of Lormadale is nearest by travel time?"
+ASK_SW1 = "C964547 wants to swap: cancel the reservation on 2031-01-18 and book the best-rated aquarium in Vermumere on 2031-01-19 instead, 2 seats, earliest slot, paid with card-9841. How many live reservations are there then?"
+ASK_SW3 = "C189920 wants to swap: cancel the reservation on 2031-02-17 and book the best-rated park in Kelkemere on 2031-02-14 instead, 2 seats, earliest slot, paid with card-7298. How many live reservations are there then?"
+ASK_BF1 = "At Kelgoaid, what fee does the highest-scored clinician of surgery ask for?"
+ASK_BF2 = "How much is a consultation in dermatology at Lorvuward with the clinician patients score highest?"
+ASK_BF3 = "I would like to see whoever has the top score in ophthalmology at Kalsovita. What is the fee?"
+ASK_PC1 = "We audit Dornacare. For the best-scored clinician of psychiatry, tell me the number of prescriptions that reach 56 units."
+ASK_PC2 = "How many prescriptions of at least 42 units has the best-scored clinician in oncology at Kalnecare written?"
+ASK_PC3 = "Count the prescriptions of 42 units or more by the highest-scored clinician in cardiology at Balgucare."
+ASK_CC1 = "I was told to see Gortiulf or Jorvuulf in cardiology at Kelsoward. Whose fee is lower?"
+ASK_CC2 = "Compare the fees in dermatology at Verduaid: does Halmiulf or Helveulf charge less?"
+ASK_CC3 = "Which clinician in surgery at Fallaward is cheaper, Palvoolli or Verveewicz?"
+ASK_EO1 = "Find the first opening on 2032-02-23 that lasts 15 minutes or more, for dermatology at Calboward, with the best-scored clinician there."
+ASK_EO2 = "Find the first opening on 2032-03-04 that lasts 20 minutes or more, for urology at Kelzacare, with the best-scored clinician there."
+ASK_EO3 = "I need 40 minutes with the clinician who has the top patient score in psychiatry at Verkeward. What is the first time on 2032-03-20 that is long enough?"
+ASK_LV1 = "Book 20 minutes with the best-scored clinician in psychiatry at Yortoaid on 2032-02-24 for N674681, earliest opening, and order the liver panel for it."
+ASK_MC1 = "Change the appointment that patient N517814 has on 2032-02-16: it should be on 2032-02-17, same length, at the earliest time the clinician can offer."
+ASK_MC2 = "I am N264971. Shift my consultation from 2032-03-01 to the first opening that fits on 2032-03-08."
+ASK_TF1 = "N465938 wants to know what to set aside. How much are the fees together for the appointments that still stand?"
+ASK_TF2 = "Add up the fees of all clinicians that patient N549824 has appointments with (leave out what is cancelled)."
+ASK_TF3 = "For N399536: sum the clinician's fee over every appointment that is not cancelled."
+ASK_QR1 = "I am a patient of D841067. Who in cardiology at Jorvuaid can be reached by referral in the least time?"
+ASK_QR2 = "D934634 is referring me to ophthalmology at Jortiward. Which clinician there would take me soonest?"
+ASK_QR3 = "D525614 is referring me to oncology at Lorkiward. Which clinician there would take me soonest?"
+ASK_SC2 = "Instead of the consultation on 2032-03-04, N593582 should see the highest-scored clinician of neurology at Zanraaid on 2032-02-28: 20 minutes as early as possible, add the glucose panel, and cancel the old appointment. Then tell me the number of appointments that still stand."
+ASK_SC3 = "N007460 wants to swap: cancel the appointment on 2032-03-20 and book the best-scored clinician in neurology at Vertecare on 2032-03-13 instead, 15 minutes, earliest opening, with the glucose panel ordered. How many appointments are not cancelled then?"
+
+REVIEWED: list[Row] = [
+    ("money", 46, (), ASK_Q1, "46", True),
+    ("money", 46, (), ASK_Q1, "The highest-rated castle in Dormomere is Brulolith with a rating of 4.87. The ticket price is €46.", True),
+    ("money", 46, (), ASK_Q1, "**Brulolith** (rating: 4.87/5, open 09:00–18:00)\n\n- Ticket price: **46 €**", True),
+    ("money", 46, (), ASK_Q1, "| Castle | Rating | Price |\n|---|---|---|\n| Brulolith | 4.87 | 46 EUR |", True),
+    ("money", 4, (), ASK_Q2, "A ticket costs 4 euros at Permamar, which is rated 4.5.", True),
+    ("money", 4, (), ASK_Q2, "```json\n{\"place\": \"Permamar\", \"rating\": 4.52, \"price\": 4, \"currency\": \"EUR\"}\n```", True),
+    ("money", 4, (), ASK_Q2, "The best-rated theatre in Helzehaven costs four euros.", True),
+    ("money", 53, (), ASK_Q3, "It's EUR 53.00 per person. The museum, Yargovane, is open from 10 to 17.", True),
+    ("money", 53, (), ASK_Q3, "You'd pay 53 euros. (There are 4 museums in Kelzewick; the top one is Yargovane, rated 4.91, ahead of Hallizel with 4.40.)", True),
+    ("money", 201, (), ASK_TP1, "The sum is 201 euros: 64 + 81 + 56.", True),
+    ("money", 201, (), ASK_TP1, "Here is the breakdown:\n\n- Mirlevane: €64\n- Hallizel: €81\n- Torsolith: €56\n\n**Total: €201**", True),
+    ("money", 82, (), ASK_TP2, "The places reserved by C039443 cost €82 together (€30 for Verdilith and €52 for Valtazel). A third reservation was cancelled and is not counted.", True),
+    ("money", 82, (), ASK_TP2, "30 + 52 = 82 euros", True),
+    ("money", 64, (), ASK_TP3, "C518186 has 2 live reservations, with single-ticket prices of 50 and 14 euros, for a total of 64 euros.", True),
+    ("money", 193, (), ASK_BF1, "The highest-scored clinician of surgery at Kelgoaid is Halmiulf (score 4.8). The fee is 193 euros.", True),
+    ("money", 76, (), ASK_BF2, "The fee is € 76,00.", True),
+    ("money", 76, (), ASK_BF2, "Consultation fee: 76€ (Dr. Helveulf, score: 4.7, hours 8:00-16:00)", True),
+    ("money", 40, (), ASK_BF3, "Whoever sees Kelfaolli (top score 4.93 out of 5) in ophthalmology at Kalsovita pays a fee of 40 euros per visit.", True),
+    ("money", 332, (), ASK_TF1, "N465938 should set aside €332 in total for 3 appointments: €120, €95 and €117.", True),
+    ("money", 303, (), ASK_TF2, "Adding up the fees of the three clinicians (101 + 98 + 104) gives 303 euros. The cancelled appointment (77 euros) is left out.", True),
+    ("money", 360, (), ASK_TF3, "The total comes to three hundred and sixty euros.", True),
+    ("number", 5, (), ASK_RC1, "5", True),
+    ("number", 5, (), ASK_RC1, "The top-rated museum in Ralfuwick is Gorgizel (4.61). It has 5 reviews with 2 or more stars.", True),
+    ("number", 5, (), ASK_RC1, "Of its 7 reviews, 5 have 2 or more stars.", True),
+    ("number", 2, (), ASK_RC2, "Two reviews.", True),
+    ("number", 2, (), ASK_RC2, "The best-rated museum in Jarnedale, Talbizel, has **2** reviews with at least 4 stars (one with 4 stars, one with 5).", True),
+    ("number", 2, (), ASK_RC3, "The answer is 2. The reviews of Pallolith have 5, 4, 3, 1 and 1 stars, so two of them have 4 stars or more.", True),
+    ("number", 2, (), ASK_PC1, "{\"count\": 2}", True),
+    ("number", 2, (), ASK_PC1, "2 prescriptions reach 56 units (60 and 84 units).", True),
+    ("number", 7, (), ASK_PC2, "Brufeewicz has written seven prescriptions of at least 42 units.", True),
+    ("number", 3, (), ASK_PC3, "There are 3 such prescriptions out of 8 in total.", True),
+    ("number", 2, (), ASK_SW1, "Done. I cancelled the reservation on 2031-01-18 and booked Fenduzel on 2031-01-19 at 09:30 (2 seats, receipt T0182734). C964547 now has 2 live reservations.", True),
+    ("number", 4, (), ASK_SW3, "The swap is done, receipt T5540019. Live reservations now: 4", True),
+    ("number", 5, (), ASK_SC2, "5 appointments still stand for N593582. The new consultation is on 2032-02-28 at 08:30 for 20 minutes and the order number is L0099182.", True),
+    ("number", 4, (), ASK_SC3, "N007460 now has four appointments that are not cancelled.", True),
+    ("time", "09:00", (), ASK_ES1, "09:00", True),
+    ("time", "09:00", (), ASK_ES1, "The earliest slot with 2 seats left is at 9 am.", True),
+    ("time", "10:45", (), ASK_ES2, "The earliest slot is at 10:45 on 2031-01-31, with 6 seats left. The 09:00 and 10:00 slots have only 1 and 2 seats.", True),
+    ("time", "10:45", (), ASK_ES2, "You can go at **10:45** (slot S0192837).", True),
+    ("time", "15:45", (), ASK_ES3, "The first time that the top zoo in Mirlomere (Verdilith, open 08:00-19:00) can take 5 people on 2031-02-17 is 3:45 PM.", True),
+    ("time", "10:30", (), ASK_MV1, "Your visit has been moved from 2031-01-22 at 14:00 to 2031-01-21 at 10:30.", True),
+    ("time", "10:30", (), ASK_MV1, "Moved to 10:30h on Jan 21, 2031. Reservation R0029384 stays the same.", True),
+    ("time", "08:00", (), ASK_MV2, "The reservation is now on 2031-01-30 at 08:00.", True),
+    ("time", "08:30", (), ASK_EO1, "The first opening is 08:30–08:50 (20 minutes).", True),
+    ("time", "14:00", (), ASK_EO2, "Earliest opening for urology at Kelzacare on 2032-03-04: 14:00 (30 min, Dr. Torfoolli, score 4.7)", True),
+    ("time", "11:30", (), ASK_EO3, "11:30 is the first time long enough for 40 minutes; it would end at 12:10.", True),
+    ("time", "08:30", (), ASK_MC1, "The appointment now takes place on 17 February 2032 at half past eight (08:30), same length as before.", True),
+    ("time", "08:15", (), ASK_MC2, "{\"appointment_id\": \"A0029183\", \"date\": \"2032-03-08\", \"time\": \"08:15\", \"minutes\": 25}", True),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Tritilith", True),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Tritilith costs less: 12 euros, compared with 31 euros for Brulolith.", True),
+    ("name", "Kelvelith", ("Permamar",), ASK_CH2, "Permamar costs 40 euros and Kelvelith 25 euros, so Kelvelith is the cheaper one.", True),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Brulolith is more expensive than Tritilith, so go for Tritilith.", True),
+    ("name", "Pallolith", ("Mirsalith",), ASK_CH3, "- Pallolith: €9\n- Mirsalith: €17\n\n**Pallolith** is cheaper by €8.", True),
+    ("name", "Mirlevane", ("Verdilith", "Torsolith", "Hallizel"), ASK_CP1, "The quickest to reach is Mirlevane, 7 minutes from P663092. (Verdilith: 20, Torsolith: 41, Hallizel: 66 minutes.)", True),
+    ("name", "Talbizel", ("Yargovane", "Valtazel"), ASK_CP2, "Talbizel! It's just 12 minutes away, rated 3.4.", True),
+    ("name", "Gorgizel", ("Yarbulith", "Halrezel"), ASK_CP3, "I compared Yarbulith (31 min), Halrezel (22 min) and Gorgizel (9 min). The nearest by travel time is Gorgizel.", True),
+    ("name", "Jorvuulf", ("Gortiulf",), ASK_CC1, "Jorvuulf's fee (55 euros) is lower than Gortiulf's (90 euros).", True),
+    ("name", "Fenduulf", ("Brufeewicz", "Trinaewicz", "Torfoolli"), ASK_QR1, "Fenduulf can be reached soonest, with a referral time of 3 days.", True),
+    ("id", "T0193847", (), ASK_BV1, "Your booking is confirmed! Receipt: **T0193847**\nReservation: R5561209, 5 seats at Permamar, 2031-01-26 10:15, card-3962.", True),
+    ("id", "L5523810", (), ASK_LV1, "Order L5523810 was placed for the liver panel; the appointment is A0091827 on 2032-02-24 at 09:00.", True),
+    ("money", 46, (), ASK_Q1, "64", False),
+    ("money", 46, (), ASK_Q1, "The ticket price of the highest-rated castle, Brulolith (4.6), is 64 euros.", False),
+    ("money", 46, (), ASK_Q1, "Prices of the castles in Dormomere: Brulolith €46, Tritilith €12, Gorgizel €31.", False),
+    ("money", 46, (), ASK_Q1, "The price is either 46 or 64 euros.", False),
+    ("money", 46, (), ASK_Q1, "It should be around 46 euros, but I'm not sure; it could also be 50.", False),
+    ("money", 4, (), ASK_Q2, "The best-rated theatre is Permamar with 4 stars. I found it in Helzehaven.", False),
+    ("money", 4, (), ASK_Q2, "The price is 40 euros. The rating is 4.", False),
+    ("money", 4, (), ASK_Q2, "The ticket costs 4.50 euros.", False),
+    ("money", 53, (), ASK_Q3, "The price is not 53 euros but 35 euros.", False),
+    ("money", 53, (), ASK_Q3, "I looked up the top museum of Kelzewick and its price. Enjoy!", False),
+    ("money", 201, (), ASK_TP1, "Mirlevane €64, Hallizel €81, Torsolith €56.", False),
+    ("money", 201, (), ASK_TP1, "The total is 145 euros (64 + 81).", False),
+    ("money", 201, (), ASK_TP1, "Total: €2,010", False),
+    ("money", 82, (), ASK_TP2, "The total including the cancelled reservation is 112 euros; it would be 82 with one fewer... I would go with 112 euros.", False),
+    ("money", 64, (), ASK_TP3, "50 + 14 = 74 euros", False),
+    ("money", 193, (), ASK_BF1, "The fee is 139 euros.", False),
+    ("money", 193, (), ASK_BF1, "The fees are: Halmiulf 193 euros, Helveulf 120 euros, Jorvuulf 88 euros. Pick whichever you like.", False),
+    ("money", 76, (), ASK_BF2, "$67", False),
+    ("money", 40, (), ASK_BF3, "The fee for a consultation is between 40 and 60 euros.", False),
+    ("money", 332, (), ASK_TF1, "I think the sum is 323 euros.", False),
+    ("number", 5, (), ASK_RC1, "The museum has 7 reviews with 2 or more stars.", False),
+    ("number", 5, (), ASK_RC1, "4 reviews have 2 or more stars. The museum's rating is 5.", False),
+    ("number", 5, (), ASK_RC1, "There are 5 or 6 such reviews.", False),
+    ("number", 2, (), ASK_RC2, "The best-rated museum has 3 reviews with at least 4 stars, of 2 pages.", False),
+    ("number", 2, (), ASK_RC3, "None of its reviews has 4 stars or more.", False),
+    ("number", 2, (), ASK_PC1, "The number of prescriptions that reach 56 units is 56.", False),
+    ("number", 7, (), ASK_PC2, "8 prescriptions", False),
+    ("number", 3, (), ASK_PC3, "She wrote 3 prescriptions below 42 units and 5 of 42 units or more.", False),
+    ("number", 2, (), ASK_SW1, "The swap is complete: 2 seats are booked and paid, and C964547 now has 3 live reservations.", False),
+    ("number", 4, (), ASK_SW3, "The reservation on 2031-02-17 was cancelled and the park was booked for 2031-02-14, 2 seats. Receipt: T4444444.", False),
+    ("number", 5, (), ASK_SC2, "After the change, six appointments still stand.", False),
+    ("time", "09:00", (), ASK_ES1, "The earliest slot is at 09:30.", False),
+    ("time", "09:00", (), ASK_ES1, "The slots that day are 09:00, 09:45, 10:30 and 11:15.", False),
+    ("time", "09:00", (), ASK_ES1, "The castle opens at 09:00. The earliest slot with 2 seats is 10:15.", False),
+    ("time", "10:45", (), ASK_ES2, "10:45 is full, so the first time is 11:30.", False),
+    ("time", "15:45", (), ASK_ES3, "The zoo can take you at 3:45 in the morning.", False),
+    ("time", "10:30", (), ASK_MV1, "Your visit was moved from 10:30 to 14:00.", False),
+    ("time", "08:00", (), ASK_MV2, "The reservation has been rebooked to 2031-01-30 at 8 pm.", False),
+    ("time", "08:30", (), ASK_EO1, "The first opening is at 08:45, until 09:00.", False),
+    ("time", "14:00", (), ASK_EO2, "Openings that day: 10:00 (10 min), 14:00 (20 min), 16:30 (45 min).", False),
+    ("time", "11:30", (), ASK_EO3, "The opening runs from 10:50 to 11:30.", False),
+    ("time", "08:15", (), ASK_MC2, "Your consultation has been moved to the first opening that fits on 2032-03-08.", False),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Brulolith costs less than Tritilith.", False),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Brulolith", False),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Tritilith is more expensive, so Brulolith it is.", False),
+    ("name", "Kelvelith", ("Permamar",), ASK_CH2, "Both Permamar and Kelvelith cost the same.", False),
+    ("name", "Kelvelith", ("Permamar",), ASK_CH2, "Kelvelith is not the cheaper one.", False),
+    ("name", "Pallolith", ("Mirsalith",), ASK_CH3, "Pallolith costs €17 and Mirsalith costs €9.", False),
+    ("name", "Mirlevane", ("Verdilith", "Torsolith", "Hallizel"), ASK_CP1, "The quickest are Mirlevane and Verdilith.", False),
+    ("name", "Mirlevane", ("Verdilith", "Torsolith", "Hallizel"), ASK_CP1, "Parks in Mirtowick: Mirlevane, Verdilith, Torsolith, Hallizel.", False),
+    ("name", "Talbizel", ("Yargovane", "Valtazel"), ASK_CP2, "Yargovane is the fastest to get to, faster than Talbizel by 3 minutes.", False),
+    ("name", "Gorgizel", ("Yarbulith", "Halrezel"), ASK_CP3, "It's probably Gorgizel or maybe Halrezel, I'm not certain.", False),
+    ("name", "Helveulf", ("Halmiulf",), ASK_CC2, "Helveulf charges 80 euros; Halmiulf charges less, 60 euros.", False),
+    ("name", "Palvoolli", ("Verveewicz",), ASK_CC3, "The one with the lower fee is Verveewicz (45 euros) rather than Palvoolli (70 euros).", False),
+    ("name", "Rosmiewicz", ("Helboolli", "Daltoander", "Kelfaolli"), ASK_QR2, "Helboolli would take you soonest, then Rosmiewicz.", False),
+    ("name", "Galmuolli", ("Gorvoolli", "Balzaander", "Malveewicz"), ASK_QR3, "Everyone but Galmuolli is available soon; the quickest is Balzaander.", False),
+    ("id", "T0193847", (), ASK_BV1, "Booked! Receipt: T0193874.", False),
+    ("id", "T8810293", (), ASK_BV2, "Booked and paid with card-1447 for C605516 on 2031-01-29; reservation R5561209.", False),
+    ("id", "R7720193", (), ASK_HV3, "Held for C652910 at 09:00 on 2031-02-14.", False),
+    ("id", "T8810293", (), ASK_BV2, "The receipt was either T8810293 or T8810294.", False),
+]
+
+CHEAPER = "Which hotel is cheaper, Alda or Kairo?"
+COST_LESS = "Does Alda or Kairo cost less?"
+LOWER_FEE = "I was told to see Alda or Kairo. Whose fee is lower?"
+DEARER = "Which hotel is more expensive, Alda or Kairo?"
+QUICKEST = "Starting from P663092, which park in Mirtowick is the quickest to reach?"
+NEAREST = "Which theatre of Lormadale is nearest by travel time?"
+SOONEST = "D934634 is referring me to ophthalmology. Which clinician there would take me soonest?"
+TICKET = "What does the best-rated theatre in Helzehaven cost?"
+TICKET_PRICE = "Find the highest-rated castle in Dormomere and tell me the ticket price."
+FOR_TWO = "What do tickets to the castle cost for 2 people in total?"
+FLOOR_14 = "How many prescriptions of at least 14 units has the best-scored clinician written?"
+STARS_4 = "How many reviews with at least 4 stars does the best-rated museum in Jarnedale have?"
+MOVE = "I am C719129. Shift my visit from 2031-01-22 to the first slot that fits on 2031-01-21."
+FIRST_SLOT = "When is the earliest slot with 2 seats left at the best-rated castle in Wenrodale on 2031-01-19?"
+FOUR = ("Brisa", "Cosmo", "Duna")
+
+COMPARED: list[Row] = [
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda costs more than Kairo.", False),
+    ("name", "Kairo", ("Alda",), CHEAPER, "Alda costs more than Kairo.", True),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda is more expensive.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda is the pricier one.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda is dearer.", False),
+    ("name", "Alda", ("Kairo",), LOWER_FEE, "Alda charges a higher fee.", False),
+    ("name", "Alda", ("Kairo",), COST_LESS, "Alda would cost you more.", False),
+    ("name", "Alda", ("Kairo",), COST_LESS, "Alda's price is higher.", False),
+    ("name", "Alda", ("Kairo",), LOWER_FEE, "Alda's fee is higher than Kairo's.", False),
+    ("name", "Kairo", ("Alda",), LOWER_FEE, "Alda's fee is higher than Kairo's.", True),
+    ("name", "Alda", ("Kairo",), LOWER_FEE, "Alda has the higher fee, 90 euros.", False),
+    ("name", "Alda", ("Kairo",), LOWER_FEE, "Alda asks for more than Kairo.", False),
+    ("name", "Kairo", ("Alda",), LOWER_FEE, "Alda asks for more than Kairo.", True),
+    ("name", "Alda", ("Kairo",), CHEAPER, "The more expensive one is Alda.", False),
+    ("name", "Kairo", ("Alda",), CHEAPER, "Of Alda and Kairo, the more expensive one is Alda.", True),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Of Alda and Kairo, the more expensive one is Alda.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "You would pay more at Alda.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Kairo is more expensive than Alda.", True),
+    ("name", "Kairo", ("Alda",), CHEAPER, "Kairo is more expensive than Alda.", False),
+    ("name", "Alda", ("Kairo",), COST_LESS, "Kairo costs more than Alda.", True),
+    ("name", "Alda", ("Kairo",), LOWER_FEE, "Kairo charges a higher fee than Alda.", True),
+    ("name", "Kairo", ("Alda",), LOWER_FEE, "Kairo charges a higher fee than Alda.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Kairo costs 31 euros, 19 euros more than Alda.", True),
+    ("name", "Kairo", ("Alda",), CHEAPER, "Kairo costs 31 euros, 19 euros more than Alda.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Kairo is more expensive.", True),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Kairo is more expensive than I thought.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda costs 12 euros. Kairo is dearer.", True),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda costs 31 euros. It is more expensive than Kairo.", False),
+    ("name", "Kairo", ("Alda",), CHEAPER, "Alda costs 31 euros. It is more expensive than Kairo.", True),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda is closer, Kairo is less expensive.", False),
+    ("name", "Kairo", ("Alda",), CHEAPER, "Alda is closer, Kairo is less expensive.", True),
+    ("name", "Kairo", ("Alda",), CHEAPER, "Alda is better rated but more expensive; Kairo costs less.", True),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda is not more expensive than Kairo.", False),
+    ("name", "Alda", ("Kairo",), CHEAPER, "Alda does not cost less than Kairo.", False),
+    ("name", "Alda", ("Kairo",), DEARER, "Alda costs more than Kairo.", True),
+    ("name", "Kairo", ("Alda",), DEARER, "Alda costs more than Kairo.", False),
+    ("name", "Alda", ("Kairo",), DEARER, "Alda is cheaper than Kairo.", False),
+    ("name", "Kairo", ("Alda",), DEARER, "Alda is cheaper than Kairo.", True),
+    ("name", "Alda", ("Kairo",), DEARER, "Alda is the pricier one.", True),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Brulolith costs 31 euros; Tritilith costs less, 12 euros.", True),
+    ("name", "Brulolith", ("Tritilith",), ASK_CH1, "Brulolith costs 31 euros; Tritilith costs less, 12 euros.", False),
+    ("name", "Brulolith", ("Tritilith",), ASK_CH1, "Tritilith costs 31 euros. Brulolith costs less.", True),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Tritilith costs 31 euros. Brulolith costs less.", False),
+    ("name", "Brulolith", ("Tritilith",), ASK_CH1, "Tritilith costs less: 12 euros, compared with 31 euros for Brulolith.", False),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Brulolith is 31 euros, Tritilith has the lower price with 12 euros.", True),
+    ("name", "Tritilith", ("Brulolith",), ASK_CH1, "Brulolith asks 31 euros and Tritilith charges less.", True),
+    ("name", "Brulolith", ("Tritilith",), ASK_CH1, "Brulolith asks 31 euros and Tritilith charges less.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda is the farthest.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda takes the longest to reach.", False),
+    ("name", "Alda", FOUR, NEAREST, "Alda is farther away than Brisa.", False),
+    ("name", "Alda", FOUR, NEAREST, "Alda is the most distant one.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda is the slowest to get to.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda is quicker to reach than Brisa, Cosmo and Duna.", True),
+    ("name", "Alda", FOUR, QUICKEST, "Duna is the farthest; Alda takes the least time.", True),
+    ("name", "Duna", ("Alda", "Brisa", "Cosmo"), QUICKEST, "Duna is the farthest; Alda takes the least time.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda is more expensive than Brisa, but it is the quickest to reach.", True),
+    ("name", "Alda", FOUR, SOONEST, "Alda would take you latest.", False),
+]
+
+ORDERED: list[Row] = [
+    ("name", "Helboolli", ("Rosmiewicz", "Daltoander"), SOONEST, "Helboolli would take you soonest, then Rosmiewicz.", True),
+    ("name", "Rosmiewicz", ("Helboolli", "Daltoander"), SOONEST, "Helboolli would take you soonest, then Rosmiewicz.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda first, Brisa second.", True),
+    ("name", "Brisa", ("Alda", "Cosmo"), QUICKEST, "Alda first, Brisa second.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda comes first, Brisa second and Cosmo third.", True),
+    ("name", "Cosmo", ("Alda", "Brisa"), QUICKEST, "Alda comes first, Brisa second and Cosmo third.", False),
+    ("name", "Alda", FOUR, QUICKEST, "Alda (7 minutes), then Brisa (20 minutes), then Cosmo (41 minutes).", True),
+    ("name", "Brisa", ("Alda", "Cosmo"), QUICKEST, "Alda (7 minutes), then Brisa (20 minutes), then Cosmo (41 minutes).", False),
+    ("name", "Alda", FOUR, QUICKEST, "It is Alda, next comes Brisa.", True),
+    ("name", "Alda", FOUR, QUICKEST, "In order of travel time: 1st Alda, 2nd Brisa, 3rd Cosmo.", True),
+    ("list", (("name", "Alda", ("Cosmo",)), ("name", "Brisa", ("Cosmo",))), (), "Which two do I visit?", "Visit Alda first, then Brisa.", True),
+]
+
+MEASURED: list[Row] = [
+    ("money", 4, (), TICKET, "The best-rated theatre is Permamar, with 4 stars.", False),
+    ("money", 4, (), TICKET, "Its rating is 4.", False),
+    ("money", 4, (), TICKET, "It is 4 minutes away.", False),
+    ("money", 4, (), TICKET, "There are 4 theatres.", False),
+    ("money", 4, (), TICKET, "There are 4 in Helzehaven.", False),
+    ("money", 46, (), TICKET, "You get there in 46 minutes.", False),
+    ("money", 4.8, (), TICKET, "Permamar has a score of 4.8.", False),
+    ("money", 4.8, (), TICKET, "Permamar (score 4.8)", False),
+    ("money", 4, (), TICKET, "Rated 4 by visitors.", False),
+    ("money", 4, (), TICKET, "It has 4 reviews.", False),
+    ("money", 4, (), TICKET, "4 seats are left.", False),
+    ("money", 4, (), TICKET, "The chance of rain is 4%.", False),
+    ("money", 4, (), TICKET, '{"rating": 4, "name": "Permamar"}', False),
+    ("money", 4, (), TICKET, '{"rating": 4.52, "price": 4, "currency": "EUR"}', True),
+    ("money", 4.52, (), TICKET, '{"rating": 4.52, "price": 4, "currency": "EUR"}', False),
+    ("money", 4, (), TICKET, '{"stars": 5, "ticket_price": 4}', True),
+    ("money", 4, (), TICKET, "Rating 4.52, ticket price 4.", True),
+    ("money", 4.52, (), TICKET, "Rating 4.52, ticket price 4.", False),
+    ("money", 4, (), TICKET, "Permamar: rated 4.5, 12 minutes away, costs 4.", True),
+    ("money", 4, (), TICKET, "Permamar has 120 seats and a fee of 4.", True),
+    ("money", 4, (), TICKET, "| Theatre | Rating | Price |\n|---|---|---|\n| Permamar | 4.52 | 4 |", True),
+    ("money", 4.52, (), TICKET, "| Theatre | Rating | Price |\n|---|---|---|\n| Permamar | 4.52 | 4 |", False),
+    ("money", 4, (), TICKET, "| Theatre | Seats | Cost (EUR) |\n|---|---|---|\n| Permamar | 88 | 4 |", True),
+    ("money", 4, (), TICKET, "| Theatre | Rating | Price |\n|---|---|---|\n| Permamar | 4 | 9 |", False),
+    ("money", 4, (), TICKET, "Price: 4. Rating: 4.52.", True),
+    ("money", 24, (), FOR_TWO, "2 tickets cost 24.", True),
+    ("money", 46, (), TICKET_PRICE, "46 EUR per person; for 2 people that is 92 EUR.", True),
+    ("money", 92, (), TICKET_PRICE, "46 EUR per person; for 2 people that is 92 EUR.", False),
+    ("money", 46, (), TICKET, "Tickets are €46 each, so two of you pay €92.", True),
+    ("money", 46, (), TICKET_PRICE, "46 euros per ticket (92 euros for two).", True),
+    ("money", 92, (), FOR_TWO, "46 EUR per person; for 2 people that is 92 EUR.", True),
+    ("money", 46, (), FOR_TWO, "46 EUR per person; for 2 people that is 92 EUR.", False),
+]
+
+COUNTED: list[Row] = [
+    ("number", 3, (), STARS_4, "3 %", False),
+    ("number", 3, (), STARS_4, "3 euros", False),
+    ("number", 4, (), "How many reviews does the museum have?", "Review number 4.", False),
+    ("number", 4, (), "How many reviews does the museum have?", "See review #4.", False),
+    ("number", 4, (), "How many reviews does the museum have?", "It is review 4.", False),
+    ("number", 4, (), "How many reviews does the museum have?", "The number is 4.", True),
+    ("number", 4, (), "How many reviews does the museum have?", "Number of reviews: 4", True),
+    ("number", 30, (), FLOOR_14, "30 percent of them.", False),
+    ("number", 8, (), FLOOR_14, "It costs €8.", False),
+    ("number", 3, (), "How many euros is that?", "3 euros", True),
+    ("number", 8, (), FLOOR_14, "Alda has 8 with at least 14.", True),
+    ("number", 14, (), FLOOR_14, "Alda has 8 with at least 14.", False),
+    ("number", 8, (), FLOOR_14, "8 of 14 or more.", True),
+    ("number", 8, (), FLOOR_14, "Alda wrote 8 that reach 14 units.", True),
+    ("number", 8, (), FLOOR_14, "With 14 or more units there are 8.", True),
+    ("number", 3, (), STARS_4, "I counted 3: 5, 4 and 4 stars.", True),
+    ("number", 3, (), STARS_4, "There are 3 (5, 4 and 4 stars).", True),
+    ("number", 3, (), STARS_4, "3 reviews: two with 5 stars and one with 4.", True),
+    ("number", 5, (), STARS_4, "I counted 3: 5, 4 and 4 stars.", False),
+]
+
+REPLACED: list[Row] = [
+    ("time", "10:30", (), "", "Your visit has been moved from 2031-01-22 at 14:00 to 2031-01-21 at 10:30.", True),
+    ("time", "14:00", (), MOVE, "Your visit has been moved from 2031-01-22 at 14:00 to 2031-01-21 at 10:30.", False),
+    ("date", "2031-01-21", (), "", "Your visit has been moved from 2031-01-22 at 14:00 to 2031-01-21 at 10:30.", True),
+    ("time", "11:45", (), MOVE, "It was at 11:00 and is now at 11:45.", True),
+    ("time", "11:00", (), MOVE, "It was at 11:00 and is now at 11:45.", False),
+    ("time", "11:45", (), MOVE, "Moved from 2031-05-09 at 11:00 to 2031-05-15 at 11:45.", True),
+    ("time", "11:00", (), MOVE, "Moved from 2031-05-09 at 11:00 to 2031-05-15 at 11:45.", False),
+    ("time", "11:45", (), MOVE, "2031-05-09 11:00 -> 2031-05-15 11:45", True),
+    ("time", "11:00", (), MOVE, "2031-05-09 11:00 -> 2031-05-15 11:45", False),
+    ("time", "11:45", (), MOVE, "11:00 → 11:45", True),
+    ("time", "11:45", (), MOVE, "Old: 2031-05-09 at 11:00. New: 2031-05-15 at 11:45.", True),
+    ("time", "11:00", (), MOVE, "Old: 2031-05-09 at 11:00. New: 2031-05-15 at 11:45.", False),
+    ("time", "11:45", (), MOVE, "- Old time: 11:00\n- New time: 11:45", True),
+    ("time", "11:45", (), MOVE, "- New slot: 11:45\n- Previous slot: 11:00", True),
+    ("time", "11:45", (), MOVE, "The new time is 11:45; it used to be 11:00.", True),
+    ("time", "11:45", (), MOVE, "Rescheduled to 11:45 (was 11:00).", True),
+    ("time", "11:00", (), MOVE, "Rescheduled to 11:45 (was 11:00).", False),
+    ("time", "11:45", (), MOVE, "Your visit, originally at 11:00, is at 11:45.", True),
+    ("time", "10:15", (), FIRST_SLOT, "It opens at 08:15, but the first with enough room is 10:15.", True),
+    ("time", "08:15", (), FIRST_SLOT, "It opens at 08:15, but the first with enough room is 10:15.", False),
+    ("time", "10:15", (), FIRST_SLOT, "The castle opens at 08:15; the first slot with 2 seats is at 10:15.", True),
+    ("time", "10:15", (), FIRST_SLOT, "Although it opens at 08:15, you can only go at 10:15.", True),
+    ("time", "10:15", (), FIRST_SLOT, "10:15 is the earliest with 2 seats, though the castle opens at 08:15.", True),
+    ("time", "15:00", (), FIRST_SLOT, "It is after 15:00.", False),
+    ("time", "15:00", (), FIRST_SLOT, "Some time before 15:00.", False),
+    ("time", "15:00", (), FIRST_SLOT, "It is later than 15:00.", False),
+    ("date", "2031-01-21", (), "", "It is after 21 January 2031.", False),
+]
+
+PROBE_1 = "Which theatre in Brusuhaven is cheaper, Alda or Kairo?"
+PROBE_2 = "I can't decide on a gallery in X: Alda or Kairo. Which has the lower ticket price?"
+PROBE_3 = "Compare the fees in dermatology at Verduaid: does Alda or Kairo charge less?"
+PROBE_4 = "Which gallery in Helbiwick do I get to fastest from P748886?"
+PROBE_5 = "I am a patient of D841067. Who in cardiology at Jorvuaid can be reached by referral in the least time?"
+PROBE_6 = "What does the best-rated theatre in Helzehaven cost?"
+PROBE_7 = "How much do the places reserved by C039443 cost together, one ticket each, not counting cancelled reservations?"
+PROBE_8 = "Customer C394682 can't make it on 2031-02-05. Please rebook that reservation to 2031-01-30, as early as possible."
+PROBE_9 = "Change the appointment that patient N517814 has on 2032-02-16: it should be on 2032-02-17, same length, at the earliest time the clinician can offer."
+PROBE_10 = "On 2031-01-19, at what time does the highest-rated castle in Wenrodale first have 2 seats?"
+PROBE_11 = "We are 3 people. What is the first time on 2031-01-31 that the top museum in Nalfahaven can take us?"
+PROBE_12 = "Look up the best museum in X: how many of its reviews give 4 stars or better?"
+PROBE_13 = "Afterwards, how many reservations are live?"
+PROBE_14 = "Count the prescriptions of 14 units or more by X."
+PROBE_15 = "tell me the number of prescriptions that reach 14 units"
+PROBE_16 = "How many prescriptions of at least 14 units?"
+
+PROBED: list[Row] = [
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is cheaper than Kairo", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda, with 12 euros, is cheaper than Kairo, which costs 31 euros.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Kairo costs €31 and Alda €12, so Alda is cheaper.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "While Kairo is more expensive, it is better rated. Alda is cheaper.", True),
+    ("name", "Alda", ("Kairo",), PROBE_2, "Alda has the lower ticket price (12 euros), Kairo has the higher one (31 euros).", True),
+    ("name", "Alda", ("Kairo",), PROBE_2, "Kairo has the lower ticket price (12 euros), Alda has the higher one (31 euros).", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Kairo (31 euros) is pricier than Alda (12 euros).", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda (31 euros) is pricier than Kairo (12 euros).", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is the less expensive of the two.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is less expensive.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda costs less.", True),
+    ("name", "Alda", ("Kairo",), PROBE_3, "Alda charges less than Kairo.", True),
+    ("name", "Alda", ("Kairo",), PROBE_3, "Kairo charges less than Alda.", False),
+    ("name", "Alda", ("Kairo",), PROBE_3, "Kairo charges more.", True),
+    ("name", "Alda", ("Kairo",), PROBE_3, "Alda charges more.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda: 12 euros. Kairo: 31 euros. Kairo is the more expensive one.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda: 31 euros. Kairo: 12 euros. Alda is the more expensive one.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is 19 euros cheaper.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Kairo is 19 euros more expensive than Alda.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is 19 euros more expensive than Kairo.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda's ticket costs 12 euros, which is less than Kairo's 31 euros.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda's ticket costs 31 euros, which is more than Kairo's 12 euros.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "A ticket at Alda costs more than one at Kairo.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "A ticket at Kairo costs more than one at Alda.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "The ticket for Kairo is more expensive than the ticket for Alda.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda. Kairo costs more.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda, since Kairo is more expensive.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda, because it costs less than Kairo.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Kairo, because it costs less than Alda.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Kairo, because Alda costs more.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Go with Alda; Kairo is pricier.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is more affordable.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is the cheaper option, even though it has a higher rating.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda has a higher rating and is cheaper.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Kairo has a higher rating but costs more than Alda.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda wins on price.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda undercuts Kairo.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Kairo undercuts Alda.", False),
+    ("name", "Alda", ("Kairo",), PROBE_1, "Alda is the best value; Kairo would cost you 19 euros more.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Alda is nearest, Brisa is the farthest.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Brisa is nearest, Alda is the farthest.", False),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "You get to Alda fastest (12 min); Brisa takes longer (33 min) and Cosmo the longest.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Alda takes 12 minutes, less than Brisa (33) or Cosmo (58).", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_5, "Alda can be reached in the least time: 3 days. Brisa needs 5 days.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_5, "Alda needs the most time.", False),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_5, "Alda has the shortest wait, followed by Brisa.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Alda, then Brisa, then Cosmo.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "First Alda, second Brisa, third Cosmo.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "First Brisa, second Alda, third Cosmo.", False),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Brisa is fastest, then comes Alda.", False),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Fastest: Alda. Second: Brisa.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Alda is the fastest and Brisa the slowest.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "Brisa is the fastest and Alda the slowest.", False),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "The slowest is Brisa, the fastest is Alda.", True),
+    ("name", "Alda", ("Brisa", "Cosmo"), PROBE_4, "The slowest is Alda, the fastest is Brisa.", False),
+    ("money", 4, (), PROBE_6, "4", True),
+    ("money", 4, (), PROBE_6, "It costs 4", True),
+    ("money", 4, (), PROBE_6, "4.00", True),
+    ("money", 4, (), PROBE_6, "You pay 4 per person", True),
+    ("money", 4, (), PROBE_6, "Permamar charges 4 for entry.", True),
+    ("money", 4, (), PROBE_6, "Permamar, 4", True),
+    ("money", 46, (), PROBE_6, "Price 46, 120 reviews", True),
+    ("money", 120, (), PROBE_6, "Price 46, 120 reviews", False),
+    ("money", 46, (), PROBE_6, "The entry is 46 for adults.", True),
+    ("money", 46, (), PROBE_6, "ticket: 46; rating: 4.6", True),
+    ("money", 4.6, (), PROBE_6, "ticket: 46; rating: 4.6", False),
+    ("money", 46, (), PROBE_6, "The answer is 46.", True),
+    ("money", 46, (), PROBE_6, "It is 46.", True),
+    ("money", 82, (), PROBE_7, "30 + 52 = 82", True),
+    ("money", 82, (), PROBE_7, "The 2 places cost 82 together.", True),
+    ("money", 82, (), PROBE_7, "Verdilith 30, Valtazel 52, total 82", True),
+    ("money", 30, (), PROBE_7, "Verdilith 30, Valtazel 52, total 82", False),
+    ("money", 12, (), PROBE_6, "{\"answer\": 12}", True),
+    ("money", 46, (), PROBE_6, "46 (rating 4.6)", True),
+    ("money", 46, (), PROBE_6, "The price is 46 and the score 4.6.", True),
+    ("money", 4.6, (), PROBE_6, "The price is 46 and the score 4.6.", False),
+    ("money", 0, (), PROBE_6, "It's free.", True),
+    ("money", 46, (), PROBE_6, "Permamar costs 46 and is 12 minutes away", True),
+    ("money", 12, (), PROBE_6, "Permamar costs 46 and is 12 minutes away", False),
+    ("money", 46, (), PROBE_6, "Ticket price for the theatre: 46", True),
+    ("money", 46, (), PROBE_6, "The price for one ticket is 46", True),
+    ("money", 46, (), PROBE_6, "The ticket to Permamar (4 stars) is 46.", True),
+    ("money", 4, (), PROBE_6, "The ticket to Permamar (4 stars) is 46.", False),
+    ("time", "10:30", (), PROBE_8, "Your visit has been moved from 2031-01-22 at 14:00 to 2031-01-21 at 10:30.", True),
+    ("time", "10:30", (), PROBE_9, "Your visit has been moved from 2031-01-22 at 14:00 to 2031-01-21 at 10:30.", True),
+    ("time", "11:45", (), PROBE_8, "It was at 11:00 and is now at 11:45.", True),
+    ("time", "11:45", (), PROBE_9, "Moved from 2031-05-09 at 11:00 to 2031-05-15 at 11:45.", True),
+    ("time", "11:45", (), PROBE_9, "The appointment was at 11:00 and is now at 11:45.", True),
+    ("time", "11:45", (), "", "The appointment was at 11:00 and is now at 11:45.", True),
+    ("time", "11:45", (), PROBE_9, "Before: 11:00, after: 11:45", True),
+    ("time", "11:45", (), PROBE_9, "Before: 11:00\nAfter: 11:45", True),
+    ("time", "11:00", (), PROBE_9, "Before: 11:00\nAfter: 11:45", False),
+    ("time", "11:45", (), PROBE_9, "The appointment is no longer at 11:00 but at 11:45.", True),
+    ("time", "11:45", (), PROBE_9, "Instead of 11:00, N517814 is seen at 11:45.", True),
+    ("time", "10:15", (), PROBE_10, "It opens at 08:15, but the first with enough room is 10:15.", True),
+    ("time", "10:15", (), PROBE_11, "It opens at 08:15, but the first with enough room is 10:15.", True),
+    ("time", "10:15", (), "", "It opens at 08:15, but the first with enough room is 10:15.", True),
+    ("time", "08:15", (), PROBE_11, "It opens at 08:15, but the first with enough room is 10:15.", False),
+    ("time", "15:00", (), PROBE_11, "It is after 15:00.", False),
+    ("time", "10:15", (), PROBE_11, "The museum is open from 08:00 to 18:00; it can take you at 10:15.", True),
+    ("time", "08:00", (), PROBE_11, "The museum is open from 08:00 to 18:00; it can take you at 10:15.", False),
+    ("time", "10:15", (), PROBE_11, "The 09:00 slot is too small; 10:15 works.", True),
+    ("number", 3, (), PROBE_12, "3 reviews give 4 stars or better.", True),
+    ("number", 3, (), PROBE_12, "3 of its 7 reviews.", True),
+    ("number", 3, (), PROBE_12, "It has 3 with 4 or 5 stars.", True),
+    ("number", 3, (), PROBE_12, "3 (43%)", True),
+    ("number", 43, (), PROBE_12, "3 (43%)", False),
+    ("number", 3, (), PROBE_12, "Three: one 4-star and two 5-star reviews.", True),
+    ("number", 2, (), PROBE_13, "2 reservations are live (total 64 euros).", True),
+    ("number", 64, (), PROBE_13, "2 reservations are live (total 64 euros).", False),
+    ("number", 2, (), PROBE_13, "Live reservations: 2", True),
+    ("number", 2, (), PROBE_13, "The number of live reservations is 2.", True),
+    ("number", 2, (), PROBE_13, "Reservation count: 2", True),
+    ("number", 8, (), PROBE_14, "Halmi has 8 with at least 14.", True),
+    ("number", 8, (), PROBE_15, "Halmi has 8 with at least 14.", True),
+    ("number", 8, (), PROBE_16, "The best one has 8 with at least 14.", True),
+    ("number", 8, (), PROBE_16, "D123456 has 8 with at least 14.", True),
+]
+
 KNOWN_MISSES: list[Row] = [
     # The rule knows no reference: that the galleries are other ones, that the details are no answer.
     ("money", 8, (), GALLERY, "The fee is not listed, but similar galleries charge 8 euros.", False),
@@ -1008,10 +1498,12 @@ KNOWN_MISSES: list[Row] = [
     ("money", 8, (), GALLERY, "Last year entry to Galeria Mira was 8 euros; I do not have this year's price.", False),
     ("time", "19:00", (), "", "It starts at seven in the evening.", True),
     ("number", 90, (), "How many minutes is the tour?", "The tour takes an hour and a half.", True),
+    ("name", "Alda", ("Kairo",), PROBE_1, "**Alda** (€12) vs Kairo (€31)", True),
 ]
 
 PHRASINGS: list[Row] = [
     *NUMBERS, *MONEYS, *DATES, *TIMES, *NAMES, *IDS, *CHOICES, *YESNOS, *LISTS,
     *HELD_OUT, *HELD_OUT_2, *HELD_OUT_3, *HELD_OUT_4,
+    *REVIEWED, *COMPARED, *ORDERED, *MEASURED, *COUNTED, *REPLACED, *PROBED,
 ]
 # fmt: on

@@ -1,4 +1,4 @@
-"""The recognisers of typed values, and the rule that tells whether an answer states the expected ones."""
+"""The recognisers of typed values: dates, times, numbers, amounts, ids and names as people write them."""
 
 from __future__ import annotations
 
@@ -7,56 +7,13 @@ import re
 import time
 from collections.abc import Callable
 from datetime import date
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosswind.values import (
-    Expected,
-    Kind,
-    dates,
-    ids,
-    mentions,
-    moneys,
-    numbers,
-    shown,
-    states,
-    times,
-)
-from tests.phrasings_answers import KNOWN_MISSES, PHRASINGS, Row
-
-
-def expected_of(row: Row) -> list[Expected]:
-    triples: Any = row[1] if row[0] == "list" else (row[:3],)
-    return [Expected(kind, value, others) for kind, value, others in triples]
-
-
-def name_of(row: Row) -> str:
-    return f"{row[0]}-{row[1]}-{row[4][:40]}-{row[5]}".encode("ascii", "replace").decode()
-
-
-# --- phrasings ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("row", PHRASINGS, ids=name_of)
-def test_phrasing(row: Row) -> None:
-    assert states(row[4], expected_of(row), given=row[3]) is row[5]
-
-
-@pytest.mark.xfail(strict=True, reason="the rule reads surface forms only")
-@pytest.mark.parametrize("row", KNOWN_MISSES, ids=name_of)
-def test_known_miss(row: Row) -> None:
-    assert states(row[4], expected_of(row), given=row[3]) is row[5]
-
-
-def test_phrasings_are_many_and_balanced() -> None:
-    assert len(PHRASINGS) >= 240
-    assert 0.4 < sum(row[5] for row in PHRASINGS) / len(PHRASINGS) < 0.6
-    assert {row[0] for row in PHRASINGS} == {*get_args(Kind), "list"}
-    assert len({(row[0], str(row[1]), row[3], row[4]) for row in PHRASINGS}) == len(PHRASINGS)
-
+from crosswind.values import dates, ids, mentions, moneys, numbers, shown, times
 
 # --- dates ----------------------------------------------------------------------------------
 
@@ -331,6 +288,7 @@ def test_moneys(text: str, found: list[float]) -> None:
         ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
         ("ORD-2031-05-03-7", ["ORD-2031-05-03-7"]),
         ("B-1042", ["B-1042"]),
+        ("A--0", []),
         ("12 abc 3rd 35min 14h30 2pm 12-minute top-10 3x4 2031-05-03T14:30", []),
         ("", []),
     ],
@@ -381,93 +339,6 @@ def test_a_name_is_bounded(name: str) -> None:
     assert mentions(f"It is {name}.", name) >= 1
     assert mentions(f"x{name}", name) == 0
     assert mentions(f"{name}x", name) == 0
-
-
-# --- states ---------------------------------------------------------------------------------
-
-
-def test_nothing_expected_is_stated_by_anything() -> None:
-    assert states("", ())
-    assert states("whatever", [])
-
-
-def test_tolerance() -> None:
-    assert not states("4.33", [Expected("number", 13 / 3)])
-    assert states("4.33", [Expected("number", 13 / 3, tolerance=0.01)])
-    assert not states("about 12", [Expected("number", 12)])
-    assert states("about 12", [Expected("number", 12, tolerance=0.5)])
-    assert not states("about 13", [Expected("number", 12, tolerance=0.5)])
-    assert states("4.30", [Expected("number", 4.3)])
-
-
-def test_currency() -> None:
-    assert states("12 euros", [Expected("money", 12)])
-    assert not states("12 dollars", [Expected("money", 12)])
-    assert states("12 dollars", [Expected("money", "12 USD")])
-    assert not states("12 euros", [Expected("money", "12 USD")])
-    assert states("12 dollars", [Expected("money", 12)], given="How many dollars is that?")
-    assert states("It costs 12", [Expected("money", 12)])
-
-
-def test_request_is_no_rival() -> None:
-    text = "For 2 adults and 3 children on 3 May 2031 you need 5 seats."
-    assert not states(text, [Expected("number", 5)])
-    assert states(text, [Expected("number", 5)], given="2 adults and 3 children: how many seats?")
-
-
-def test_values_of_other_kinds_are_no_rivals() -> None:
-    text = "Alda (P000123) is rated 4.6, costs 12 euros and opens at 09:00 on 3 May 2031."
-    for expected in (
-        Expected("name", "Alda", ("Brisa",)),
-        Expected("id", "P000123"),
-        Expected("number", 4.6),
-        Expected("money", 12),
-        Expected("time", "09:00"),
-        Expected("date", "2031-05-03"),
-    ):
-        assert states(text, [expected]), expected
-
-
-def test_ids_of_one_series_are_rivals() -> None:
-    assert not states("P000122 P000123 P000124", [Expected("id", "P000123")])
-    assert states("P000123, slot S000001-2", [Expected("id", "P000123")])
-
-
-def test_thoughts_are_no_answer() -> None:
-    assert states("<think>12? No, 13.</think>It is 14.", [Expected("number", 14)])
-    assert not states("<think>It is 14.</think>It is 13.", [Expected("number", 14)])
-
-
-def test_a_value_of_the_wrong_type_is_not_stated() -> None:
-    odd: tuple[Any, ...] = (None, "", "abc", [], {}, float("nan"), float("inf"), 10**400, object)
-    kinds: tuple[Kind, ...] = ("number", "money", "date", "time")
-    for value in odd:
-        for kind in kinds:
-            assert not states("12 euros at 14:30 on 2031-05-03", [Expected(kind, value)])
-
-
-@given(st.integers(min_value=2, max_value=10**6), st.integers(min_value=2, max_value=10**6))
-def test_one_number_is_stated_and_another_is_not(number: int, other: int) -> None:
-    expected = [Expected("number", number)]
-    for text in (f"{number}", f"The answer is {number:,}.", f"It is {number}, not {number + 1}.", f"So **{number}**!"):
-        assert states(text, expected), text
-    for text in (f"{number + 1}", f"It is not {number}.", f"about {number}", f"P{number:07d}", f"{number}?"):
-        assert not states(text, expected), text
-    if number != other:
-        assert not states(f"{number} or {other}", expected)
-        assert not states(f"{number}, {other}", expected)
-        assert states(f"{other} + {number - other} = {number}", expected) or number < other
-
-
-@given(st.dates(min_value=date(2000, 1, 1), max_value=date(2099, 1, 1)), st.dates(min_value=date(2000, 1, 1)))
-def test_one_date_is_stated_and_another_is_not(day: date, other: date) -> None:
-    expected = [Expected("date", day.isoformat())]
-    assert states(f"It is on {day:%d %B %Y}.", expected)
-    assert states(f"It is on {day:%B %d}.", expected)
-    assert states(f"It is on {day:%B %d, %Y}.", expected, given=f"Rather than on {other}?")
-    if day != other:
-        assert not states(f"It is on {other.isoformat()}.", expected)
-        assert not states(f"On {day} or {other}.", expected)
 
 
 # --- shown ----------------------------------------------------------------------------------
@@ -537,17 +408,6 @@ anything = st.one_of(
     st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(" ".join),
     st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join),
 )
-EXPECTED: tuple[Expected, ...] = (
-    Expected("number", 12),
-    Expected("number", 0),
-    Expected("money", 12.5),
-    Expected("date", "2031-05-03"),
-    Expected("time", "14:30"),
-    Expected("name", "Alda", ("Brisa", "Alda Nord")),
-    Expected("id", "P000123", ("P000124",)),
-    Expected("choice", "B", ("A", "C")),
-    Expected("yesno", True),
-)
 
 
 @settings(max_examples=300)
@@ -563,21 +423,10 @@ def test_recognisers_take_any_text(text: str) -> None:
     assert mentions("Alda", text) >= 0
 
 
-@settings(max_examples=300)
-@given(anything, anything)
-def test_states_takes_any_text(text: str, request: str) -> None:
-    for item in EXPECTED:
-        assert states(text, [item], given=request) in (True, False)
-        assert not states("", [item], given=request)
-    states(text, EXPECTED, given=request)
-
-
 @settings(max_examples=200)
 @given(anything, anything)
-def test_any_string_may_be_expected_or_shown(value: str, text: str) -> None:
+def test_any_string_may_be_shown(value: str, text: str) -> None:
     shown(value, text)
-    for kind in get_args(Kind):
-        states(text, [Expected(kind, value, (text, value))], given=text)
 
 
 @given(anything)
@@ -606,9 +455,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "ids of a pattern": lambda text: ids(text, r"[A-Z]\d+"),
     "mentions": lambda text: mentions(text, "Porto Lume"),
     "mentions of it": lambda text: mentions("Porto Lume", text),
-    "states": lambda text: states(text, [Expected("number", 12)], given=text),
-    "states a name": lambda text: states(text, [Expected("name", "Alda", ("a", "Brisa"))], given=text),
-    "states it": lambda text: states("Alda", [Expected("name", text, (text,))]),
     "shown": lambda text: shown("2031-05-03", text),
     "shown number": lambda text: shown(13, text),
     "it is shown": lambda text: shown(text, "Alda 12"),

@@ -13,7 +13,8 @@ from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar
 
-from crosswind import speech, values
+from crosswind import answers, speech, values
+from crosswind.answers import Expected
 from crosswind.errors import CannotDraw
 from crosswind.flow import digest, rng_for
 from crosswind.types import (
@@ -30,7 +31,6 @@ from crosswind.types import (
     ToolResult,
     Verdict,
 )
-from crosswind.values import Expected
 from crosswind.world import Derive, FencedState, State, World
 
 JUDGE = "1"  # version of the verifier; raised whenever a verdict may come out otherwise
@@ -222,7 +222,7 @@ class Family:
                 Check(name="untouched", passed=not changes, why=words_for(changes)),
             )
         expected = self.answer(task, start, end)
-        told = values.states(answer, expected, given=task.brief.query)
+        told = answers.states(answer, expected, given=task.brief.query)
         wanted = ", ".join(f"{e.kind} {e.value}" for e in expected) or "nothing in particular"
         return (
             Check(

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, ClassVar
 
+from crosswind.answers import Expected
 from crosswind.domain import Detail, Domain, Family, Gathering
 from crosswind.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
-from crosswind.values import Expected
 from crosswind.world import State
 
 

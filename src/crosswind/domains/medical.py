@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date as Date
 from datetime import timedelta
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -74,6 +75,7 @@ def on_day(seed: int, size: int, day: int) -> int:
     return (day - seed * 31) * pow(SPREAD, -1, days) % days
 
 
+@lru_cache(maxsize=16384)
 def kept_on(split: Split, seed: int, day: int) -> int:
     """Which opening of a clinician's day the seed's appointment takes."""
     return digest(split, seed, "kept", day)[0] % OPENINGS
@@ -191,10 +193,15 @@ def approval_of(opening_id: str, patient_id: str) -> str:
 
 def clinicians_in(state: State, hospital: str) -> list[str] | None:
     """The clinicians of a hospital, or None where there is no such hospital."""
-    n = HOSPITAL.number(state.split, state.seed, hospital)
-    if n is None or n >= hospitals_of(state.size):
+    return _clinicians_in(state.split, state.seed, state.size, hospital)
+
+
+@lru_cache(maxsize=4096)
+def _clinicians_in(split: Split, seed: int, size: int, hospital: str) -> list[str] | None:
+    n = HOSPITAL.number(split, seed, hospital)
+    if n is None or n >= hospitals_of(size):
         return None
-    return [CLINICIAN_ID.id(state.split, state.seed, n * PER_HOSPITAL + k) for k in range(PER_HOSPITAL)]
+    return [CLINICIAN_ID.id(split, seed, n * PER_HOSPITAL + k) for k in range(PER_HOSPITAL)]
 
 
 def openings_of(state: State, clinician_id: str, date: str) -> list[str]:
