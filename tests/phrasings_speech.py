@@ -858,6 +858,8 @@ PROBES_REFUSALS: tuple[str, ...] = (
 # --- By an independent tester, scored once before any fix. ---------------------------------------------------------
 
 INDEPENDENT_ANSWERS: tuple[str, ...] = (
+    "I've called it off; you won't be charged.",
+    "I have called off the visit on 2031-05-03.",
     "46 euros.",
     "The ticket price is €46.",
     "The highest-rated castle in Dormomere is Brulolith (4.87). A ticket costs 46 euros.",
