@@ -224,8 +224,12 @@ _DONE_WORDS = (
 _BY_ME_WORDS = "bought paid closed invited replied returned switched put marked picked chosen chose".split()
 _DONE_PHRASES = "|set up|rolled back|topped up|signed up|checked in|handed over|carried out"
 _DONE = _either("|".join(_DONE_WORDS) + _DONE_PHRASES)
-_DONE_BY_ME = _either("|".join(_BY_ME_WORDS + _DONE_WORDS) + "|took care of|taken care of|called (?:it |them )?off" + _DONE_PHRASES)
-_DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS) | _words("set rolled topped signed checked handed carried took taken called")
+_DONE_BY_ME = _either(
+    "|".join(_BY_ME_WORDS + _DONE_WORDS) + "|took care of|taken care of|called (?:it |them )?off" + _DONE_PHRASES
+)
+_DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS) | _words(
+    "set rolled topped signed checked handed carried took taken called"
+)
 _DO = _either(
     r"book|reserve|schedule|cancel|refund|send|place|make|create|change|move|transfer|issue|submit|complete|process"
     r"|order|do|take|touch|charge|proceed|go ahead|close|update|delete|add|return|pay|confirm|reschedule|restart|apply"
