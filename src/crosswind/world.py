@@ -183,6 +183,8 @@ def bad_arguments(params: Mapping[str, Param], args: object) -> str | None:
         if param is None:
             takes = ", ".join(params) or "no arguments"
             return f"unexpected argument {brief_of(name)}; this tool takes: {takes}"
+        if type(value) is str and param.type == "string" and not param.enum:
+            continue  # most arguments, and nothing more to ask of them
         if not isinstance(value, JSON_TYPES.get(param.type, (object,))) or (
             isinstance(value, bool) and param.type in ("integer", "number")
         ):
