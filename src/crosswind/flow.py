@@ -17,18 +17,29 @@ T = TypeVar("T")
 StepOf = Callable[[ToolCall], Flow]
 
 
-def chain(call: ToolCall, steps: Sequence[StepOf], at: int = 0) -> Flow:
-    """Hand `call` to the first step; whatever it asks for goes to the rest."""
-    if at == len(steps):
-        return (yield call)
-    flow = steps[at](call)
-    try:
-        asked = next(flow)
-        while True:
-            asked = flow.send((yield from chain(asked, steps, at + 1)))
-    except StopIteration as stop:
-        result: ToolResult = stop.value
-        return result
+def chain(call: ToolCall, steps: Sequence[StepOf]) -> Flow:
+    """Hand `call` to the first step; whatever it asks for goes to the rest. One frame, however many steps."""
+    running: list[Flow] = []
+    while True:
+        if len(running) == len(steps):  # the last step asked: ask whoever drives
+            result = yield call
+        else:
+            flow = steps[len(running)](call)
+            try:
+                call = next(flow)
+                running.append(flow)
+                continue
+            except StopIteration as stop:
+                result = stop.value
+        while running:
+            try:
+                call = running[-1].send(result)
+                break
+            except StopIteration as stop:
+                running.pop()
+                result = stop.value
+        else:
+            return result
 
 
 def drive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], ToolResult]) -> T:

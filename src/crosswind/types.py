@@ -7,7 +7,7 @@ strict pydantic model. Nothing here acts.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -141,7 +141,13 @@ class ToolSpec:
         return cls(name, doc, params or {}, ids=frozenset({name}), opaque=True, **more)
 
     def but(self, **changes: Any) -> ToolSpec:
-        return replace(self, **changes)
+        """The same with some fields changed; `dataclasses.replace`, several times faster."""
+        new = object.__new__(ToolSpec)
+        for name in _SPEC_FIELDS:
+            object.__setattr__(new, name, changes.pop(name) if name in changes else getattr(self, name))
+        if changes:
+            raise TypeError(f"a tool has no {', '.join(changes)}")
+        return new
 
     @property
     def final(self) -> bool:
@@ -150,13 +156,13 @@ class ToolSpec:
 
     def made(self, name: str, *others: ToolSpec, **changes: Any) -> ToolSpec:
         """Another tool made out of this one and `others`; a plain renaming is `but(name=...)`."""
-        return replace(self, name=name, ids=self.ids.union({name}, *(o.ids for o in others)), **changes)
+        return self.but(name=name, ids=self.ids.union({name}, *(o.ids for o in others)), **changes)
 
     def with_param(self, name: str, type: str, doc: str = "", *, required: bool = False) -> ToolSpec:
-        return replace(self, params={**self.params, name: Param(type, doc, required)})
+        return self.but(params={**self.params, name: Param(type, doc, required)})
 
     def without_param(self, *names: str) -> ToolSpec:
-        return replace(self, params={k: v for k, v in self.params.items() if k not in names})
+        return self.but(params={k: v for k, v in self.params.items() if k not in names})
 
     def function(self) -> dict[str, Any]:
         """The JSON-schema function that chat APIs take as a tool."""
@@ -169,6 +175,7 @@ class ToolSpec:
         }
 
 
+_SPEC_FIELDS = tuple(f.name for f in fields(ToolSpec))
 Tools = tuple[ToolSpec, ...]
 
 
