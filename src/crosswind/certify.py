@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from crosswind import skin
 from crosswind.domain import Domain, recover
 from crosswind.errors import ToolFailed, Unfair
 from crosswind.flow import chain, drive
@@ -53,7 +54,8 @@ class Walk:
 
     @property
     def final(self) -> str:
-        return self.end.text if isinstance(self.end, Refusal) else self.end
+        end = self.end.text if isinstance(self.end, Refusal) else self.end
+        return skin.shown(self.session.task, end)
 
     @property
     def calls(self) -> list[Step]:
@@ -146,7 +148,7 @@ class _Oracle:
                 end: str | Refusal = stop.value
                 if isinstance(end, Refusal) or not session.pending:
                     return end
-                if session.say(end) is None:
+                if session.say(skin.shown(self.task, end)) is None:
                     raise Unfair("replay", f"the final message {end!r} is not taken for an answer") from None
                 continue
             error = None
@@ -176,7 +178,7 @@ class _Oracle:
 
     def _ask(self, key: str) -> Any:
         reply = self.session.call(ToolCall(ASK, {"question": self.family.details[key].question})).content
-        return self._heard(reply, [key])[key]
+        return self._heard(skin.plain(self.task, reply), [key])[key]
 
     def _heard(self, text: str, keys: list[str]) -> dict[str, Any]:
         found = recover(text, self.family.details, keys)

@@ -13,10 +13,11 @@ from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar
 
-from crosswind import answers, speech, values
+from crosswind import answers, skin, speech, values
 from crosswind.answers import Expected
 from crosswind.errors import CannotDraw
 from crosswind.flow import digest, rng_for
+from crosswind.names import Namer
 from crosswind.types import (
     ASK,
     Brief,
@@ -73,6 +74,16 @@ def read_counts(text: str) -> list[int]:
     return [int(n) for n in values.numbers(text) if n == int(n)]
 
 
+def gives_away(text: str, details: Mapping[str, Detail], task: Task) -> str | None:
+    """A withheld detail that a text gives; naming it among other values of its kind does not settle it."""
+    for key, value in task.withheld.items():
+        found = set(details[key].read(text))
+        known = {v for k, v in task.brief.stated.items() if details[k].read is details[key].read}
+        if value in found and len(found - known) < 2:
+            return key
+    return None
+
+
 def recover(text: str, details: Mapping[str, Detail], keys: Iterable[str]) -> dict[str, Any]:
     """Take the details named `keys` out of a text by their kinds alone. Those of one kind stand in the order of `keys`.
 
@@ -99,6 +110,7 @@ class Family:
     level: ClassVar[int]  # 1: 2-3 gold calls, 2: 4-6, 3: 7-12
     refusal: ClassVar[bool] = False
     queries: ClassVar[tuple[str, ...]] = ()  # wordings with {detail} in them
+    house: ClassVar[tuple[str, ...]] = ()  # rules of the house that `solve` and `ends` know how to follow
     domain: Domain
     details: Mapping[str, Detail]
 
@@ -196,6 +208,7 @@ class Family:
                     query=query[0].upper() + query[1:],
                     stated={k: v for k, v in stated.items() if k not in keep},
                     policy=domain.policy,
+                    vague={k: self.details[k].vague for k in keep},
                 ),
                 withheld={k: stated[k] for k in keep},
             )
@@ -215,7 +228,7 @@ class Family:
     def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
         """The parts of the goal, each with its reason."""
         changes = self.domain.normalise(end)
-        said = self.understood(task, answer)
+        said, answer = self.understood(task, answer), skin.plain(task, answer)
         if task.refuse:
             return (
                 Check(name="refused", passed=said == "refusal", why=f"the final message is {_a(said)}"),
@@ -276,12 +289,17 @@ class Domain:
     summary: ClassVar[str]
     world_class: ClassVar[type[World]]
     policy: ClassVar[str]
+    namers: ClassVar[Mapping[str, Namer]] = {}  # made-up names by what they name: "thing", "group", "person"
     named: ClassVar[frozenset[str]] = frozenset()  # columns that requests speak of: another value is another request
     families: dict[str, Family]
 
     def derive(self, seed: int, size: int, split: Split) -> Derive:
         """The function that gives any row of a world."""
         raise NotImplementedError
+
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of things that requests speak of, if the domain has such."""
+        return ()
 
     def normalise(self, state: State) -> Changes:
         """The changes that matter: leftovers without consequence are dropped, new rows go by their content."""

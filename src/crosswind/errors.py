@@ -53,3 +53,7 @@ class ToolFailed(Exception):
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text or code)
         self.code, self.text = code, text
+
+
+class NotForTraining(CrosswindError):
+    """A held-out kind or a word of another split was about to enter training data."""

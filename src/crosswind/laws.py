@@ -14,7 +14,7 @@ from typing import Any
 
 from crosswind import values
 from crosswind.certify import Walk, Walks, certify, walk
-from crosswind.domain import Domain, Family, recover, words_for
+from crosswind.domain import Domain, Family, gives_away, recover, words_for
 from crosswind.errors import Unfair
 from crosswind.perturbation import RANKS, Layers, Memo, Perturbation, dump_layers, load_layers, place
 from crosswind.session import MENTION, Session
@@ -54,9 +54,8 @@ def stated(family: Family, task: Task) -> None:
         if key not in found or found[key] != value:
             got = f"gives {found[key]!r}" if key in found else "does not give exactly one value of its kind"
             raise Unfair("stated", f"{key} is {value!r}, but the query {got}: {query!r}")
-    for key, value in task.withheld.items():
-        if value in family.details[key].read(query):
-            raise Unfair("stated", f"{key} is withheld, but the query gives it: {query!r}")
+    if given := gives_away(query, family.details, task):
+        raise Unfair("stated", f"{given} is withheld, but the query gives it: {query!r}")
     for change in task.changes:
         if recover(change.words, family.details, change.stated) != change.stated:
             raise Unfair("stated", f"the words {change.words!r} do not give {change.stated}")
@@ -120,7 +119,7 @@ def found_out(task: Task, gold: Walk, reference: Walk) -> None:
 def grounded(task: Task, gold: Walk) -> None:
     """Grounded: every value in a gold call was shown before: in the query, the docs, a result, the user's words."""
     shown = _Shown()
-    shown.read(task.brief.query)
+    shown.read(gold.session.query())
     shown.read(task.brief.policy)
     for spec in gold.session.specs.values():
         if spec.listed:
@@ -266,7 +265,7 @@ def bites(clean: Walk, gold: Walk) -> None:
 def _view(walked: Walk) -> tuple[Any, ...]:
     session = walked.session
     steps = [(s.call, s.result, s.heard) for s in walked.steps]
-    return session.task.brief.query, session.policy(), session.tools(), steps
+    return session.query(), session.policy(), session.tools(), steps
 
 
 # ---------------------------------------------------------------- when looking deep
@@ -382,7 +381,7 @@ def twins(domain: Domain, task: Task, count: int) -> list[Task]:
         other = domain.varied(task, seen, lambda table, id, column: f"{table}.{column}" not in domain.named, salt)
         there = walk(domain, other)
         moved = there.end != here.end or [s.call for s in there.steps] != [s.call for s in here.steps]
-        if moved and not isinstance(there.end, Refusal):
+        if moved and not isinstance(there.end, Refusal) and domain.family(task).ends(other, domain.state(other)):
             out.append(other)
         if len(out) == count:
             break

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from crosswind.domain import Domain, Family
     from crosswind.world import World
 
-Rank = Literal["domain", "query", "structure", "protocol", "fault", "vocabulary", "form"]
-RANKS: tuple[Rank, ...] = ("domain", "query", "structure", "protocol", "fault", "vocabulary", "form")
+Rank = Literal["domain", "query", "wording", "noise", "structure", "protocol", "fault", "vocabulary", "form"]
+RANKS: tuple[Rank, ...] = (
+    *("domain", "query", "wording", "noise"),  # the world, what is asked, how it is said, what is said besides
+    *("structure", "protocol", "fault", "vocabulary", "form"),
+)
 SEVERITIES = (1, 2, 3, 4, 5)
 
 
@@ -92,7 +95,7 @@ class Scene(Protocol):
     def family(self) -> Family: ...
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
-        """The tools shown, by name."""
+        """The tools shown at some time of the episode, by name."""
         ...
 
     @property
@@ -130,6 +133,9 @@ class Perturbation(Model):
     goal: ClassVar[Literal["kept", "moved", "refuse"]] = "kept"
     plans: ClassVar[bool] = False  # `perform` looks ahead
     severities: ClassVar[str] = ""  # what 1 to 5 mean
+    needs: ClassVar[str] = ""  # completes "it needs ...": without which it does not apply to a task
+    way: ClassVar[str] = ""  # completes "the agent must ...": the way round it
+    speaks: ClassVar[bool] = False  # its results speak of tools as {id}, which the session renders
     quiet: ClassVar[bool] = False  # has no part in calls; found out by the decorator
     retools: ClassVar[bool] = False  # changes what is shown; likewise
     meets: ClassVar[Literal["query", "rows", "change", "tools", "calls"]] = "calls"  # what its receipt is for; likewise
@@ -138,6 +144,13 @@ class Perturbation(Model):
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
         """Draw one; None where there is nothing to bite on."""
         raise NotImplementedError
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """How many single obstacles the certified way meets; `place` is the layer's in the stack.
+
+        Severity is the promise that there are more of them. By default each step counts at which the layer fired.
+        """
+        return sum(place in step.fired for step in gold)
 
     def on_task(self, task: Task) -> Task:
         """Query and domain shifts."""
@@ -202,7 +215,7 @@ def check_class(cls: type[P]) -> type[P]:
         if cls.retools and not _overrides(cls, "handle"):
             cls.meets = "tools"
         elif cls.quiet:
-            cls.meets = "query" if cls.rank == "query" else "rows"
+            cls.meets = "query" if cls.rank in ("query", "wording", "noise") else "rows"
     return cls
 
 

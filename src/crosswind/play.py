@@ -25,7 +25,7 @@ async def play(drawn: Drawn, agent: Agent, name: str) -> Trajectory:
     session = Session(drawn.domain, certificate.task, certificate.layers)
     chat = [
         Message(role="system", content=session.policy()),
-        Message(role="user", content=certificate.task.brief.query),
+        Message(role="user", content=session.query()),
     ]
     tools = tuple(tool.function() for tool in session.tools())
     policy, budget = session.policy(), certificate.budget

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from crosswind import user
+from crosswind import skin, user
 from crosswind.domain import Domain
 from crosswind.errors import Unfair
 from crosswind.flow import chain, drive
@@ -35,7 +35,7 @@ from crosswind.types import (
 from crosswind.world import bad_arguments, brief_of
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-MENTION = re.compile(r"\{(\w+)\}")
+MENTION = re.compile(r"\{([\w-]+)\}")
 ASK_SPEC = ToolSpec(ASK, "Ask the user for a missing detail.", {"question": Param("string")}, opaque=True)
 
 
@@ -60,6 +60,7 @@ class Session:
             for layer, memo in zip(self.layers, self.memos, strict=True)
             if not layer.quiet
         ][::-1]
+        self.speaks = any(layer.speaks for layer in self.layers)
         self.rows = [i for i, layer in enumerate(self.layers) if layer.meets == "rows"]
         self.specs: dict[str, ToolSpec] = {}
         self._shown: Tools | None = None
@@ -96,6 +97,10 @@ class Session:
             listed = (t if "{" not in t.doc else t.but(doc=self.render(t.doc)) for t in self.specs.values() if t.listed)
             self._shown = (*listed, ASK_SPEC)
         return self._shown
+
+    def query(self) -> str:
+        """The request as the user says it."""
+        return skin.shown(self.task, self.task.brief.query)
 
     def policy(self) -> str:
         return self.render(self.task.brief.policy)
@@ -147,6 +152,8 @@ class Session:
         error = result.error
         if error is not None and "{" in error.text:
             result = replace(result, error=ToolError(error.code, self.render(error.text), error.retryable))
+        elif self.speaks and error is None:
+            result = ToolResult(skin.through(result.content, self.render))
         self._record(call, result, tuple(inner))
         return result
 
@@ -155,16 +162,20 @@ class Session:
         said = self.domain.family(self.task).understood(self.task, text)
         reply: str | None = None
         if said == "question":
-            reply = user.answer(text, self.task, self.details, self.changed)
+            reply = self._answered(text)
         elif said == "answer" and self.pending:
-            reply = self._voice().words
+            reply = skin.shown(self.task, self._voice().words)
         self.steps.append(Step(ToolCall(SAY, {"text": text}), ToolResult(reply)))
         return reply
 
     def _asked(self, call: ToolCall) -> ToolResult:
         if bad := bad_arguments(ASK_SPEC.params, call.args):
             return failed("bad_arguments", bad)
-        return ToolResult(user.answer(call.args["question"], self.task, self.details, self.changed))
+        return ToolResult(self._answered(call.args["question"]))
+
+    def _answered(self, question: str) -> str:
+        question = skin.plain(self.task, question[:4000])
+        return skin.shown(self.task, user.answer(question, self.task, self.details, self.changed))
 
     def _voice(self) -> Change:
         """The user changes the request."""
@@ -181,7 +192,7 @@ class Session:
     def _record(self, call: ToolCall, result: ToolResult, inner: tuple[tuple[ToolCall, ToolResult], ...]) -> None:
         heard: tuple[str, ...] = ()
         if self.pending and any(c.tool == self.pending[0].after and r.error is None for c, r in inner):
-            heard = (self._voice().words,)
+            heard = (skin.shown(self.task, self._voice().words),)
         for i in self.rows:
             if i not in self.first and self._met_rows(inner):
                 self.clock.fired.append(i)

@@ -272,6 +272,7 @@ _ASKED_FOR_WORDS = (
     " patient customer card amount reason thing things detail details information clarification confirmation input"
     " piece"
     " party size period month year place kind destination recipient reference"
+    " store product quantity units wallet buyer branch payee team role colleague mailbox region engineer replicas"
 ).split()
 _ASKED_FOR = _either("|".join(_ASKED_FOR_WORDS))
 # What a report may say there is none of: it is the answer itself.
@@ -280,7 +281,7 @@ _REPORTED = _either(
     r"|conflicts?|fees?|charges?|costs?|need|problems?|doubt|changes?|errors?|issues?|rain|snow|wind|penalt(?:y|ies)"
     r"|differences?|limits?|discounts?|tax|deposit|hurry|rush|breakfast|longer|surcharge|other|one|wonder|sign|signs"
     r"|question|cap|dress|restrictions?|requirements?|side|symptoms?|alerts?|outages?|tasks?|entries|notes?|more than"
-    r"|risk|extra"
+    r"|risk|extra|sales?|shipments?|returns?|disputes?|files?|pages|downtime"
 )
 _UNREPORTED = rf"(?!{_gap(3)}{_REPORTED})"
 _NO = r"(?:no|not any|not an?|not a single|not one|zero) "

@@ -189,6 +189,7 @@ class Brief(Model):
     stated: dict[str, Any]  # details that the query gives; the rest must be asked for or looked up
     policy: str = ""
     rules: dict[str, str] = {}  # the policy as `solve` reads it, such as {"city": "records"}
+    vague: dict[str, str] = {}  # what the query says in the place of a withheld detail
 
 
 class Change(Model):
@@ -197,6 +198,13 @@ class Change(Model):
     after: str
     stated: dict[str, Any]
     words: str
+
+
+class Skin(Model):
+    """Other words for entities, as everybody in the episode says them; see `skin.py`."""
+
+    words: dict[str, str] = {}  # in the records -> in the episode, such as {"museum": "bakery"}
+    endings: dict[str, str] = {}  # of made-up names
 
 
 class Task(Model):
@@ -214,6 +222,7 @@ class Task(Model):
     edits: dict[str, dict[str, Any] | None] = {}  # "table/id" -> row or None, laid over the derived world
     obstacle: dict[str, dict[str, Any] | None] = {}  # the same: edits that make the request impossible
     blocked: dict[str, str] = {}  # canonical tools that never work here, and why
+    skin: Skin | None = None
 
     @property
     def refuse(self) -> bool:

@@ -1,0 +1,67 @@
+"""Which kinds of perturbation are held out, and what may go into training data. The one place that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from crosswind.errors import NotForTraining
+from crosswind.registry import perturbations
+
+if TYPE_CHECKING:
+    from crosswind.perturbation import Layers
+    from crosswind.recipe import Drawn
+
+HELD_OUT = frozenset(
+    {
+        *("terse_query", "changed_mind"),
+        *("semantic_trap", "parameter_format", "retired_midway", "tool_split"),
+        *("envelope", "missing_values", "rate_limit", "conflicting_sources"),
+        *("foreign_interface", "fatal_error"),
+    }
+)
+
+
+def train_kinds() -> list[str]:
+    """The kinds that training data may be made with."""
+    return [kind for kind in perturbations.names() if kind not in HELD_OUT]
+
+
+def held_out_kinds() -> list[str]:
+    """The kinds that no training data is ever made with."""
+    return [kind for kind in perturbations.names() if kind in HELD_OUT]
+
+
+def check_kinds(kinds: Iterable[str]) -> None:
+    """Refuse kinds that are held out from training."""
+    for kind in kinds:
+        perturbations[kind]
+        if kind in HELD_OUT:
+            raise NotForTraining(
+                f"{kind!r} is held out: it measures what training never saw; train on {', '.join(train_kinds())}"
+            )
+
+
+def check_drawn(drawn: Drawn) -> None:
+    """Refuse a draw as training data: of a held-out kind, or of another split than train.
+
+    Layers that were drawn on a train task hold train words by construction; for those that came from elsewhere, such as
+    a file, there is `check_words`.
+    """
+    check_kinds(layer.kind for layer in drawn.layers)
+    if drawn.base.split != "train":
+        raise NotForTraining(
+            f"{drawn.base.id} is a task of the split {drawn.base.split!r}; training data is made of 'train' alone"
+        )
+
+
+def check_words(layers: Layers, domain: str) -> None:
+    """Refuse a stack that holds a word or a wording of the banks which belongs to another split than train."""
+    from crosswind import banks
+
+    for layer in layers:
+        for text in banks.every_text(layer.model_dump(mode="json", exclude={"kind"})):
+            if found := banks.foreign(domain, text):
+                raise NotForTraining(
+                    f"{layer.kind!r} holds {text!r}, of which {found!r} is held out; draw it on a train task"
+                )

@@ -1,0 +1,266 @@
+"""The banks: rich enough, dealt without overlap, and nothing of the test split within reach of the train side."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind import banks, splits, wording
+from crosswind.errors import NotForTraining
+from crosswind.flow import rng_for
+from crosswind.perturbation import load_layers
+from crosswind.recipe import draw, random_kinds
+from crosswind.registry import domains, perturbations
+from crosswind.types import SPLITS, Split
+
+ROOT = Path(__file__).parent.parent
+NAMES = domains.names()
+PAIRS = list(itertools.combinations(SPLITS, 2))
+
+
+def dealt(value: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """Every part of the data that is marked train, dev and test."""
+    if isinstance(value, Mapping) and set(value) == set(SPLITS):
+        yield at, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            if key != "lexicon":
+                yield from dealt(part, (*at, key))
+
+
+def said(value: Any) -> set[str]:
+    """What entries say; of tools that are no help, their names and descriptions."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value = [text for record in value for key, text in record.items() if key != "params"]
+    return {banks.lemma(text) for text in banks.every_text(value)}
+
+
+@pytest.fixture(params=["common", *NAMES])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# ---------------------------------------------------------------- enough
+
+
+@pytest.mark.parametrize("domain", NAMES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_tool_has_24_pairs_and_every_key_12(domain: str, split: Split) -> None:
+    for spec in domains[domain].world_class.specs:
+        pairs = {(banks.lemma(a), banks.lemma(w)) for a, w in banks.tool_names(domain, spec, split)}
+        assert len(pairs) >= 24, spec.name
+    for key in wording.keys_of(domains[domain]):
+        pairs = {(banks.lemma(w), banks.lemma(q)) for w, q in banks.key_names(domain, key, split)}
+        assert len(pairs) >= 12, key
+
+
+@pytest.mark.parametrize("domain", NAMES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_150_distractors(domain: str, split: Split) -> None:
+    nouns = {banks.lemma(n) for n in banks.data(domain)["distractors"][split]}
+    actions = {banks.lemma(t["action"]) for t in banks.entries("distractors", split)}
+    assert len(nouns) * len(actions) >= 150
+    rng, taken = rng_for("distractors", domain, split), set[str]()
+    for _ in range(150):
+        taken.add(banks.distractor(domain, split, rng, taken).name)
+    assert len(taken) == 150
+
+
+@pytest.mark.parametrize("kind", banks.KINDS_OF_PHRASES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_20_wordings_of_every_kind_of_text(kind: str, split: Split) -> None:
+    made = {banks.lemma(" ".join(parts)) for parts in itertools.product(*banks.wordings(kind, split))}
+    assert len(made) >= 20
+
+
+@pytest.mark.parametrize("domain", NAMES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_40_sentence_skeletons_for_every_family(domain: str, split: Split) -> None:
+    for family in domains[domain].families:
+        cores = banks.data(domain)["families"][family][split]
+        assert len(cores) >= 4, family
+        for registers in (banks.REGISTERS, tuple(r for r in banks.REGISTERS if r != "telegraphic")):
+            assert len(wording.skeletons(domain, family, split, registers)) >= 40, family
+
+
+# ---------------------------------------------------------------- apart
+
+
+def test_splits_share_no_entry(name: str) -> None:
+    for at, by_split in dealt(banks.data(name)):
+        for one, two in PAIRS:
+            assert not said(by_split[one]) & said(by_split[two]), at
+
+
+def test_a_word_is_in_one_split_wherever_it_stands() -> None:
+    """Words, actions and qualifiers of all domains, and all sentences, are dealt together."""
+    where: dict[str, dict[str, set[str]]] = {"names": {}, "texts": {}}
+    for source in ("common", *NAMES):
+        for at, by_split in dealt(banks.data(source)):
+            sort = "names" if at[0] in ("words", "actions", "qualifiers") else "texts"
+            if at[0] in ("fields", "distractors", "lookalikes", "homophones", "extras", "endings"):
+                continue  # nouns that stand for other things; each list is dealt for itself
+            for split in SPLITS:
+                for text in said(by_split[split]):
+                    where[sort].setdefault(text, set()).add(split)
+    for sort, found in where.items():
+        assert found
+        assert not [t for t, splits_ in found.items() if len(splits_) > 1], sort
+
+
+@pytest.mark.parametrize("domain", NAMES)
+def test_no_test_name_can_be_made_of_train_words(domain: str) -> None:
+    """All names that the test side can make, without style, order and affixes, against all that the train side can."""
+
+    def both_ways(pairs: list[tuple[str, str]]) -> set[str]:
+        return {banks.lemma(f"{a}_{b}") for a, b in pairs} | {banks.lemma(f"{b}_{a}") for a, b in pairs}
+
+    made: dict[str, set[str]] = {split: set() for split in SPLITS}
+    for split in SPLITS:
+        for spec in domains[domain].world_class.specs:
+            made[split] |= both_ways(banks.tool_names(domain, spec, split))
+        for key in wording.keys_of(domains[domain]):
+            made[split] |= both_ways(banks.key_names(domain, key, split))
+    assert len(made["test"]) > 500
+    assert not made["train"] & made["test"]
+    assert not made["train"] & made["dev"]
+
+
+def grammar(domain: str, family: str, split: Split) -> re.Pattern[str]:
+    """All requests that a split can make for a family, with the details masked, whatever is said around them."""
+    forms = banks.data("common")["forms"]
+    wholes = []
+    for core in banks.data(domain)["families"][family][split]:
+        way, hole = ("ask", "{q}") if core.startswith("? ") else ("do", "{vp}")
+        inner = "".join(
+            f"(?:{re.escape(banks.lemma(text))})?" if moves else re.escape(banks.lemma(text))
+            for text, moves in wording.segments(core.removeprefix("? "))
+        )
+        for register in banks.REGISTERS:
+            for form in forms[register][way][split]:
+                before, after = form.split(hole)
+                wholes.append(re.escape(banks.lemma(before)) + inner + re.escape(banks.lemma(after)))
+    return re.compile("|".join(wholes))
+
+
+@pytest.mark.parametrize("domain", NAMES)
+def test_no_test_request_can_be_made_on_the_train_side(domain: str) -> None:
+    """The sentence that holds a test core is in no way a sentence of the train grammar, and the other way round."""
+    for family in domains[domain].families:
+        train = grammar(domain, family, "train")
+        for sentence in wording.skeletons(domain, family, "test"):
+            assert not train.fullmatch(banks.lemma(sentence)), sentence
+        own = next(iter(wording.skeletons(domain, family, "train")))
+        assert train.fullmatch(banks.lemma(own))  # the grammar does take what the train side makes
+
+
+@pytest.mark.parametrize("domain", NAMES)
+def test_train_draws_hold_no_word_of_another_split(domain: str) -> None:
+    here = domains[domain]
+    names = list(here.families)
+    for n in range(60):
+        task = here.task(names[n % len(names)], n, split="train")
+        kinds = random_kinds(rng_for("train words", domain, n), 4, splits.train_kinds())
+        drawn = draw(here, task, kinds, n, strict=False)
+        splits.check_drawn(drawn)
+        splits.check_words(drawn.layers, domain)
+
+
+def test_held_out_kinds_and_test_words_are_refused_for_training() -> None:
+    poi = domains["poi"]
+    assert len(perturbations.names()) == 44
+    assert len(splits.HELD_OUT) == 12
+    assert set(perturbations.names()) >= splits.HELD_OUT
+    for kind in splits.HELD_OUT:
+        with pytest.raises(NotForTraining, match="held out"):
+            splits.check_kinds([kind])
+    splits.check_kinds(splits.train_kinds())
+    drawn = draw(poi, poi.task("book_visit", 3), ["semantic_rename", "transient_error", "paraphrase"], 3)
+    with pytest.raises(NotForTraining, match="split 'test'"):
+        splits.check_drawn(drawn)
+    for layer in drawn.layers:
+        with pytest.raises(NotForTraining, match=f"{layer.kind}.*held out"):
+            splits.check_words((layer,), "poi")
+    clean = load_layers([{"kind": "transient_error", "tools": ["reserve"], "times": 1, "text": "Oh dear."}])
+    splits.check_words(clean, "poi")
+
+
+# ---------------------------------------------------------------- true
+
+
+@pytest.mark.parametrize("domain", NAMES)
+def test_requests_give_every_detail_and_keep_what_is_withheld(domain: str) -> None:
+    here = domains[domain]
+    for family in here.families:
+        for n in range(12):
+            split = SPLITS[n % 3]
+            task = here.task(family, n, split=split)
+            text = wording.say(task, here, rng_for("say", domain, family, n), banks.REGISTERS, moved=n % 4)
+            assert text is not None, (family, n)
+            assert wording.keeps(text, here.families[family], task), text
+            assert "{" not in text
+            assert "[" not in text
+
+
+@pytest.mark.parametrize("domain", NAMES)
+def test_one_entry_stands_for_one_thing(domain: str) -> None:
+    """Within a domain no word is another name for two things, and no action for two."""
+    for sort in ("words", "actions"):
+        owner: dict[str, str] = {}
+        for word, by_split in banks.data(domain)[sort].items():
+            for text in said(list(by_split.values())):
+                assert owner.setdefault(text, word) == word, text
+
+
+# ---------------------------------------------------------------- made
+
+
+def test_the_data_is_what_the_generator_makes() -> None:
+    script = (
+        "import sys; sys.path.insert(0, 'banks'); import make; data, problems = make.make(make.SEED)\n"
+        "assert not problems.texts, problems.texts\n"
+        "for name, part in data.items():\n"
+        "    assert (make.OUT / f'{name}.json').read_text(encoding='utf-8') == make.written(part), name\n"
+        "assert {p.stem for p in make.OUT.glob('*.json')} == set(data)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_bad_banks_are_told_with_file_line_and_remedy(tmp_path: Path) -> None:
+    for path in (ROOT / "banks").glob("*"):
+        if path.suffix in (".yaml", ".py"):
+            (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    poi = (tmp_path / "poi.yaml").read_text(encoding="utf-8")
+
+    def told(text: str) -> str:
+        (tmp_path / "poi.yaml").write_text(text, encoding="utf-8")
+        command = [sys.executable, str(tmp_path / "make.py"), "--check"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert ran.returncode in (1, 2)
+        assert "Traceback" not in ran.stderr
+        return ran.stderr
+
+    assert re.search(
+        r"poi\.yaml:\d+: tools\.find_places: expected \[action, word\]",
+        told(poi.replace("  find_places: [", "  find_placez: [", 1)),
+    )
+    assert re.search(
+        r"poi\.yaml:1: the key 'tools' stands here for the second time|poi\.yaml:\d+: the key 'tools'",
+        told(poi + "\ntools: {}\n"),
+    )
+    assert re.search(r"poi\.yaml:\d+: the alias \*a is not allowed; write", told(poi + "\nmore: *a\n"))
+
+
+def test_data_is_json_of_texts(name: str) -> None:
+    data = banks.data(name)
+    assert json.loads(json.dumps(data)) == data
+    assert all(text.strip() == text and text for _, by_split in dealt(data) for text in banks.every_text(by_split))
