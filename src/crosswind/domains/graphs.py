@@ -9,7 +9,7 @@ Two families of two domains mirror each other when they are made of one graph.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
 
@@ -103,6 +103,8 @@ class Desk(Domain):
     terms: ClassVar[Terms]
     details: Mapping[str, Detail]  # by the name in `terms`
     currency: ClassVar[bool] = True  # fees are money
+    said: ClassVar[Mapping[str, str]] = {}  # the oracle's last words where the domain has others than `SAID`
+    spares: ClassVar[tuple[int, ...]] = (2, 3)  # what a house rule may want left in a slot
 
     def things(self, state: State, group: str, kind: str) -> list[Thing]:
         """All things of a kind in a group."""
@@ -184,6 +186,28 @@ class Desk(Domain):
         raise NotImplementedError
 
 
+# what the oracle says in the end
+SAID: Mapping[str, str] = {
+    "fee": "{name} costs {fee} euros.",
+    "tally": "{name} has {count}.",
+    "less": "{name} is cheaper.",
+    "held": "Held for {time}: {booking}.",
+    "done": "Done for {time}: {receipt}.",
+    "cancelled": "{booking} is cancelled.",
+    "moved": "Moved to {date} at {time}.",
+    "total": "The total is {total} euros.",
+    "left": "Done; {count} are booked now.",
+    "none": "nothing is booked on {date}",
+}
+
+# rules of the house that a policy may have, by their names in `Brief.rules`
+LATEST = "latest"  # the latest slot that fits stands in for the earliest
+SPARE = "spare"  # so much more than the need must be left in a slot
+SURCHARGE = "surcharge"  # so much is added to every fee that is reported
+STRICT = "strict"  # what only just reaches a floor does not count
+NO_RULES: Mapping[str, str] = {}
+
+
 def best(things: list[Thing]) -> Thing | None:
     """The thing with the highest score, the first of several."""
     return max(things, key=lambda t: t.score, default=None)
@@ -193,7 +217,7 @@ Rows = Generator[ToolCall, ToolResult, list[Row]]
 
 
 class Graph(Family):
-    """A family over a desk. `roles` are the details that a request has."""
+    """A family over a desk. `roles` are the details that a request has; one that `Terms` lacks goes by its own name."""
 
     domain: Desk
     roles: ClassVar[tuple[str, ...]]
@@ -209,11 +233,13 @@ class Graph(Family):
 
     def bind(self, domain: Desk) -> Graph:
         self.domain = domain
-        names = {f.name: getattr(domain.terms, f.name) for f in fields(Terms)}
-        self._details = {names[role]: domain.details[role] for role in self.roles}
+        self._details = {getattr(domain.terms, role, role): domain.details[role] for role in self.roles}
         return self
 
     # -- parts of solutions
+
+    def say(self, what: str, **values: Any) -> str:
+        return self.domain.said.get(what, SAID[what]).format_map(values)
 
     def gather(self, brief: Brief) -> Generator[ToolCall, ToolResult, list[Any]]:
         return (yield from self.all(brief, *self._details))
@@ -231,10 +257,14 @@ class Graph(Family):
         t = self.t
         return (yield ToolCall(t.details, {t.thing: thing})).content[t.fee]
 
-    def earliest(self, thing: str, date: str, need: int) -> Generator[ToolCall, ToolResult, Row | None]:
+    def earliest(
+        self, thing: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES
+    ) -> Generator[ToolCall, ToolResult, Row | None]:
+        """The earliest slot that fits, or the one that the rules of the house put in its place."""
         t = self.t
         rows = (yield ToolCall(t.slots, {t.thing: thing, t.date: date})).content
-        return min((r for r in rows if r[t.room] >= need), key=lambda r: str(r[t.time]), default=None)
+        fit = [r for r in rows if r[t.room] >= need + int(rules.get(SPARE, 0))]
+        return (max if LATEST in rules else min)(fit, key=lambda r: str(r[t.time]), default=None)
 
     def permit(self, slot: str, who: str) -> Gathering:
         t = self.t
@@ -268,8 +298,11 @@ class Graph(Family):
         settled = self.settled(task, start)
         return [settled[key] for key in self._details]
 
-    def fitting(self, state: State, thing: str, date: str, need: int) -> Slot | None:
-        return next((s for s in self.domain.slots(state, thing, date) if s.room >= need), None)
+    def fitting(
+        self, state: State, thing: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES
+    ) -> Slot | None:
+        fit = [s for s in self.domain.slots(state, thing, date) if s.room - int(rules.get(SPARE, 0)) >= need]
+        return (fit[-1] if LATEST in rules else fit[0]) if fit else None
 
     def told_fee(self, value: int) -> Expected:
         return Expected("money" if self.domain.currency else "number", value)
@@ -302,6 +335,7 @@ class Fact(Graph):
     """Find the best thing and read its fee."""
 
     level = 1
+    house: ClassVar[tuple[str, ...]] = (SURCHARGE,)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group")
     stands = "search > details"
 
@@ -315,7 +349,7 @@ class Fact(Graph):
         if thing is None:
             return self.nothing(group, kind)
         fee = yield from self.fee(thing[self.t.thing])
-        return f"{thing['name']} costs {fee} euros."
+        return self.say("fee", name=thing["name"], fee=fee + int(brief.rules.get(SURCHARGE, 0)))
 
     def target(self, task: Task, start: State) -> Thing | None:
         kind, group, *_ = self.wanted(task, start)
@@ -326,7 +360,7 @@ class Fact(Graph):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         thing = self.target(task, start)
-        return (self.told_fee(thing.fee),) if thing else ()
+        return (self.told_fee(thing.fee + int(task.brief.rules.get(SURCHARGE, 0))),) if thing else ()
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         return [self.no_thing(task, state)]
@@ -345,6 +379,7 @@ class Tally(Fact):
     """Find the best thing and count those of its entries that reach a floor."""
 
     level = 1
+    house: ClassVar[tuple[str, ...]] = (STRICT,)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "floor")
     stands = "search > entries (count)"
 
@@ -359,11 +394,12 @@ class Tally(Fact):
         if thing is None:
             return self.nothing(group, kind)
         rows = (yield ToolCall(t.entries, {t.thing: thing[t.thing]})).content
-        return f"{thing['name']} has {sum(r[t.amount] >= floor for r in rows)}."
+        least = floor + (STRICT in brief.rules)
+        return self.say("tally", name=thing["name"], count=sum(r[t.amount] >= least for r in rows))
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         thing = self.target(task, start)
-        floor = self.wanted(task, start)[2]
+        floor = self.wanted(task, start)[2] + (STRICT in task.brief.rules)
         return (Expected("number", sum(a >= floor for a in self.domain.amounts(start, thing.id))),) if thing else ()
 
 
@@ -391,7 +427,7 @@ class Versus(Graph):
                 return Refusal(f"there is no {kind} called {name} in {group}")
         one = yield from self.fee(ids[first])
         two = yield from self.fee(ids[second])
-        return f"{first if one < two else second} is cheaper."
+        return self.say("less", name=first if one < two else second)
 
     def pair(self, task: Task, start: State) -> list[Thing]:
         kind, group, *names = self.wanted(task, start)
@@ -413,6 +449,7 @@ class NextSlot(Fact):
     """Find the best thing and its earliest slot that fits."""
 
     level = 1
+    house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need")
     stands = "search > slots (earliest that fits)"
 
@@ -427,13 +464,13 @@ class NextSlot(Fact):
         thing = yield from self.top(group, kind)
         if thing is None:
             return self.nothing(group, kind)
-        slot = yield from self.earliest(thing[t.thing], date, need)
-        return self.no_room(date) if slot is None else f"The earliest is at {slot[t.time]}."
+        slot = yield from self.earliest(thing[t.thing], date, need, brief.rules)
+        return self.no_room(date) if slot is None else f"The time is {slot[t.time]}."
 
     def slot(self, task: Task, start: State) -> Slot | None:
         thing = self.target(task, start)
         _, _, date, need = self.wanted(task, start)[:4]
-        return self.fitting(start, thing.id, date, need) if thing else None
+        return self.fitting(start, thing.id, date, need, task.brief.rules) if thing else None
 
     def ends(self, task: Task, start: State) -> list[Changes]:
         return [{}] if self.slot(task, start) else []
@@ -454,6 +491,7 @@ class Hold(Graph):
     """Hold the best thing's earliest slot that fits."""
 
     level = 2
+    house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     stands = "search > slots > permit > hold"
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need", "who")
 
@@ -463,21 +501,21 @@ class Hold(Graph):
         who = self.domain.someone(rng, state)[0]
         return at and self.stated(at[1], at[0], date, need, who)
 
-    def choose(self, kind: str, group: str, date: str, need: int) -> Gathering:
+    def choose(self, kind: str, group: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES) -> Gathering:
         """The slot to hold, or a refusal."""
         thing = yield from self.top(group, kind)
         if thing is None:
             return self.nothing(group, kind)
-        slot = yield from self.earliest(thing[self.t.thing], date, need)
+        slot = yield from self.earliest(thing[self.t.thing], date, need, rules)
         return self.no_room(date) if slot is None else slot
 
     def solve(self, brief: Brief) -> Solution:
         kind, group, date, need, who = yield from self.gather(brief)
-        slot = yield from self.choose(kind, group, date, need)
+        slot = yield from self.choose(kind, group, date, need, brief.rules)
         if isinstance(slot, Refusal):
             return slot
         booking = yield from self.hold(slot[self.t.slot], who, need)
-        return f"Held for {slot[self.t.time]}: {booking}."
+        return self.say("held", time=slot[self.t.time], booking=booking)
 
     def target(self, task: Task, start: State) -> tuple[Thing, str] | None:
         """The thing to hold and the date."""
@@ -493,7 +531,7 @@ class Hold(Graph):
     def ends(self, task: Task, start: State) -> list[Changes]:
         at = self.target(task, start)
         need, who, means = self.party(task, start)
-        slot = self.fitting(start, at[0].id, at[1], need) if at else None
+        slot = self.fitting(start, at[0].id, at[1], need, task.brief.rules) if at else None
         if slot is None or not self.domain.allowed(start, who):
             return []
         return [self.domain.made(start, slot.id, who, need, means)]
@@ -541,7 +579,7 @@ class Book(Hold):
 
     def solve(self, brief: Brief) -> Solution:
         kind, group, date, need, who, means = yield from self.gather(brief)
-        slot = yield from self.choose(kind, group, date, need)
+        slot = yield from self.choose(kind, group, date, need, brief.rules)
         if isinstance(slot, Refusal):
             return slot
         return (yield from self.finish(slot, who, need, means))
@@ -549,7 +587,7 @@ class Book(Hold):
     def finish(self, slot: Row, who: str, need: int, means: str) -> Solution:
         booking = yield from self.hold(slot[self.t.slot], who, need)
         receipt = yield from self.settle(booking, means)
-        return f"Done for {slot[self.t.time]}: {receipt}."
+        return self.say("done", time=slot[self.t.time], receipt=receipt)
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         return self.receipt(end)
@@ -593,7 +631,7 @@ class Thrift(Book):
         who = self.domain.someone(rng, state)[0]
         return None if fees[0] == fees[1] else self.stated(at[1], at[0], date, need, who, self.domain.means(rng))
 
-    def choose(self, kind: str, group: str, date: str, need: int) -> Gathering:
+    def choose(self, kind: str, group: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES) -> Gathering:
         t = self.t
         rows = yield from self.found(group, kind)
         if not rows:
@@ -601,7 +639,7 @@ class Thrift(Book):
         fees = {}
         for row in rows:
             fees[row[t.thing]] = yield from self.fee(row[t.thing])
-        slot = yield from self.earliest(min(fees, key=lambda id: fees[id]), date, need)
+        slot = yield from self.earliest(min(fees, key=lambda id: fees[id]), date, need, rules)
         return self.no_room(date) if slot is None else slot
 
     def target(self, task: Task, start: State) -> tuple[Thing, str] | None:
@@ -650,7 +688,7 @@ class Outing(Book):
         for date in (one, two):
             figures[date] = (yield ToolCall(t.outlook, {t.group: group, t.date: date})).content[t.figure]
         date = min(figures, key=lambda d: figures[d])
-        slot = yield from self.choose(kind, group, date, need)
+        slot = yield from self.choose(kind, group, date, need, brief.rules)
         if isinstance(slot, Refusal):
             return slot
         return (yield from self.finish(slot, who, need, means))
@@ -682,9 +720,9 @@ class Cancel(Graph):
         who, date = yield from self.gather(brief)
         held = yield from self.held_on(who, date)
         if held is None:
-            return Refusal(f"nothing is booked on {date}")
+            return Refusal(self.say("none", date=date))
         yield ToolCall(t.cancel, {t.booking: held[t.booking]})
-        return f"{held[t.booking]} is cancelled."
+        return self.say("cancelled", booking=held[t.booking])
 
     def booking(self, task: Task, start: State) -> Booking | None:
         settled = self.settled(task, start)
@@ -704,6 +742,7 @@ class Shift(Cancel):
     """Move what a person holds on a date to the earliest slot of another date."""
 
     level = 2
+    house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     roles: ClassVar[tuple[str, ...]] = ("who", "date", "new_date")
     stands = "bookings > slots > permit > move"
 
@@ -719,19 +758,19 @@ class Shift(Cancel):
         who, date, new_date = yield from self.gather(brief)
         held = yield from self.held_on(who, date)
         if held is None:
-            return Refusal(f"nothing is booked on {date}")
-        slot = yield from self.earliest(held[t.thing], new_date, held[t.need])
+            return Refusal(self.say("none", date=date))
+        slot = yield from self.earliest(held[t.thing], new_date, held[t.need], brief.rules)
         if slot is None:
             return self.no_room(new_date)
         code = yield from self.permit(slot[t.slot], who)
         yield ToolCall(t.move, {t.booking: held[t.booking], t.slot: slot[t.slot], t.code: code})
-        return f"Moved to {new_date} at {slot[t.time]}."
+        return self.say("moved", date=new_date, time=slot[t.time])
 
     def fits(self, task: Task, start: State) -> tuple[Booking, Slot] | None:
         held = self.booking(task, start)
         if held is None:
             return None
-        slot = self.fitting(start, held.thing, self.settled(task, start)[self.t.new_date], held.need)
+        slot = self.fitting(start, held.thing, self.settled(task, start)[self.t.new_date], held.need, task.brief.rules)
         return (held, slot) if slot else None
 
     def ends(self, task: Task, start: State) -> list[Changes]:
@@ -760,6 +799,7 @@ class Total(Cancel):
     """Add up the fees of all that a person holds."""
 
     level = 2
+    house: ClassVar[tuple[str, ...]] = (SURCHARGE,)
     roles: ClassVar[tuple[str, ...]] = ("who",)
     stands = "bookings > details, for each (sum)"
 
@@ -776,8 +816,8 @@ class Total(Cancel):
             return Refusal(f"{who} has nothing booked")
         total = 0
         for row in live:
-            total += yield from self.fee(row[t.thing])
-        return f"The total is {total} euros."
+            total += (yield from self.fee(row[t.thing])) + int(brief.rules.get(SURCHARGE, 0))
+        return self.say("total", total=total)
 
     def live_of(self, task: Task, start: State) -> list[Booking]:
         return [b for b in self.domain.bookings(start, self.settled(task, start)[self.t.who]) if b.live]
@@ -787,7 +827,8 @@ class Total(Cancel):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         things = [self.domain.thing(start, b.thing) for b in self.live_of(task, start)]
-        return (self.told_fee(sum(t.fee for t in things if t)),)
+        more = int(task.brief.rules.get(SURCHARGE, 0))
+        return (self.told_fee(sum(t.fee + more for t in things if t)),)
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         held = self.live_of(task, state)
@@ -863,15 +904,15 @@ class Rebook(Book):
         who, date, kind, group, new_date, need, means = yield from self.gather(brief)
         held = yield from self.held_on(who, date)
         if held is None:
-            return Refusal(f"nothing is booked on {date}")
-        slot = yield from self.choose(kind, group, new_date, need)
+            return Refusal(self.say("none", date=date))
+        slot = yield from self.choose(kind, group, new_date, need, brief.rules)
         if isinstance(slot, Refusal):
             return slot
         booking = yield from self.hold(slot[t.slot], who, need)
         yield from self.settle(booking, means)
         yield ToolCall(t.cancel, {t.booking: held[t.booking]})
         rows = (yield ToolCall(t.bookings, {t.who: who})).content
-        return f"Done; {sum(r[t.status] != t.cancelled for r in rows)} are booked now."
+        return self.say("left", count=sum(r[t.status] != t.cancelled for r in rows))
 
     def target(self, task: Task, start: State) -> tuple[Thing, str] | None:
         settled, t = self.settled(task, start), self.t

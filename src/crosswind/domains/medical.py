@@ -12,7 +12,7 @@ from datetime import date as Date
 from datetime import timedelta
 from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from crosswind import values
 from crosswind.domain import Detail, edit, read_choice, read_counts, read_ids, shifted_number
@@ -454,6 +454,8 @@ class Medical(Desk):
     summary = "Hospitals, clinicians, openings, insurance approvals, appointments, lab orders and referrals."
     world_class = MedicalWorld
     named = frozenset({"clinicians.name"})
+    namers: ClassVar[Mapping[str, Namer]] = {"group": HOSPITAL, "thing": CLINICIAN, "person": PATIENT}
+    said: ClassVar[Mapping[str, str]] = {"held": "Booked for {time}: {booking}."}
     policy = (
         "You work at the appointment desk of some hospitals. Do what the user asks with the tools, and nothing else. "
         "Ask when a detail is missing. Tell the user what they asked for; for an appointment its number, for a lab order "

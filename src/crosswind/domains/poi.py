@@ -11,7 +11,7 @@ from datetime import date as Date
 from datetime import timedelta
 from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from crosswind import values
 from crosswind.domain import Detail, edit, read_choice, read_counts, read_ids, shifted_number
@@ -396,6 +396,7 @@ class Poi(Desk):
     summary = "Cities, places, ticket slots, routes, weather, reviews and reservations."
     world_class = PoiWorld
     named = frozenset({"places.name"})
+    namers: ClassVar[Mapping[str, Namer]] = {"group": CITY, "thing": PLACE, "person": PERSON}
     policy = (
         "You work at a ticket desk. Do what the user asks with the tools, and nothing else. Ask when a detail is missing. "
         "Tell the user what they asked for; for a reservation its number, for a payment the receipt number, for a move "
