@@ -78,6 +78,8 @@ def test_stale_gold_fails_where_a_name_or_parameter_changed(name: str, kind: str
     """The clean calls, sent to the perturbed session, are no longer enough."""
     domain = domains[name]
     for drawn in draws(domain, kind, 3, 8):
+        if drawn.certificate.task.refuse:
+            continue  # whoever fails and gives up is right there
         shown = {t.name: t for t in drawn.certificate.gold.session.tools()}
         clean = {step.call.tool for step in drawn.certificate.clean.calls}
         canonical = {t.name: t for t in domain.world_class.specs}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from random import Random
 from typing import ClassVar
 
-from crosswind.perturbation import Perturbation
-from crosswind.types import ToolCall, Tools
+from crosswind.perturbation import Perturbation, Scene
+from crosswind.types import Step, ToolCall, Tools, ToolSpec
 
 
 class Renaming(Perturbation):
@@ -14,6 +16,11 @@ class Renaming(Perturbation):
     axis, rank, group = "action", "vocabulary", "names"
     lost: ClassVar[frozenset[str]] = frozenset()  # cues that no longer tell the truth
     names: dict[str, str]  # the name further in -> the name shown
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Calls by another name, and one more where the tools that are not needed have other names too."""
+        used = {step.call.tool for step in gold}
+        return super().hurdles(gold, place) + any(name not in used for name in self.names.values())
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
@@ -29,3 +36,20 @@ class Renaming(Perturbation):
             if shown == call.tool:
                 return call.named(inner)
         return call
+
+
+def share(scene: Scene, rng: Random, severity: int) -> list[str]:
+    """Tools by severity: one on the way, a third, two thirds, all of it, and all tools."""
+    path = list(dict.fromkeys(scene.path))
+    rng.shuffle(path)
+    if severity == 5:
+        return [*path, *(name for name in scene.tools if name not in path)]
+    count = {1: 1, 2: max(1, round(len(path) / 3)), 3: max(1, round(2 * len(path) / 3)), 4: len(path)}[severity]
+    return path[:count]
+
+
+def own(scene: Scene, spec: ToolSpec) -> list[str]:
+    """Parameters that the canonical tool has; those that layers added are spoken of in texts and keep their names."""
+    entries = scene.domain.world_class.entries
+    canonical = {p for i in spec.ids if i in entries for p in entries[i].spec.params}
+    return [p for p in spec.params if p in canonical or (not canonical and p not in spec.doc)]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Literal, Self
 
+from crosswind import banks
 from crosswind.flow import token
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, ToolCall, ToolResult, Tools, failed
+from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools, failed
 
-PARAMS = ("confirm", "confirmation", "confirm_with", "ack")
+PARAMS: Mapping[Split, tuple[str, ...]] = {
+    "train": ("confirm", "confirmation", "ack"),
+    "dev": ("approve_with", "seal"),
+    "test": ("commit_key", "go_ahead", "proceed_with"),
+}
 
 
 @perturbation
@@ -19,12 +25,16 @@ class ConfirmBeforeWrite(Perturbation):
     kind: Literal["confirm_before_write"] = "confirm_before_write"
     axis, tier, rank = "action", "reasoning", "protocol"
     severities = (
-        "How many writing tools on the way ask for it: 1, 2, 3, then all writing tools; at 5 the docs do not say so."
+        "Writing tools on the way that ask for it: 1, 2, 3, all of them; at 5 all, and the descriptions do not say so."
     )
+    needs = "a tool on the way that writes"
+    way = "repeat the write with the confirmation that its first call returned"
     tools: tuple[str, ...]
     param: str
     salt: int
-    told: bool
+    doc: str  # empty where the description says nothing
+    following: str
+    refusal: str
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -32,18 +42,30 @@ class ConfirmBeforeWrite(Perturbation):
         if not writes:
             return None
         if severity >= 4:
-            chosen = [name for name, spec in scene.tools.items() if spec.writes]
+            chosen = writes
         else:
             chosen = rng.sample(writes, min(len(writes), severity))
-        free = [p for p in PARAMS if all(p not in scene.tools[name].params for name in chosen)]
+        split = scene.task.split
+        free = [p for p in PARAMS[split] if all(p not in scene.tools[name].params for name in chosen)]
         if not free:
             return None
-        return cls(tools=tuple(sorted(chosen)), param=rng.choice(free), salt=rng.randrange(10**6), told=severity < 5)
+        param = rng.choice(free)
+        return cls(
+            tools=tuple(sorted(chosen)),
+            param=param,
+            salt=rng.randrange(10**6),
+            doc=banks.phrase("confirm_doc", split, rng, param=param) if severity < 5 else "",
+            following=banks.phrase("confirm_next", split, rng, param=param),
+            refusal=banks.phrase("bad_confirmation", split, rng, param=param),
+        )
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return (1 + (not self.doc)) * super().hurdles(gold, place)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        says = f" Call it twice: the first call returns what to pass as {self.param}." if self.told else ""
         return tuple(
-            t.with_param(self.param, "string").but(doc=t.doc + says) if t.name in self.tools else t for t in tools
+            t.with_param(self.param, "string").but(doc=f"{t.doc} {self.doc}".rstrip()) if t.name in self.tools else t
+            for t in tools
         )
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
@@ -53,9 +75,9 @@ class ConfirmBeforeWrite(Perturbation):
         inner = call.without(self.param)
         right = token(self.salt, inner.tool, sorted(inner.args.items()))
         if self.param not in call.args:
-            return ToolResult({"done": False, self.param: right, "next": f"repeat the call with {self.param}"})
+            return ToolResult({"done": False, self.param: right, "next": self.following})
         if call.args[self.param] != right:
-            return failed("refused", f"This {self.param} belongs to another call; leave it out to get one.")
+            return failed("refused", self.refusal)
         return (yield inner)
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Literal, Self
 
+from crosswind import banks
 from crosswind.flow import token
 from crosswind.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
 from crosswind.perturbations.action._links import links
-from crosswind.types import Flow, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
-PARAMS = ("token", "ticket", "draft", "reference", "handle")
+PARAMS: Mapping[Split, tuple[str, ...]] = {
+    "train": ("token", "ticket", "reference"),
+    "dev": ("draft", "slip"),
+    "test": ("handle", "voucher", "stub"),
+}
 
 
 @perturbation
@@ -20,13 +26,21 @@ class DependencyInversion(Perturbation):
 
     kind: Literal["dependency_inversion"] = "dependency_inversion"
     axis, tier, rank, group, plans = "action", "reasoning", "structure", "structure", True
-    severities = "How much is said: 1-2 both docs and the error name the way, 3-4 both docs, 5 one doc only."
+    severities = (
+        "What does not name the way: 1 nothing, 2 the error, 3 the error and the description of what comes first now, "
+        "4 the error and the other description, 5 all three."
+    )
+    needs = "two writes on the way, the second of which needs nothing of the first but what it made"
+    way = "call the second tool first, and hand the token it gives to the first one"
     first: str
     second: str
     key: str
     param: str
     ticket: str
-    hints: int
+    untold: int
+    second_doc: str
+    first_doc: str
+    refusal: str
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -41,21 +55,39 @@ class DependencyInversion(Perturbation):
         if not found:
             return None
         link = rng.choice(found)
-        hints = {1: 3, 2: 3, 3: 2, 4: 2, 5: 1}[severity]
-        ticket = rng.choice([p for p in PARAMS if p not in scene.tools[link.first].params])
-        return cls(first=link.first, second=link.second, key=link.key, param=link.param, ticket=ticket, hints=hints)
+        split = scene.task.split
+        ticket = rng.choice([p for p in PARAMS[split] if p not in scene.tools[link.first].params])
+        second_doc = banks.phrase("ticket_second", split, rng, first=link.first, ticket=ticket)
+        if severity in (3, 5):
+            second_doc = banks.phrase("ticket_only", split, rng, ticket=ticket)
+        first_doc = ""
+        if severity < 4:
+            first_doc = banks.phrase("ticket_first", split, rng, second=link.second, ticket=ticket)
+        refusal = banks.phrase("bad_ticket", split, rng, ticket=ticket)
+        if severity == 1:
+            refusal = f"{refusal} {banks.phrase('successor', split, rng, new=link.second)}"
+        return cls(
+            first=link.first,
+            second=link.second,
+            key=link.key,
+            param=link.param,
+            ticket=ticket,
+            untold=severity - 1,
+            second_doc=second_doc,
+            first_doc=first_doc,
+            refusal=refusal,
+        )
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return super().hurdles(gold, place) + self.untold
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         def turned(tool: ToolSpec) -> ToolSpec:
             if tool.name == self.second:
-                doc = (
-                    f"{tool.doc} Comes before {{{self.first}}}: returns a {self.ticket} for it and takes effect there."
-                )
-                if self.hints < 2:
-                    doc = f"{tool.doc} Returns a {self.ticket}."
+                doc = f"{tool.doc} {self.second_doc}"
                 return tool.without_param(self.param).but(doc=doc, writes=False, undo=None)
             if tool.name == self.first:
-                doc = f"{tool.doc} Needs the {self.ticket} that {{{self.second}}} returns."
+                doc = f"{tool.doc} {self.first_doc}".rstrip()
                 return tool.with_param(self.ticket, "string", required=True).but(doc=doc)
             return tool
 
@@ -73,8 +105,7 @@ class DependencyInversion(Perturbation):
         memo.fire()
         ticket = call.args[self.ticket]
         if ticket not in notes:
-            way = f"; {{{self.second}}} gives one" if self.hints > 2 else ""
-            return failed("refused", f"Unknown {self.ticket}{way}.")
+            return failed("refused", self.refusal)
         inner = call.without(self.ticket)
         at = "held " + json.dumps(inner.args, sort_keys=True)
         if at not in notes:  # a half-done pair is taken up again, not repeated

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Literal, Self
 
 from crosswind.perturbation import Scene, perturbation
-from crosswind.perturbations.action._renaming import Renaming
+from crosswind.perturbations.action._renaming import Renaming, share
+from crosswind.types import Split
 
-STYLES = ("tool_{0}", "fn{0:02d}", "op_{1}", "x{1}", "action_{0}")
+STYLES: Mapping[Split, tuple[str, ...]] = {
+    "train": ("tool_{0}", "fn{0:02d}", "op_{1}"),
+    "dev": ("action_{0}", "x{1}"),
+    "test": ("call{0:03d}", "q_{1}", "endpoint_{0}"),
+}
 
 
 @perturbation
@@ -18,19 +24,16 @@ class IdentityErasure(Renaming):
     kind: Literal["identity_erasure"] = "identity_erasure"
     tier = "perception"
     lost = frozenset({"name"})
-    severities = "Share of all tools that lose their name, the ones on the way first: 20, 40, 60, 80, 100 %."
+    severities = "Tools on the way that lose their name: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    needs = "a tool on the way"
+    way = "choose tools by their descriptions"
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        path = list(dict.fromkeys(scene.path))
-        if not path:
+        chosen = share(scene, rng, severity)
+        if not chosen:
             return None
-        rng.shuffle(path)
-        rest = sorted(set(scene.tools) - set(path))
-        rng.shuffle(rest)
-        count = max(1, round(len(scene.tools) * severity / 5))
-        chosen = (path + rest)[:count]
-        style = rng.choice(STYLES)
+        style = rng.choice(STYLES[scene.task.split])
         numbers = rng.sample(range(1, 1 + 3 * len(chosen)), len(chosen))
         taken = scene.names
         names = {n: style.format(i, f"{i * 7919 % 46656:03x}") for n, i in zip(chosen, numbers, strict=True)}

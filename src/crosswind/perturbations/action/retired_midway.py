@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from pydantic import Field
 
+from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, ToolCall, Tools, ToolSpec, failed
-from crosswind.words import renamed
+from crosswind.types import Flow, Step, ToolCall, Tools, ToolSpec, failed
+
+RETIRED = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}
 
 
 @perturbation
@@ -18,14 +21,17 @@ class RetiredMidway(Perturbation):
 
     kind: Literal["retired_midway"] = "retired_midway"
     axis, tier, rank = "action", "interaction", "fault"
-    severities = "How many tools on the way retire: 1, 1, 2, 2, 3; from 4 on the error no longer names the successor."
+    severities = "How many tools on the way retire: 1, 2, 2, 3, 4; from 3 on the error no longer names the successor."
+    needs = "a call on the way after the first one"
+    way = "look at the tools anew and go on with the successor"
     successors: dict[str, str]
     at: int = Field(ge=1)
-    told: bool
+    text: str
+    hints: dict[str, str]  # successor -> the sentence that names it; empty where nobody does
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        gold, tools = scene.gold, scene.tools
+        gold, tools, split = scene.gold, scene.tools, scene.task.split
         last: dict[str, int] = {}
         for i, step in enumerate(gold):
             if step.call.tool in tools:
@@ -33,13 +39,22 @@ class RetiredMidway(Perturbation):
         later = [name for name, i in last.items() if i > 0]
         if not later:
             return None
-        chosen = rng.sample(later, min(len(later), (severity + 1) // 2))
+        chosen = rng.sample(later, min(len(later), RETIRED[severity]))
         at = rng.randint(1, min(last[name] for name in chosen))
         taken, successors = scene.names, {}
         for name in chosen:
-            successors[name] = renamed(name, rng, taken)
-            taken.add(successors[name])
-        return cls(successors=successors, at=at, told=severity < 4)
+            new = banks.tool_name(scene.domain.name, tools[name], split, rng, taken) or f"{name}_next"
+            if new in taken:
+                return None
+            successors[name] = new
+            taken.add(new)
+        named = successors.values() if severity < 3 else ()
+        hints = {new: banks.phrase("successor", split, rng, new=new) for new in named}
+        return cls(successors=successors, at=at, text=banks.phrase("gone", split, rng), hints=hints)
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        untold = len(self.successors) - len(self.hints)
+        return super().hurdles(gold, place) + untold
 
     def turns(self) -> tuple[int, ...]:
         return (self.at,)
@@ -57,8 +72,7 @@ class RetiredMidway(Perturbation):
         if memo.nth >= self.at:
             if new := self.successors.get(call.tool):
                 memo.fire()
-                way = f"; use {{{new}}}" if self.told else ""
-                return failed("gone", f"This tool was retired{way}.")
+                return failed("gone", f"{self.text} {self.hints.get(new, '')}".rstrip())
             for old, new in self.successors.items():
                 if call.tool == new:
                     memo.fire()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
+from crosswind import banks
 from crosswind.perturbation import Scene, perturbation
-from crosswind.perturbations.action._renaming import Renaming
-from crosswind.words import renamed
+from crosswind.perturbations.action._renaming import Renaming, share
 
 
 @perturbation
@@ -16,21 +16,16 @@ class SemanticRename(Renaming):
 
     kind: Literal["semantic_rename"] = "semantic_rename"
     tier = "perception"
-    severities = "Which tools are renamed: 1 one on the way, 2 a third of those on the way, 3 all on the way, 4-5 all."
+    severities = "Tools on the way that are renamed: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    needs = "a tool on the way for which a bank or the lexicon has another name"
+    way = "find each tool under its new name"
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        path = list(dict.fromkeys(scene.path))
-        if not path:
-            return None
-        if severity >= 4:
-            chosen = list(scene.tools)
-        elif severity == 3:
-            chosen = path
-        else:
-            chosen = rng.sample(path, 1 if severity == 1 else max(1, len(path) // 3))
         taken, names = scene.names, {}
-        for name in chosen:
-            names[name] = renamed(name, rng, taken)
-            taken.add(names[name])
-        return cls(names=names)
+        for name in share(scene, rng, severity):
+            new = banks.tool_name(scene.domain.name, scene.tools[name], scene.task.split, rng, taken)
+            if new is not None:
+                names[name] = new
+                taken.add(new)
+        return cls(names=names) if names else None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Task, ToolCall, Tools, failed
+from crosswind.perturbations.domain._blocking import needed
+from crosswind.types import Flow, Step, Task, ToolCall, Tools, failed
+
+WHY = "is not offered"
 
 
 @perturbation
@@ -16,24 +20,21 @@ class MissingTool(Perturbation):
     kind: Literal["missing_tool"] = "missing_tool"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
     severities = "Which tool on the way is missing, from the first (1) to the last (5)."
+    needs = "a tool on the way without which the request provably cannot be met"
+    way = "see that no tool does what is needed, leave nothing behind, and refuse"
     tool: str
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        task = scene.task
-        if task.refuse:
-            return None
-        path = [
-            name for name in dict.fromkeys(scene.path) if not any(f"{{{name}}}" in t.doc for t in scene.tools.values())
-        ]
-        middle = (severity - 1) / 4 * (len(path) - 1) + rng.uniform(-0.6, 0.6)
-        for name in sorted(path, key=lambda name: abs(path.index(name) - middle)):
-            if scene.provable(task.but(blocked={name: "is not offered"})):
-                return cls(tool=name)
-        return None
+        name = needed(scene, rng, severity, WHY, silent=True)
+        return cls(tool=name) if name else None
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Every call that still works is a reason to go on."""
+        return 1 + len(gold)
 
     def on_task(self, task: Task) -> Task:
-        return task.but(blocked={**task.blocked, self.tool: "is not offered"})
+        return task.but(blocked={**task.blocked, self.tool: WHY})
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(t for t in tools if t.name != self.tool)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Task
+from crosswind.types import Step, Task
 
 
 @perturbation
@@ -16,6 +17,8 @@ class Unsolvable(Perturbation):
     kind: Literal["unsolvable"] = "unsolvable"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
     severities = "How late it can be found out: 1 takes the obstacle that shows after the fewest calls, 5 the latest."
+    needs = "a change of the world after which the request provably cannot be met"
+    way = "find out that it cannot be done, leave nothing behind, and refuse"
     edits: dict[str, dict[str, Any] | None]
 
     @classmethod
@@ -31,6 +34,10 @@ class Unsolvable(Perturbation):
         at = round((severity - 1) / 4 * (len(options) - 1))
         nearest = sorted(range(len(options)), key=lambda i: abs(i - at))
         return next((cls(edits=options[i]) for i in nearest if scene.provable(task.but(obstacle=options[i]))), None)
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Every call that still works is a reason to go on."""
+        return len(gold)
 
     def on_task(self, task: Task) -> Task:
         return task.but(obstacle={**task.obstacle, **self.edits})

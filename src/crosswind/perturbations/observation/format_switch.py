@@ -6,37 +6,39 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 from xml.sax.saxutils import escape, unescape
 
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import ToolCall, ToolResult
+from crosswind.perturbations.observation._shapes import answered
+from crosswind.types import Step, ToolCall, ToolResult
 
 _JSON = frozenset('0123456789-"[{tfnNI')  # with what JSON as Python reads it can begin
 Format = Literal["json", "lines", "csv", "xml", "markdown"]
 FORMATS: tuple[Format, ...] = ("json", "lines", "csv", "xml", "markdown")
+COLUMNS = ["field", "value"]  # of a table that holds one record
 
 
 @perturbation
 class FormatSwitch(Perturbation):
-    """Results are text in another format; at high severity the format changes from call to call."""
+    """Results are text in another format, which at higher severity changes from call to call."""
 
     kind: Literal["format_switch"] = "format_switch"
     axis, tier, rank, group = "observation", "interaction", "form", "form"
-    severities = "1 JSON text, 2 one other format, 3 two formats in turn, 4 three, 5 all five."
+    severities = "How many formats take turns: 1, 2, 3, 4, all 5."
     formats: tuple[Format, ...]
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        if not scene.path:
+        if not answered(scene):
             return None
-        if severity == 1:
-            return cls(formats=("json",))
-        others = [f for f in FORMATS if f != "json"]
-        if severity == 2:
-            return cls(formats=(rng.choice(others),))
-        return cls(formats=tuple(rng.sample(FORMATS, {3: 2, 4: 3, 5: 5}[severity])))
+        return cls(formats=tuple(rng.sample(FORMATS, severity)))
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Each format that is met."""
+        return len({form_of(step.result.content) for step in gold if place in step.fired})
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         if result.error or not isinstance(result.content, (dict, list)):
@@ -51,44 +53,56 @@ def written(content: Any, form: Format) -> str:
     """Content in a format, or as JSON where the format cannot hold it."""
     rows = content if isinstance(content, list) else [content]
     flat = bool(rows) and all(isinstance(r, dict) and _flat(r) and list(r) == list(rows[0]) for r in rows)
-    if form == "json" or not flat or not rows[0]:
+    if form == "json" or not flat or not rows[0] or list(rows[0]) == COLUMNS:
         return json.dumps(content)
     if form == "xml":
         items = ["".join(f"<{k}>{escape(_scalar(v))}</{k}>" for k, v in r.items()) for r in rows]
         inner = "".join(f"<item>{i}</item>" for i in items) if isinstance(content, list) else items[0]
         return f"<result>{inner}</result>"
-    if isinstance(content, dict):
-        return "\n".join(f"{k}: {_scalar(v)}" for k, v in content.items())
+    if form == "lines":
+        blocks = ("\n".join(f"{k}: {_scalar(v)}" for k, v in r.items()) for r in rows)
+        return "\n\n".join(blocks) + "\n" * isinstance(content, list)
+    table = [list(r.values()) for r in rows] if isinstance(content, list) else [list(pair) for pair in content.items()]
+    head = list(rows[0]) if isinstance(content, list) else COLUMNS
     if form == "csv":
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(rows[0])
-        writer.writerows([_scalar(v) for v in r.values()] for r in rows)
+        csv.writer(out, lineterminator="\n").writerows([head, *([_scalar(v) for v in line] for line in table)])
         return out.getvalue()
-    if form == "markdown":
-        lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(v) for v in r.values()] for r in rows)]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return "\n\n".join("\n".join(f"{k}: {_scalar(v)}" for k, v in r.items()) for r in rows) + "\n"
+    lines = [head, ["---"] * len(head), *([_cell(v) for v in line] for line in table)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def form_of(text: Any) -> Format:
+    """The format in which a text is written, told by how it looks."""
+    if not isinstance(text, str) or text.startswith(("{", "[")):
+        return "json"
+    if text.startswith(("<", "|")):
+        return "xml" if text[0] == "<" else "markdown"
+    return "lines" if ": " in text.split("\n", 1)[0] else "csv"
 
 
 def read(text: str) -> Any:
-    """What `written` wrote, told by how it looks."""
-    if text.startswith(("{", "[")):
+    """What `written` wrote."""
+    form = form_of(text)
+    if form == "json":
         return json.loads(text)
-    if text.startswith("<"):
+    if form == "xml":
         inner = text.removeprefix("<result>").removesuffix("</result>")
         if not inner.startswith("<item>"):
             return _tags(inner)
         return [_tags(item) for item in re.findall(r"<item>(.*?)</item>", inner, re.DOTALL)]
-    if text.startswith("|"):
-        head, _, *lines = ([c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]] for line in text.split("\n"))
-        return [dict(zip(head, (_value(c.replace("\\|", "|")) for c in line), strict=True)) for line in lines]
-    first = text.split("\n", 1)[0]
-    if ": " in first:
+    if form == "lines":
         blocks = [dict(_pair(line) for line in block.split("\n")) for block in text.rstrip("\n").split("\n\n")]
         return blocks if text.endswith("\n") else blocks[0]
-    head, *lines = csv.reader(io.StringIO(text))
-    return [dict(zip(head, map(_value, line), strict=True)) for line in lines]
+    if form == "markdown":
+        head, _, *lines = ([c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]] for line in text.split("\n"))
+        table = [[_value(c.replace("\\|", "|")) for c in line] for line in lines]
+    else:
+        head, *lines = csv.reader(io.StringIO(text))
+        table = [list(map(_value, line)) for line in lines]
+    if head == COLUMNS:
+        return dict(table)
+    return [dict(zip(head, line, strict=True)) for line in table]
 
 
 def _flat(row: dict[str, Any]) -> bool:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
+from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.perturbations.observation._naming import Pairs, new_tool
 from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
-LOGS = ("request_log", "call_history", "recent_requests", "audit_trail")
+LOGS: Pairs = {
+    "train": (("request", "write", "call"), ("log", "history")),
+    "dev": (("operation", "submission", "command"), ("ledger", "protocol")),
+    "test": (("audit", "action", "journal"), ("trail", "entries")),
+}
+LOOKS = 3  # at the log, for one lost answer
 
 
 @perturbation
@@ -16,13 +24,17 @@ class LostAcknowledgement(Perturbation):
     """The first writes through a tool happen without an answer; a request log tells what became of them."""
 
     kind: Literal["lost_acknowledgement"] = "lost_acknowledgement"
-    axis, tier, rank = "observation", "interaction", "fault"
+    axis, tier, rank, speaks = "observation", "interaction", "fault", True
     severities = (
-        "Writing tools on the way that lose answers: 1, 1, 2, 2, all; from 4 on the error does not name the log."
+        "Writing tools on the way that lose answers: 1, 2, all; from 4 on the error does not name the log, and at 5 "
+        "the log knows of a request only when it is asked again."
     )
     tools: tuple[str, ...]
     log: str
-    told: bool
+    doc: str
+    text: str
+    hint: str  # the sentence that names the log; empty where nobody does
+    late: bool  # a new entry is first shown without its outcome
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -33,41 +45,62 @@ class LostAcknowledgement(Perturbation):
             writes = [name for name in writes if name in done]
         if not writes:
             return None
-        count = len(writes) if severity == 5 else (severity + 1) // 2
-        log = rng.choice([name for name in LOGS if name not in scene.tools])
-        return cls(tools=tuple(sorted(rng.sample(writes, min(count, len(writes))))), log=log, told=severity < 4)
+        split = scene.task.split
+        count = min(len(writes), severity if severity < 3 else len(writes))
+        log = new_tool(LOGS, split, rng, scene.names)
+        return cls(
+            tools=tuple(sorted(rng.sample(writes, count))),
+            log=log,
+            doc=banks.phrase("log_doc", split, rng),
+            text=banks.phrase("timeout", split, rng),
+            hint=banks.phrase("log_hint", split, rng, log=log) if severity < 4 else "",
+            late=severity == 5,
+        )
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Each lost answer, once more where nobody says who knows, and each look that comes too early."""
+        met = [step for step in gold if place in step.fired]
+        return len(met) + (0 if self.hint else sum(step.result.error is not None for step in met))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        doc = "What became of your last requests that change something: tool, arguments, whether done, and the answer."
-        return (*tools, ToolSpec.new(self.log, doc))
+        return (*tools, ToolSpec.new(self.log, self.doc))
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        log: list[dict[str, Any]] = memo.notes.setdefault("log", [])
         if call.tool == self.log:
-            return ToolResult(list(memo.notes.get("log", [])))
+            return ToolResult([self._told(entry, memo) for entry in log])
         before = memo.writes
         result = yield call
         if call.tool not in self.tools or memo.writes == before or result.error:
             return result
-        log = memo.notes.setdefault("log", [])
-        lost = all(entry["tool"] != call.tool for entry in log)
-        log.append({"tool": call.tool, "arguments": dict(call.args), "done": True, "answer": result.content})
+        tool = f"{{{call.tool}}}"
+        lost = all(entry["tool"] != tool for entry in log)
+        log.append({"tool": tool, "arguments": dict(call.args), "answer": result.content, "hidden": self.late and lost})
         if not lost:
             return result
         memo.fire()
-        way = f" {{{self.log}}} tells." if self.told else ""
-        return failed("timeout", f"No answer in time. The request may or may not have been carried out.{way}")
+        return failed("timeout", f"{self.text} {self.hint}".rstrip())
+
+    def _told(self, entry: dict[str, Any], memo: Memo) -> dict[str, Any]:
+        """An entry as the log shows it; `done` is null as long as it does not know."""
+        if entry["hidden"]:
+            entry["hidden"] = False
+            memo.fire()
+            return {"tool": entry["tool"], "arguments": entry["arguments"], "done": None, "answer": None}
+        return {"tool": entry["tool"], "arguments": entry["arguments"], "done": True, "answer": entry["answer"]}
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
         result = yield call
         if call.tool not in self.tools or result.error is None or result.error.code != "timeout":
             return result
-        log = yield ToolCall(self.log)
-        if log.error:
-            return log
-        last = log.content[-1]
-        if last["arguments"] != call.args:
-            return failed("unavailable", "the log does not tell what became of the request")
-        return ToolResult(last["answer"])
+        for _ in range(LOOKS):
+            log = yield ToolCall(self.log)
+            if log.error:
+                return log
+            mine = [entry for entry in log.content if entry["arguments"] == call.args]
+            if mine and mine[-1]["done"]:
+                return ToolResult(mine[-1]["answer"])
+        return failed("unavailable", "the log does not tell what became of the request")
 
 
 def _wrote(step: Step, canonical: set[str]) -> bool:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal, Self
 
+from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, ToolCall, ToolResult, Tools
+from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools
 
-STYLES = (("start", "rows", "next_start"), ("cursor", "items", "next_cursor"), ("offset", "data", "next_offset"))
+Style = tuple[str, str, str]  # parameter, key of the rows, key of the next page
+STYLES: Mapping[Split, tuple[Style, ...]] = {
+    "train": (("start_row", "rows", "next_row"), ("first_item", "page", "next_item"), ("begin_at", "listing", "go_on")),
+    "dev": (("cursor", "elements", "next_cursor"), ("page_token", "hits", "next_page_token")),
+    "test": (("offset", "results", "next_offset"), ("skip", "records", "next_skip"), ("after", "batch", "last_seen")),
+}
 
 
 @perturbation
@@ -17,25 +24,41 @@ class PagedResults(Perturbation):
 
     kind: Literal["paged_results"] = "paged_results"
     axis, tier, rank = "observation", "interaction", "protocol"
-    severities = "Rows on a page: 5, 4, 3, 2, 1."
+    severities = "Pages that must be asked for after the first ones: 1, 2, 3, 4, 5, or as many as one row a page makes."
     tools: tuple[str, ...]
     size: int
-    style: tuple[str, str, str]  # parameter, key of the rows, key of the next page
+    style: Style
+    doc: str
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        size = 6 - severity
-        long = [s.call.tool for s in scene.gold if isinstance(s.result.content, list) and len(s.result.content) > size]
-        tools = tuple(sorted({name for name in long if name in scene.tools}))
-        style = rng.choice(STYLES)
-        if not tools or any(style[0] in scene.tools[name].params for name in tools):
+        shown = scene.tools
+        lists = [(s.call.tool, len(s.result.content)) for s in scene.gold if isinstance(s.result.content, list)]
+        lists = [(name, rows) for name, rows in lists if rows > 1 and name in shown]
+        if not lists:
             return None
-        return cls(tools=tools, size=size, style=style)
+        size = max(rows for _, rows in lists) - 1
+        while size > 1 and sum((rows - 1) // size for _, rows in lists) < severity:
+            size -= 1
+        tools = tuple(sorted({name for name, rows in lists if rows > size}))
+        style = rng.choice(STYLES[scene.task.split])
+        param, _, following = style
+        if any(param in shown[name].params for name in tools):
+            return None
+        doc = banks.phrase("page_doc", scene.task.split, rng, size=size, following=following, param=param)
+        return cls(tools=tools, size=size, style=style, doc=doc)
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Each page that must be asked for after a first one."""
+        pages = [[call for call, _ in step.inner] for step in gold if place in step.fired]
+        lists = [page for i, page in enumerate(pages) if page not in pages[:i]]
+        return len(pages) - len(lists)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        param, _, following = self.style
-        says = f" Gives {self.size} at a time: pass {following} as {param} for more, until it is null."
-        return tuple(t.with_param(param, "integer").but(doc=t.doc + says) if t.name in self.tools else t for t in tools)
+        param = self.style[0]
+        return tuple(
+            t.with_param(param, "integer").but(doc=f"{t.doc} {self.doc}") if t.name in self.tools else t for t in tools
+        )
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool not in self.tools:

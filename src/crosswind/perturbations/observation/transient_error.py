@@ -5,15 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
+from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.types import Flow, ToolCall, failed
-
-TEXTS = (
-    "Service temporarily unavailable; nothing was done. Please try again.",
-    "503: the server is busy and did not process this call. Try again.",
-    "Connection lost before the call was carried out. Please retry.",
-    "Timed out waiting for a worker; the call was not started. Try again.",
-)
 
 
 @perturbation
@@ -34,7 +28,7 @@ class TransientError(Perturbation):
             return None
         count, times = {1: (1, 1), 2: (1, 2), 3: (2, 2), 4: (3, 2), 5: (len(path), 3)}[severity]
         chosen = rng.sample(path, min(count, len(path)))
-        return cls(tools=tuple(sorted(chosen)), times=times, text=rng.choice(TEXTS))
+        return cls(tools=tuple(sorted(chosen)), times=times, text=banks.phrase("unavailable", scene.task.split, rng))
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         failures = memo.notes.get(call.tool, 0)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
+from crosswind import banks
 from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Change, Task
-
-WORDS = (
-    "Sorry, I changed my mind: the {label} should be {value}.",
-    "Wait, please make the {label} {value} instead.",
-    "Actually, let us take {value} for the {label}.",
-)
+from crosswind.types import Change, Step, Task
 
 
 @perturbation
@@ -24,6 +20,8 @@ class ChangedMind(Perturbation):
     severities = (
         "How late the change comes, from after the first call (1) to after the last one that can be undone (5)."
     )
+    needs = "a request that can be met, and a stated detail whose change leads to another end"
+    way = "take note of the change, take back what no longer fits, and meet the request as it stands now"
     key: str
     value: str | int
     after: str
@@ -43,8 +41,13 @@ class ChangedMind(Perturbation):
         if value is None:
             return None
         after = calls[min(len(calls) - 1, round((severity - 1) / 4 * (len(calls) - 1)))]
-        words = rng.choice(WORDS).format(label=family.details[key].label, value=value)
+        words = banks.phrase("change_of_mind", task.split, rng, label=family.details[key].label, value=value)
         return cls(key=key, value=value, after=after, words=words)
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """All that was done before the change has to be thought over."""
+        made = [call.tool for step in gold for call, _ in step.inner]
+        return 1 + (made.index(self.after) if self.after in made else len(made))
 
     def on_task(self, task: Task) -> Task:
         change = Change(after=self.after, stated={self.key: self.value}, words=self.words)

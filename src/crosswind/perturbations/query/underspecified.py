@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
+from crosswind import banks
 from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Task
+from crosswind.perturbations.query._details import alone, replaced
+from crosswind.types import Step, Task
+
+GAPS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6}
 
 
 @perturbation
@@ -14,27 +19,23 @@ class Underspecified(Perturbation):
     """The request leaves out details; the user gives them when asked."""
 
     kind: Literal["underspecified"] = "underspecified"
-    axis, tier, rank = "query", "perception", "query"
-    severities = "How many details are left out: 1, 1, 2, 2, 3 (as far as the request has them)."
+    axis, tier, rank, group = "query", "perception", "query", "gaps"
+    severities = "How many details are left out: 1, 2, 3, 4, all that can be (as far as the request has them)."
+    needs = "a detail that stands in the request once and is the only one of its kind"
+    way = "ask the user for what is missing"
     gaps: dict[str, str]  # detail -> the vague words that stand in its place
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        task, details = scene.task, scene.family.details
-        brief = task.brief
-        literal = [k for k, v in brief.stated.items() if k not in brief.rules and brief.query.count(str(v)) == 1]
-        # of two details of one kind neither can be left out: the other could be taken for it
-        lone = [k for k in literal if sum(details[k].read is d.read for d in details.values()) == 1]
-        if not lone:
-            return None
-        keys = rng.sample(lone, min(len(lone), (severity + 1) // 2))
-        return cls(gaps={key: details[key].vague for key in sorted(keys)})
+        details, split = scene.family.details, scene.task.split
+        lone = alone(scene)
+        keys = rng.sample(lone, min(len(lone), GAPS[severity]))
+        gaps = {key: banks.phrase("vague", split, rng, label=details[key].label) for key in sorted(keys)}
+        fit = {k: words for k, words in gaps.items() if not any(d.read(words) for d in details.values())}
+        return cls(gaps=fit) if fit else None
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return len(self.gaps)
 
     def on_task(self, task: Task) -> Task:
-        brief = task.brief
-        query, stated = brief.query, dict(brief.stated)
-        withheld = dict(task.withheld)
-        for key, vague in self.gaps.items():
-            withheld[key] = stated.pop(key)
-            query = query.replace(str(withheld[key]), vague)
-        return task.but(withheld=withheld).briefed(query=query, stated=stated)
+        return replaced(task, self.gaps)

@@ -1,0 +1,38 @@
+"""Tools described in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, Self
+
+from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.perturbations._describing import described
+from crosswind.perturbations.action._renaming import share
+from crosswind.types import Step, Tools
+
+
+@perturbation
+class DescriptionRewrite(Perturbation):
+    """The descriptions of tools are written anew, with the same facts in other words."""
+
+    kind: Literal["description_rewrite"] = "description_rewrite"
+    axis, tier, rank = "action", "perception", "vocabulary"
+    severities = "Tools on the way described anew: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    needs = "a tool on the way for which a bank has other descriptions"
+    way = "recognise tools by descriptions in other words"
+    docs: dict[str, str]  # tool further in -> its description
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        docs = {}
+        for name in share(scene, rng, severity):
+            if new := described(scene, scene.tools[name], rng):
+                docs[name] = new
+        return cls(docs=docs) if docs else None
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return len(self.docs)
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        return tuple(t.but(doc=self.docs[t.name]) if t.name in self.docs else t for t in tools)

@@ -1,0 +1,68 @@
+"""Tools of the neighbourhood that no request needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks
+from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec
+
+COUNT = {1: 2, 2: 4, 3: 8, 4: 14, 5: 24}
+
+
+class Idle(Model):
+    """A tool that answers and does nothing."""
+
+    name: str
+    doc: str
+    params: dict[str, str]  # name -> type
+    at: float  # where it stands in the list, from 0 to 1
+
+    def spec(self) -> ToolSpec:
+        return ToolSpec.new(self.name, self.doc, {name: Param(type_) for name, type_ in self.params.items()})
+
+
+@perturbation
+class DistractorTools(Perturbation):
+    """Tools are added that deal with other things; they answer, and help nobody."""
+
+    kind: Literal["distractor_tools"] = "distractor_tools"
+    axis, tier, rank, meets = "action", "perception", "structure", "tools"
+    severities = "How many tools are added: 2, 4, 8, 14, 24."
+    needs = "a tool on the way"
+    way = "find the right tools among others that help nobody"
+    tools: tuple[Idle, ...]
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        if not scene.path:
+            return None
+        taken, made = scene.names, []
+        for _ in range(COUNT[severity]):
+            spec = banks.distractor(scene.domain.name, scene.task.split, rng, taken)
+            taken.add(spec.name)
+            params = {name: param.type for name, param in spec.params.items()}
+            made.append(Idle(name=spec.name, doc=spec.doc, params=params, at=round(rng.random(), 3)))
+        return cls(tools=tuple(made))
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return len(self.tools)
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        return mixed(tools, [(idle.at, idle.spec()) for idle in self.tools])
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        if any(idle.name == call.tool for idle in self.tools):
+            return ToolResult({"status": "ok", "items": []})
+        return (yield call)
+
+
+def mixed(tools: Tools, more: Sequence[tuple[float, ToolSpec]]) -> Tools:
+    """A list with more tools in it, each where its number says."""
+    out = list(tools)
+    for at, spec in more:
+        out.insert(round(at * len(out)), spec)
+    return tuple(out)

@@ -1,0 +1,52 @@
+"""Tool names in another spelling, with version marks and other noise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks
+from crosswind.perturbation import Scene, perturbation
+from crosswind.perturbations.action._renaming import Renaming, share
+from crosswind.types import Split
+
+# what vendors put round a name
+BEFORE: Mapping[Split, tuple[str, ...]] = {
+    "train": ("", "api", "svc", "x", "fn"),
+    "dev": ("", "rpc", "ep", "mod"),
+    "test": ("", "rest", "int", "ops", "z9"),
+}
+AFTER: Mapping[Split, tuple[str, ...]] = {
+    "train": ("", "v2", "call", "beta", "01"),
+    "dev": ("", "v3", "req", "eu"),
+    "test": ("", "v7", "rc1", "prod", "impl"),
+}
+STYLES = ("camel", "pascal", "kebab", "upper", "snake")
+
+
+@perturbation
+class NameNoise(Renaming):
+    """Tool names keep their words and change their spelling: case, separators, prefixes, version marks."""
+
+    kind: Literal["name_noise"] = "name_noise"
+    tier = "perception"
+    severities = "Tools on the way spelt otherwise: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    needs = "a tool on the way"
+    way = "call tools by the names shown, whatever their spelling"
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        split, taken, names = scene.task.split, scene.names, {}
+        style = rng.choice(STYLES)
+        for name in share(scene, rng, severity):
+            words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])", name)
+            for _ in range(20):
+                before, after = rng.choice(BEFORE[split]), rng.choice(AFTER[split])
+                new = banks.styled([w for w in (before, *words, after) if w], style)
+                if new not in taken and len(new) <= 60:
+                    names[name] = new
+                    taken.add(new)
+                    break
+        return cls(names=names) if names else None

@@ -1,0 +1,108 @@
+"""Writes need a code that another tool issues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks
+from crosswind.flow import token
+from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+
+PARAMS: Mapping[Split, tuple[str, ...]] = {
+    "train": ("otp", "passcode", "security_code"),
+    "dev": ("secret", "proof_code", "auth_code"),
+    "test": ("challenge", "one_time_key", "verify_with"),
+}
+ISSUERS: Mapping[Split, tuple[str, ...]] = {
+    "train": ("issue_otp", "new_passcode", "security_code_for"),
+    "dev": ("mint_secret", "proof_code", "authorise_call"),
+    "test": ("start_challenge", "one_time_key", "verification_for"),
+}
+
+
+@perturbation
+class VerificationCode(Perturbation):
+    """Writes need a single-use code that a new tool issues for them."""
+
+    kind: Literal["verification_code"] = "verification_code"
+    axis, tier, rank = "action", "reasoning", "protocol"
+    severities = (
+        "Writing tools on the way that need a code: 1, 2, 3, all; at 5 all, and a code is good for the next call only."
+    )
+    needs = "a tool on the way that writes"
+    way = "have a code issued and hand it over with the write"
+    tools: tuple[str, ...]
+    param: str
+    issuer: str
+    issue_doc: str
+    docs: dict[str, str]
+    refusal: str
+    rotates: bool  # any other call in between makes a code useless
+    salt: int
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        split = scene.task.split
+        writes = [name for name in dict.fromkeys(scene.path) if scene.tools[name].writes]
+        chosen = writes if severity >= 4 else rng.sample(writes, min(len(writes), severity))
+        free = [p for p in PARAMS[split] if all(p not in scene.tools[name].params for name in chosen)]
+        issuers = [name for name in ISSUERS[split] if name not in scene.names]
+        if not chosen or not free or not issuers:
+            return None
+        param, issuer = rng.choice(free), rng.choice(issuers)
+        for_all = " and ".join(f"{{{name}}}" for name in sorted(chosen))
+        doc = banks.phrase("issue_doc", split, rng, tool="tool").replace("{tool}", for_all)
+        return cls(
+            tools=tuple(sorted(chosen)),
+            param=param,
+            issuer=issuer,
+            issue_doc=doc,
+            docs={name: banks.phrase("code_doc", split, rng, issuer=issuer, param=param) for name in sorted(chosen)},
+            refusal=banks.phrase("bad_code", split, rng, issuer=issuer),
+            rotates=severity == 5,
+            salt=rng.randrange(10**6),
+        )
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return (1 + self.rotates) * super().hurdles(gold, place)
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        locked = [
+            t.with_param(self.param, "string", required=True).but(doc=f"{t.doc} {self.docs[t.name]}")
+            if t.name in self.tools
+            else t
+            for t in tools
+        ]
+        once = " The code is good for the very next call." if self.rotates else ""
+        return (*locked, ToolSpec.new(self.issuer, self.issue_doc + once))
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        notes = memo.notes
+        nth = notes["calls"] = notes.get("calls", 0) + 1
+        if call.tool == self.issuer:
+            memo.fire()
+            code = token(self.salt, nth)
+            notes[code] = nth
+            return ToolResult({self.param: code})
+        if call.tool not in self.tools:
+            return (yield call)
+        memo.fire()
+        issued = notes.pop(call.args[self.param], None)
+        if issued is None or (self.rotates and issued != nth - 1):
+            return failed("refused", self.refusal)
+        return (yield call.without(self.param))
+
+    def perform(self, call: ToolCall, memo: Memo) -> Flow:
+        if call.tool not in self.tools:
+            return (yield call)
+        for _ in range(3):  # what lies further out may come between a code and its use
+            issued = yield ToolCall(self.issuer)
+            if issued.error:
+                return issued
+            result = yield call.having(**{self.param: issued.content[self.param]})
+            if not (result.error and result.error.text == self.refusal):
+                break
+        return result

@@ -1,0 +1,103 @@
+"""The same interface over entities of another field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks, skin
+from crosswind.names import Namer
+from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.types import SPLITS, Param, Skin, Step, Task, ToolCall, ToolError, ToolResult, Tools
+
+NAMED = {1: (), 2: (), 3: ("thing",), 4: ("thing", "group"), 5: ("thing", "group", "person")}
+
+
+@perturbation
+class EntityReskin(Perturbation):
+    """Kinds and names of entities are those of another field of life, in the request, in arguments and in results."""
+
+    kind: Literal["entity_reskin"] = "entity_reskin"
+    axis, tier, rank = "domain", "internalization", "domain"
+    severities = (
+        "What is of another field: 1 the kind asked for, 2 all kinds, 3 also names of things, 4 of groups, 5 of people."
+    )
+    needs = "a domain with kinds of things, and a bank with words of another field"
+    way = "take kinds and names as the request and the results give them"
+    words: dict[str, str]
+    endings: dict[str, str]
+    names: int  # sorts of names that changed
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        domain, task = scene.domain, scene.task
+        fields = banks.data(domain.name).get("fields", {}).get(task.split)
+        kinds = sorted(domain.kinds())
+        if task.skin or not fields or not kinds:
+            return None
+        field = rng.choice(fields)
+        asked = [v for v in task.given if v in kinds]
+        if len(field) < len(kinds) or (severity == 1 and not asked):
+            return None
+        words = dict(zip(kinds, rng.sample(field, len(kinds)), strict=True))
+        if severity == 1:
+            words = {asked[0]: words[asked[0]]}
+        endings: dict[str, str] = {}
+        sorts = [domain.namers[sort] for sort in NAMED[severity] if sort in domain.namers]
+        fresh = rng.sample(list(banks.entries("endings", task.split)), sum(len(_of(n, task)) for n in sorts))
+        for namer in sorts:
+            endings |= {old: fresh.pop() for old in _of(namer, task)}
+        if len(set(endings.values())) < len(endings):
+            return None
+        return cls(words=words, endings=endings, names=len(sorts))
+
+    @property
+    def skin(self) -> Skin:
+        return Skin(words=self.words, endings=self.endings)
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return super().hurdles(gold, place) + self.names + (len(self.words) > 1)
+
+    def on_task(self, task: Task) -> Task:
+        return task.but(skin=self.skin)
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        out = []
+        for tool in tools:
+            changed = {
+                name: Param(p.type, p.doc, p.required, tuple(self.words.get(v, v) for v in p.enum), p.extra)
+                for name, p in tool.params.items()
+                if any(v in self.words for v in p.enum)
+            }
+            out.append(tool.but(params={**tool.params, **changed}) if changed else tool)
+        return tuple(out)
+
+    def encode_call(self, call: ToolCall) -> ToolCall:
+        return self._through(call, back=False)
+
+    def decode_call(self, call: ToolCall) -> ToolCall:
+        return self._through(call, back=True)
+
+    def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        return self._said(result, back=False)
+
+    def decode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        return self._said(result, back=True)
+
+    def _through(self, call: ToolCall, *, back: bool) -> ToolCall:
+        args = skin.through(dict(call.args), skin.translator(self.skin, back=back))
+        return call if args == call.args else ToolCall(call.tool, args)
+
+    def _said(self, result: ToolResult, *, back: bool) -> ToolResult:
+        translate = skin.translator(self.skin, back=back)
+        if result.error:
+            error = result.error
+            text = translate(error.text)
+            return result if text == error.text else ToolResult(None, ToolError(error.code, text, error.retryable))
+        content = skin.through(result.content, translate)
+        return result if content == result.content else ToolResult(content)
+
+
+def _of(namer: Namer, task: Task) -> tuple[str, ...]:
+    return namer.endings[SPLITS.index(task.split)]

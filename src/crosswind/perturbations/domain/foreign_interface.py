@@ -1,0 +1,135 @@
+"""The same entities and meaning behind the interface of another vendor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Literal, Self
+
+from crosswind import banks
+from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.perturbations._describing import described
+from crosswind.types import Step, ToolCall, ToolResult, Tools
+
+# house styles: (vendor prefix, style of tools, style of parameters and keys, where a result lies)
+VENDORS = (
+    ("Nx", "pascal", "pascal", "NxReply"),
+    ("orb", "kebab", "camel", "payload"),
+    ("ZQ", "upper", "upper", "ZQ_OUT"),
+    ("hx", "camel", "camel", "hxBody"),
+    ("Kora", "pascal", "snake", "kora_result"),
+)
+
+
+@perturbation
+class ForeignInterface(Perturbation):
+    """Tools, parameters, keys of results and descriptions are those of another vendor, in one style throughout."""
+
+    kind: Literal["foreign_interface"] = "foreign_interface"
+    axis, tier, rank, group = "domain", "internalization", "vocabulary", "names"
+    severities = (
+        "What is foreign: 1 tool names, 2 also parameters, 3 also keys of results, 4 also descriptions, 5 also the "
+        "frame around results."
+    )
+    needs = "a tool on the way for which a bank or the lexicon has another name"
+    way = "learn names, parameters and keys from what is shown"
+    names: dict[str, str]  # tool further in -> shown
+    params: dict[str, dict[str, str]]  # tool further in -> its parameters
+    keys: dict[str, str]
+    docs: dict[str, str]
+    frame: str
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        domain, split = scene.domain.name, scene.task.split
+        prefix, tool_style, key_style, frame = rng.choice(VENDORS)
+        taken, names = scene.names, {}
+        for name, spec in scene.tools.items():
+            new = None if spec.opaque else banks.tool_name(domain, spec, split, rng, taken, tool_style)
+            if new is None:
+                continue
+            names[name] = _branded(prefix, new, tool_style)
+            if names[name] in taken or len(names[name]) > 64:
+                return None
+            taken.add(names[name])
+        if not set(names) & set(scene.path):
+            return None
+        keys: dict[str, str] = {}
+        used: set[str] = set()
+        for key in banks.data(domain).get("keys", {}):
+            if new := banks.key_name(domain, key, split, rng, used, key_style):
+                keys[key] = new
+                used.add(new)
+        params = {n: {p: keys[p] for p in scene.tools[n].params if p in keys} for n in names} if severity >= 2 else {}
+        docs = {}
+        if severity >= 4:
+            for name in names:
+                if doc := described(scene, scene.tools[name], rng):
+                    docs[name] = doc
+        return cls(
+            names=names,
+            params={n: p for n, p in params.items() if p},
+            keys=keys if severity >= 3 else {},
+            docs=docs,
+            frame=frame if severity == 5 else "",
+        )
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Each thing that is foreign, at each call that meets it."""
+        sorts = 1 + bool(self.params) + bool(self.keys) + bool(self.docs) + bool(self.frame)
+        return sorts * super().hurdles(gold, place)
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        out = []
+        for tool in tools:
+            if tool.name not in self.names:
+                out.append(tool)
+                continue
+            renamed = self.params.get(tool.name, {})
+            params = {renamed.get(name, name): param for name, param in tool.params.items()}
+            doc = self.docs.get(tool.name, tool.doc)
+            out.append(tool.but(name=self.names[tool.name], params=params, doc=doc))
+        return tuple(out)
+
+    def encode_call(self, call: ToolCall) -> ToolCall:
+        if call.tool not in self.names:
+            return call
+        renamed = self.params.get(call.tool, {})
+        return ToolCall(self.names[call.tool], {renamed.get(k, k): v for k, v in call.args.items()})
+
+    def decode_call(self, call: ToolCall) -> ToolCall:
+        for inner, shown in self.names.items():
+            if shown == call.tool:
+                back = {new: old for old, new in self.params.get(inner, {}).items()}
+                return ToolCall(inner, {back.get(k, k): v for k, v in call.args.items()})
+        return call
+
+    def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        if result.error or call.tool not in self.names or not (self.keys or self.frame):
+            return result
+        content = _keyed(result.content, self.keys)
+        return ToolResult({self.frame: content} if self.frame else content)
+
+    def decode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        if result.error or call.tool not in self.names or not (self.keys or self.frame):
+            return result
+        content = result.content
+        if self.frame:
+            content = content[self.frame]
+        return ToolResult(_keyed(content, {new: old for old, new in self.keys.items()}))
+
+
+def _branded(prefix: str, name: str, style: str) -> str:
+    if style == "pascal":
+        return prefix + name
+    if style == "camel":
+        return prefix + name[0].upper() + name[1:]
+    return prefix + ("-" if style == "kebab" else "_") + name
+
+
+def _keyed(content: Any, keys: Mapping[str, str]) -> Any:
+    if isinstance(content, dict):
+        return {keys.get(k, k): _keyed(v, keys) for k, v in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_keyed(v, keys) for v in content]
+    return content

@@ -1,0 +1,80 @@
+"""The house has rules that differ from the usual ones, and its policy says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Literal, Self
+
+from crosswind import banks
+from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.types import Step, Task
+
+RULES = ("latest", "spare", "surcharge", "strict")
+COUNT = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}
+
+
+@perturbation
+class RuleChange(Perturbation):
+    """The policy has rules of the house that change what is right, among others that do not matter here."""
+
+    kind: Literal["rule_change"] = "rule_change"
+    axis, tier, rank, goal, meets = "domain", "reasoning", "domain", "moved", "query"
+    severities = (
+        "How many rules the policy has: 1, 2, 2, 3, 4; at 1 and 2 one of them matters, from 3 on all that can."
+    )
+    needs = "a rule of the house that leads this request to another end"
+    way = "follow the policy where it differs from the usual"
+    rules: dict[str, str]  # those that matter, as `solve` reads them
+    words: tuple[str, ...]  # all of them, as the policy says them
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        task, family = scene.task, scene.family
+        if task.refuse or not family.house:
+            return None
+        spares: tuple[int, ...] = getattr(scene.domain, "spares", (2, 3))
+        amounts = {
+            "latest": "yes",
+            "strict": "yes",
+            "spare": str(rng.choice(spares)),
+            "surcharge": str(rng.randint(2, 9)),
+        }
+        matter = rng.sample(family.house, len(family.house))
+        others = [rule for rule in RULES if rule not in family.house]
+        rng.shuffle(others)
+        if severity <= 2:
+            matter = matter[:1]
+        all_of = [*matter, *others][: COUNT[severity]]
+        rules = {rule: amounts[rule] for rule in all_of if rule in matter}
+        moved = task.briefed(rules={**task.brief.rules, **rules})
+        state, family_of = scene.domain.state(moved), scene.family
+        ends = family_of.ends(moved, state)
+        same = (ends, family_of.answer(moved, state, state)) == _right(scene, task)
+        if not ends or same:
+            return None
+        said = [_words(rule, amounts[rule], scene.domain.name, task, rng) for rule in all_of]
+        rng.shuffle(said)
+        return cls(rules=rules, words=tuple(said))
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return len(self.rules) + len(self.words)
+
+    def on_task(self, task: Task) -> Task:
+        brief = task.brief
+        return task.briefed(policy=" ".join((brief.policy, *self.words)), rules={**brief.rules, **self.rules})
+
+
+def _right(scene: Scene, task: Task) -> tuple[Any, Any]:
+    state = scene.domain.state(task)
+    return scene.family.ends(task, state), scene.family.answer(task, state, state)
+
+
+def _words(rule: str, amount: str, domain: str, task: Task, rng: Random) -> str:
+    holes = {
+        "latest": {"slot": banks.noun(domain, "slot")},
+        "spare": {"slot": banks.noun(domain, "slot"), "n": amount, "need": banks.noun(domain, "need", "units")},
+        "surcharge": {"fee": banks.noun(domain, "fee"), "n": amount},
+        "strict": {},
+    }[rule]
+    return banks.phrase(f"rule_{rule}", task.split, rng, **holes)

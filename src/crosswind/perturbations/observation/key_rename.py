@@ -1,0 +1,51 @@
+"""Keys of results get other names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks
+from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.perturbations.observation._rows import records, renamed_keys
+from crosswind.types import Step, ToolCall, ToolResult
+
+
+@perturbation
+class KeyRename(Perturbation):
+    """Keys of results go by other names that mean the same, everywhere alike; arguments keep theirs."""
+
+    kind: Literal["key_rename"] = "key_rename"
+    axis, tier, rank = "observation", "interaction", "vocabulary"
+    severities = "Share of the keys on the way that get other names: 20, 40, 60, 80, 100 %."
+    keys: dict[str, str]  # further in -> shown
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        found = dict.fromkeys(key for s in scene.gold for record in records(s.result.content) for key in record)
+        met = [key for key in found if key.isidentifier()]
+        rng.shuffle(met)
+        domain, split, style = scene.domain.name, scene.task.split, rng.choice(("snake", "snake", "camel"))
+        taken = {*found, *banks.entries("extras", split), *(p for spec in scene.tools.values() for p in spec.params)}
+        keys: dict[str, str] = {}
+        for key in met:
+            if new := banks.key_name(domain, key, split, rng, taken, style):
+                keys[key] = new
+                taken.add(new)
+        count = max(1, round(len(keys) * severity / 5))
+        return cls(keys=dict(list(keys.items())[:count])) if keys else None
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Each renamed key that is met."""
+        met = [result.content for step in gold if place in step.fired for _, result in step.inner]
+        seen = {key for record in records(met) for key in record if key in self.keys}
+        return len(seen) or super().hurdles(gold, place)
+
+    def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        content = renamed_keys(result.content, self.keys)
+        return result if content is result.content else ToolResult(content)
+
+    def decode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        content = renamed_keys(result.content, {new: old for old, new in self.keys.items()})
+        return result if content is result.content else ToolResult(content)

@@ -1,0 +1,109 @@
+"""Tools have moved: what is listed under the old name only says where to go."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks
+from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.perturbations._describing import described
+from crosswind.perturbations.observation._naming import Words
+from crosswind.types import Flow, Model, ToolCall, Tools, ToolSpec, failed
+
+TRIES = 4
+MARKS: Words = {  # for tools of which no bank has another description
+    "train": ("The first edition.", "The one of old."),
+    "dev": ("As of last year.", "The original one."),
+    "test": ("Established version.", "The long-standing way."),
+}
+COUNT = {1: 1, 2: 2, 3: 3, 4: 99, 5: 99}  # tools on the way that have moved
+
+
+class Move(Model):
+    """A name that only tells the next one."""
+
+    old: str
+    new: str
+    doc: str  # of the old one
+    text: str  # the error that names the new one
+
+
+@perturbation
+class Redirection(Perturbation):
+    """Deprecated tools are still listed and answer with an error that names their successors, listed as well."""
+
+    kind: Literal["redirection"] = "redirection"
+    axis, tier, rank = "observation", "interaction", "fault"
+    severities = "Tools on the way that have moved: 1, 2, 3, all; at 4 one of them has moved twice, at 5 each has."
+    moves: tuple[tuple[Move, ...], ...]  # for each tool, one move after the other
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        path = [name for name in dict.fromkeys(scene.path) if not scene.tools[name].opaque]
+        taken, moves = scene.names, []
+        for i, name in enumerate(rng.sample(path, min(len(path), COUNT[severity]))):
+            hops = 2 if severity == 5 or (severity == 4 and i == 0) else 1
+            if chain := _chain(scene, rng, name, hops, taken):
+                moves.append(chain)
+        return cls(moves=tuple(moves)) if moves else None
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        chains = {chain[0].old: chain for chain in self.moves}
+        out: list[ToolSpec] = []
+        for tool in tools:
+            chain = chains.get(tool.name, ())
+            for move in chain:  # a text that speaks of the tool speaks of its last successor
+                ids = frozenset() if move is chain[0] else frozenset({move.old})
+                stub = tool.but(name=move.old, doc=move.doc, ids=ids, opaque=True)
+                out.append(stub.but(writes=False, undo=None, lasting=True))
+            out.append(tool.made(chain[-1].new) if chain else tool)
+        return tuple(out)
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        for chain in self.moves:
+            for move in chain:
+                if call.tool == move.old:
+                    memo.fire()
+                    return failed("moved", move.text)
+            if call.tool == chain[-1].new:
+                return (yield call.named(chain[0].old))
+        return (yield call)
+
+    def perform(self, call: ToolCall, memo: Memo) -> Flow:
+        chain = next((chain for chain in self.moves if chain[0].old == call.tool), ())
+        if not chain:
+            return (yield call)
+        if call.tool not in memo.notes:
+            for move in chain:
+                result = yield call.named(move.old)
+                if not (result.error and result.error.code == "moved"):
+                    return result
+            memo.notes[call.tool] = True
+        return (yield call.named(chain[-1].new))
+
+
+def _chain(scene: Scene, rng: Random, name: str, hops: int, taken: set[str]) -> tuple[Move, ...]:
+    """One or more moves of a tool, each under a new name; none where no bank knows one."""
+    spec, split = scene.tools[name], scene.task.split
+    chain: list[Move] = []
+    docs = {spec.doc}
+    for _ in range(hops):
+        new = banks.tool_name(scene.domain.name, spec, split, rng, taken)
+        if new is None:
+            break
+        taken.add(new)
+        doc = _unlike(scene, spec, rng, docs)
+        docs.add(doc)
+        text = banks.phrase("moved", split, rng, new=new)
+        chain.append(Move(old=chain[-1].new if chain else name, new=new, doc=doc, text=text))
+    return tuple(chain)
+
+
+def _unlike(scene: Scene, spec: ToolSpec, rng: Random, docs: set[str]) -> str:
+    """Another description of a tool, of some the one that has least in common with its own."""
+    words = set(spec.doc.lower().split())
+    found = [doc for _ in range(TRIES) if (doc := described(scene, spec, rng)) and doc not in docs]
+    if found:
+        return min(found, key=lambda doc: len(words & set(doc.lower().split())))
+    return f"{spec.doc} {rng.choice([text for text in MARKS[scene.task.split] if f'{spec.doc} {text}' not in docs])}"

@@ -1,0 +1,94 @@
+"""Reads come from a cache that is out of date, unless they are asked for fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks
+from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.perturbations.observation._naming import Words, new_word
+from crosswind.perturbations.observation._rows import distorted
+from crosswind.perturbations.observation._shapes import reading
+from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools
+
+PARAMS: Words = {
+    "train": ("skip_copy", "bypass_store", "read_anew"),
+    "dev": ("force_reload", "not_from_store", "revalidate"),
+    "test": ("no_cache", "refresh", "latest_only"),
+}
+NOTES: Words = {  # on the parameter
+    "train": ("true: do not use the stored copy", "whether to go past the stored copy"),
+    "dev": ("set it to have the answer worked out again", "true reloads"),
+    "test": ("true: ask the live system", "true for current figures"),
+}
+MARKS: Words = {  # keys of old results
+    "train": ("stored_copy", "from_store"),
+    "dev": ("reused", "preloaded"),
+    "test": ("cached", "may_be_old"),
+}
+
+
+@perturbation
+class StaleRead(Perturbation):
+    """Reading tools answer with old figures unless a parameter asks for fresh ones."""
+
+    kind: Literal["stale_read"] = "stale_read"
+    axis, tier, rank = "observation", "interaction", "fault"
+    severities = (
+        "Reading tools on the way that answer from a cache: 1, 2, all; from 4 on old results are not marked, and at 5 "
+        "only the parameter's own note tells of it."
+    )
+    tools: tuple[str, ...]
+    param: str
+    note: str
+    doc: str  # what the descriptions say; empty where they say nothing
+    mark: str  # a key of old results; empty where they have none
+    salt: int
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        reads, split = list(reading(scene)), scene.task.split
+        tools = rng.sample(reads, min(len(reads), severity if severity < 3 else len(reads)))
+        param = new_word(PARAMS, split, rng, {p for name in tools for p in scene.tools[name].params})
+        if not tools or param is None:
+            return None
+        return cls(
+            tools=tuple(sorted(tools)),
+            param=param,
+            note=rng.choice(NOTES[split]),
+            doc=banks.phrase("fresh_doc", split, rng, param=param) if severity < 5 else "",
+            mark=rng.choice(MARKS[split]) if severity < 4 else "",
+            salt=rng.randrange(10**6),
+        )
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        """Each read, once more where an old result is not marked, and once more where no description warns."""
+        return super().hurdles(gold, place) * (1 + (not self.mark) + (not self.doc))
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        return tuple(
+            t.with_param(self.param, "boolean", self.note).but(doc=f"{t.doc} {self.doc}".rstrip())
+            if t.name in self.tools
+            else t
+            for t in tools
+        )
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        if call.tool not in self.tools:
+            return (yield call)
+        memo.fire()
+        inner = call.without(self.param)
+        result = yield inner
+        if result.error or call.args.get(self.param):
+            return result
+        old = distorted(result.content, inner, self.salt)
+        if self.mark:
+            rows = old if isinstance(old, list) else [old]
+            marked = [{**row, self.mark: True} if isinstance(row, dict) else row for row in rows]
+            old = marked if isinstance(old, list) else marked[0]
+        return ToolResult(old)
+
+    def perform(self, call: ToolCall, memo: Memo) -> Flow:
+        return (yield call.having(**{self.param: True}) if call.tool in self.tools else call)

@@ -1,0 +1,58 @@
+"""The request is said in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, Self
+
+from crosswind import banks, wording
+from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.types import Step, Task
+
+REGISTERS = ("formal", "chatty", "second_language", "impatient")
+# severity -> (registers, details said apart, sentences before, sentences after)
+MEANT = {
+    1: (("plain",), 0, 0, 0),
+    2: (REGISTERS, 0, 1, 0),
+    3: (REGISTERS, 1, 1, 0),
+    4: (REGISTERS, 2, 1, 1),
+    5: (REGISTERS, 3, 1, 2),
+}
+
+
+@perturbation
+class Paraphrase(Perturbation):
+    """The request is worded otherwise, with the same meaning: other verbs, another order, another tone."""
+
+    kind: Literal["paraphrase"] = "paraphrase"
+    axis, tier, rank, group = "query", "perception", "wording", "wording"
+    severities = (
+        "1 other words, 2 also another tone and a sentence before, 3 one detail said apart, 4 two apart and a sentence "
+        "after, 5 three apart and two after."
+    )
+    needs = "a bank with other words for the request"
+    way = "find the same request behind other words"
+    query: str
+    parts: int  # how many parts of the request stand otherwise
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        task = scene.task
+        registers, moved, before, after = MEANT[severity]
+        said = wording.say(task, scene.domain, rng, registers, moved=moved)
+        if said is None:
+            return None
+        first = rng.sample(list(banks.entries("openers", task.split)), before)
+        last = rng.sample(list(banks.entries("closers", task.split)), after)
+        query = " ".join((*first, said, *last))
+        family = scene.family
+        if query == task.brief.query or not wording.keeps(query, family, task):
+            return None
+        return cls(query=query, parts=1 + moved + before + after)
+
+    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+        return self.parts
+
+    def on_task(self, task: Task) -> Task:
+        return task.briefed(query=self.query)

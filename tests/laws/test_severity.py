@@ -1,0 +1,47 @@
+"""Severity means something: there are more single obstacles at 5 than at 3 than at 1, and they cost success."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from crosswind.agents.stumbler import Stumbler
+from crosswind.errors import CannotPerturb
+from crosswind.play import judge, play
+from crosswind.recipe import Drawn, draw
+from crosswind.registry import domains, perturbations
+from crosswind.suite import tasks
+
+PLACES = ("poi", "retail")
+LOOKED = 40
+
+
+def draws(kind: str, severity: int) -> list[Drawn]:
+    """The same tasks at every severity, as far as the kind applies."""
+    out = []
+    for name in PLACES:
+        for looked, task in enumerate(tasks(domains[name], 900)):
+            if looked == LOOKED:
+                break
+            try:
+                out.append(draw(domains[name], task, [kind], 5, severity=severity))
+            except CannotPerturb as cannot:
+                if cannot.applies:
+                    raise
+    return out
+
+
+@pytest.mark.parametrize("kind", perturbations.names())
+def test_more_severe_means_more_obstacles_and_fewer_passes(kind: str) -> None:
+    means, failed = [], []
+    for severity in (1, 3, 5):
+        drawn = draws(kind, severity)
+        assert len(drawn) >= 12, f"{kind} applies to {len(drawn)} of {len(PLACES) * LOOKED} tasks"
+        hurdles = [d.layers[0].hurdles(d.certificate.gold.steps, 0) for d in drawn]
+        assert min(hurdles) >= 1
+        means.append(sum(hurdles) / len(hurdles))
+        passed = [judge(asyncio.run(play(d, Stumbler(d), "stumbler"))).outcome == "pass" for d in drawn]
+        failed.append(1 - sum(passed) / len(passed))
+    assert means[0] < means[1] < means[2]
+    assert failed[0] < failed[2]
