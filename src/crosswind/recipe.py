@@ -5,23 +5,33 @@ Layers are drawn from the world outwards, each on what those before it leave, ea
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from crosswind import laws, refusal
 from crosswind.certify import Certificate, Walk, Walks, certify, walk
 from crosswind.domain import Domain, Family
 from crosswind.errors import CannotPerturb, Unfair
+from crosswind.files import Document, read
 from crosswind.flow import rng_for
 from crosswind.perturbation import SEVERITIES, Layers, Perturbation, place
-from crosswind.registry import perturbations
+from crosswind.registry import Registry, near, perturbations
+from crosswind.splits import HELD_OUT
 from crosswind.types import ASK, SAY, Model, Step, Task, ToolSpec
 
 ATTEMPTS = 4
 SEVERITY = 3
+Group = Literal[
+    "train", "heldout", "all", "query", "action", "observation", "domain",
+    "perception", "interaction", "reasoning", "internalization",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +69,27 @@ class DrawScene:
     def gold(self) -> list[Step]:
         return self.walks.at(self.n).calls
 
-    @property
+    @cached_property
+    def _every(self) -> dict[str, ToolSpec]:
+        """Every tool of the episode by name, as it is when it first appears."""
+        layers = [layer for layer in self.walks.layers if layer.retools]
+        moments = sorted({0, *(n for layer in layers for n in layer.turns())})
+        out: dict[str, ToolSpec] = {}
+        for nth in moments:
+            tools = self.domain.world_class.specs
+            for layer in layers:
+                tools = layer.on_tools(tools, nth)
+            for tool in tools:
+                out.setdefault(tool.name, tool)
+        return out
+
+    @cached_property
     def tools(self) -> Mapping[str, ToolSpec]:
-        made = self.walks.made.get(self.n)
-        if made:
-            return {t.name: t for t in made.session.specs.values() if t.listed}
-        tools = self.domain.world_class.specs
-        for layer in self.walks.layers:
-            if layer.retools:
-                tools = layer.on_tools(tools, 0)
-        return {t.name: t for t in tools if t.listed}
+        return {name: tool for name, tool in self._every.items() if tool.listed}
 
     @property
     def names(self) -> set[str]:
-        moments = {0, *(n for layer in self.walks.layers for n in layer.turns())}
-        out: set[str] = set()
-        for nth in moments:
-            tools = self.domain.world_class.specs
-            for layer in self.walks.layers:
-                tools = layer.on_tools(tools, nth)
-            out |= {t.name for t in tools}
-        return out
+        return set(self._every)
 
     @property
     def path(self) -> list[str]:
@@ -162,7 +172,7 @@ def _stack(
         if severity not in SEVERITIES:
             raise CannotPerturb(f"severity of {kind} is {severity}; expected 1 to 5", applies=False)
         layer: Perturbation | None = None
-        why = f"{kind} finds nothing to bite on in {task.id}"
+        why = f"{kind} finds nothing to bite on in {task.id}" + (f": it needs {cls.needs}" if cls.needs else "")
         if cls.group and cls.group in groups:
             why = f"{kind} does not stack with another of the group {cls.group!r}: leave one of them out"
         else:
@@ -184,27 +194,83 @@ def _stack(
 
 
 class Choice(Model):
-    """One place in a stack: with a probability, one of some kinds by weight, at a severity from a range."""
+    """One place in a stack: with a chance, one of some kinds (or several) by weight, at a severity from a range."""
 
-    one_of: dict[str, float]
+    kind: str = ""  # the same as `one_of` with one kind
+    one_of: dict[str, float] = Field(default_factory=dict)  # kind -> weight
+    group: Group | None = None  # instead of naming kinds: all of a group, weighed alike
+    count: tuple[int, int] = (1, 1)  # how many different kinds are taken
     chance: float = Field(default=1.0, ge=0, le=1)
     severity: tuple[int, int] = (SEVERITY, SEVERITY)
 
-    def pick(self, rng: Random) -> tuple[str, int] | None:
-        skip, kind = rng.random() >= self.chance, rng.choices(list(self.one_of), list(self.one_of.values()))[0]
-        severity = rng.randint(*self.severity)
-        return None if skip else (kind, severity)
+    @field_validator("one_of", mode="before")
+    @classmethod
+    def _weights(cls, value: object) -> object:
+        return dict.fromkeys(value, 1.0) if isinstance(value, (list, tuple)) else value
+
+    @field_validator("severity", "count", mode="before")
+    @classmethod
+    def _range(cls, value: object) -> object:
+        if isinstance(value, int):
+            return (value, value)
+        if isinstance(value, str) and (found := re.fullmatch(r"(\d+)\s*-\s*(\d+)", value)):
+            return (int(found[1]), int(found[2]))
+        return value
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if (bool(self.kind) + bool(self.one_of) + (self.group is not None)) != 1:
+            raise ValueError("give one of kind, one_of and group")
+        if any(not (weight > 0 and math.isfinite(weight)) for weight in self.one_of.values()):
+            raise ValueError("weights must be numbers above 0")
+        if not 1 <= self.severity[0] <= self.severity[1] <= 5:
+            raise ValueError("severity must be from 1 to 5, such as 3 or 2-4")
+        if not 0 <= self.count[0] <= self.count[1] <= 8:
+            raise ValueError("count must be from 0 to 8, such as 2 or 1-3")
+        return self
+
+    def weights(self) -> dict[str, float]:
+        """The kinds to choose from."""
+        if self.group is not None:
+            return dict.fromkeys(kinds_of(self.group), 1.0)
+        return self.one_of or {self.kind: 1.0}
+
+    def pick(self, rng: Random) -> list[tuple[str, int]]:
+        skip, left = rng.random() >= self.chance, self.weights()
+        out = []
+        for _ in range(min(rng.randint(*self.count), len(left))):
+            kind = rng.choices(list(left), list(left.values()))[0]
+            left = {k: w for k, w in left.items() if k != kind}
+            out.append((kind, rng.randint(*self.severity)))
+        return [] if skip else out
+
+
+def kinds_of(group: Group) -> list[str]:
+    """The kinds of a group: train or held out, all, or those of an axis or a tier that may be trained on."""
+    names = perturbations.names()
+    if group == "all":
+        return names
+    if group == "heldout":
+        return [k for k in names if k in HELD_OUT]
+    train = [k for k in names if k not in HELD_OUT]
+    return train if group == "train" else [k for k in train if group in (perturbations[k].axis, perturbations[k].tier)]
 
 
 class Recipe(Model):
     """A distribution over stacks, as data."""
 
-    choices: tuple[Choice, ...]
+    name: str = ""
+    summary: str = ""
+    stack: tuple[Choice, ...]
+
+    def kinds(self) -> list[str]:
+        """Every kind that it may give."""
+        return list(dict.fromkeys(k for choice in self.stack for k in choice.weights()))
 
     def pick(self, rng: Random) -> list[tuple[str, int]]:
         """The kinds of one stack; a kind picked twice counts once."""
-        picks = [choice.pick(rng) for choice in self.choices]
-        return list({p[0]: p for p in picks if p}.values())
+        picks = [p for choice in self.stack for p in choice.pick(rng)]
+        return list({p[0]: p for p in picks}.values())
 
 
 def one_of(*kinds: str, severity: tuple[int, int] = (SEVERITY, SEVERITY)) -> Choice:
@@ -215,12 +281,56 @@ def maybe(chance: float, *kinds: str, severity: tuple[int, int] = (SEVERITY, SEV
     return Choice(one_of=dict.fromkeys(kinds, 1.0), chance=chance, severity=severity)
 
 
+def known_kinds(document: Document, place: Sequence[str | int], recipe: Recipe) -> None:
+    """Complain about kinds that do not exist, with the line."""
+    for i, choice in enumerate(recipe.stack):
+        for kind in choice.weights():
+            if kind not in perturbations:
+                raise document.error((*place, i), f"no perturbation {kind!r}; {near(kind, perturbations.names())}")
+
+
+def load_recipe(name: str) -> Recipe:
+    """A recipe by its name, or from a YAML file."""
+    if name in recipes:
+        return recipes[name]
+    if not name.endswith((".yaml", ".yml")):
+        recipes[name]  # says which names there are
+    document = read(name)
+    recipe = document.fit(Recipe)
+    known_kinds(document, ("stack",), recipe)
+    return recipe
+
+
 def random_kinds(rng: Random, most: int, kinds: Sequence[str] | None = None) -> list[str]:
     """Up to `most` different kinds."""
     names = list(kinds or perturbations.names())
     return rng.sample(names, rng.randint(1, min(most, len(names))))
 
 
-def follow(domain: Domain, task: Task, recipe: Recipe, seed: int) -> Drawn:
+def follow(domain: Domain, task: Task, recipe: Recipe, seed: int, clean: Walk | None = None) -> Drawn:
     """One certified stack as a recipe has it; a kind that finds nothing to bite on is left out, and said so."""
-    return draw(domain, task, recipe.pick(rng_for("recipe", seed, task.id)), seed, strict=False)
+    return draw(domain, task, recipe.pick(rng_for("recipe", seed, task.id)), seed, strict=False, clean=clean)
+
+
+# ---------------------------------------------------------------- ours
+
+recipes: Registry[Recipe] = Registry("recipe", "crosswind.domains")
+for _recipe in (
+    Recipe(name="mild", summary="One train kind, severity 1 or 2.", stack=(Choice(group="train", severity=(1, 2)),)),
+    Recipe(
+        name="mixed",
+        summary="One to three train kinds, severities 1 to 4.",
+        stack=(Choice(group="train", count=(1, 3), severity=(1, 4)),),
+    ),
+    Recipe(
+        name="hard",
+        summary="Two to five train kinds, severities 3 to 5.",
+        stack=(Choice(group="train", count=(2, 5), severity=(3, 5)),),
+    ),
+    Recipe(
+        name="unseen",
+        summary="One to three held-out kinds, severities 1 to 4; never for training.",
+        stack=(Choice(group="heldout", count=(1, 3), severity=(1, 4)),),
+    ),
+):
+    recipes.add(_recipe.name, _recipe)

@@ -874,6 +874,9 @@ _ISO_MOMENT = re.compile(
 )
 _CLOCK_TIME = re.compile(r"([0-9]{1,2}:[0-9]{2})(?::00)?")
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,12})?")
+_LONGEST_FORM = 32
+_OTHER_ID = re.compile(r"([A-Za-z]{1,12})[-_.:/#]?([0-9]{2,15})")
+_JOINT = re.compile(r"[-_]")
 
 
 def number_of(value: Any) -> float | None:
@@ -916,9 +919,22 @@ def _shows_string(value: str, text: str) -> bool:
         return clock[1].zfill(5) in times(text)
     if _DECIMAL.fullmatch(value) and _shows_number(float(value), text):
         return True
+    if len(value) <= _LONGEST_FORM and _DIGIT.search(value) and _shows_form(value, text):
+        return True
     if _DIGIT.search(value) and not any(char.isspace() for char in value):
         return bool(id_places(_whole(text), value))
     return mentions(text, value) > 0
+
+
+def _shows_form(value: str, text: str) -> bool:
+    """Whether a date that is written in another form, or an id with another separator, is visible."""
+    if other := _OTHER_ID.fullmatch(value):
+        bare = (other[1] + other[2]).lower()
+        return other[2] in text and any(_JOINT.sub("", item.value).lower() == bare for item in _values(text).ids)
+    found = _values(value).all_dates(None)
+    if len(found) != 1 or found[0].end - found[0].start < len(value):
+        return False
+    return any(_shows_date(day, text) for day in (found[0].value or found[0].note).split("/") if day)
 
 
 def shown(value: Any, text: str) -> bool:

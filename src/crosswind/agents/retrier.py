@@ -1,70 +1,13 @@
-"""Solves the task on the interface it knows and repeats any call that fails."""
+"""Repeats any call that fails."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Any
-
-from crosswind.agents._scripted import Scripted, agent, requesting
-from crosswind.domain import recover
-from crosswind.errors import ToolFailed
-from crosswind.recipe import Drawn
-from crosswind.types import ASK, Message, Refusal, ToolCall, ToolResult, Tools
-
-REPEATS = 3
+from crosswind.agents._scripted import agent
+from crosswind.agents._solver import Solver
 
 
 @agent("retrier")
-class Retrier(Scripted):
+class Retrier(Solver):
     """Solves the task on the clean interface and repeats any failed call at once, up to three times."""
 
-    def __init__(self, drawn: Drawn) -> None:
-        super().__init__(drawn)
-        self.task = drawn.certificate.task
-        self.family = drawn.domain.family(self.task)
-        self.flow = self.family.solve(self.task.brief)
-        self.call: ToolCall | None = None
-        self.about = ""  # the detail asked for
-        self.repeated = self.count = 0
-
-    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
-        try:
-            return self._request(self._next(chat[-1]))
-        except StopIteration as stop:
-            end: str | Refusal = stop.value
-            return Message(role="assistant", content=end.text if isinstance(end, Refusal) else end)
-        except (ToolFailed, LookupError, TypeError, AttributeError, ValueError) as lost:
-            return Message(role="assistant", content=Refusal(f"something went wrong ({type(lost).__name__})").text)
-
-    def _next(self, last: Message) -> ToolCall:
-        """The call to make after the last message."""
-        if self.call is None or last.role != "tool":
-            return next(self.flow)
-        content = _read(last.content)
-        if isinstance(content, dict) and set(content) == {"error", "message"}:
-            if self.repeated < REPEATS:
-                self.repeated += 1
-                return self.call
-            return self.flow.throw(ToolFailed(content["error"], content["message"]))
-        if self.about:
-            found = recover(last.content, self.family.details, [self.about])
-            content = found[self.about]
-        return self.flow.send(ToolResult(content))
-
-    def _request(self, call: ToolCall) -> Message:
-        if call is not self.call:
-            self.call, self.repeated = call, 0
-        self.count += 1
-        self.about = ""
-        if call.tool == ASK:
-            self.about = call.args["about"]
-            call = ToolCall(ASK, {"question": self.family.details[self.about].question})
-        return requesting(call, self.count)
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    repeats = 3

@@ -1,0 +1,25 @@
+"""Copes with each single obstacle with a fixed probability."""
+
+from __future__ import annotations
+
+from crosswind.agents._scripted import Reciter, agent, lines_of
+from crosswind.flow import rng_for
+from crosswind.perturbation import dump_layers
+from crosswind.recipe import Drawn
+from crosswind.types import Message
+
+COPES = 0.9
+
+
+@agent("stumbler")
+class Stumbler(Reciter):
+    """Knows every way round and gets past each single obstacle nine times in ten; severities mean nothing to it."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        gold = drawn.certificate.gold
+        rng = rng_for("stumbler", drawn.base.id, dump_layers(drawn.layers))
+        hurdles = sum(layer.hurdles(gold.steps, i) for i, layer in enumerate(drawn.layers))
+        lines = list(lines_of(gold))
+        if any(rng.random() >= COPES for _ in range(hurdles)):
+            lines = [*lines[: rng.randrange(len(lines))], Message(role="assistant", content="Done.")]
+        super().__init__(lines)
