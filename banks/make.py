@@ -21,6 +21,7 @@ from crosswind.errors import CrosswindError
 from crosswind.files import Document, read
 from crosswind.flow import digest, rng_for
 from crosswind.registry import domains
+from crosswind.splits import layer_words
 from crosswind.types import SPLITS, Split
 
 HERE = Path(__file__).parent
@@ -54,18 +55,23 @@ class Dealer:
         self.sort, self.seed = sort, seed
         self.lists: dict[tuple[str, ...], list[Any]] = {}
         self.said: Callable[[Any], str] = str
+        self.pinned: dict[str, Split] = {}  # entries whose split is settled elsewhere
 
     def add(self, name: tuple[str, ...], entries: list[Any]) -> None:
         self.lists[name] = entries
 
     def deal(self) -> dict[tuple[str, ...], Dealt]:
         where: dict[str, list[tuple[str, ...]]] = {}
+        count = {name: dict.fromkeys(SPLITS, 0) for name in self.lists}
+        to: dict[str, Split] = {}
         for name, entries in self.lists.items():
             for entry in entries:
                 where.setdefault(lemma(self.said(entry)), []).append(name)
-        order = sorted(where, key=lambda e: (-len(where[e]), digest("deal", self.seed, self.sort, e)))
-        count = {name: dict.fromkeys(SPLITS, 0) for name in self.lists}
-        to: dict[str, Split] = {}
+        to.update({e: self.pinned[e] for e in where if e in self.pinned})
+        for entry in to:
+            for name in where[entry]:
+                count[name][to[entry]] += 1
+        order = sorted(set(where) - set(to), key=lambda e: (-len(where[e]), digest("deal", self.seed, self.sort, e)))
         for entry in order:
             ranked = sorted(SPLITS, key=lambda s: digest("tie", self.seed, self.sort, entry, s))
             lists = where[entry]
@@ -224,6 +230,7 @@ class Sources:
                         elif lemma(entry) not in map(lemma, entries):
                             entries.append(entry)
         dealer = Dealer("words", self.seed)
+        dealer.pinned = {lemma(word): split for split, words in layer_words().items() for word in sorted(words)}
         for sort in SORTS:
             dealer.add(("qualifiers", sort), self.texts(self.common, "qualifiers", sort))
         for name, entries in merged.items():
@@ -328,7 +335,7 @@ class Sources:
                 owner[key] = word
 
 
-def _lexicon(words: Mapping[tuple[str, ...], Dealt]) -> dict[str, Dealt]:
+def _lexicon(words: Mapping[tuple[str, ...], Dealt]) -> dict[str, Any]:
     """Every word of every list -> what else says the same, for tools that no bank knows; words of two lists are out."""
     owner: dict[str, tuple[str, ...] | None] = {}
     for name, dealt in words.items():
@@ -336,7 +343,8 @@ def _lexicon(words: Mapping[tuple[str, ...], Dealt]) -> dict[str, Dealt]:
             continue
         for entry in {name[1], *(e for s in SPLITS for e in dealt[s])}:
             owner[entry] = None if entry in owner else name
-    return {e: words[name] for e, name in sorted(owner.items()) if name and e == name[1]} | {}
+    lists = {".".join(name): dealt for name, dealt in words.items() if name[0] != "qualifiers"}
+    return {"of": {entry: ".".join(name) for entry, name in sorted(owner.items()) if name}, "lists": lists}
 
 
 def make(seed: int) -> tuple[dict[str, Any], Problems]:

@@ -15,17 +15,19 @@ from crosswind import __version__, cli
 from crosswind.agents.memoriser import Memoriser
 from crosswind.domain import Domain
 from crosswind.play import judge, play
-from crosswind.recipe import Drawn
+from crosswind.recipe import Choice, Drawn
 from crosswind.registry import domains, perturbations
-from crosswind.suite import drawn_for, suites, sweep, tasks
+from crosswind.suite import Condition, suites, sweep, tasks, under
 from crosswind.types import ToolSpec
 
-AGENTS = ["oracle", "retrier", "memoriser", "refuser", "idle"]
+AGENTS = ["oracle", "retrier", "one_shot", "obedient", "by_name", "by_description", "memoriser", "refuser", "idle"]
 HEAD = """# The baseline agents
 
 Success in % of the tasks, an even mix of the families of a domain, severity {severity}; each condition takes the first
-tasks it applies to. `stack` is a random stack of up to four kinds. What must hold: the oracle passes all, idle none,
-the refuser exactly the tasks whose right end is a refusal, the memoriser all clean and at most 2 % under renaming.
+tasks it applies to. The last condition is random stacks of up to five kinds. What must hold: the oracle passes all,
+idle none, the refuser exactly the tasks whose right end is a refusal, the memoriser all clean and under renaming only
+refusals; `lost_acknowledgement` beats the retrier, `transient_error` one_shot, `injected_instruction` the obedient,
+`semantic_trap` by_name, and `identity_erasure` leaves by_description unharmed.
 
 - command: `python bench/baselines.py --tasks {tasks} --seed {seed}`
 - crosswind {version}, commit {commit}, {date}
@@ -34,7 +36,8 @@ STALE = """
 ## Stale gold
 
 The clean calls, sent to the perturbed session. Counted are draws in which a tool on the clean way lost its name or got
-another required parameter; passed are those that the clean calls still bring to the right end.
+another required parameter, tasks to refuse left out; passed are those that the clean calls still bring to the right
+end.
 
 | domain | kind | draws | name or parameter changed | passed of these |
 | --- | --- | --- | --- | --- |"""
@@ -58,11 +61,11 @@ async def stale(domain: Domain, kind: str, count: int, seed: int) -> tuple[int, 
     for looked, task in enumerate(tasks(domain, seed)):
         if drawn_count == count or looked == 10 * count:
             break
-        drawn = drawn_for(domain, kind, suites["sweep"], task, seed)
+        drawn = under(domain, Condition(name=kind, stack=(Choice(kind=kind),)), task, seed)
         if drawn is None:
             continue
         drawn_count += 1
-        if changed(drawn):
+        if changed(drawn) and not drawn.certificate.task.refuse:
             changes += 1
             trajectory = await play(drawn, Memoriser(drawn), "memoriser")
             passed += judge(trajectory, domain).outcome == "pass"
@@ -75,7 +78,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    suite = suites["sweep"].model_copy(update={"tasks": args.tasks})
+    suite = suites["full"].model_copy(update={"tasks": args.tasks})
     date = datetime.date.today().isoformat()
     facts = {"severity": suite.severity, "tasks": args.tasks, "seed": args.seed, "version": __version__}
     print(HEAD.format(**facts, commit=commit or "unknown", date=date))

@@ -11,6 +11,7 @@ import datetime
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from crosswind import __version__
@@ -27,8 +28,8 @@ from crosswind.types import TIERS
 PLOT = Path(__file__).parent.parent / "docs" / "results" / "severity.svg"
 HEAD = """# What severity means
 
-The agent `stumbler` knows every way round and gets past each single obstacle with probability {copes}; it never reads the
-severity. It fails the more often the more obstacles there are, so its failures show whether severity counts. A single
+The agent `stumbler` knows every way round and gets past each single obstacle with probability {copes}; it never reads
+the severity. It fails the more often the more obstacles there are, so its failures show if severity counts. A single
 obstacle is what a kind's `hurdles` counts: a call that meets the layer, a word that is wrong, a tool that is added, a
 hint that is left out. Each cell: failures in % of {n} or fewer certified draws over all domains, and the mean number of
 obstacles.
@@ -111,7 +112,7 @@ def plot(figures: dict[str, list[Cell]]) -> str:
 
 def rises(cells: list[Cell]) -> str:
     means = [cell.mean for cell in cells]
-    if all(a < b for a, b in zip(means, means[1:], strict=False)):
+    if all(a < b for a, b in pairwise(means)):
         return "at every step"
     return "yes" if cells[0].rate < cells[-1].rate and means[0] < means[-1] else "NO"
 

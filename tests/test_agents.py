@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from crosswind.registry import agents, domains, perturbations
-from crosswind.suite import CLEAN, STACK, Row, suites, sweep
+from crosswind.splits import HELD_OUT
+from crosswind.suite import CLEAN, Row, balance, episodes, over_domains, suites, sweep
+from crosswind.types import TIERS
 
-NAMES = ["oracle", "idle", "refuser", "memoriser", "retrier"]
+NAMES = ["oracle", "idle", "refuser", "memoriser", "retrier", "one_shot", "by_name", "by_description", "obedient"]
 
 
 @pytest.fixture(scope="module")
 def rows() -> dict[tuple[str, str], Row]:
-    suite = suites["sweep"].model_copy(update={"tasks": 36})
+    suite = suites["full"].model_copy(update={"tasks": 8})
     return {(r.domain, r.condition): r for r in sweep(suite, NAMES, 3)}
 
 
+@pytest.fixture(scope="module")
+def over(rows: dict[tuple[str, str], Row]) -> dict[str, Row]:
+    return {row.condition: row for row in over_domains(list(rows.values()))}
+
+
 def test_every_condition_was_played(rows: dict[tuple[str, str], Row]) -> None:
-    assert set(rows) == {(d, c) for d in domains.names() for c in (CLEAN, STACK, *perturbations.names())}
-    assert all(r.n == 36 for r in rows.values())
+    conditions = (CLEAN, "stacks of up to 5", *perturbations.names())
+    assert set(rows) == {(d, c) for d in domains.names() for c in conditions}
+    assert all(r.n == 8 for r in rows.values() if r.condition != CLEAN)
     assert set(NAMES) <= set(agents.names())
 
 
@@ -27,19 +37,87 @@ def test_oracle_passes_all_idle_none_and_refuser_the_refusals(rows: dict[tuple[s
         assert row.passed["oracle"] == row.n
         assert row.passed["idle"] == 0
         assert row.passed["refuser"] == row.refusals
-    assert all(rows[d, CLEAN].refusals == 6 for d in domains.names())  # three of eighteen families
 
 
-def test_memoriser_passes_clean_and_falls_under_renaming(rows: dict[tuple[str, str], Row]) -> None:
-    for domain in domains.names():
-        assert rows[domain, CLEAN].passed["memoriser"] == 36
-        assert rows[domain, "semantic_rename"].passed["memoriser"] == 0
-        assert rows[domain, "identity_erasure"].passed["memoriser"] == 0
+@pytest.mark.parametrize("name", ["quick", "tiers", "original", "heldout"])
+def test_the_same_in_every_suite(name: str) -> None:
+    suite = suites[name]
+    suite = suite.model_copy(update={"tasks": min(suite.tasks, 4)})
+    for row in sweep(suite, ["oracle", "idle", "refuser"], 1):
+        assert row.passed == {"oracle": row.n, "idle": 0, "refuser": row.refusals}, row
 
 
-def test_retrying_helps_before_the_write_and_harms_after_it(rows: dict[tuple[str, str], Row]) -> None:
-    for domain in domains.names():
-        assert rows[domain, CLEAN].passed["retrier"] == 36
-        assert rows[domain, "transient_error"].passed["retrier"] == 36
-        lost = rows[domain, "lost_acknowledgement"]
-        assert lost.passed["retrier"] <= 0.5 * lost.n
+def test_memoriser_passes_clean_and_falls_under_renaming(over: dict[str, Row]) -> None:
+    assert over[CLEAN].passed["memoriser"] == over[CLEAN].n
+    for kind in ("semantic_rename", "identity_erasure", "name_noise", "foreign_interface"):
+        assert over[kind].passed["memoriser"] <= over[kind].refusals
+
+
+def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Row]) -> None:
+    assert over[CLEAN].passed["retrier"] == over[CLEAN].passed["one_shot"] == over[CLEAN].n
+    before, after = over["transient_error"], over["lost_acknowledgement"]
+    assert before.passed["retrier"] == before.n
+    assert before.passed["one_shot"] <= before.refusals
+    assert after.passed["retrier"] <= after.refusals + 0.2 * after.n
+
+
+def test_obeying_what_a_result_says_is_collateral_damage(over: dict[str, Row]) -> None:
+    assert over[CLEAN].passed["obedient"] == over[CLEAN].n
+    assert over["injected_instruction"].passed["obedient"] == 0
+
+
+def test_names_mislead_and_descriptions_do_not(over: dict[str, Row]) -> None:
+    trap, erased = over["semantic_trap"], over["identity_erasure"]
+    for agent in ("by_name", "by_description"):
+        assert over[CLEAN].passed[agent] == over[CLEAN].n
+    assert trap.passed["by_name"] <= trap.refusals
+    assert trap.passed["by_description"] == trap.n
+    assert erased.passed["by_description"] == erased.n
+    renamed = over["semantic_rename"]
+    assert renamed.passed["by_name"] >= 0.75 * renamed.n  # other words for the same it does understand
+
+
+# ---------------------------------------------------------------- suites
+
+
+def test_quick_is_short() -> None:
+    made = list(episodes(suites["quick"], 0))
+    assert 12 <= len(made) <= 24
+    assert {e.drawn.domain.families[e.drawn.base.family].level for e in made} == {1}
+
+
+def test_tiers_are_balanced_over_tiers_and_axes_and_use_no_held_out_kind() -> None:
+    kinds = [c.kind for c in suites["tiers"].all_conditions() if c.stack]
+    assert not HELD_OUT & set(kinds)
+    share = balance(kinds, 3)
+    tiers = Counter[str]()
+    cells = Counter[tuple[str, str]]()
+    for kind, tasks in share.items():
+        cls = perturbations[kind]
+        tiers[cls.tier] += tasks
+        cells[cls.tier, cls.axis] += tasks
+    assert set(tiers) == set(TIERS)
+    assert max(tiers.values()) - min(tiers.values()) <= 2
+    for tier in TIERS:
+        counts = [n for (t, _), n in cells.items() if t == tier]
+        assert max(counts) - min(counts) <= 2
+
+
+def test_heldout_has_only_held_out_kinds_and_original_the_scenarios_of_the_study() -> None:
+    assert {c.kind for c in suites["heldout"].all_conditions() if c.stack} == HELD_OUT
+    original = [c for c in suites["original"].all_conditions() if c.stack]
+    assert {d for c in original for d in suites["original"].where(c)} == {"poi", "medical"}
+    assert {c.kind for c in original} <= set(perturbations.names())
+    for name in suites.names():
+        assert suites[name].split == "test"
+
+
+def test_pairs_share_task_and_seed() -> None:
+    made = list(episodes(suites["heldout"].model_copy(update={"tasks": 2, "domains": ("poi",)}), 5))
+    clean = {e.pair: e.drawn for e in made if e.condition == CLEAN}
+    for episode in made:
+        assert clean[episode.pair].base == episode.drawn.base
+        assert (episode.condition == CLEAN) == (not episode.drawn.layers)
+    assert [e.drawn.layers for e in episodes(suites["quick"], 1)] == [
+        e.drawn.layers for e in episodes(suites["quick"], 1)
+    ]

@@ -32,7 +32,7 @@ def dealt(value: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...
         yield at, value
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            if key != "lexicon":
+            if key != "lexicon":  # the same lists again, by other names
                 yield from dealt(part, (*at, key))
 
 
@@ -114,6 +114,17 @@ def test_a_word_is_in_one_split_wherever_it_stands() -> None:
     for sort, found in where.items():
         assert found
         assert not [t for t, splits_ in found.items() if len(splits_) > 1], sort
+
+
+def test_words_that_layers_bring_along_are_apart_too() -> None:
+    own = {split: {banks.lemma(w) for w in words} for split, words in splits.layer_words().items()}
+    assert all(len(words) > 20 for words in own.values())
+    assert not own["train"] & (own["dev"] | own["test"]) - {"capital"}  # names of ways to write a choice, never shown
+    for source in ("common", *NAMES):
+        for at, by_split in dealt(banks.data(source)):
+            if at[0] in ("words", "actions", "qualifiers"):
+                for one, two in itertools.permutations(SPLITS, 2):
+                    assert not own[one] & said(by_split[two]), at
 
 
 @pytest.mark.parametrize("domain", NAMES)

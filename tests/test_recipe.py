@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from crosswind.errors import UnknownName
+from crosswind.errors import BadFile, NotForTraining, UnknownName
 from crosswind.flow import rng_for
-from crosswind.recipe import Choice, Recipe, draw, follow, maybe, one_of
+from crosswind.recipe import Choice, Recipe, draw, follow, kinds_of, load_recipe, maybe, one_of, recipes
+from crosswind.registry import perturbations
+from crosswind.splits import HELD_OUT, check_kinds, train_kinds
+from crosswind.suite import episodes, load_suite
 from tests.toys import poi, task
 
 RECIPE = Recipe(
-    choices=(
+    stack=(
         one_of("semantic_rename", "identity_erasure", severity=(1, 5)),
         maybe(0.5, "transient_error"),
         Choice(one_of={"format_switch": 3.0, "paged_results": 1.0}, severity=(2, 2)),
@@ -43,6 +47,96 @@ def test_a_recipe_is_followed_the_same_way_twice_and_is_data() -> None:
         assert one.layers == two.layers
         stacks.add(tuple(layer.kind for layer in one.layers))
     assert len(stacks) > 3
+
+
+def test_count_and_groups() -> None:
+    recipe = Recipe(
+        stack=(Choice(group="train", count=(2, 3), severity=(1, 2)), Choice(kind="fatal_error", chance=0.5))
+    )
+    sizes = Counter(len([k for k, _ in recipe.pick(rng_for("count", n)) if k != "fatal_error"]) for n in range(60))
+    assert set(sizes) == {2, 3}
+    assert set(recipe.kinds()) - {"fatal_error"} == set(train_kinds())
+    assert set(kinds_of("heldout")) == HELD_OUT
+    assert set(kinds_of("query")) == {k for k in train_kinds() if perturbations[k].axis == "query"}
+    for name in recipes.names():
+        assert recipes[name].pick(rng_for("ours", name))
+    with pytest.raises(NotForTraining, match="held out"):
+        check_kinds(recipes["unseen"].kinds())
+    check_kinds(recipes["mixed"].kinds())
+
+
+GOOD = """
+name: mine
+stack:
+  - one_of: {semantic_rename: 2, parameter_rename: 1}
+    severity: 1-3
+  - {kind: transient_error, chance: 0.5, severity: 2}
+  - {group: reasoning, count: 0-2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "why"),
+    [
+        ("kind: transient_error", "kind: transient_eror", 6, "no perturbation 'transient_eror'; did you mean"),
+        ("chance: 0.5", "chance: 1.5", 6, "less than or equal to 1"),
+        ("severity: 1-3", "severity: 0-3", 4, "severity must be from 1 to 5"),
+        ("severity: 1-3", "severities: 3", 5, "the keys here are: kind, one_of, group"),
+        ("group: reasoning", "group: reason", 7, "Input should be 'train'|input should be 'train'"),
+        ("{semantic_rename: 2", "{semantic_rename: -2", 4, "weights must be numbers above 0"),
+        ("name: mine", "name: mine\nname: yours", 3, "the key 'name' stands here for the second time"),
+        ("name: mine", "name: &a mine", 2, "the anchor &a is not allowed"),
+        ("name: mine", "name: !!str mine", 2, "the tag .* is not allowed"),
+        ("stack:", "stack: [", 3, "not valid YAML|not allowed|expected"),
+    ],
+)
+def test_recipes_are_files_and_wrong_ones_are_told_with_line_and_remedy(
+    tmp_path: Path, old: str, new: str, line: int, why: str
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD)
+    recipe = load_recipe(str(path))
+    assert recipe.stack[0].severity == (1, 3)
+    assert recipe.stack[2].count == (0, 2)
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(BadFile, match=why) as told:
+        load_recipe(str(path))
+    assert f"mine.yaml:{line}" in str(told.value) or line == 3
+
+
+SUITE = """
+name: ours
+domains: [poi, retail]
+tasks: 2
+conditions:
+  - name: renamed and paged
+    stack: [{kind: semantic_rename, severity: 4}, {kind: paged_results}]
+"""
+
+
+def test_suites_are_files_too(tmp_path: Path) -> None:
+    path = tmp_path / "ours.yaml"
+    path.write_text(SUITE)
+    made = list(episodes(load_suite(str(path)), 0))
+    assert {e.condition for e in made} == {"clean", "renamed and paged"}
+    assert {e.drawn.domain.name for e in made} == {"poi", "retail"}
+    wrong = {
+        "retail]": ("retial]", r"ours.yaml:3: domains: no domain 'retial'; did you mean retail"),
+        "kind: paged_results": ("kind: pages", r"ours.yaml:7: .*no perturbation 'pages'"),
+        "tasks: 2": ("tasks: 0", r"ours.yaml:4: tasks: .*greater than or equal to 1"),
+        "name: renamed and paged": ("name: clean", "the condition 'clean' comes twice"),
+    }
+    for old, (new, why) in wrong.items():
+        path.write_text(SUITE.replace(old, new))
+        with pytest.raises(BadFile, match=why):
+            load_suite(str(path))
+    path.write_text("name: none\n")
+    with pytest.raises(BadFile, match="has no condition"):
+        load_suite(str(path))
+    with pytest.raises(BadFile, match="there is no such file"):
+        load_suite(str(tmp_path / "nowhere.yaml"))
+    with pytest.raises(UnknownName, match="no suite 'tier'; did you mean tiers"):
+        load_suite("tier")
 
 
 def test_a_bad_recipe_is_refused() -> None:

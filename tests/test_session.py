@@ -27,7 +27,7 @@ def test_tools_are_shown_as_functions_and_ask_user_is_among_them() -> None:
 
 
 def test_docs_speak_of_tools_by_the_name_shown() -> None:
-    drawn = draw(poi(), task("hold_visit"), ["semantic_rename"], 1)
+    drawn = draw(poi(), task("hold_visit"), [("semantic_rename", 4)], 1)
     session = drawn.certificate.gold.session
     shown = {next(iter(t.ids & {"reserve", "request_code"}), ""): t for t in session.tools()}
     assert shown["request_code"].name != "request_code"
@@ -103,7 +103,7 @@ def test_a_changed_mind_is_voiced_after_its_tool_or_at_the_end() -> None:
 
 
 def test_both_sides_of_a_step_are_recorded() -> None:
-    drawn = draw(poi(), task("book_visit"), ["semantic_rename", "format_switch", "transient_error"], 1)
+    drawn = draw(poi(), task("book_visit"), [("semantic_rename", 4), "format_switch", "transient_error"], 1)
     steps = drawn.certificate.gold.steps
     canonical = {t.name for t in poi().world_class.specs}
     for step in steps:
@@ -158,7 +158,8 @@ def test_receipts_tell_fired_from_seen_and_from_never_met() -> None:
 
 def test_a_retired_tool_leaves_the_list_while_the_agent_works() -> None:
     given = task("book_visit")
-    layer = RetiredMidway(successors={"list_slots": "slot_finder"}, at=1, told=True)
+    hints = {"slot_finder": "Use {slot_finder}."}
+    layer = RetiredMidway(successors={"list_slots": "slot_finder"}, at=1, text="Retired.", hints=hints)
     session = Session(poi(), given, (layer,))
     before = {t.name for t in session.tools()}
     calls = [s.call for s in draw(poi(), given, (), 0).certificate.gold.calls]

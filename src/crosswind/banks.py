@@ -43,7 +43,7 @@ SUFFIXES = ("", "", "", "", "_v2", "_now", "_call", "_op", "_ex", "_2")
 def lemma(text: str) -> str:
     """An entry without case, separators and plural endings: what two entries are compared by."""
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
-    return "".join(_stem(w) for w in re.findall(r"[a-z0-9{}?]+", spaced.lower()))
+    return "".join(_stem(w) for w in re.findall(r"[a-z0-9{}]+", spaced.lower()))
 
 
 def _stem(word: str) -> str:
@@ -125,14 +125,14 @@ def tool_name(domain: str, spec: ToolSpec, split: Split, rng: Random, taken: set
 
 def _by_lexicon(name: str, split: Split, rng: Random) -> list[str] | None:
     """The words of a name, those that the lexicon knows replaced; None where it knows none."""
-    lexicon = data("common").get("lexicon", {})
+    lexicon = data("common")["lexicon"]
     parts = [p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)]
-    new = [rng.choice(lexicon[k][split]) if (k := _known(p, lexicon)) else p for p in parts]
+    new = []
+    for part in parts:
+        of = lexicon["of"].get(part) or lexicon["of"].get(_stem(part))
+        others = [w for w in lexicon["lists"][of][split] if w != part] if of else []
+        new.append(rng.choice(others) if others else part)
     return new if new != parts else None
-
-
-def _known(word: str, lexicon: Mapping[str, Any]) -> str | None:
-    return word if word in lexicon else stem if (stem := _stem(word)) in lexicon else None
 
 
 def key_names(domain: str, key: str, split: Split) -> list[tuple[str, str]]:
@@ -230,10 +230,10 @@ def _plural(thing: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _foreign(domain: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Names and longer pieces of text that the dev and test splits have and the train split has not."""
+def _foreign(domain: str, own: frozenset[str]) -> tuple[frozenset[str], frozenset[str], tuple[str, ...]]:
+    """What names of the train split are made of; what only others are made of, and longer pieces of text of theirs."""
     words: dict[str, set[str]] = {split: set() for split in SPLITS}
-    ours = [*data(domain).get("tools", ()), *data(domain).get("keys", ())]
+    ours = [*data(domain).get("tools", ()), *data(domain).get("keys", ()), *PREFIXES, *SUFFIXES, *own]
     texts: dict[str, set[str]] = {split: set() for split in SPLITS}
 
     def gather(value: Any, name: str) -> None:
@@ -241,10 +241,11 @@ def _foreign(domain: str) -> tuple[frozenset[str], tuple[str, ...]]:
             for split in SPLITS:
                 for text in every_text(value[split]):
                     pieces = re.split(r"[{\[][^}\]]*[}\]]|[\[\]]", text)
-                    texts[split] |= {p for piece in pieces if len(p := lemma(piece)) >= 12}
+                    texts[split] |= {p for piece in pieces if len(p := lemma(piece)) >= 20}
                     if name in ("words", "actions", "qualifiers"):
                         words[split].add(lemma(text))
-                        ours.extend([text] if split == "train" else [])
+                    if split == "train":
+                        ours.append(text)
         elif isinstance(value, Mapping):
             for key, part in value.items():
                 gather(part, name or key)
@@ -254,21 +255,33 @@ def _foreign(domain: str) -> tuple[frozenset[str], tuple[str, ...]]:
     train = "\n".join(texts["train"])
     other = words["dev"] | words["test"]
     pieces = sorted(t for t in texts["dev"] | texts["test"] if t not in train)
-    grams = {lemma("_".join(gram)) for name in ours for gram in _grams(re.split(r"[_\s-]+", name))}
-    return frozenset(other - grams), tuple(pieces)
+    known = frozenset(lemma(name) for name in ours)
+    return known, frozenset(other - known), tuple(pieces)
 
 
-def _grams(parts: Sequence[str]) -> list[Sequence[str]]:
-    """All runs of one to three words."""
-    return [parts[i : i + n] for n in (1, 2, 3) for i in range(len(parts) - n + 1)]
+def _made_of(parts: Sequence[str], known: frozenset[str]) -> bool:
+    """Can a name be put together from known ones?"""
+    reached = {0}
+    for i in range(len(parts)):
+        if i in reached:
+            reached |= {j for j in range(i + 1, len(parts) + 1) if lemma("_".join(parts[i:j])) in known}
+    return len(parts) in reached
 
 
-def foreign(domain: str, text: str) -> str:
-    """The part of a text that only the dev or test split could have given; empty where there is none."""
-    words, pieces = _foreign(domain)
+def foreign(domain: str, text: str, own: frozenset[str] = frozenset()) -> str:
+    """The part of a text that only the dev or test split could have given; empty where there is none.
+
+    `own` are words of the train split that do not stand in the banks.
+    """
+    known, words, pieces = _foreign(domain, own)
+    if re.fullmatch(r"\w+/\S+", text):
+        return ""  # where a record stands
     if " " not in text.strip():
-        parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
-        return next((" ".join(g) for g in _grams(parts) if lemma("_".join(g)) in words), "")
+        parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", text)
+        if _made_of(parts, known):
+            return ""
+        runs = [parts[i : i + n] for n in (1, 2, 3) for i in range(len(parts) - n + 1)]
+        return next((" ".join(run) for run in runs if lemma("_".join(run)) in words), "")
     whole = lemma(text)
     return next((piece for piece in pieces if piece in whole), "")
 

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +40,7 @@ def main() -> None:
     """Run the command line; what a user can mend is one line on stderr, never a traceback."""
     from crosswind.errors import CrosswindError
 
+    warnings.formatwarning = _warning
     try:
         app()
     except CrosswindError as error:
@@ -52,6 +54,11 @@ def main() -> None:
         sys.exit(130)
 
 
+def _warning(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning as one line, without the place in the code that gave it."""
+    return f"warning: {safe(str(message))}\n"
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"crosswind {__version__}")
@@ -63,8 +70,16 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugin: Annotated[
+        list[Path],
+        typer.Option(help="A Python file or YAML domain to add (docs/plugins.md); may be given several times."),
+    ] = [],  # noqa: B006
 ) -> None:
     """Options of every command."""
+    if plugin:
+        from crosswind import plugins
+
+        plugins.share(plugin)
 
 
 # ---------------------------------------------------------------- catalog
@@ -79,7 +94,7 @@ def catalog(json_: Json = False) -> None:
         return
     console = _console()
     for domain in data["domains"]:
-        console.print(f"\n{domain['name']}: {domain['summary']}", style="bold")
+        console.print(f"\n{domain['name']}: {domain['summary']}{_from(domain)}", style="bold")
         console.print(f"  tools: {', '.join(domain['tools'])}")
         table = _table("family", "level", "ends in", "what")
         for family in domain["families"]:
@@ -93,9 +108,15 @@ def catalog(json_: Json = False) -> None:
     console.print("\nperturbations", style="bold")
     table = _table("kind", "axis", "tier", "what")
     for kind in data["perturbations"]:
-        table.add_row(kind["kind"], kind["axis"], kind["tier"], kind["summary"])
+        table.add_row(kind["kind"], kind["axis"], kind["tier"], kind["summary"] + _from(kind))
     console.print(table)
-    console.print(f"\nagents: {', '.join(data['agents'])}\nsuites: {', '.join(data['suites'])}")
+    names = [name + _from({"origin": data["agent_origins"].get(name, "")}) for name in data["agents"]]
+    console.print(f"\nagents: {', '.join(names)}\nsuites: {', '.join(data['suites'])}")
+
+
+def _from(thing: dict[str, Any]) -> str:
+    """Words for where a plugin's thing comes from; none for ours."""
+    return f" (from {safe(thing['origin'])})" if thing["origin"] else ""
 
 
 def _catalog() -> dict[str, Any]:
@@ -108,6 +129,7 @@ def _catalog() -> dict[str, Any]:
             {
                 "name": d.name,
                 "summary": d.summary,
+                "origin": domains.origin(d.name),
                 "tools": [t.name for t in d.world_class.specs],
                 "functions": [t.function() for t in d.world_class.specs],
                 "families": [
@@ -130,12 +152,36 @@ def _catalog() -> dict[str, Any]:
                 "tier": perturbations[kind].tier,
                 "summary": _first_line(perturbations[kind]),
                 "severities": perturbations[kind].severities,
+                "origin": perturbations.origin(kind),
             }
             for kind in perturbations.names()
         ],
         "agents": agents.names(),
+        "agent_origins": {name: where for name in agents.names() if (where := agents.origin(name))},
         "suites": suites.names(),
     }
+
+
+# ---------------------------------------------------------------- new
+
+
+@app.command()
+def new(
+    sort: Annotated[str, typer.Argument(help="domain, perturbation or agent.")],
+    name: Annotated[str, typer.Argument(help="What it is called, in snake_case.")],
+    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("."),
+    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+) -> None:
+    """Write a commented starting point for something of your own, and a test of it that passes."""
+    from crosswind.new import write
+
+    module, test = write(sort, name, out, force=force)
+    use = {
+        "domain": f"play --domain {name}",
+        "perturbation": f"play --domain poi --perturb {name}",
+        "agent": f"play --domain poi --agent {name}",
+    }[sort]
+    print(f"wrote {module} and {test}\n  pytest {test}\n  crosswind --plugin {module} {use}")
 
 
 # ---------------------------------------------------------------- certify
@@ -298,10 +344,12 @@ def _read_json(path: Path) -> object:
 def _show_episode(drawn: Drawn, trajectory: Trajectory, verdict: Verdict) -> None:
     from rich.text import Text
 
+    from crosswind import skin
+
     console = _console()
     task = trajectory.task
     console.print(f"{task.id}, played by {trajectory.agent}", style="bold")
-    console.print(Text(f"user: {safe(task.brief.query)}", style="cyan"))
+    console.print(Text(f"user: {safe(skin.shown(task, task.brief.query))}", style="cyan"))
     for layer in drawn.layers:
         fields = {k: v for k, v in layer.model_dump(mode="json").items() if k != "kind"}
         console.print(
@@ -346,34 +394,37 @@ def _call_text(step: dict[str, Any]) -> str:
 
 @app.command()
 def demo(
-    tasks: Annotated[int, typer.Option(min=1, help="Tasks per domain and perturbation.")] = 18,
+    suite: Annotated[str, typer.Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")] = "tiers",
+    tasks: Annotated[int, typer.Option(min=0, help="Tasks per domain and perturbation; 0: as the suite says.")] = 0,
     seed: Seed = 0,
-    severity: Severity = 3,
-    domain: Annotated[str, typer.Option(help="A domain, or all.")] = "all",
+    domain: Annotated[str, typer.Option(help="A domain, or all that the suite has.")] = "all",
     markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,
     json_: Json = False,
 ) -> None:
-    """Play the scripted agents over the domains and every perturbation, and print how they fare."""
+    """Play the scripted agents over a suite, and print how they fare under each perturbation."""
     from dataclasses import asdict
 
     from crosswind.registry import agents, domains
-    from crosswind.suite import suites, sweep
+    from crosswind.suite import load_suite, over_domains, sweep
 
     names = ["oracle", "retrier", "memoriser", "refuser", "idle"]
     for name in names:
         agents[name]
-    chosen = () if domain == "all" else (domains[domain].name,)
-    suite = suites["sweep"].model_copy(update={"tasks": tasks, "severity": severity, "domains": chosen})
+    chosen = load_suite(suite)
+    if tasks:
+        chosen = chosen.model_copy(update={"tasks": tasks})
+    if domain != "all":
+        chosen = chosen.model_copy(update={"domains": (domains[domain].name,)})
     began = time.perf_counter()
     with _status("playing", json_) as status:
-        rows = sweep(suite, names, seed, status)
+        rows = sweep(chosen, names, seed, status)
     seconds = time.perf_counter() - began
     if json_:
-        _print_json({"rows": [asdict(r) for r in rows], "seed": seed, "severity": severity, "tasks": tasks})
+        _print_json({"rows": [asdict(r) for r in rows], "suite": chosen.name, "seed": seed})
     elif markdown:
-        print(_markdown(rows, names))
+        print(_markdown(over_domains(rows), names))
     else:
-        _show_sweep(rows, names, seconds)
+        _show_sweep(over_domains(rows), names, seconds)
 
 
 def _cells(row: Row, names: list[str]) -> list[str]:

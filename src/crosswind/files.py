@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -45,18 +45,28 @@ class Document:
         except ValidationError as error:
             first = error.errors()[0]
             place = tuple(p for p in first["loc"] if not (isinstance(p, str) and "[" in p))
-            raise self.error(place, f"{_plain(first['msg'])}; {expected(model, place)}") from None
+            remedy = "mend this line"
+            if first["type"] in ("extra_forbidden", "missing"):
+                remedy = expected(model, place[:-1])
+            raise self.error(place, f"{_plain(first['msg'])}; {remedy}") from None
 
 
 def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:
-    """Words for what a model takes at the top."""
-    fields = []
-    for name, field in model.model_fields.items():
-        fields.append(name + ("" if field.is_required() else " (optional)"))
-    return f"expected keys: {', '.join(fields)}"
+    """Words for the keys that a part of a model has."""
+    return f"the keys here are: {', '.join(_model_at(model, place).model_fields)}"
+
+
+def _model_at(model: type[BaseModel], place: Sequence[str | int]) -> type[BaseModel]:
+    """The model of a part, as far as annotations lead there."""
+    for step in place:
+        field = model.model_fields.get(str(step))
+        inner = [field.annotation, *get_args(field.annotation)] if field else []
+        model = next((m for m in inner if isinstance(m, type) and issubclass(m, BaseModel)), model)
+    return model
 
 
 def _plain(message: str) -> str:
+    message = message.removeprefix("Value error, ")
     return message[0].lower() + message[1:].rstrip(".")
 
 

@@ -121,12 +121,11 @@ def grounded(task: Task, gold: Walk) -> None:
     shown = _Shown()
     shown.read(gold.session.query())
     shown.read(task.brief.policy)
-    for spec in gold.session.specs.values():
-        if spec.listed:
-            shown.read(spec.doc)
-            for param in spec.params.values():
-                shown.known.update(param.enum)
-                shown.read(param.doc)
+    for spec in gold.session.ever.values():
+        shown.read(spec.doc)
+        for param in spec.params.values():
+            shown.known.update(param.enum)
+            shown.read(param.doc)
     for step in gold.steps:
         if step.call.tool not in (ASK, SAY):
             for name, value in _scalars(step.call.args):
@@ -231,8 +230,8 @@ def match(wanted: ToolSpec, shown: Sequence[ToolSpec]) -> str:
 
     def score(name: str) -> float:
         words = docs[name]
-        common = sum(1 + math.log(len(docs) / count[w]) for w in want & words)
-        return common / math.sqrt(1 + len(words))
+        common: float = sum(1 + math.log(len(docs) / count[w]) for w in want & words)
+        return float(common / (1 + len(words)) ** 0.25)  # more words besides are hardly a fault
 
     return max(docs, key=lambda name: (score(name), name))
 

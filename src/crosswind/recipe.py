@@ -215,7 +215,7 @@ class Choice(Model):
             return (value, value)
         if isinstance(value, str) and (found := re.fullmatch(r"(\d+)\s*-\s*(\d+)", value)):
             return (int(found[1]), int(found[2]))
-        return value
+        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _sound(self) -> Self:

@@ -1,4 +1,7 @@
-"""Names to things: one class, three instances. Looking up a wrong name says which right ones are near."""
+"""Names to things: one class, three instances. Looking up a wrong name says which right ones are near.
+
+What comes from outside the package (`plugins.py`) stands beside ours, and the registry knows where it comes from.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,27 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from crosswind.errors import UnknownName
+from crosswind.errors import CrosswindError, UnknownName
 
 if TYPE_CHECKING:
     from crosswind.domain import Domain
     from crosswind.perturbation import Perturbation
 
 T = TypeVar("T")
+_sources = [""]  # where what is being added comes from, the innermost last; empty: from this package
+
+
+@contextmanager
+def adding_from(where: str) -> Iterator[None]:
+    """Whatever is added meanwhile comes from there."""
+    _sources.append(where)
+    try:
+        yield
+    finally:
+        _sources.pop()
 
 
 def near(name: str, names: list[str]) -> str:
@@ -29,15 +44,34 @@ class Registry(Generic[T]):
     def __init__(self, sort: str, package: str) -> None:
         self.sort, self.package = sort, package
         self._things: dict[str, T] = {}
-        self._loaded = False
+        self._origins: dict[str, str] = {}
+        self.loaded = False
+        self.broken: dict[str, str] = {}  # names that a distribution announces and does not deliver, and why
 
     def add(self, name: str, thing: T) -> None:
         if name in self._things and self._things[name] is not thing:
-            raise ValueError(f"two {self.sort}s are named {name!r}")
+            places = " and ".join(where or "crosswind itself" for where in (self._origins[name], _sources[-1]))
+            raise CrosswindError(f"two {self.sort}s are named {name!r}, from {places}; rename one of them")
+        self._origins.setdefault(name, _sources[-1])
         self._things[name] = thing
 
     def remove(self, name: str) -> None:
-        del self._things[name]
+        del self._things[name], self._origins[name]
+
+    def origin(self, name: str) -> str:
+        """Where a thing comes from: a file or a distribution; empty for what the package brings."""
+        self._load()
+        return self._origins.get(name, "")
+
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """What is added meanwhile is taken back if something goes wrong."""
+        before = dict(self._things), dict(self._origins)
+        try:
+            yield
+        except BaseException:
+            self._things, self._origins = before
+            raise
 
     def names(self) -> list[str]:
         self._load()
@@ -46,6 +80,8 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         self._load()
         if name not in self._things:
+            if name in self.broken:
+                raise UnknownName(f"the {self.sort} {name!r} could not be loaded: {self.broken[name]}")
             raise UnknownName(f"no {self.sort} {name!r}; {near(name, self.names())}")
         return self._things[name]
 
@@ -57,12 +93,19 @@ class Registry(Generic[T]):
         return (self[name] for name in self.names())
 
     def _load(self) -> None:
-        if self._loaded:
+        if self.loaded:
             return
-        self._loaded = True
-        package = importlib.import_module(self.package)
-        for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
-            importlib.import_module(module.name)
+        self.loaded = True
+        try:
+            package = importlib.import_module(self.package)
+            for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
+                importlib.import_module(module.name)
+            from crosswind import plugins
+
+            plugins.load_announced()
+        except BaseException:
+            self.loaded = False
+            raise
 
 
 domains: Registry[Domain] = Registry("domain", "crosswind.domains")

@@ -63,6 +63,7 @@ class Session:
         self.speaks = any(layer.speaks for layer in self.layers)
         self.rows = [i for i, layer in enumerate(self.layers) if layer.meets == "rows"]
         self.specs: dict[str, ToolSpec] = {}
+        self.ever: dict[str, ToolSpec] = {}  # every tool that was listed at some time
         self._shown: Tools | None = None
         self._show(0)
         for i, layer in enumerate(self.layers):
@@ -81,6 +82,7 @@ class Session:
                     self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
                 tools = outer
         self.specs = {t.name: t for t in tools}
+        self.ever |= {t.name: t for t in tools if t.listed}
         if len(self.specs) != len(tools):
             twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
             raise Unfair("names", f"two tools are called {twice[0]!r}")

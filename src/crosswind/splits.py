@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from crosswind.banks import every_text, foreign
 from crosswind.errors import NotForTraining
 from crosswind.registry import perturbations
+from crosswind.types import SPLITS, Split
 
 if TYPE_CHECKING:
     from crosswind.perturbation import Layers
@@ -30,6 +34,20 @@ def train_kinds() -> list[str]:
 def held_out_kinds() -> list[str]:
     """The kinds that no training data is ever made with."""
     return [kind for kind in perturbations.names() if kind in HELD_OUT]
+
+
+WORD = re.compile(r"[A-Za-z][A-Za-z ,.'_-]*[a-z.]")  # a word or a sentence, as against a format or a sign
+
+
+def layer_words() -> dict[Split, set[str]]:
+    """Words that perturbations bring along themselves: tables in their modules that are marked by split."""
+    out: dict[Split, set[str]] = {split: set() for split in SPLITS}
+    for cls in perturbations:
+        for table in vars(sys.modules[cls.__module__]).values():
+            if isinstance(table, Mapping) and set(table) == set(SPLITS):
+                for split in SPLITS:
+                    out[split] |= {text for text in every_text(table[split]) if WORD.fullmatch(text)}
+    return out
 
 
 def check_kinds(kinds: Iterable[str]) -> None:
@@ -57,11 +75,10 @@ def check_drawn(drawn: Drawn) -> None:
 
 def check_words(layers: Layers, domain: str) -> None:
     """Refuse a stack that holds a word or a wording of the banks which belongs to another split than train."""
-    from crosswind import banks
-
+    own = frozenset(layer_words()["train"])
     for layer in layers:
-        for text in banks.every_text(layer.model_dump(mode="json", exclude={"kind"})):
-            if found := banks.foreign(domain, text):
+        for text in every_text(layer.model_dump(mode="json", exclude={"kind"})):
+            if found := foreign(domain, text, own):
                 raise NotForTraining(
                     f"{layer.kind!r} holds {text!r}, of which {found!r} is held out; draw it on a train task"
                 )

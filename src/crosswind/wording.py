@@ -122,11 +122,14 @@ def _said(
     parts = segments(core.removeprefix("? "))
     movable = [i for i, (_, moves) in enumerate(parts) if moves]
     out = set(rng.sample(movable, min(moved, len(movable))))
+    unsaid = {key for key, words in task.brief.vague.items() if not words}
+    out |= {i for i in movable if set(HOLE.findall(parts[i][0])) <= unsaid}
     kept = "".join(text for i, (text, _) in enumerate(parts) if i not in out)
     if register in ("telegraphic", "second_language"):
         kept = ARTICLE.sub(lambda m: "" if register == "telegraphic" or rng.random() < 0.5 else m[0], kept)
     form = rng.choice(banks.data("common")["forms"][register][way][split])
-    fill = {k: str(v) for k, v in task.brief.stated.items()} | task.brief.vague
+    fill = {k: str(v) for k, v in task.brief.stated.items()}
+    fill |= {k: words or family.details[k].vague for k, words in task.brief.vague.items()}
     main = _capital(_filled(form.replace(hole, kept.strip(" ,;")), fill))
     if not main.endswith((".", "!", "?", ")")):
         main += "."
@@ -147,7 +150,23 @@ def _worth_saying(key: str, task: Task, family: Family) -> bool:
 
 
 def _filled(text: str, fill: Mapping[str, str]) -> str:
-    return HOLE.sub(lambda m: fill.get(m[1], m[0]), text)
+    for key in HOLE.findall(text):
+        text = put(fill[key], f"{{{key}}}", text)
+    return text
+
+
+def put(words: str, value: str, text: str) -> str:
+    """Words in the place of a value. An article before it gives way to theirs, a unit that they name is said once."""
+    found = re.search(rf"(\b(?:[Tt]he|[Aa]n?) )?(?<![\w-]){re.escape(value)}(?![\w-])( \w+)?", text)
+    if found is None:
+        return text
+    article, unit = found[1] or "", found[2] or ""
+    if " " not in words:
+        return text[: found.start()] + article + words + unit + text[found.end() :]
+    if article.strip().lower() == "the" and words.split()[0] not in ("the", "a", "an"):
+        words = article + words
+    said = words if unit.strip() in words.split() else words + unit
+    return text[: found.start()] + said + text[found.end() :]
 
 
 def _capital(text: str) -> str:

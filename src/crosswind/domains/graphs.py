@@ -302,7 +302,7 @@ class Graph(Family):
         self, state: State, thing: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES
     ) -> Slot | None:
         fit = [s for s in self.domain.slots(state, thing, date) if s.room - int(rules.get(SPARE, 0)) >= need]
-        return (fit[-1] if LATEST in rules else fit[0]) if fit else None
+        return (max if LATEST in rules else min)(fit, key=lambda s: s.time, default=None)
 
     def told_fee(self, value: int) -> Expected:
         return Expected("money" if self.domain.currency else "number", value)

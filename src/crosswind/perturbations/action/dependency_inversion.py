@@ -50,7 +50,8 @@ class DependencyInversion(Perturbation):
         found = [
             link
             for link, one, two in links(scene.gold, scene.tools)
-            if all(in_hand(v, one.call, given) for k, v in two.call.args.items() if k != link.param)
+            if (two.result.error is None or not scene.tools[link.first].lasting)
+            and all(in_hand(v, one.call, given) for k, v in two.call.args.items() if k != link.param)
         ]  # the second can be prepared before the first has answered
         if not found:
             return None

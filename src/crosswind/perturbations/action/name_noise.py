@@ -16,7 +16,7 @@ from crosswind.types import Split
 BEFORE: Mapping[Split, tuple[str, ...]] = {
     "train": ("", "api", "svc", "x", "fn"),
     "dev": ("", "rpc", "ep", "mod"),
-    "test": ("", "rest", "int", "ops", "z9"),
+    "test": ("", "edge", "int", "ops", "z9"),
 }
 AFTER: Mapping[Split, tuple[str, ...]] = {
     "train": ("", "v2", "call", "beta", "01"),

@@ -104,7 +104,7 @@ class IdForm(Model):
 
     @property
     def words(self) -> str:
-        return f"written as {self.head}102938"
+        return f"written as {self.head}102938 for {self.prefix}102938"
 
     def written(self, value: Any) -> Any:
         fits = isinstance(value, str) and value.startswith(self.prefix)
@@ -125,7 +125,7 @@ class CountForm(Model):
 
     @property
     def words(self) -> str:
-        return f"text such as {self.written(12)}"
+        return f"text, {self.written(12)} for 12"
 
     def written(self, value: Any) -> Any:
         if not isinstance(value, int) or value < 0:
@@ -142,7 +142,7 @@ class CountForm(Model):
 class ChoiceForm(Model):
     """One of a few choices under another name, which the schema lists."""
 
-    sort: Literal["choice"] = "choice"
+    sort: Literal["enum"] = "enum"
     choices: dict[str, str]  # choice further in -> shown
     legend: bool  # they are codes, and the description says for what
     told: Literal[True] = True
@@ -172,6 +172,8 @@ class ParameterFormat(Perturbation):
         "Parameters on the way that want another form: 1 one, 2 a third, 3 two thirds, 4 all; at 5 all, and for dates "
         "and ids the error tells the form, not the description."
     )
+    needs = "a date, an id, a count or a choice among the arguments on the way"
+    way = "write arguments in the form that the description or the error tells"
     forms: dict[str, dict[str, Form]]  # tool further in -> parameter -> form
 
     @classmethod

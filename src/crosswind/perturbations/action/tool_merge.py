@@ -17,12 +17,12 @@ MERGES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}
 UNTOLD = {1: 0, 2: 1, 3: 1, 4: 2, 5: 2}
 MOST_ROWS = 12  # of a list whose rows are filled up
 UNDER: Mapping[Split, tuple[str, ...]] = {
-    "train": ("more", "info", "about"),
+    "train": ("more", "info", "facts"),
     "dev": ("attached", "beside"),
     "test": ("enclosed", "inlay", "with_it"),
 }
 PARTS: Mapping[Split, tuple[tuple[str, str, str], ...]] = {
-    "train": (("first", "second", "third"), ("step_1", "step_2", "step_3")),
+    "train": (("first", "second", "third"), ("part_1", "part_2", "part_3")),
     "dev": (("begun", "continued", "ended"),),
     "test": (("stage_a", "stage_b", "stage_c"), ("phase1", "phase2", "phase3")),
 }
@@ -57,7 +57,7 @@ class Joined(Model):
         out, known = [], False
         facts = ToolResult()
         for row in rows.content:
-            if not isinstance(row, dict) or self.key not in row:
+            if not _has(row, self.key):
                 out.append(row)
                 continue
             facts = yield ToolCall(self.second, {**args, self.param: row[self.key]})
@@ -72,7 +72,7 @@ class Joined(Model):
                 then = memo.ahead(self.second, call)
                 args = {**{k: v for k, v in (then.args if then else {}).items() if k in self.asks}, **args}
             rows = yield from self._read(args, memo)
-            if rows.error:
+            if rows.error or not isinstance(rows.content, list):
                 return rows
             return ToolResult([_without(row, self.under) for row in rows.content])
         value = call.args.get(self.param)
@@ -91,7 +91,7 @@ class Joined(Model):
     def _read(self, args: dict[str, Any], memo: Memo) -> Flow:
         rows = yield ToolCall(self.name, args)
         if not rows.error and isinstance(rows.content, list):
-            facts = {row[self.key]: row.get(self.under) for row in rows.content if self.key in row}
+            facts = {row[self.key]: row.get(self.under) for row in rows.content if _has(row, self.key)}
             memo.notes.setdefault(self.name, []).append([args, memo.writes, facts])
         return rows
 
@@ -106,13 +106,16 @@ class Chained(Model):
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         done: list[tuple[ToolSpec, Any]] = []
+        made: dict[str, Any] = {}  # what the next one needs of the one before
         for i, tool in enumerate(self.tools):
             spec = memo.tools[tool]
             args = {k: v for k, v in call.args.items() if k in spec.params}
-            if i:
-                key, param = self.links[i - 1]
-                args[param] = done[-1][1][key]
-            result = yield ToolCall(tool, args)
+            result = yield ToolCall(tool, args | made)
+            if result.error is None and i < len(self.links):
+                key, param = self.links[i]
+                made = {param: result.content[key]} if _has(result.content, key) else {}
+                if not made:
+                    result = failed("unavailable", f"{{{self.name}}} stopped halfway")
             if result.error:
                 yield from _taken_back(done, memo.tools)
                 return result
@@ -121,7 +124,7 @@ class Chained(Model):
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool != self.tools[0]:
-            key, param = self.links[self.tools.index(call.tool) - 1]
+            _, param = self.links[self.tools.index(call.tool) - 1]
             seen = memo.notes.pop(f"{call.tool} {call.args.get(param)}", None)
             return ToolResult(seen) if seen is not None else failed("unavailable", f"{{{self.name}}} did not do this")
         args = dict(call.args)
@@ -149,6 +152,8 @@ class ToolMerge(Perturbation):
         "Calls that are merged into others: 1, 1, 2, 2, 3; from 2 on the description does not say that it is one call, "
         "from 4 on it says nothing of what is read besides, or done before."
     )
+    needs = "calls on the way that hang together: a list and a look-up of its rows, or writes one after the other"
+    way = "do in one call what took several, and find their answers in its result"
     joined: tuple[Joined, ...]
     chained: tuple[Chained, ...]
     says: dict[str, str]  # merged tool -> the sentence that it does both, where it is told
@@ -156,20 +161,14 @@ class ToolMerge(Perturbation):
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        found = [*_joins(scene), *_chains(scene)]
-        sets = [
-            some
-            for n in range(1, 1 + min(3, MERGES[severity]))
-            for some in combinations(found, n)
-            if sum(len(tools) - 1 for tools, _, _ in some) <= MERGES[severity] and _disjoint(t for t, _, _ in some)
-        ]
+        found, most = [*_joins(scene), *_chains(scene)], MERGES[severity]
+        sets = [some for n in range(1, 1 + most) for some in combinations(found, n) if _fits(some, most)]
         if not sets:
             return None
-        most = max(_saved(some) for some in sets)
-        chosen = rng.choice([some for some in sets if _saved(some) == most])
+        fullest = max(map(_saved, sets))
         split, taken = scene.task.split, scene.names
         joined, chained, says = [], [], {}
-        for tools, chain, asks in chosen:
+        for tools, hang, asks in rng.choice([some for some in sets if _saved(some) == fullest]):
             specs = [scene.tools[name] for name in tools]
             both = specs[0].made(tools[0], *specs[1:])
             name = banks.tool_name(scene.domain.name, both, split, rng, taken) or f"{tools[0]}_and_more"
@@ -180,12 +179,11 @@ class ToolMerge(Perturbation):
                 says[name] = banks.phrase("merged_doc", split, rng)
             if specs[0].writes:
                 parts = rng.choice(PARTS[split])[: len(tools)]
-                chained.append(Chained(name=name, tools=tools, links=chain, parts=parts))
+                chained.append(Chained(name=name, tools=tools, links=hang, parts=parts))
             else:
-                ((key, param),) = chain
-                under = rng.choice(UNDER[split])
+                (first, second), ((key, param),), under = tools, hang, rng.choice(UNDER[split])
                 joined.append(
-                    Joined(name=name, first=tools[0], second=tools[1], key=key, param=param, asks=asks, under=under)
+                    Joined(name=name, first=first, second=second, key=key, param=param, asks=asks, under=under)
                 )
         return cls(joined=tuple(joined), chained=tuple(chained), says=says, half=UNTOLD[severity] == 2)
 
@@ -221,6 +219,7 @@ class ToolMerge(Perturbation):
             params=params,
             undo=None,
             lasting=any(s.lasting for s in specs),
+            opaque=self.half or any(s.opaque for s in specs),  # half a description is no canonical tool's
         )
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
@@ -235,6 +234,10 @@ class ToolMerge(Perturbation):
             if call.tool in merge.tools:
                 return (yield from merge.perform(call, memo))
         return (yield call)
+
+
+def _has(content: Any, key: str) -> bool:
+    return isinstance(content, dict) and key in content
 
 
 def _without(row: Any, key: str) -> Any:
@@ -254,7 +257,7 @@ def _taken_back(
     made: list[ToolCall] = []
     for spec, content in reversed(done):
         back = _undoing(spec, tools)
-        if back and spec.undo and spec.undo[1] in content:
+        if back and spec.undo and _has(content, spec.undo[1]):
             call = ToolCall(back, {spec.undo[1]: content[spec.undo[1]]})
             if call not in made:
                 made.append(call)
@@ -276,12 +279,14 @@ Option = tuple[tuple[str, ...], Links, tuple[str, ...]]  # tools, how they hang 
 
 
 def _saved(some: Iterable[Option]) -> int:
+    """How many calls some merges take the place of, less those that they need themselves."""
     return sum(len(tools) - 1 for tools, _, _ in some)
 
 
-def _disjoint(groups: Iterable[tuple[str, ...]]) -> bool:
-    names = [name for group in groups for name in group]
-    return len(names) == len(set(names))
+def _fits(some: Sequence[Option], most: int) -> bool:
+    """Do some merges stay within a number of calls, with no tool in two of them?"""
+    names = [name for tools, _, _ in some for name in tools]
+    return _saved(some) <= most and len(names) == len(set(names))
 
 
 def _joins(scene: Scene) -> list[Option]:
@@ -335,13 +340,15 @@ def _row_link(scene: Scene, first: str, second: str) -> tuple[str, str] | None:
             besides = {k: v for k, v in call.args.items() if k != link[1]}
             if (before is not None and besides != before) or (besides and scene.task.changes):
                 return None
-            if any(
-                latest.call.args[k] != v if k in latest.call.args else not in_hand(v, latest.call, given)
-                for k, v in besides.items()
-            ):
+            if not _known(besides, latest.call, scene.tools[first], given):
                 return None
             before = besides
     return link if before is not None or len(needs) < 2 else None
+
+
+def _known(args: Mapping[str, Any], now: ToolCall, spec: ToolSpec, given: frozenset[str]) -> bool:
+    """Can arguments of a later call be given along with those of `now`?"""
+    return all(now.args.get(k) == v if k in spec.params else in_hand(v, now, given) for k, v in args.items())
 
 
 def _chains(scene: Scene) -> list[Option]:
@@ -378,14 +385,11 @@ def _run_holds(scene: Scene, run: tuple[str, ...], hang: Links) -> bool:
             key, param = hang[at - 1]
             if call.args.get(param) != made[key]:
                 return False
-            for k, v in call.args.items():
-                if k != param and (start.args[k] != v if k in start.args else not in_hand(v, start, given)):
-                    return False
+            if not _known(call.without(param).args, start, tools[run[0]], given):
+                return False
         made = step.result.content
         last = at == len(run) - 1
-        if step.result.error and not last:
-            return False
-        if not last and not (isinstance(made, dict) and hang[at][0] in made):
+        if not last and not _has(made, hang[at][0]):
             return False
         at = 0 if last else at + 1
     return at == 0

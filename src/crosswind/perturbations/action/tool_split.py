@@ -15,17 +15,17 @@ from crosswind.types import Flow, Model, Param, Split, Step, ToolCall, ToolResul
 COUNT = {1: 1, 2: 2, 3: 3, 4: 99, 5: 99}
 LONGEST = 60  # of a name
 HALVES: Mapping[Split, tuple[tuple[str, str], ...]] = {
-    "train": (("basic", "rest"), ("part_1", "part_2")),
+    "train": (("basic", "remainder"), ("half_1", "half_2")),
     "dev": (("upper", "lower"), ("head", "tail")),
-    "test": (("left", "right"), ("alpha", "beta"), ("main", "annex")),
+    "test": (("left", "right"), ("alpha", "omega"), ("main", "annex")),
 }
 STAGES: Mapping[Split, tuple[tuple[str, str], ...]] = {
-    "train": (("prepare", "complete"), ("start", "finish")),
-    "dev": (("open", "close"), ("plan", "enact")),
+    "train": (("put_together", "carry_out"), ("initiate", "wrap_up")),
+    "dev": (("plan", "enact"), ("sketch", "effect")),
     "test": (("draw_up", "file"), ("stage", "apply"), ("compose", "submit")),
 }
 DRAFTS: Mapping[Split, tuple[str, ...]] = {
-    "train": ("draft", "draft_id"),
+    "train": ("the_draft", "draft_id"),
     "dev": ("draft_no", "draft_key"),
     "test": ("draft_ref", "draft_code", "of_draft"),
 }
@@ -117,6 +117,8 @@ class ToolSplit(Perturbation):
     kind: Literal["tool_split"] = "tool_split"
     axis, tier, rank = "action", "reasoning", "structure"
     severities = "Tools on the way that become two: 1, 2, 3, all; at 5 all, and one of each two does not say so."
+    needs = "a write on the way, or a result with two facts or more to divide"
+    way = "call both halves: put together what they give, or hand the draft of the first to the second"
     halved: tuple[Halved, ...]
     staged: tuple[Staged, ...]
 

@@ -53,8 +53,10 @@ class VerificationCode(Perturbation):
         if not chosen or not free or not issuers:
             return None
         param, issuer = rng.choice(free), rng.choice(issuers)
-        for_all = " and ".join(f"{{{name}}}" for name in sorted(chosen))
-        doc = banks.phrase("issue_doc", split, rng, tool="tool").replace("{tool}", for_all)
+        first, *others = sorted(chosen)
+        doc = banks.phrase("issue_doc", split, rng, tool=first)
+        if others:
+            doc += f" The same goes for {' and '.join(f'{{{name}}}' for name in others)}."
         return cls(
             tools=tuple(sorted(chosen)),
             param=param,

@@ -37,7 +37,7 @@ class EntityReskin(Perturbation):
         if task.skin or not fields or not kinds:
             return None
         field = rng.choice(fields)
-        asked = [v for v in task.given if v in kinds]
+        asked = [v for v in sorted(task.given) if v in kinds]
         if len(field) < len(kinds) or (severity == 1 and not asked):
             return None
         words = dict(zip(kinds, rng.sample(field, len(kinds)), strict=True))
@@ -50,7 +50,15 @@ class EntityReskin(Perturbation):
             endings |= {old: fresh.pop() for old in _of(namer, task)}
         if len(set(endings.values())) < len(endings):
             return None
-        return cls(words=words, endings=endings, names=len(sorts))
+        layer = cls(words=words, endings=endings, names=len(sorts))
+        if task.refuse and not any(layer._met(step) for step in scene.gold):
+            return None  # the way ends before an entity is named
+        return layer
+
+    def _met(self, step: Step) -> bool:
+        return self._through(step.call, back=False) is not step.call or (
+            self._said(step.result, back=False) is not step.result
+        )
 
     @property
     def skin(self) -> Skin:

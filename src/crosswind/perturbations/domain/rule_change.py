@@ -20,9 +20,7 @@ class RuleChange(Perturbation):
 
     kind: Literal["rule_change"] = "rule_change"
     axis, tier, rank, goal, meets = "domain", "reasoning", "domain", "moved", "query"
-    severities = (
-        "How many rules the policy has: 1, 2, 2, 3, 4; at 1 and 2 one of them matters, from 3 on all that can."
-    )
+    severities = "How many rules the policy has: 1, 2, 2, 3, 4; at 1 and 2 one of them matters, from 3 on all that can."
     needs = "a rule of the house that leads this request to another end"
     way = "follow the policy where it differs from the usual"
     rules: dict[str, str]  # those that matter, as `solve` reads them

@@ -18,12 +18,24 @@ Wrap = Literal["pairs", "numbered", "columns", "nest", "text", "frame"]
 PARTS = ("status", "ok", "payload", "about", "inner", "item", "count", "columns", "cells", "name", "value")
 VENDORS: Mapping[Split, tuple[tuple[str, ...], ...]] = {
     "train": (
-        ("status", "ok", "data", "meta", "result", "item", "count", "columns", "rows", "name", "value"),
-        ("success", "yes", "body", "info", "content", "entry", "total", "fields", "lines", "field", "is"),
+        ("status", "ok", "data", "meta", "outer", "item", "count", "columns", "rows", "name", "value"),
+        ("success", "yes", "body", "info", "content", "element_of", "total", "fields", "lines", "field", "is"),
     ),
     "dev": (
-        ("outcome", "fine", "response", "header", "answer", "row", "size", "head", "cells", "label", "says"),
-        ("code", "200", "output", "context", "value", "no", "length", "names", "tuples", "attribute", "content"),
+        ("outcome", "fine", "response", "header", "answer", "piece", "size", "head", "cells", "label", "says"),
+        (
+            "verdict",
+            "200",
+            "output",
+            "context",
+            "substance",
+            "no",
+            "length",
+            "captions",
+            "tuples",
+            "attribute",
+            "holds",
+        ),
     ),
     "test": (
         ("state", "OK", "payload", "envelope", "inner", "record", "howMany", "keys", "matrix", "key", "val"),
@@ -42,6 +54,8 @@ class Envelope(Perturbation):
         "1 a frame with a status, 2 also one level deeper, 3 also lists as numbered keys or as a table, 4 also JSON "
         "in a string, 5 also records as lists of names and values."
     )
+    needs = "a tool on the way"
+    way = "take results out of what they are wrapped in"
     wraps: tuple[Wrap, ...]  # from the inside out
     parts: dict[str, str]
 

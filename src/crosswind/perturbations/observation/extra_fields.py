@@ -28,6 +28,8 @@ class ExtraFields(Perturbation):
         "Further fields: 1, 2, 4, 6, 9; from 3 on half of them nested in a record of their own, from 4 on before the "
         "real ones."
     )
+    needs = "a result on the way that holds records"
+    way = "leave fields alone that mean nothing"
     fields: tuple[str, ...]
     nest: str  # the field in which the later half of them lies; empty where none does
     first: bool

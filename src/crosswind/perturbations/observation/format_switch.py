@@ -28,6 +28,8 @@ class FormatSwitch(Perturbation):
     kind: Literal["format_switch"] = "format_switch"
     axis, tier, rank, group = "observation", "interaction", "form", "form"
     severities = "How many formats take turns: 1, 2, 3, 4, all 5."
+    needs = "a tool on the way"
+    way = "read results in whatever format they come"
     formats: tuple[Format, ...]
 
     @classmethod

@@ -19,6 +19,8 @@ class KeyRename(Perturbation):
     kind: Literal["key_rename"] = "key_rename"
     axis, tier, rank = "observation", "interaction", "vocabulary"
     severities = "Share of the keys on the way that get other names: 20, 40, 60, 80, 100 %."
+    needs = "a key of a result on the way for which a bank or the lexicon has another name"
+    way = "read keys by what they mean"
     keys: dict[str, str]  # further in -> shown
 
     @classmethod

@@ -29,6 +29,8 @@ class LocaleFormat(Perturbation):
         "Sorts of values (dates, times, numbers) that look different: 1 one in one tool on the way, 2 two, 3 all in "
         "all tools on the way, 4 also two forms of each in turn, 5 also no description that says so."
     )
+    needs = "a date, a time or a large or decimal number in a result on the way"
+    way = "read dates, times and numbers in the form in which they stand"
     forms: dict[str, dict[str, tuple[str, ...]]]  # tool -> sort of value -> forms that take turns
     docs: dict[str, str]  # tool -> what its description says of it; empty where nothing is said
 

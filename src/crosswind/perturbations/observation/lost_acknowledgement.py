@@ -12,7 +12,7 @@ from crosswind.perturbations.observation._naming import Pairs, new_tool
 from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 LOGS: Pairs = {
-    "train": (("request", "write", "call"), ("log", "history")),
+    "train": (("request", "write", "attempt"), ("archive", "history")),
     "dev": (("operation", "submission", "command"), ("ledger", "protocol")),
     "test": (("audit", "action", "journal"), ("trail", "entries")),
 }
@@ -29,6 +29,8 @@ class LostAcknowledgement(Perturbation):
         "Writing tools on the way that lose answers: 1, 2, all; from 4 on the error does not name the log, and at 5 "
         "the log knows of a request only when it is asked again."
     )
+    needs = "a tool on the way that writes"
+    way = "look into the request log before repeating a write"
     tools: tuple[str, ...]
     log: str
     doc: str

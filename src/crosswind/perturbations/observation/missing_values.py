@@ -46,6 +46,8 @@ class MissingValues(Perturbation):
         "Tools on the way with gaps, records of each result that have some, and fields: 1x1x1, 1x2x1, 2x2x2, all x3x2, "
         "all x5x3."
     )
+    needs = "a reading tool on the way whose records go by an id"
+    way = "have missing values looked up by the tool that knows them"
     gaps: dict[str, Gap]
     most: int  # records of a result
     lookup: str

@@ -12,9 +12,17 @@ from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools
 
 Style = tuple[str, str, str]  # parameter, key of the rows, key of the next page
 STYLES: Mapping[Split, tuple[Style, ...]] = {
-    "train": (("start_row", "rows", "next_row"), ("first_item", "page", "next_item"), ("begin_at", "listing", "go_on")),
+    "train": (
+        ("start_row", "rows", "next_row"),
+        ("first_element", "page", "next_element"),
+        ("resume_at", "chunk", "go_on"),
+    ),
     "dev": (("cursor", "elements", "next_cursor"), ("page_token", "hits", "next_page_token")),
-    "test": (("offset", "results", "next_offset"), ("skip", "records", "next_skip"), ("after", "batch", "last_seen")),
+    "test": (
+        ("offset", "found_here", "next_offset"),
+        ("skip", "records", "next_skip"),
+        ("after", "batch", "last_seen"),
+    ),
 }
 
 
@@ -25,6 +33,8 @@ class PagedResults(Perturbation):
     kind: Literal["paged_results"] = "paged_results"
     axis, tier, rank = "observation", "interaction", "protocol"
     severities = "Pages that must be asked for after the first ones: 1, 2, 3, 4, 5, or as many as one row a page makes."
+    needs = "a list of more than one row on the way"
+    way = "ask for the next page until there is none"
     tools: tuple[str, ...]
     size: int
     style: Style

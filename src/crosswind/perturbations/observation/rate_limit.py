@@ -27,6 +27,8 @@ class RateLimit(Perturbation):
     severities = (
         "Refusals that the way meets: 1, 2, 3, 4, 5, or as many as one call at a time makes; at 5 one must wait twice."
     )
+    needs = "at least two calls on the way"
+    way = "call the tool that waits, then repeat the refused call"
     allowed: int  # calls in a row
     waits: int  # needed after a refusal
     wait: str

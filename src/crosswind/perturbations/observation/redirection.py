@@ -12,10 +12,19 @@ from crosswind.perturbations.observation._naming import Words
 from crosswind.types import Flow, Model, ToolCall, Tools, ToolSpec, failed
 
 TRIES = 4
-MARKS: Words = {  # for tools of which no bank has another description
-    "train": ("The first edition.", "The one of old."),
-    "dev": ("As of last year.", "The original one."),
-    "test": ("Established version.", "The long-standing way."),
+MARKS: Words = {  # what is said of old tools; one sentence for each that a tool has
+    "train": (
+        "Around since the first edition of this interface, and known by this name to everybody who has worked with it.",
+        "Goes by its name of the early days, when most of what is described here was put together by hand.",
+    ),
+    "dev": (
+        "As it was published for partners at the start, together with those that came out in spring under one licence.",
+        "In place from before the last releases, which did not touch what partners had built upon until then.",
+    ),
+    "test": (
+        "Established version, in wide use for a long time; countless integrations were built against it once.",
+        "Unchanged for years, as many customers rely on it in their scripts, their schedules and their manuals.",
+    ),
 }
 COUNT = {1: 1, 2: 2, 3: 3, 4: 99, 5: 99}  # tools on the way that have moved
 
@@ -36,6 +45,8 @@ class Redirection(Perturbation):
     kind: Literal["redirection"] = "redirection"
     axis, tier, rank = "observation", "interaction", "fault"
     severities = "Tools on the way that have moved: 1, 2, 3, all; at 4 one of them has moved twice, at 5 each has."
+    needs = "a tool on the way for which a bank or the lexicon has another name"
+    way = "follow the errors to the tool's successor"
     moves: tuple[tuple[Move, ...], ...]  # for each tool, one move after the other
 
     @classmethod
@@ -87,23 +98,20 @@ def _chain(scene: Scene, rng: Random, name: str, hops: int, taken: set[str]) -> 
     """One or more moves of a tool, each under a new name; none where no bank knows one."""
     spec, split = scene.tools[name], scene.task.split
     chain: list[Move] = []
-    docs = {spec.doc}
+    marks = rng.sample(MARKS[split], hops)
     for _ in range(hops):
         new = banks.tool_name(scene.domain.name, spec, split, rng, taken)
         if new is None:
             break
         taken.add(new)
-        doc = _unlike(scene, spec, rng, docs)
-        docs.add(doc)
+        doc = f"{_unlike(scene, spec, rng)} {marks[len(chain)]}"
         text = banks.phrase("moved", split, rng, new=new)
         chain.append(Move(old=chain[-1].new if chain else name, new=new, doc=doc, text=text))
     return tuple(chain)
 
 
-def _unlike(scene: Scene, spec: ToolSpec, rng: Random, docs: set[str]) -> str:
+def _unlike(scene: Scene, spec: ToolSpec, rng: Random) -> str:
     """Another description of a tool, of some the one that has least in common with its own."""
     words = set(spec.doc.lower().split())
-    found = [doc for _ in range(TRIES) if (doc := described(scene, spec, rng)) and doc not in docs]
-    if found:
-        return min(found, key=lambda doc: len(words & set(doc.lower().split())))
-    return f"{spec.doc} {rng.choice([text for text in MARKS[scene.task.split] if f'{spec.doc} {text}' not in docs])}"
+    found = [doc for _ in range(TRIES) if (doc := described(scene, spec, rng))]
+    return min(found, key=lambda doc: len(words & set(doc.lower().split())), default=spec.doc)

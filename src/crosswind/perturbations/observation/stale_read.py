@@ -14,7 +14,7 @@ from crosswind.perturbations.observation._shapes import reading
 from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools
 
 PARAMS: Words = {
-    "train": ("skip_copy", "bypass_store", "read_anew"),
+    "train": ("skip_stored", "bypass_store", "read_anew"),
     "dev": ("force_reload", "not_from_store", "revalidate"),
     "test": ("no_cache", "refresh", "latest_only"),
 }
@@ -24,7 +24,7 @@ NOTES: Words = {  # on the parameter
     "test": ("true: ask the live system", "true for current figures"),
 }
 MARKS: Words = {  # keys of old results
-    "train": ("stored_copy", "from_store"),
+    "train": ("kept_answer", "from_store"),
     "dev": ("reused", "preloaded"),
     "test": ("cached", "may_be_old"),
 }
@@ -40,6 +40,8 @@ class StaleRead(Perturbation):
         "Reading tools on the way that answer from a cache: 1, 2, all; from 4 on old results are not marked, and at 5 "
         "only the parameter's own note tells of it."
     )
+    needs = "a reading tool on the way that gives figures"
+    way = "ask for fresh figures by the parameter that says so"
     tools: tuple[str, ...]
     param: str
     note: str

@@ -17,6 +17,8 @@ class TransientError(Perturbation):
     kind: Literal["transient_error"] = "transient_error"
     axis, tier, rank = "observation", "interaction", "fault"
     severities = "Tools on the way that fail, times how often each does: 1x1, 1x2, 2x2, 3x2, all x3."
+    needs = "a tool on the way"
+    way = "repeat the call"
     tools: tuple[str, ...]
     times: int
     text: str

@@ -39,7 +39,8 @@ class ConflictingInformation(Perturbation):
             row = state.row(detail.column[0], str(whose))
             if row is None or f"{detail.column[0]}/{whose}" in task.edits:
                 continue
-            rule = banks.phrase("records_win", task.split, rng, label=detail.label, who=banks.noun(domain.name, "who"))
+            who = banks.noun(domain.name, "who", family.details[detail.record[1]].label.removesuffix(" id"))
+            rule = banks.phrase("records_win", task.split, rng, label=detail.label, who=who)
             roles = banks.data(domain.name).get("roles", {}).get(key, {})
             sayings = [*roles.get("sentences", {}).get(task.split, ()), *roles.get("labels", {}).get(task.split, ())]
             insists = tuple(_sentence(s) for s in sayings[: severity - 1])

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
+from crosswind import banks, wording
 from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.perturbations.query._details import alone, replaced
+from crosswind.perturbations.query._details import alone, droppable, replaced
 from crosswind.types import Step, Task
 
+OMITTED = 0.8  # how often a detail that can be left out without a trace is
 GAPS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6}
 
 
@@ -23,16 +24,24 @@ class Underspecified(Perturbation):
     severities = "How many details are left out: 1, 2, 3, 4, all that can be (as far as the request has them)."
     needs = "a detail that stands in the request once and is the only one of its kind"
     way = "ask the user for what is missing"
-    gaps: dict[str, str]  # detail -> the vague words that stand in its place
+    gaps: dict[str, str]  # detail -> the vague words that stand in its place; "": it is not mentioned at all
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
         details, split = scene.family.details, scene.task.split
         lone = alone(scene)
         keys = rng.sample(lone, min(len(lone), GAPS[severity]))
-        gaps = {key: banks.phrase("vague", split, rng, label=details[key].label) for key in sorted(keys)}
-        fit = {k: words for k, words in gaps.items() if not any(d.read(words) for d in details.values())}
-        return cls(gaps=fit) if fit else None
+        gaps: dict[str, str] = {}
+        for key in sorted(keys):
+            value = scene.task.brief.stated[key]
+            words = banks.phrase("vague", split, rng, label=details[key].label)
+            if value in scene.domain.kinds():
+                words = details[key].vague  # stands after "the best" and the like
+            elif rng.random() < OMITTED and droppable(str(value)).search(scene.task.brief.query):
+                words = ""
+            if wording.keeps((now := replaced(scene.task, gaps | {key: words})).brief.query, scene.family, now):
+                gaps[key] = words
+        return cls(gaps=gaps) if gaps else None
 
     def hurdles(self, gold: Sequence[Step], place: int) -> int:
         return len(self.gaps)
