@@ -24,8 +24,8 @@ from crosswind.suite import tasks
 
 HEAD = """# Certificates
 
-A draw is tried up to four times; each time a law is broken counts as a refusal. A kind that finds nothing to bite on in a
-task, or that does not stack with another of its group, was not fair to try and is counted apart.
+A draw is tried up to four times; each time a law is broken counts as a refusal. A kind that finds nothing to bite on in
+a task, or that does not stack with another of its group, was not fair to try and is counted apart.
 
 - command: `python bench/certificates.py --tasks {tasks} --stacks {stacks} --seed {seed}`
 - crosswind {version}, commit {commit}, {date}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.cli import safe
+from crosswind.terminal import safe
 from crosswind.perturbation import EXAMPLE, load_layers
 from crosswind.registry import domains, perturbations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from crosswind import cli
+from crosswind import cli, terminal
 
 HERE = Path(__file__).parent
 PICTURES = {
@@ -19,7 +19,7 @@ PICTURES = {
 def main() -> None:
     for name, args in PICTURES.items():
         console = Console(record=True, width=132, markup=False, highlight=False, emoji=False, file=sys.stderr)
-        cli._console = lambda console=console: console  # type: ignore[misc]
+        terminal.console = lambda console=console: console  # type: ignore[misc]
         cli.app(args, standalone_mode=False)
         console.save_svg(str(HERE / f"{name}.svg"), title=f"crosswind {' '.join(args)}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 import warnings
@@ -13,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind import __version__
+from crosswind import __version__, terminal
+from crosswind.commands import register_all
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from crosswind.recipe import Drawn
     from crosswind.suite import Row
     from crosswind.types import Trajectory, Verdict
@@ -44,7 +42,7 @@ def main() -> None:
     try:
         app()
     except CrosswindError as error:
-        print(f"error: {safe(str(error))}", file=sys.stderr)
+        print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -56,7 +54,7 @@ def main() -> None:
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
     """A warning as one line, without the place in the code that gave it."""
-    return f"warning: {safe(str(message))}\n"
+    return f"warning: {terminal.safe(str(message))}\n"
 
 
 def _version(wanted: bool) -> None:
@@ -90,13 +88,13 @@ def catalog(json_: Json = False) -> None:
     """List domains, task families, perturbations, agents and suites."""
     data = _catalog()
     if json_:
-        _print_json(data)
+        terminal.print_json(data)
         return
-    console = _console()
+    console = terminal.console()
     for domain in data["domains"]:
         console.print(f"\n{domain['name']}: {domain['summary']}{_from(domain)}", style="bold")
         console.print(f"  tools: {', '.join(domain['tools'])}")
-        table = _table("family", "level", "ends in", "what")
+        table = terminal.table_of("family", "level", "ends in", "what")
         for family in domain["families"]:
             table.add_row(
                 family["name"],
@@ -106,7 +104,7 @@ def catalog(json_: Json = False) -> None:
             )
         console.print(table)
     console.print("\nperturbations", style="bold")
-    table = _table("kind", "axis", "tier", "what")
+    table = terminal.table_of("kind", "axis", "tier", "what")
     for kind in data["perturbations"]:
         table.add_row(kind["kind"], kind["axis"], kind["tier"], kind["summary"] + _from(kind))
     console.print(table)
@@ -116,7 +114,7 @@ def catalog(json_: Json = False) -> None:
 
 def _from(thing: dict[str, Any]) -> str:
     """Words for where a plugin's thing comes from; none for ours."""
-    return f" (from {safe(thing['origin'])})" if thing["origin"] else ""
+    return f" (from {terminal.safe(thing['origin'])})" if thing["origin"] else ""
 
 
 def _catalog() -> dict[str, Any]:
@@ -210,7 +208,7 @@ def certify(
     for kind in kinds:
         perturbations[kind]
     began = time.perf_counter()
-    with _status("certifying", json_) as status:
+    with terminal.Status("certifying", json_) as status:
         rows = survey(names, kinds, count, seed, severity, deep=deep, progress=status)
     reasons: dict[str, int] = {}
     for row in rows:
@@ -228,15 +226,15 @@ def certify(
         "seconds": round(time.perf_counter() - began, 3),
     }
     if json_:
-        _print_json(data)
+        terminal.print_json(data)
     else:
-        table = _table("domain", "kind", "certified", "refused", "n/a", "most frequent reason")
+        table = terminal.table_of("domain", "kind", "certified", "refused", "n/a", "most frequent reason")
         for row in rows:
             worst = max(row["reasons"], key=lambda r: row["reasons"][r], default="")
             table.add_row(
                 row["domain"], row["kind"], *(str(row[k]) for k in ("certified", "refused", "not_applicable")), worst
             )
-        console = _console()
+        console = terminal.console()
         console.print(table)
         console.print(
             f"{data['certified']} certified, {data['refused']} refused, {data['not_applicable']} not applicable "
@@ -276,7 +274,7 @@ def play(
     verdict = judge(trajectory)
     if json_:
         data = trajectory.model_dump(mode="json")
-        _print_json(data | {"proof": drawn.certificate.proof, "verdict": verdict.model_dump(mode="json")})
+        terminal.print_json(data | {"proof": drawn.certificate.proof, "verdict": verdict.model_dump(mode="json")})
     else:
         _show_episode(drawn, trajectory, verdict)
 
@@ -346,27 +344,28 @@ def _show_episode(drawn: Drawn, trajectory: Trajectory, verdict: Verdict) -> Non
 
     from crosswind import skin
 
-    console = _console()
+    console = terminal.console()
     task = trajectory.task
     console.print(f"{task.id}, played by {trajectory.agent}", style="bold")
-    console.print(Text(f"user: {safe(skin.shown(task, task.brief.query))}", style="cyan"))
+    console.print(Text(f"user: {terminal.safe(skin.shown(task, task.brief.query))}", style="cyan"))
     for layer in drawn.layers:
         fields = {k: v for k, v in layer.model_dump(mode="json").items() if k != "kind"}
         console.print(
             Text(
-                f"obstacle: {layer.kind} ({layer.axis}, {layer.tier}) {_short(json.dumps(fields), 160)}", style="yellow"
+                f"obstacle: {layer.kind} ({layer.axis}, {layer.tier}) {terminal.short(json.dumps(fields), 160)}",
+                style="yellow",
             )
         )
     if task.refuse:
         console.print(Text(f"to be refused; {drawn.certificate.proof}", style="yellow"))
-    table = _table("step", "what the agent saw", "what the world saw")
+    table = terminal.table_of("step", "what the agent saw", "what the world saw")
     for n, step in enumerate(trajectory.steps, 1):
         mark = "".join(f"\n[{drawn.layers[i].kind}]" for i in step["fired"])
         world = "\n".join(_call_text(inner) for inner in step["inner"]) or "-"
-        said = "".join(f"\nuser: {safe(words)}" for words in step["heard"])
+        said = "".join(f"\nuser: {terminal.safe(words)}" for words in step["heard"])
         table.add_row(Text(f"{n}{mark}", style="yellow" if mark else ""), _call_text(step) + said, world)
     console.print(table)
-    console.print(Text(f"agent: {safe(trajectory.final) or '(says nothing)'}", style="cyan"))
+    console.print(Text(f"agent: {terminal.safe(trajectory.final) or '(says nothing)'}", style="cyan"))
     console.print(
         f"ended: {trajectory.ended} after {len(trajectory.steps)} steps "
         f"(certified way: {trajectory.gold_steps}, budget: {trajectory.budget})"
@@ -375,7 +374,7 @@ def _show_episode(drawn: Drawn, trajectory: Trajectory, verdict: Verdict) -> Non
         met = f"met at step {receipt.step}, {'seen' if receipt.seen else 'not seen'}" if receipt.fired else "never met"
         console.print(f"  {receipt.kind}: {met}")
     for check in verdict.checks:
-        console.print(Text(f"  {'ok ' if check.passed else 'NOT'} {check.name}: {_short(check.why, 300)}"))
+        console.print(Text(f"  {'ok ' if check.passed else 'NOT'} {check.name}: {terminal.short(check.why, 300)}"))
     console.print(verdict.outcome.upper(), style="bold green" if verdict.outcome == "pass" else "bold red")
 
 
@@ -384,9 +383,11 @@ def _call_text(step: dict[str, Any]) -> str:
     args = call["args"] if isinstance(call["args"], dict) else {"": call["args"]}
     sent = f"{call['tool']}({', '.join(f'{k}={v!r}' if k else repr(v) for k, v in args.items())})"
     if "error" in result:
-        return f"{_short(sent, 200)}\n! {_short(result['error']['text'] or result['error']['code'], 200)}"
+        return (
+            f"{terminal.short(sent, 200)}\n! {terminal.short(result['error']['text'] or result['error']['code'], 200)}"
+        )
     content = result["content"]
-    return f"{_short(sent, 200)}\n= {_short(content if isinstance(content, str) else json.dumps(content), 240)}"
+    return f"{terminal.short(sent, 200)}\n= {terminal.short(content if isinstance(content, str) else json.dumps(content), 240)}"
 
 
 # ---------------------------------------------------------------- demo
@@ -416,11 +417,11 @@ def demo(
     if domain != "all":
         chosen = chosen.model_copy(update={"domains": (domains[domain].name,)})
     began = time.perf_counter()
-    with _status("playing", json_) as status:
+    with terminal.Status("playing", json_) as status:
         rows = sweep(chosen, names, seed, status)
     seconds = time.perf_counter() - began
     if json_:
-        _print_json({"rows": [asdict(r) for r in rows], "suite": chosen.name, "seed": seed})
+        terminal.print_json({"rows": [asdict(r) for r in rows], "suite": chosen.name, "seed": seed})
     elif markdown:
         print(_markdown(over_domains(rows), names))
     else:
@@ -436,8 +437,8 @@ HEADS = ["domain", "condition", "tasks", "to refuse %"]
 
 
 def _show_sweep(rows: list[Row], names: list[str], seconds: float) -> None:
-    console = _console()
-    table = _table(*HEADS, *names)
+    console = terminal.console()
+    table = terminal.table_of(*HEADS, *names)
     for row in rows:
         table.add_row(*_cells(row, names))
     console.print(table)
@@ -456,62 +457,11 @@ def _markdown(rows: list[Row], names: list[str]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-# ---------------------------------------------------------------- parts
-
-_CONTROL = re.compile(
-    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]"  # what sets titles, moves, colours
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-
-
-def safe(text: str) -> str:
-    """Text from elsewhere without what a terminal would obey."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def _short(text: str, limit: int) -> str:
-    text = safe(text)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(markup=False, highlight=False, emoji=False, width=None if sys.stdout.isatty() else 140)
-
-
-def _table(*heads: str) -> Any:
-    from rich.table import Table
-
-    table = Table(show_lines="what the agent saw" in heads)
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    return table
-
-
-class _status:
-    """Progress on stderr while something runs: a live line on a terminal, nothing elsewhere."""
-
-    def __init__(self, verb: str, quiet: bool) -> None:
-        self.verb, self.live = verb, sys.stderr.isatty() and not quiet
-
-    def __enter__(self) -> Any:
-        return self.show if self.live else None
-
-    def show(self, *parts: str) -> None:
-        print(f"\r\x1b[K{self.verb} {' '.join(parts)}", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self.live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
 def _first_line(thing: type) -> str:
     return (thing.__doc__ or "").strip().split("\n")[0]
 
 
-def _print_json(data: object) -> None:
-    print(json.dumps(data, indent=1))
+register_all(app)
 
 
 if __name__ == "__main__":

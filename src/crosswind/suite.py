@@ -41,6 +41,12 @@ class Condition(Model):
         return Recipe(name=self.name, stack=self.stack)
 
     @property
+    def severity(self) -> int | None:
+        """The one severity it has."""
+        found = {s for choice in self.stack for s in choice.severity}
+        return found.pop() if len(found) == 1 else None
+
+    @property
     def kind(self) -> str:
         """The one kind it consists of, or nothing."""
         kinds = self.recipe.kinds()
@@ -58,7 +64,8 @@ class Suite(Model):
     tasks: int = Field(default=18, ge=1)  # per domain and condition
     conditions: tuple[Condition, ...] = ()
     each_of: Literal["", "train", "heldout", "all"] = ""  # a condition for each kind of a group,
-    severity: int = Field(default=SEVERITY, ge=1, le=5)  # at this severity
+    severity: int = Field(default=SEVERITY, ge=1, le=5)  # at this severity,
+    severities: tuple[int, ...] = ()  # or at each of these
     balanced: bool = False  # tiers get equally many tasks, and axes within a tier
     stacks: int = Field(default=0, ge=0, le=8)  # one more condition: random stacks of up to so many kinds
 
@@ -75,7 +82,11 @@ class Suite(Model):
         kinds = kinds_of(self.each_of) if self.each_of else []
         share = balance(kinds, self.tasks) if self.balanced else {}
         severity = (self.severity, self.severity)
-        out += [Condition(name=k, stack=(Choice(kind=k, severity=severity),), tasks=share.get(k)) for k in kinds]
+        for kind in kinds:
+            for level in self.severities or (self.severity,):
+                name = f"{kind}@{level}" if self.severities else kind
+                choice = Choice(kind=kind, severity=(level, level))
+                out.append(Condition(name=name, stack=(choice,), tasks=share.get(kind)))
         if self.stacks:
             group = self.each_of or "all"
             stack = Choice(group=group, count=(2, self.stacks), severity=severity)
@@ -154,6 +165,7 @@ class Episode:
     condition: str
     pair: str
     drawn: Drawn
+    severity: int | None = None  # where the condition has one
 
 
 def under(domain: Domain, condition: Condition, task: Task, seed: int, clean: Walk | None = None) -> Drawn | None:
@@ -190,7 +202,7 @@ def episodes(suite: Suite, seed: int, progress: Progress | None = None) -> Itera
                     got += 1
                 elif drawn := under(domain, condition, task, seed):
                     paired.setdefault(task.id, task)
-                    shifted.append(Episode(condition.name, task.id, drawn))
+                    shifted.append(Episode(condition.name, task.id, drawn, condition.severity))
                     got += 1
         for id, task in paired.items():
             yield Episode(CLEAN, id, draw(domain, task, (), seed))
@@ -283,6 +295,14 @@ for _suite in (
         ),
     ),
     Suite(name="heldout", summary="Only kinds that training never uses, in test words.", each_of="heldout", tasks=9),
+    Suite(
+        name="doses",
+        summary="The kinds that training may use at every severity, few tasks each.",
+        each_of="train",
+        severities=(1, 2, 3, 4, 5),
+        domains=("poi", "retail"),
+        tasks=4,
+    ),
     Suite(
         name="full",
         summary="Every kind in every domain, and random stacks of up to five.",

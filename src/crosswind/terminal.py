@@ -1,0 +1,66 @@
+"""What goes to a terminal: tables, one line of progress, and text from elsewhere made harmless."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_CONTROL = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]"  # what sets titles, moves, colours
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def safe(text: str) -> str:
+    """Text from elsewhere without what a terminal would obey."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def short(text: str, limit: int) -> str:
+    """Text from elsewhere, harmless and not too long."""
+    text = safe(text)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def console() -> Console:
+    """A console that takes text literally: no markup, no emoji, no guessing."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False, width=None if sys.stdout.isatty() else 140)
+
+
+def table_of(*heads: str) -> Any:
+    """An empty table."""
+    from rich.table import Table
+
+    table = Table(show_lines="what the agent saw" in heads)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
+class Status:
+    """Progress on stderr while something runs: a live line on a terminal, nothing elsewhere."""
+
+    def __init__(self, verb: str, quiet: bool) -> None:
+        self.verb, self.live = verb, sys.stderr.isatty() and not quiet
+
+    def __enter__(self) -> Any:
+        return self.show if self.live else None
+
+    def show(self, *parts: str) -> None:
+        print(f"\r\x1b[K{self.verb} {' '.join(parts)}", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def print_json(data: object) -> None:
+    """One JSON document on stdout."""
+    print(json.dumps(data, indent=1))
