@@ -387,7 +387,8 @@ def _call_text(step: dict[str, Any]) -> str:
             f"{terminal.short(sent, 200)}\n! {terminal.short(result['error']['text'] or result['error']['code'], 200)}"
         )
     content = result["content"]
-    return f"{terminal.short(sent, 200)}\n= {terminal.short(content if isinstance(content, str) else json.dumps(content), 240)}"
+    told = content if isinstance(content, str) else json.dumps(content)
+    return f"{terminal.short(sent, 200)}\n= {terminal.short(told, 240)}"
 
 
 # ---------------------------------------------------------------- demo

@@ -155,18 +155,36 @@ def _filled(text: str, fill: Mapping[str, str]) -> str:
     return text
 
 
+def places(value: str, text: str) -> list[int]:
+    """Where a value stands in a text, not as a part of a longer word."""
+    out, at = [], text.find(value)
+    while at >= 0:
+        end = at + len(value)
+        if not (at and _inner(text[at - 1])) and not (end < len(text) and _inner(text[end])):
+            out.append(at)
+        at = text.find(value, at + 1)
+    return out
+
+
+def _inner(character: str) -> bool:
+    return character.isalnum() or character in "_-"
+
+
 def put(words: str, value: str, text: str) -> str:
     """Words in the place of a value. An article before it gives way to theirs, a unit that they name is said once."""
-    found = re.search(rf"(\b(?:[Tt]he|[Aa]n?) )?(?<![\w-]){re.escape(value)}(?![\w-])( \w+)?", text)
-    if found is None:
+    at = next(iter(places(value, text)), None)
+    if at is None:
         return text
-    article, unit = found[1] or "", found[2] or ""
+    before, after = text[:at], text[at + len(value) :]
     if " " not in words:
-        return text[: found.start()] + article + words + unit + text[found.end() :]
-    if article.strip().lower() == "the" and words.split()[0] not in ("the", "a", "an"):
-        words = article + words
-    said = words if unit.strip() in words.split() else words + unit
-    return text[: found.start()] + said + text[found.end() :]
+        return before + words + after
+    head, _, article = before.rstrip(" ").rpartition(" ")
+    if article.lower() in ("a", "an") or (article.lower() == "the" and words.split()[0] in ("the", "a", "an")):
+        before = head + " " if head else ""
+    unit = after[1:].split(" ", 1)[0] if after.startswith(" ") else ""
+    if unit and unit in words.split():
+        after = after[1 + len(unit) :]
+    return before + words + after
 
 
 def _capital(text: str) -> str:

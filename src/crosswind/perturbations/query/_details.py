@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 
 from crosswind import wording
 from crosswind.perturbation import Scene
@@ -22,7 +20,7 @@ def alone(scene: Scene) -> list[str]:
 
 
 def _stands_once(value: str, query: str) -> bool:
-    return len(re.findall(rf"(?<![\w-]){re.escape(value)}(?![\w-])", query)) == 1
+    return len(wording.places(value, query)) == 1
 
 
 def replaced(task: Task, gaps: Mapping[str, str]) -> Task:
@@ -31,12 +29,18 @@ def replaced(task: Task, gaps: Mapping[str, str]) -> Task:
     for key, words in gaps.items():
         withheld[key] = stated.pop(key)
         value = str(withheld[key])
-        query = wording.put(words, value, query) if words else droppable(value).sub("", query)
+        query = wording.put(words, value, query) if words else dropped(value, query)
     vague = {**task.brief.vague, **gaps}
     return task.but(withheld=withheld).briefed(query=query[:1].upper() + query[1:], stated=stated, vague=vague)
 
 
-@lru_cache(maxsize=512)
-def droppable(value: str) -> re.Pattern[str]:
-    """A value with the preposition before it, both of which a sentence can do without."""
-    return re.compile(rf" (?:in|on|at|by|with) {re.escape(value)}(?![\w-])(?! or| and)")
+def dropped(value: str, query: str) -> str:
+    """A query without a value and the preposition before it; the same where the sentence cannot do without."""
+    for at in wording.places(value, query):
+        before, after = query[:at], query[at + len(value) :]
+        if after.startswith((" or", " and")):
+            continue
+        for word in (" in ", " on ", " at ", " by ", " with "):
+            if before.endswith(word):
+                return before.removesuffix(word) + after
+    return query

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from crosswind import banks, wording
 from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.perturbations.query._details import alone, droppable, replaced
+from crosswind.perturbations.query._details import alone, dropped, replaced
 from crosswind.types import Step, Task
 
 OMITTED = 0.8  # how often a detail that can be left out without a trace is
@@ -37,7 +37,7 @@ class Underspecified(Perturbation):
             words = banks.phrase("vague", split, rng, label=details[key].label)
             if value in scene.domain.kinds():
                 words = details[key].vague  # stands after "the best" and the like
-            elif rng.random() < OMITTED and droppable(str(value)).search(scene.task.brief.query):
+            elif rng.random() < OMITTED and dropped(str(value), scene.task.brief.query) != scene.task.brief.query:
                 words = ""
             if wording.keeps((now := replaced(scene.task, gaps | {key: words})).brief.query, scene.family, now):
                 gaps[key] = words
