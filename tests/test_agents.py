@@ -16,7 +16,7 @@ NAMES = ["oracle", "idle", "refuser", "memoriser", "retrier", "one_shot", "by_na
 
 @pytest.fixture(scope="module")
 def rows() -> dict[tuple[str, str], Row]:
-    suite = suites["full"].model_copy(update={"tasks": 8})
+    suite = suites["full"].model_copy(update={"tasks": 6})
     return {(r.domain, r.condition): r for r in sweep(suite, NAMES, 3)}
 
 
@@ -28,7 +28,7 @@ def over(rows: dict[tuple[str, str], Row]) -> dict[str, Row]:
 def test_every_condition_was_played(rows: dict[tuple[str, str], Row]) -> None:
     conditions = (CLEAN, "stacks of up to 5", *perturbations.names())
     assert set(rows) == {(d, c) for d in domains.names() for c in conditions}
-    assert all(r.n == 8 for r in rows.values() if r.condition != CLEAN)
+    assert all(r.n == 6 for r in rows.values() if r.condition != CLEAN)
     assert set(NAMES) <= set(agents.names())
 
 
@@ -49,8 +49,9 @@ def test_the_same_in_every_suite(name: str) -> None:
 
 def test_memoriser_passes_clean_and_falls_under_renaming(over: dict[str, Row]) -> None:
     assert over[CLEAN].passed["memoriser"] == over[CLEAN].n
-    for kind in ("semantic_rename", "identity_erasure", "name_noise", "foreign_interface"):
-        assert over[kind].passed["memoriser"] <= over[kind].refusals
+    for kind in ("semantic_rename", "identity_erasure", "name_noise"):  # two thirds of the tools at severity 3
+        assert over[kind].passed["memoriser"] <= over[kind].refusals + 0.1 * over[kind].n
+    assert over["foreign_interface"].passed["memoriser"] <= over["foreign_interface"].refusals
 
 
 def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Row]) -> None:

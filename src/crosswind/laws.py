@@ -192,7 +192,8 @@ def _scalars(args: Any, name: str = "") -> Iterable[tuple[str, Any]]:
 def cues(domain: Domain, gold: Walk) -> None:
     """Cues: each gold tool can be told from the others by something true: its name, its description, its parameters.
 
-    Where a description is all that is left, a matcher that reads descriptions alone must pick the tool.
+    Where a description is all that is left, a matcher that reads descriptions alone must pick the tool among those of
+    the domain; what layers add besides says itself that it is something else.
     """
     session = gold.session
     shown = [t for t in session.tools() if t.name != ASK]
@@ -204,7 +205,7 @@ def cues(domain: Domain, gold: Walk) -> None:
             meanings = [domain.world_class.entries[i].spec for i in sorted(spec.ids) if i in domain.world_class.entries]
             if spec.opaque or not meanings:
                 continue
-            picks = [match(meaning, shown) for meaning in meanings]
+            picks = [match(meaning, [t for t in shown if t is spec or not t.opaque]) for meaning in meanings]
             if spec.name in picks:
                 continue
             raise Unfair("cues", f"by its description {spec.doc!r} alone, {spec.name!r} is taken for {picks[0]!r}")

@@ -169,13 +169,11 @@ class Episode:
 
 
 def under(domain: Domain, condition: Condition, task: Task, seed: int, clean: Walk | None = None) -> Drawn | None:
-    """A task under a condition, or None where the condition does not apply to it."""
+    """A task under a condition, or None where the condition does not apply to it or finds no fair draw."""
     picks = condition.recipe.pick(rng_for("suite", seed, condition.name, task.id))
     try:
         drawn = draw(domain, task, picks, seed, strict=len(condition.recipe.kinds()) == 1, clean=clean)
-    except CannotPerturb as cannot:
-        if cannot.applies:
-            raise
+    except CannotPerturb:
         return None
     return drawn if drawn.layers or not condition.stack else None
 

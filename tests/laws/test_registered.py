@@ -22,8 +22,8 @@ from crosswind.types import AXES, TIERS, Task, ToolCall, ToolSpec
 EVERY = [(domain, kind) for domain in domains.names() for kind in perturbations.names()]
 
 
-def draws(domain: Domain, kind: str, severity: int, wanted: int, *, deep: bool = False) -> list[Drawn]:
-    """Some certified draws of a kind; none of those that were fair to try may be given up."""
+def draws(domain: Domain, kind: str, severity: int, wanted: int, *, deep: int = 0) -> list[Drawn]:
+    """Some certified draws of a kind, the first ones deep; none of those that were fair to try may be given up."""
     out: list[Drawn] = []
     names = list(domain.families)
     for n in range(4 * len(names)):
@@ -31,7 +31,7 @@ def draws(domain: Domain, kind: str, severity: int, wanted: int, *, deep: bool =
             break
         task = domain.task(names[(7 * n + severity) % len(names)], 100 * severity + n)
         try:
-            out.append(draw(domain, task, [kind], n, severity=severity, deep=deep))
+            out.append(draw(domain, task, [kind], n, severity=severity, deep=len(out) < deep))
         except CannotPerturb as cannot:
             if cannot.applies:
                 raise
@@ -42,7 +42,7 @@ def draws(domain: Domain, kind: str, severity: int, wanted: int, *, deep: bool =
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_every_kind_keeps_every_law(name: str, kind: str, severity: int) -> None:
     domain = domains[name]
-    found = draws(domain, kind, severity, 5, deep=True)
+    found = draws(domain, kind, severity, 5, deep=2)
     assert found, f"{kind} applies nowhere in {name}"
     for drawn in found:
         again = draw(domain, drawn.base, [kind], _seed(drawn), severity=severity)
