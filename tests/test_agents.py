@@ -49,9 +49,8 @@ def test_the_same_in_every_suite(name: str) -> None:
 
 def test_memoriser_passes_clean_and_falls_under_renaming(over: dict[str, Row]) -> None:
     assert over[CLEAN].passed["memoriser"] == over[CLEAN].n
-    for kind in ("semantic_rename", "identity_erasure", "name_noise"):  # two thirds of the tools at severity 3
-        assert over[kind].passed["memoriser"] <= over[kind].refusals + 0.1 * over[kind].n
-    assert over["foreign_interface"].passed["memoriser"] <= over["foreign_interface"].refusals
+    for kind in ("semantic_rename", "identity_erasure", "name_noise", "foreign_interface"):
+        assert over[kind].passed["memoriser"] <= over[kind].refusals
 
 
 def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Row]) -> None:

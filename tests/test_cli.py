@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from crosswind.terminal import safe
 from crosswind.perturbation import EXAMPLE, load_layers
 from crosswind.registry import domains, perturbations
+from crosswind.terminal import safe
 
 
 def crosswind(*args: str, code: int = 0) -> str:

@@ -18,9 +18,9 @@ class Renaming(Perturbation):
     names: dict[str, str]  # the name further in -> the name shown
 
     def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        """Calls by another name, and one more where the tools that are not needed have other names too."""
-        used = {step.call.tool for step in gold}
-        return super().hurdles(gold, place) + any(name not in used for name in self.names.values())
+        """Calls by another name, and some more where tools that are not needed have other names too."""
+        used = {step.call.tool for step in gold} & set(self.names.values())
+        return super().hurdles(gold, place) + besides(len(self.names), len(used))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
@@ -39,13 +39,19 @@ class Renaming(Perturbation):
 
 
 def share(scene: Scene, rng: Random, severity: int) -> list[str]:
-    """Tools by severity: one on the way, a third, two thirds, all of it, and all tools."""
+    """Tools by severity: one on the way, half of the way, all of it, also half of the others, and all tools."""
     path = list(dict.fromkeys(scene.path))
     rng.shuffle(path)
-    if severity == 5:
-        return [*path, *(name for name in scene.tools if name not in path)]
-    count = {1: 1, 2: max(1, round(len(path) / 3)), 3: max(1, round(2 * len(path) / 3)), 4: len(path)}[severity]
-    return path[:count]
+    if severity <= 2:
+        return path[: 1 if severity == 1 else max(1, round(len(path) / 2))]
+    others = [name for name in scene.tools if name not in path]
+    rng.shuffle(others)
+    return path + others[: {3: 0, 4: len(others) // 2, 5: len(others)}[severity]]
+
+
+def besides(changed: int, met: int) -> int:
+    """Obstacles that tools are which changed and are not needed: one for every six, for they are only read."""
+    return -(-max(0, changed - met) // 6)
 
 
 def own(scene: Scene, spec: ToolSpec) -> list[str]:

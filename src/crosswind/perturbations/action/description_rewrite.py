@@ -18,7 +18,7 @@ class DescriptionRewrite(Perturbation):
 
     kind: Literal["description_rewrite"] = "description_rewrite"
     axis, tier, rank = "action", "perception", "vocabulary"
-    severities = "Tools on the way described anew: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    severities = "Tools on the way described anew: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
     needs = "a tool on the way for which a bank has other descriptions"
     way = "recognise tools by descriptions in other words"
     docs: dict[str, str]  # tool further in -> its description

@@ -24,7 +24,9 @@ class IdentityErasure(Renaming):
     kind: Literal["identity_erasure"] = "identity_erasure"
     tier = "perception"
     lost = frozenset({"name"})
-    severities = "Tools on the way that lose their name: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    severities = (
+        "Tools on the way that lose their name: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
+    )
     needs = "a tool on the way"
     way = "choose tools by their descriptions"
 

@@ -32,7 +32,7 @@ class NameNoise(Renaming):
 
     kind: Literal["name_noise"] = "name_noise"
     tier = "perception"
-    severities = "Tools on the way spelt otherwise: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    severities = "Tools on the way spelt otherwise: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
     needs = "a tool on the way"
     way = "call tools by the names shown, whatever their spelling"
 

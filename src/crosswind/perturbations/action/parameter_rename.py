@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.perturbations.action._renaming import own, share
+from crosswind.perturbations.action._renaming import besides, own, share
 from crosswind.types import Step, ToolCall, ToolError, ToolResult, Tools
 
 
@@ -18,7 +18,9 @@ class ParameterRename(Perturbation):
 
     kind: Literal["parameter_rename"] = "parameter_rename"
     axis, tier, rank, group = "action", "perception", "vocabulary", "parameters"
-    severities = "Tools on the way with other parameters: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    severities = (
+        "Tools on the way with other parameters: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
+    )
     needs = "a parameter on the way for which a bank or the lexicon has another name"
     way = "fill in the parameters shown, by what they mean"
     params: dict[str, dict[str, str]]  # tool further in -> parameter further in -> parameter shown
@@ -41,9 +43,9 @@ class ParameterRename(Perturbation):
         return cls(params=params) if params else None
 
     def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        """Calls with other parameters, and one more where the tools that are not needed have others too."""
-        met = super().hurdles(gold, place)
-        return met + (len(self.params) > len({step.call.tool for step in gold if place in step.fired}))
+        """Calls with other parameters, and some more where tools that are not needed have others too."""
+        used = {step.call.tool for step in gold if place in step.fired}
+        return super().hurdles(gold, place) + besides(len(self.params), len(used))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         out = []

@@ -25,8 +25,8 @@ class SchemaNoise(Perturbation):
     kind: Literal["schema_noise"] = "schema_noise"
     axis, tier, rank = "action", "perception", "form"
     severities = (
-        "Tools on the way with noise: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others; idle parameters in "
-        "each: 1, 2, 2, 3, 4."
+        "Tools on the way with noise: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools; idle "
+        "parameters in each: 1, 2, 2, 3, 4."
     )
     needs = "a tool on the way"
     way = "fill in what is required and leave the rest alone"

@@ -16,7 +16,7 @@ class SemanticRename(Renaming):
 
     kind: Literal["semantic_rename"] = "semantic_rename"
     tier = "perception"
-    severities = "Tools on the way that are renamed: 1 one, 2 a third, 3 two thirds, 4 all, 5 all and all others."
+    severities = "Tools on the way that are renamed: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
     needs = "a tool on the way for which a bank or the lexicon has another name"
     way = "find each tool under its new name"
 
