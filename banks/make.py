@@ -93,6 +93,9 @@ class Sources:
         names = sorted(p.stem for p in HERE.glob("*.yaml") if p.stem not in ("common", "phrases"))
         self.domains = {n: read(HERE / f"{n}.yaml") for n in names if n in domains}
         self.only = only
+        for n in domains.names():
+            if n not in names and not domains.origin(n):
+                self.problems.texts.append(f"banks/{n}.yaml: is missing; every domain of the package has a bank")
         for n in names:
             if n not in domains:
                 self.problems.add(read(HERE / f"{n}.yaml"), (), f"there is no domain {n!r}; rename the file")

@@ -49,9 +49,9 @@ def lemma(text: str) -> str:
 def _stem(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
-    if len(word) > 4 and re.search(r"(s|x|z|ch|sh)es$", word):
-        return word[:-2]
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return word[:-1] if len(word) > 4 and re.search(r"(s|x|z|ch|sh)e$", word) else word  # buses, boxes, premises
 
 
 @lru_cache(maxsize=32)
@@ -242,7 +242,7 @@ def _foreign(domain: str, own: frozenset[str]) -> tuple[frozenset[str], frozense
                 for text in every_text(value[split]):
                     pieces = re.split(r"[{\[][^}\]]*[}\]]|[\[\]]", text)
                     texts[split] |= {p for piece in pieces if len(p := lemma(piece)) >= 20}
-                    if name in ("words", "actions", "qualifiers"):
+                    if name in ("words", "actions", "qualifiers", "fields", "endings", "extras", "distractors"):
                         words[split].add(lemma(text))
                     if split == "train":
                         ours.append(text)
@@ -268,16 +268,17 @@ def _made_of(parts: Sequence[str], known: frozenset[str]) -> bool:
     return len(parts) in reached
 
 
-def foreign(domain: str, text: str, own: frozenset[str] = frozenset()) -> str:
+def foreign(domain: str, text: str, own: frozenset[str] = frozenset(), others: frozenset[str] = frozenset()) -> str:
     """The part of a text that only the dev or test split could have given; empty where there is none.
 
-    `own` are words of the train split that do not stand in the banks.
+    `own` are words of the train split that do not stand in the banks, `others` those of the other splits.
     """
     known, words, pieces = _foreign(domain, own)
+    words |= frozenset(map(lemma, others)) - known
     if re.fullmatch(r"\w+/\S+", text):
         return ""  # where a record stands
     if " " not in text.strip():
-        parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", text)
+        parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
         if _made_of(parts, known):
             return ""
         runs = [parts[i : i + n] for n in (1, 2, 3) for i in range(len(parts) - n + 1)]

@@ -92,7 +92,7 @@ def catalog(json_: Json = False) -> None:
         return
     console = terminal.console()
     for domain in data["domains"]:
-        console.print(f"\n{domain['name']}: {domain['summary']}{_from(domain)}", style="bold")
+        console.print(f"\n{domain['name']}: {terminal.safe(domain['summary'])}{_from(domain)}", style="bold")
         console.print(f"  tools: {', '.join(domain['tools'])}")
         table = terminal.table_of("family", "level", "ends in", "what")
         for family in domain["families"]:
@@ -100,13 +100,13 @@ def catalog(json_: Json = False) -> None:
                 family["name"],
                 str(family["level"]),
                 "a refusal" if family["refusal"] else "an answer",
-                family["summary"],
+                terminal.safe(family["summary"]),
             )
         console.print(table)
     console.print("\nperturbations", style="bold")
     table = terminal.table_of("kind", "axis", "tier", "what")
     for kind in data["perturbations"]:
-        table.add_row(kind["kind"], kind["axis"], kind["tier"], kind["summary"] + _from(kind))
+        table.add_row(kind["kind"], kind["axis"], kind["tier"], terminal.safe(kind["summary"]) + _from(kind))
     console.print(table)
     names = [name + _from({"origin": data["agent_origins"].get(name, "")}) for name in data["agents"]]
     console.print(f"\nagents: {', '.join(names)}\nsuites: {', '.join(data['suites'])}")
@@ -397,7 +397,9 @@ def _call_text(step: dict[str, Any]) -> str:
 @app.command()
 def demo(
     suite: Annotated[str, typer.Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")] = "tiers",
-    tasks: Annotated[int, typer.Option(min=0, help="Tasks per domain and perturbation; 0: as the suite says.")] = 0,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, help="Tasks per domain and perturbation; the suite's own unless given.")
+    ] = None,
     seed: Seed = 0,
     domain: Annotated[str, typer.Option(help="A domain, or all that the suite has.")] = "all",
     markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,

@@ -34,7 +34,7 @@ from crosswind.types import (
 )
 from crosswind.world import Derive, FencedState, State, World
 
-JUDGE = "1"  # version of the verifier; raised whenever a verdict may come out otherwise
+JUDGE = "2"  # version of the verifier; raised whenever a verdict may come out otherwise
 SIZE = 3000  # entities in a world unless told otherwise
 
 Reader = Callable[[str], Sequence[Any]]
@@ -145,16 +145,19 @@ class Family:
     def alternative(self, task: Task, key: str, rng: Random) -> Any:
         """Another value for a detail with which the request is met in another way; None where none was found."""
         state = self.domain.state(task)
-        here = self.ends(task, state), self.answer(task, state, state)
+        here = self.right(task, state)
         for _ in range(30):
             other = self.propose(rng, state, task.split)
             if other is None or other[key] == task.wanted[key]:
                 continue
             changed = task.briefed(stated={**task.brief.stated, key: other[key]})
-            ends = self.ends(changed, state)
-            if ends and (ends, self.answer(changed, state, state)) != here:
+            if self.ends(changed, state) and self.right(changed, state) != here:
                 return other[key]
         return None
+
+    def right(self, task: Task, state: State) -> tuple[list[Changes], list[tuple[str, Any]]]:
+        """What counts as right: the ends, and the values to be told."""
+        return self.ends(task, state), [(e.kind, e.value) for e in self.answer(task, state, state)]
 
     def withhold(self, rng: Random) -> tuple[str, ...]:
         """Details that the user keeps to themselves until asked."""

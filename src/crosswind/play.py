@@ -8,7 +8,7 @@ from typing import Any
 
 from crosswind import speech
 from crosswind.domain import Domain
-from crosswind.errors import InfrastructureError
+from crosswind.errors import CrosswindError, InfrastructureError
 from crosswind.perturbation import dump_layers
 from crosswind.recipe import Drawn
 from crosswind.registry import domains
@@ -22,6 +22,8 @@ DEPTH = 24
 async def play(drawn: Drawn, agent: Agent, name: str) -> Trajectory:
     """Play one episode. What the agent does wrong is data; what its provider does wrong ends it as an error."""
     certificate = drawn.certificate
+    if not callable(getattr(agent, "reply", None)):
+        raise CrosswindError(f"the agent {name!r} is {type(agent).__name__}, which has no method reply(chat, tools)")
     session = Session(drawn.domain, certificate.task, certificate.layers)
     chat = [
         Message(role="system", content=session.policy()),

@@ -96,7 +96,9 @@ def _run(file: Path, where: str) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise BadFile(f"{where}:{_line(error, file)}: {_words(error)}; mend this line of the plugin") from error
 
 

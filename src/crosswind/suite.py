@@ -72,6 +72,10 @@ class Suite(Model):
     @model_validator(mode="after")
     def _sound(self) -> Self:
         names = [c.name for c in self.conditions]
+        if any(not 1 <= s <= 5 for s in self.severities):
+            raise ValueError("severities must be from 1 to 5")
+        if any(level not in (1, 2, 3) for level in self.levels):
+            raise ValueError("levels are 1, 2 and 3")
         if twice := [n for n in names if names.count(n) > 1 or n == CLEAN]:
             raise ValueError(f"the condition {twice[0]!r} comes twice; clean is always there")
         return self
@@ -133,10 +137,12 @@ def load_suite(name: str) -> Suite:
         known_kinds(document, ("conditions", i, "stack"), condition.recipe)
         if not condition.stack:
             raise document.error(("conditions", i), "has no stack; write the kinds it consists of, or leave it out")
-    for place, names in (("domains", suite.domains), *((("conditions"), c.domains) for c in suite.conditions)):
+    places = [(("domains",), suite.domains)]
+    places += [(("conditions", i, "domains"), c.domains) for i, c in enumerate(suite.conditions)]  # type: ignore[misc]
+    for place, names in places:
         for one in names:
             if one not in domains:
-                raise document.error((place,), f"no domain {one!r}; {near(one, domains.names())}")
+                raise document.error(place, f"no domain {one!r}; {near(one, domains.names())}")
     if len(suite.all_conditions()) == 1:
         raise BadFile(f"{document.at(())}: the suite has no condition; give conditions, each_of or stacks")
     return suite

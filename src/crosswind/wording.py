@@ -18,6 +18,7 @@ from crosswind.types import Split, Task, ToolCall
 
 SEGMENT = re.compile(r"\[([^\[\]]*)\]")
 HOLE = re.compile(r"\{(\w+)\}")
+NO_ARTICLE = frozenset("the a an either say possibly maybe perhaps this that".split())  # what "the" does not go before
 ARTICLE = re.compile(r"\b(?:the|an|a) (?=[a-z{])")
 
 
@@ -179,10 +180,10 @@ def put(words: str, value: str, text: str) -> str:
     if " " not in words:
         return before + words + after
     head, _, article = before.rstrip(" ").rpartition(" ")
-    if article.lower() in ("a", "an") or (article.lower() == "the" and words.split()[0] in ("the", "a", "an")):
+    if article.lower() in ("a", "an") or (article.lower() == "the" and words.split()[0] in NO_ARTICLE):
         before = head + " " if head else ""
     unit = after[1:].split(" ", 1)[0] if after.startswith(" ") else ""
-    if unit and unit in words.split():
+    if unit.endswith("s") and unit in words.split():
         after = after[1 + len(unit) :]
     return before + words + after
 

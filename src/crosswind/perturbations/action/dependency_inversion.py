@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Literal, Self
@@ -37,7 +38,7 @@ class DependencyInversion(Perturbation):
     key: str
     param: str
     ticket: str
-    untold: int
+    untold: int  # of three hints
     second_doc: str
     first_doc: str
     refusal: str
@@ -73,7 +74,7 @@ class DependencyInversion(Perturbation):
             key=link.key,
             param=link.param,
             ticket=ticket,
-            untold=severity - 1,
+            untold={1: 0, 2: 1, 3: 2, 4: 2, 5: 3}[severity],
             second_doc=second_doc,
             first_doc=first_doc,
             refusal=refusal,
@@ -85,7 +86,7 @@ class DependencyInversion(Perturbation):
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         def turned(tool: ToolSpec) -> ToolSpec:
             if tool.name == self.second:
-                doc = f"{tool.doc} {self.second_doc}"
+                doc = f"{_without(tool.doc, self.first)} {self.second_doc}"
                 return tool.without_param(self.param).but(doc=doc, writes=False, undo=None)
             if tool.name == self.first:
                 doc = f"{tool.doc} {self.first_doc}".rstrip()
@@ -146,3 +147,10 @@ class DependencyInversion(Perturbation):
         content = dict(both.content)
         memo.notes[str(content[self.key])] = content.pop(self.second_key)
         return ToolResult(content)
+
+
+def _without(doc: str, tool: str) -> str:
+    """A description without the clauses that speak of a tool which no longer comes before."""
+    clauses = re.split(r"(?<=[.;]) ", doc)
+    kept = [clause for clause in clauses if f"{{{tool}}}" not in clause] or clauses
+    return re.sub(r";$", ".", " ".join(kept))

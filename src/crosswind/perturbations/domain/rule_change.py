@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Perturbation, Scene, perturbation
@@ -46,10 +46,8 @@ class RuleChange(Perturbation):
         all_of = [*matter, *others][: COUNT[severity]]
         rules = {rule: amounts[rule] for rule in all_of if rule in matter}
         moved = task.briefed(rules={**task.brief.rules, **rules})
-        state, family_of = scene.domain.state(moved), scene.family
-        ends = family_of.ends(moved, state)
-        same = (ends, family_of.answer(moved, state, state)) == _right(scene, task)
-        if not ends or same:
+        state = scene.domain.state(moved)
+        if not family.ends(moved, state) or family.right(moved, state) == family.right(task, state):
             return None
         said = [_words(rule, amounts[rule], scene.domain.name, task, rng) for rule in all_of]
         rng.shuffle(said)
@@ -61,11 +59,6 @@ class RuleChange(Perturbation):
     def on_task(self, task: Task) -> Task:
         brief = task.brief
         return task.briefed(policy=" ".join((brief.policy, *self.words)), rules={**brief.rules, **self.rules})
-
-
-def _right(scene: Scene, task: Task) -> tuple[Any, Any]:
-    state = scene.domain.state(task)
-    return scene.family.ends(task, state), scene.family.answer(task, state, state)
 
 
 def _words(rule: str, amount: str, domain: str, task: Task, rng: Random) -> str:

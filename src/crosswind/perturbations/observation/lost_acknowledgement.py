@@ -45,13 +45,16 @@ class LostAcknowledgement(Perturbation):
             canonical = {spec.name for spec in scene.domain.world_class.specs if spec.writes}
             done = {step.call.tool for step in scene.gold if _wrote(step, canonical)}
             writes = [name for name in writes if name in done]
-        if not writes:
+        grave = [name for name in writes if _repeats_badly(scene, name)]
+        if not grave:
             return None
         split = scene.task.split
         count = min(len(writes), severity if severity < 3 else len(writes))
+        rng.shuffle(grave)
+        rest = [name for name in writes if name not in grave]
         log = new_tool(LOGS, split, rng, scene.names)
         return cls(
-            tools=tuple(sorted(rng.sample(writes, count))),
+            tools=tuple(sorted((grave + rng.sample(rest, len(rest)))[:count])),
             log=log,
             doc=banks.phrase("log_doc", split, rng),
             text=banks.phrase("timeout", split, rng),
@@ -108,3 +111,10 @@ class LostAcknowledgement(Perturbation):
 def _wrote(step: Step, canonical: set[str]) -> bool:
     """Did something happen in the world at this step, and was it answered?"""
     return step.result.error is None and any(c.tool in canonical and r.error is None for c, r in step.inner)
+
+
+def _repeats_badly(scene: Scene, name: str) -> bool:
+    """Does a write make something or change a state, so that doing it twice is a mistake?"""
+    entries = scene.domain.world_class.entries
+    made = [entries[i] for i in scene.tools[name].ids if i in entries]
+    return not made or any(e.spec.lasting and any(x.endswith("+") or "=" in x for x in e.effects) for e in made)

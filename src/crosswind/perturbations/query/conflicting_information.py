@@ -43,7 +43,7 @@ class ConflictingInformation(Perturbation):
             rule = banks.phrase("records_win", task.split, rng, label=detail.label, who=who)
             roles = banks.data(domain.name).get("roles", {}).get(key, {})
             sayings = [*roles.get("sentences", {}).get(task.split, ()), *roles.get("labels", {}).get(task.split, ())]
-            insists = tuple(_sentence(s) for s in sayings[: severity - 1])
+            insists = tuple(_sentence(s) for s in rng.sample(sayings, min(len(sayings), severity - 1)))
             for _ in range(40):
                 other = family.propose(rng, state, task.split)
                 if other is None or other[key] == task.brief.stated[key]:
@@ -52,7 +52,7 @@ class ConflictingInformation(Perturbation):
                 new = {**row, detail.column[1]: other[key]}
                 layer = cls(key=key, record=record, row=new, rule=rule, insists=insists)
                 moved = layer.on_task(task)
-                if family.ends(moved, domain.state(moved)):
+                if family.ends(moved, domain.state(moved)) and _matters(scene, task, moved):
                     return layer
         return None
 
@@ -67,6 +67,13 @@ class ConflictingInformation(Perturbation):
             policy=f"{brief.policy} {self.rule}",
             rules={**brief.rules, self.key: "records"},
         )
+
+
+def _matters(scene: Scene, task: Task, moved: Task) -> bool:
+    """Would somebody who takes the request at its word come to another end?"""
+    family, state = scene.family, scene.domain.state(moved)
+    heedless = moved.briefed(rules=task.brief.rules)
+    return family.right(moved, state) != family.right(heedless, state)
 
 
 def _sentence(text: str) -> str:

@@ -15,8 +15,8 @@ from crosswind.types import Step, Task
 WORDS = (
     frozenset("a an the please kindly".split()),
     frozenset("i me my we us our you your could can would will should do does is are be it its that this".split()),
-    frozenset("in on at of to for with by from as".split()),
-    frozenset("and then so which what who where when how also just".split()),
+    frozenset("in on at of for with by as".split()),
+    frozenset("and then so who where also just out up".split()),
 )
 
 
@@ -28,7 +28,7 @@ class TerseQuery(Perturbation):
     axis, tier, rank, group = "query", "perception", "wording", "wording"
     severities = (
         "What is dropped: 1 articles and courtesies, 2 also pronouns and auxiliaries, 3 also prepositions, 4 also "
-        "conjunctions and question words, 5 also punctuation and capitals."
+        "conjunctions and the like, 5 also punctuation and capitals."
     )
     needs = "words that the request can do without"
     way = "make out the whole request from key words and values"
@@ -45,7 +45,7 @@ class TerseQuery(Perturbation):
         lost = len(task.brief.query.split()) - len(words)
         if query == task.brief.query or not wording.keeps(query, scene.family, task):
             return None
-        return cls(query=query, dropped=max(1, lost) + severity)
+        return cls(query=query, dropped=max(1, lost))
 
     def hurdles(self, gold: Sequence[Step], place: int) -> int:
         return self.dropped
@@ -63,6 +63,8 @@ def cut(text: str, severity: int, fixed: Sequence[str]) -> list[str]:
             out.append(piece)
             continue
         gone = frozenset[str]().union(*WORDS[: min(severity, 4)])
+        if severity >= 3:
+            piece = piece.replace("(", " ").replace(")", " ")
         kept = [w for w in piece.split() if re.sub(r"\W", "", w).lower() not in gone]
         if severity == 5:
             kept = [w for word in kept if (w := re.sub(r"[^\w'/-]", "", word).lower())]
