@@ -37,7 +37,8 @@ test: .venv/.dev ## lint, check types and run the tests (ARGS="..." goes to pyte
 	@echo "==> mypy"
 	@$(BIN)/mypy
 	@echo "==> pytest"
-	@$(BIN)/pytest $(ARGS)
+	@command -v chromium >/dev/null || echo "no chromium here: the tests that open reports in a browser are skipped"
+	@$(BIN)/pytest -n auto $(ARGS)
 
 format: .venv/.dev ## put imports and layout in order
 	@$(BIN)/ruff check --quiet --select I --fix .

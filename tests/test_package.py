@@ -23,7 +23,7 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9.!+]+)")
 
-CORE = {"pydantic", "pyyaml", "rich", "typer"}
+CORE = {"numpy", "pydantic", "pyyaml", "rich", "typer"}
 HEAVY = ("torch", "transformers", "openai", "anthropic", "mcp", "numpy")
 
 

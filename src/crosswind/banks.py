@@ -242,7 +242,7 @@ def _foreign(domain: str, own: frozenset[str]) -> tuple[frozenset[str], frozense
                 for text in every_text(value[split]):
                     pieces = re.split(r"[{\[][^}\]]*[}\]]|[\[\]]", text)
                     texts[split] |= {p for piece in pieces if len(p := lemma(piece)) >= 20}
-                    if name in ("words", "actions", "qualifiers", "fields", "endings", "extras", "distractors"):
+                    if name in ("words", "actions", "qualifiers", "fields", "endings"):
                         words[split].add(lemma(text))
                     if split == "train":
                         ours.append(text)
@@ -279,7 +279,8 @@ def foreign(domain: str, text: str, own: frozenset[str] = frozenset(), others: f
         return ""  # where a record stands
     if " " not in text.strip():
         parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
-        if _made_of(parts, known):
+        plain = [part for part in parts if len(part) > 1]  # without marks such as v2
+        if _made_of(parts, known) or _made_of(plain, known):
             return ""
         runs = [parts[i : i + n] for n in (1, 2, 3) for i in range(len(parts) - n + 1)]
         return next((" ".join(run) for run in runs if lemma("_".join(run)) in words), "")

@@ -1,0 +1,102 @@
+"""How well the diagnosis names planted flaws: the confusion matrix of stages and causes over every domain and kind.
+
+python bench/diagnosis.py --tasks 2 > docs/results/diagnosis.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from crosswind import __version__
+from crosswind.agents.flawed._walker import Flawed
+from crosswind.metrics.diagnosis import Diagnosis, diagnose
+from crosswind.play import play
+from crosswind.record import Record, Usage, recorded
+from crosswind.registry import agents
+from crosswind.suite import Episode, Suite, episodes
+
+Row = tuple[str, str, str, str, Diagnosis, Record]
+
+
+def names() -> list[str]:
+    return [name for name in agents.names() if name.startswith("flaw_")]
+
+
+def is_single(name: str) -> bool:
+    return not name.startswith("flaw_two_")
+
+
+async def failures(found: Sequence[Episode], which: Sequence[str]) -> list[Row]:
+    """Every failed episode of some agents, with what was planted and what is found."""
+    out = []
+    for episode in found:
+        for name in which:
+            flawed: type[Flawed] = agents[name]
+            trajectory = await play(episode.drawn, flawed(episode.drawn), name)
+            record = recorded(
+                episode,
+                trajectory,
+                seed=0,
+                trial=0,
+                usage=Usage(),
+                query=episode.drawn.certificate.gold.session.query(),
+            )
+            if record.outcome == "fail":
+                said = diagnose(record, episode.drawn.certificate)
+                out.append((name, flawed.stage, flawed.cause, episode.condition, said, record))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stacks", type=int, default=3)
+    parser.add_argument("--domains", default="")
+    parser.add_argument("--agents", default="")
+    parser.add_argument("--wrong", type=int, default=0, help="print so many of the failures that were named otherwise")
+    given = parser.parse_args()
+    suite = Suite(
+        name="diagnosis",
+        each_of="all",
+        tasks=given.tasks,
+        stacks=given.stacks,
+        domains=tuple(given.domains.split(",")) if given.domains else (),
+    )
+    which = given.agents.split(",") if given.agents else names()
+    started = time.process_time()
+    rows = asyncio.run(failures(list(episodes(suite, given.seed)), which))
+    seconds = time.process_time() - started
+    report(rows, given, seconds)
+
+
+def report(rows: list[Row], given: argparse.Namespace, seconds: float) -> None:
+    single = [row for row in rows if is_single(row[0])]
+    good = [r for r in single if (r[1], r[2]) == (r[4].stage, r[4].cause)]
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    print("# How well the diagnosis names planted flaws\n")
+    print(f"- command: `python bench/diagnosis.py --tasks {given.tasks} --stacks {given.stacks} --seed {given.seed}`")
+    today = datetime.date.today().isoformat()
+    print(f"- crosswind {__version__}, commit {commit.stdout.strip()}, {today}, {seconds:.0f} s of CPU\n")
+    share = len(good) / max(1, len(single))
+    print(f"Failures of agents with one flaw: {len(single)}; stage and cause as planted: {len(good)} ({share:.1%}).\n")
+    print("| agent | planted | failures | named so | named otherwise |\n|---|---|---|---|---|")
+    for name in dict.fromkeys(r[0] for r in rows):
+        of = [r for r in rows if r[0] == name]
+        right = sum((r[1], r[2]) == (r[4].stage, r[4].cause) for r in of)
+        others = Counter(f"{r[4].cause} ({r[4].stage})" for r in of if (r[1], r[2]) != (r[4].stage, r[4].cause))
+        told = ", ".join(f"{n} x {c}" for c, n in others.most_common(6))
+        print(f"| `{name}` | {of[0][2]} ({of[0][1]}) | {len(of)} | {right / len(of):.0%} | {told} |")
+    wrong = [r for r in single if (r[1], r[2]) != (r[4].stage, r[4].cause)]
+    for name, _, _, condition, said, record in wrong[: given.wrong]:
+        print(f"\n{name} {record.key} {condition}: {said}")
+
+
+if __name__ == "__main__":
+    main()

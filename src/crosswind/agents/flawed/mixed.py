@@ -1,0 +1,73 @@
+"""Two flaws in one agent, and flaws behind harmless detours and talk."""
+
+from __future__ import annotations
+
+from crosswind.agents._scripted import agent
+from crosswind.agents.flawed._walker import Flawed
+from crosswind.agents.flawed.feedback import GivesUp, MisreadResult, UnsafeRetry
+from crosswind.agents.flawed.interface import MemorisedInterface, WrongArgument
+from crosswind.agents.flawed.limits import FalseSuccess, MissedRefusal, OverRefusal
+from crosswind.agents.flawed.planning import WrongOrder
+from crosswind.types import ToolCall, ToolResult
+
+
+class Noisy(Flawed):
+    """Reads this and that besides, and has more to say in the end."""
+
+    asides = 0
+
+    def sent(self, call: ToolCall) -> ToolResult:
+        if not self.planned and self.asides < 2 and self.rng.random() < 0.4:
+            self.asides += 1
+            aside = next((c for i, c in enumerate(self.other_reads()) if i == self.asides), None)
+            if aside is not None:
+                self.through(aside)
+        return super().sent(call)
+
+    def worded(self, final: str) -> str:
+        return f"Thank you for your patience. {final}"
+
+
+@agent("flaw_noisy_misread_result")
+class NoisyMisreadResult(Noisy, MisreadResult):
+    """Reads a result askew, amid asides."""
+
+
+@agent("flaw_noisy_gives_up")
+class NoisyGivesUp(Noisy, GivesUp):
+    """Gives up at an error, amid asides."""
+
+
+@agent("flaw_noisy_false_success")
+class NoisyFalseSuccess(Noisy, FalseSuccess):
+    """Reports what it has not done, amid asides."""
+
+
+@agent("flaw_noisy_wrong_argument")
+class NoisyWrongArgument(Noisy, WrongArgument):
+    """Passes a wrong value, amid asides."""
+
+
+@agent("flaw_noisy_memorised_interface")
+class NoisyMemorisedInterface(Noisy, MemorisedInterface):
+    """Keeps to the names it knows, amid asides."""
+
+
+@agent("flaw_noisy_missed_refusal")
+class NoisyMissedRefusal(Noisy, MissedRefusal):
+    """Says that it is done where it cannot be, amid asides."""
+
+
+@agent("flaw_two_memorised_and_misread")
+class MemorisedAndMisread(MemorisedInterface, MisreadResult):
+    """Keeps to the names it knows; where these work, it reads a result askew."""
+
+
+@agent("flaw_two_order_and_refusal")
+class OrderAndRefusal(OverRefusal, WrongOrder):
+    """Turns calls round, or refuses before it comes to that."""
+
+
+@agent("flaw_two_retry_and_success")
+class RetryAndSuccess(UnsafeRetry, FalseSuccess):
+    """Repeats writes without need, and leaves out the last one."""

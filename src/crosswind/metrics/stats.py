@@ -1,0 +1,408 @@
+"""Statistics of paired outcomes: differences, intervals, tests, and how many pairs they take.
+
+Everything here works on plain numbers and knows nothing of episodes; `scores.py` brings the two together. The formulas
+and the reasons for them are in docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import permutations
+from math import comb, lgamma, log, sqrt
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from crosswind.types import Model
+
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+EXACT = 2000  # changed pairs, beyond which the power of a test is taken from the normal distribution
+ORDERS = 8  # up to so many values, a rank correlation is compared with every order of them
+
+
+class Interval(NamedTuple):
+    """Two bounds."""
+
+    low: float
+    high: float
+
+
+class PairedDifference(Model):
+    """What a shift did to paired outcomes."""
+
+    n: int  # pairs
+    clean: float  # share passed
+    shifted: float
+    delta: float  # shifted minus clean
+    low: float
+    high: float
+    p: float  # exact McNemar, two-sided
+    broke: int  # passed clean, failed shifted
+    fixed: int  # failed clean, passed shifted
+
+
+class PassHatK(Model):
+    """The chance that k trials of a task all pass, averaged over tasks."""
+
+    k: int
+    tasks: int
+    value: float
+    low: float
+    high: float
+
+
+class Correlation(Model):
+    """A rank correlation; `rho` is None where one of the two sides does not vary."""
+
+    n: int
+    rho: float | None
+    p: float | None
+
+
+# ---------------------------------------------------------------- one share
+
+
+def wilson(k: float, n: float, confidence: float = CONFIDENCE) -> Interval:
+    """The score interval of a share, `k` of `n`; from 0 to 1 where nothing was seen."""
+    if n < 0 or not 0 <= k <= n:
+        raise ValueError(f"{k} of {n} is no share; 0 <= k <= n is expected")
+    if n == 0:
+        return Interval(0.0, 1.0)
+    z = _z(confidence)
+    share, weight = k / n, z * z / n
+    middle = (share + weight / 2) / (1 + weight)
+    half = z * sqrt(share * (1 - share) / n + weight / (4 * n)) / (1 + weight)
+    return Interval(0.0 if k == 0 else max(0.0, middle - half), 1.0 if k == n else min(1.0, middle + half))
+
+
+def _z(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence lies between 0 and 1, not at {confidence}")
+    return NormalDist().inv_cdf(0.5 + confidence / 2)
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def paired_difference(
+    clean: Sequence[bool],
+    shifted: Sequence[bool],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> PairedDifference:
+    """The difference of two lists of outcomes that belong together one by one.
+
+    Each pair counts as independent of the others; where several pairs share a task, `scores.drops` resamples tasks.
+    """
+    if len(clean) != len(shifted):
+        raise ValueError(f"{len(clean)} clean and {len(shifted)} shifted outcomes do not make pairs")
+    n = len(clean)
+    if not n:
+        raise ValueError("there are no pairs to compare")
+    broke = sum(bool(c) and not s for c, s in zip(clean, shifted, strict=True))
+    fixed = sum(bool(s) and not c for c, s in zip(clean, shifted, strict=True))
+    counts = {(-1, 1): broke, (0, 1): n - broke - fixed, (1, 1): fixed}
+    low, high = resampled(Counter(counts), seed=seed, resamples=resamples, confidence=confidence)
+    return PairedDifference(
+        n=n,
+        clean=sum(map(bool, clean)) / n,
+        shifted=sum(map(bool, shifted)) / n,
+        delta=(fixed - broke) / n,
+        low=low,
+        high=high,
+        p=mcnemar(broke, fixed),
+        broke=broke,
+        fixed=fixed,
+    )
+
+
+def mcnemar(broke: int, fixed: int) -> float:
+    """The exact two-sided p-value that as many changes split as unevenly by the toss of a coin."""
+    if broke < 0 or fixed < 0:
+        raise ValueError(f"numbers of pairs are not negative: {broke}, {fixed}")
+    n, fewer = broke + fixed, min(broke, fixed)
+    term = total = 1
+    for i in range(fewer):
+        term = term * (n - i) // (i + 1)
+        total += term
+    return min(1.0, 2 * total / (1 << n))
+
+
+def flipped(nets: Iterable[int]) -> float:
+    """The exact two-sided p-value that tasks add up to so much, if each could as well have changed the other way.
+
+    `nets` holds what each task gained. Where no task has more than one pair this is McNemar's test.
+    """
+    moved = [net for net in nets if net]
+    if all(abs(net) == 1 for net in moved):
+        return mcnemar(moved.count(-1), moved.count(1))
+    most, seen = sum(map(abs, moved)), abs(sum(moved))
+    chances = np.zeros(2 * most + 1)  # of each sum from -most to most
+    chances[most] = 1.0
+    for net in moved:
+        chances = (np.roll(chances, net) + np.roll(chances, -net)) / 2  # never wraps: most is out of reach till the end
+    return min(1.0, float(chances[: most - seen + 1].sum() + chances[most + seen :].sum()))
+
+
+def resampled(
+    clusters: Mapping[tuple[float, int], int],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """The bootstrap's percentile interval of a mean whose observations come in clusters.
+
+    A cluster is (sum, size), and comes with the number of clusters that are like it. Drawing clusters with replacement
+    is drawing how often each sort of cluster comes up, which is a multinomial draw: the same, and much faster.
+    """
+    _z(confidence)
+    sorts = sorted(sort for sort, count in clusters.items() if count)
+    if not sorts:
+        raise ValueError("there is nothing to resample")
+    counts = np.array([clusters[sort] for sort in sorts])
+    values = np.array(sorts, dtype=float)
+    total = int(counts.sum())
+    drawn = np.random.default_rng(seed).multinomial(total, counts / total, size=resamples) @ values
+    means = drawn[:, 0] / drawn[:, 1]
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(means, [tail, 1 - tail], method="inverted_cdf")
+    return Interval(float(low), float(high))
+
+
+def tango(broke: float, fixed: float, n: float, confidence: float = CONFIDENCE) -> Interval:
+    """The score interval of a paired difference, which stays honest where hardly any pair changed.
+
+    It holds every difference that the score test does not reject. Numbers need not be whole, so that pairs which
+    depend on each other can be scaled down to what they are worth.
+    """
+    if n <= 0 or broke < 0 or fixed < 0 or broke + fixed > n * (1 + 1e-9):
+        raise ValueError(f"{broke} and {fixed} of {n} pairs is no table of pairs")
+    z, delta = _z(confidence), (fixed - broke) / n
+
+    def score(at: float) -> float:
+        b = (2 * n + broke - fixed) * at - broke - fixed
+        c = -broke * at * (1 - at)
+        other = (sqrt(max(0.0, b * b - 8 * n * c)) - b) / (4 * n)  # share that breaks, where the difference is `at`
+        spread = n * (2 * other + at * (1 - at))
+        gap = fixed - broke - n * at
+        return gap / sqrt(spread) if spread > 1e-12 else gap * 1e6
+
+    def root(inside: float, outside: float, target: float) -> float:
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            if abs(score(middle)) <= target:
+                inside = middle
+            else:
+                outside = middle
+        return inside
+
+    low = -1.0 if abs(score(-1.0)) <= z else root(delta, -1.0, z)
+    high = 1.0 if abs(score(1.0)) <= z else root(delta, 1.0, z)
+    return Interval(low, high)
+
+
+# ---------------------------------------------------------------- several tests, several trials
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """p-values adjusted for being several, in the order given (Holm's step-down procedure)."""
+    if bad := [p for p in ps if not 0 <= p <= 1]:
+        raise ValueError(f"{bad[0]} is no p-value")
+    out, least = [0.0] * len(ps), 0.0
+    for rank, i in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
+        least = max(least, min(1.0, (len(ps) - rank) * ps[i]))
+        out[i] = least
+    return out
+
+
+def pass_hat_k(
+    trials: Mapping[str, Sequence[bool]],
+    k: int,
+    *,
+    clusters: Mapping[str, str] | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> PassHatK:
+    """The chance that `k` trials of a task all pass: C(passed, k) / C(trials, k), averaged over tasks.
+
+    The interval resamples tasks, each with all of its trials; with `clusters`, what a task belongs to.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; at least one trial is needed")
+    if not trials:
+        raise ValueError("there are no tasks")
+    for task, outcomes in trials.items():
+        if len(outcomes) < k:
+            raise ValueError(f"{task!r} has {len(outcomes)} trials, which is fewer than k = {k}")
+    shares = {task: comb(sum(map(bool, of)), k) / comb(len(of), k) for task, of in trials.items()}
+    together = clusters or {}
+    low, high = resampled(
+        sums_by((together.get(task, task), share) for task, share in shares.items()),
+        seed=seed,
+        resamples=resamples,
+        confidence=confidence,
+    )
+    return PassHatK(k=k, tasks=len(shares), value=sum(shares.values()) / len(shares), low=low, high=high)
+
+
+# ---------------------------------------------------------------- how many pairs it takes
+
+
+def power(n: int, delta: float, *, noise: float = 0.1, alpha: float = 0.05) -> float:
+    """The chance that the exact McNemar test notices a true difference among `n` pairs.
+
+    `noise` is the share of pairs that would change without any effect, half of them each way; the effect comes on top.
+    """
+    delta = abs(delta)
+    more, fewer = noise / 2 + delta, noise / 2
+    changed = more + fewer
+    if n < 0 or not 0 <= noise <= 1 or not 0 < alpha < 1:
+        raise ValueError(f"n = {n}, noise = {noise}, alpha = {alpha} make no sense together")
+    if changed > 1 + 1e-12:
+        raise ValueError(f"a difference of {delta} with {noise} of noise would change more pairs than there are")
+    if n == 0 or changed == 0:
+        return 0.0
+    changed = min(1.0, changed)
+    if n * changed > EXACT:
+        z, deviation = _z(1 - alpha), sqrt(changed - delta**2)
+        return NormalDist().cdf((delta * sqrt(n) - z * sqrt(changed)) / deviation) if deviation else 1.0
+    spread = 6 * sqrt(n * changed * (1 - changed)) + 2
+    numbers = np.arange(max(0, int(n * changed - spread)), min(n, int(n * changed + spread) + 1) + 1)
+    weights = _binomial(numbers, n, changed)
+    out = 0.0
+    for m, weight in zip(numbers.tolist(), weights.tolist(), strict=True):
+        edge = _edge(m, alpha)
+        if edge >= 0:
+            up, down = np.arange(m - edge, m + 1), np.arange(edge + 1)
+            share = more / (more + fewer)
+            out += weight * float(_binomial(up, m, share).sum() + _binomial(down, m, share).sum())
+    return min(1.0, out)
+
+
+def minimum_detectable_effect(n: int, *, noise: float = 0.1, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """The smallest true difference that `n` pairs show with the power asked for; None where none would be."""
+    if not 0 < power < 1:
+        raise ValueError(f"a power lies between 0 and 1, not at {power}")
+    low, high = 0.0, 1 - noise
+    if _power(n, high, noise=noise, alpha=alpha) < power:
+        return None
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        if _power(n, middle, noise=noise, alpha=alpha) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def pairs_needed(
+    delta: float, *, noise: float = 0.1, power: float = 0.8, alpha: float = 0.05, most: int = 100_000
+) -> int | None:
+    """How many pairs show a true difference with the power asked for; None where more than `most` would be needed."""
+    if not 0 < power < 1:
+        raise ValueError(f"a power lies between 0 and 1, not at {power}")
+    if delta == 0:
+        return None
+    low, high = 0, 1
+    while _power(high, delta, noise=noise, alpha=alpha) < power:
+        low, high = high, high * 2
+        if low >= most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _power(middle, delta, noise=noise, alpha=alpha) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+_power = power  # by a name that the keyword does not hide
+
+
+def _binomial(
+    k: np.ndarray[tuple[int], np.dtype[np.int64]], n: int, p: float
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The chances of `k` hits in `n`."""
+    if p <= 0 or p >= 1:
+        return np.asarray(k == (n if p >= 1 else 0), dtype=float)
+    logs = _log_factorials(1 << max(10, n.bit_length()))
+    return np.asarray(np.exp(logs[n] - logs[k] - logs[n - k] + k * log(p) + (n - k) * log(1 - p)))
+
+
+@lru_cache(maxsize=4)
+def _log_factorials(size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array([lgamma(i + 1) for i in range(size + 1)])
+
+
+@lru_cache(maxsize=100_000)
+def _edge(m: int, alpha: float) -> int:
+    """The most that the rarer way may count among `m` changes for the test to reject; -1 where it never does."""
+    term = total = 1
+    limit = (int(alpha * 2**53) << m) >> 54
+    if total > limit:
+        return -1
+    for i in range(m):
+        term = term * (m - i) // (i + 1)
+        total += term
+        if total > limit:
+            return i
+    return m
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1; equal values share the mean of theirs."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    out, start = [0.0] * len(values), 0
+    while start < len(order):
+        end = start
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
+            end += 1
+        for i in order[start : end + 1]:
+            out[i] = (start + end) / 2 + 1
+        start = end + 1
+    return out
+
+
+def spearman(x: Sequence[float], y: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> Correlation:
+    """The rank correlation of two lists, ties included, with a two-sided permutation test.
+
+    Up to eight values are compared with every order of them, more with a sample of orders.
+    """
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} and {len(y)} values do not make pairs")
+    n = len(x)
+    a, b = (np.array(ranks(v)) - (n + 1) / 2 for v in (x, y))
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    if n < 2 or size == 0:
+        return Correlation(n=n, rho=None, p=None)
+    rho = float(a @ b) / size
+    if n <= ORDERS:
+        orders = np.array(list(permutations(range(n))))
+        others = b[orders] @ a / size
+        p = float((np.abs(others) >= abs(rho) - 1e-9).mean())
+    else:
+        rng = np.random.default_rng(seed)
+        others = rng.permuted(np.tile(b, (resamples, 1)), axis=1) @ a / size
+        p = float((1 + (np.abs(others) >= abs(rho) - 1e-9).sum()) / (1 + resamples))
+    return Correlation(n=n, rho=max(-1.0, min(1.0, rho)), p=p)
+
+
+def sums_by(values: Iterable[tuple[Hashable, float]]) -> Counter[tuple[float, int]]:
+    """Observations of clusters, as `resampled` takes them."""
+    sums: dict[Hashable, tuple[float, int]] = {}
+    for cluster, value in values:
+        total, size = sums.get(cluster, (0, 0))
+        sums[cluster] = (total + value, size + 1)
+    return Counter(sums.values())

@@ -1,0 +1,130 @@
+"""What a report on a run says, as data: the summary, the verdict in words, a scale, and the episodes to open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.metrics import Summary, summary
+from crosswind.record import Record
+from crosswind.report import words
+from crosswind.report.baselines import baselines, sample
+from crosswind.report.episode import View, select, view
+from crosswind.store import Run
+
+PLAYED = 150  # shifted episodes on which baselines are played
+OPENED = 48  # episodes that a page holds
+LITTLE = 0.05  # a clean score below which there is nothing to lose
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The run's agent and the baselines on the same episodes."""
+
+    summaries: dict[str, Summary]  # by name of the agent, the run's first
+    pairs: int
+    of: int  # pairs that the run has
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    run: Run
+    summary: Summary
+    verdict: str
+    scale: Scale | None  # None: no baseline was played
+    views: tuple[View, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but the episodes."""
+        manifest = self.run.manifest
+        return {
+            "verdict": self.verdict,
+            "agent": manifest.agent,
+            "suite": manifest.name,
+            "seed": manifest.seed,
+            "problems": self.run.problems,
+            "summary": self.summary.model_dump(mode="json"),
+            "baselines": {name: _short(s) for name, s in self.scale.summaries.items()} if self.scale else {},
+        }
+
+
+def _short(found: Summary) -> dict[str, Any]:
+    drop = found.drop.model_dump(mode="json") if found.drop else None
+    return {"clean": found.clean.model_dump(), "shifted": found.shifted.model_dump(), "drop": drop}
+
+
+def content(run: Run, *, played: int = PLAYED, opened: int = OPENED) -> Content:
+    """Work out what the report on a run says; `played` and `opened` bound what takes time and room."""
+    found = summary(run.records)
+    return Content(
+        run=run,
+        summary=found,
+        verdict=verdict(found, run.manifest.agent),
+        scale=scale(run.records, found, run.manifest.agent, played) if played else None,
+        views=tuple(view(record) for record in select(run.records, opened)),
+    )
+
+
+def scale(records: Sequence[Record], found: Summary, agent: str, limit: int) -> Scale | None:
+    """Play the baselines on some of the run's episodes."""
+    chosen = sample(records, limit)
+    if not chosen:
+        return None
+    played = baselines(chosen)
+    keys = {record.key for some in played.values() for record in some}
+    ours = summary([record for record in chosen if record.key in keys], measures=False)
+    others = {name: summary(some, measures=False) for name, some in played.items() if name != agent}
+    return Scale({agent: ours, **others}, ours.drop.pairs if ours.drop else 0, found.drop.pairs if found.drop else 0)
+
+
+# ---------------------------------------------------------------- in words
+
+
+def verdict(found: Summary, agent: str) -> str:
+    """What the run shows, in one sentence."""
+    drop = found.drop
+    if not found.overall.n:
+        return f"{agent} has no finished episode that counts, so there is nothing to say yet."
+    if drop is None:
+        passed = f"{found.overall.passed} of {words.many(found.overall.n, 'episode')}"
+        return f"{agent} passed {passed}; no task was played both clean and shifted, so nothing is known of a fall."
+    if drop.clean <= LITTLE:
+        return (
+            f"{agent} solves next to nothing even in the clean world ({words.percent(drop.clean)} of "
+            f"{words.many(drop.pairs, 'pair')}), so there is nothing to lose and no fall to measure yet."
+        )
+    start = f"{agent} solves {words.percent(drop.clean)} of its tasks in the clean world"
+    if not words.clear(drop):
+        gap = f"a difference of {words.points(drop.delta)} points that may be chance" if drop.delta else "no difference"
+        of = f"{words.many(drop.pairs, 'pair')} of {words.many(drop.tasks, 'task')}"
+        return (
+            f"{start} and {words.percent(drop.shifted)} of the same tasks in the open world, {gap} "
+            f"({words.SURE} {words.span(drop.low, drop.high)}, {of}){_could(found)}."
+        )
+    size = f"{100 * abs(drop.delta):.0f} points"
+    low, high = sorted((100 * abs(drop.low), 100 * abs(drop.high)))
+    bounds = f"{words.SURE} {low:.0f} to {high:.0f}"
+    if drop.delta > 0:
+        return f"{start} and {words.percent(drop.shifted)} in the open world, a rise of {size} ({bounds})."
+    return (
+        f"{start} but {words.percent(drop.shifted)} of the same tasks in the open world, a fall of {size} "
+        f"({bounds}){_where(found)}."
+    )
+
+
+def _could(found: Summary) -> str:
+    if found.detectable is None:
+        return "; so few tasks cannot tell"
+    return f"; so many tasks show one of {100 * found.detectable:.0f} points four times in five"
+
+
+def _where(found: Summary) -> str:
+    tiers = [d for d in found.drops.get("tier", {}).values() if words.clear(d) and d.delta < 0]
+    worst = min(tiers, key=lambda d: d.delta, default=None)
+    out = f"; it falls furthest in {worst.name} ({words.points(worst.delta)})" if worst and len(tiers) > 1 else ""
+    named = {cause: n for cause, n in found.causes.items() if cause and cause != "undetermined"}
+    if named:
+        cause = max(named, key=lambda c: named[c])
+        out += f"{', and' if out else ';'} fails most often by {cause}"
+    return out

@@ -1,0 +1,320 @@
+"""The report on a run as one page: no script, nothing loaded from elsewhere, every text escaped."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from crosswind import __version__
+from crosswind.metrics import Drop, PassHatK, Study, Summary
+from crosswind.metrics.diagnosis import CAUSES, STAGES
+from crosswind.record import Usage
+from crosswind.registry import perturbations
+from crosswind.report import charts, parts, words
+from crosswind.report.baselines import TELLS
+from crosswind.report.content import Content, Scale
+from crosswind.report.markup import Markup, Pieces, clipped, join, tag
+from crosswind.report.parts import lead, table
+from crosswind.types import TIERS
+
+SIDES = ("clean", "shifted")
+MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("solved", "accuracy", words.percent),
+    ("calls answered by an error", "tool_error_rate", words.percent),
+    ("… that were the agent's own doing", "own_error_rate", words.percent),
+    ("active exploration, 0 to 1", "exploration", words.number),
+    ("calls per episode", "chain_length", words.number),
+    ("… on the certified way", "gold_chain_length", words.number),
+    ("questions to the user per episode", "questions", words.number),
+    ("refused", "refusal_rate", words.percent),
+    ("refused though it could be done", "false_refusal_rate", words.percent),
+    ("not refused though it could not be done", "missed_refusal_rate", words.percent),
+    ("recovered after a fault", "recovery_rate", words.percent),
+    ("made the right call after a fault", "resumed_rate", words.percent),
+    ("collateral writes per episode", "collateral_writes", words.number),
+    ("duplicate writes per episode", "duplicate_writes", words.number),
+    ("claimed a success that was none", "false_success_rate", words.percent),
+    ("did the right thing and said a wrong one", "wrong_answer_rate", words.percent),
+    ("turns per episode", "turns", words.number),
+    ("input tokens per episode", "input_tokens", words.whole),
+    ("output tokens per episode", "output_tokens", words.whole),
+    ("seconds per episode", "seconds", words.number),
+)
+
+
+def page(said: Content) -> str:
+    """The whole page."""
+    found = said.summary
+    sections = [
+        ("scale", "For scale", _scale(said.scale)) if said.scale else None,
+        ("tiers", "Tier by axis", _tiers(found)) if found.drops.get("cell") else None,
+        ("kinds", "Each perturbation", _kinds(said)) if found.drops.get("condition") else None,
+        ("doses", "Severity", _doses(found)) if found.drops.get("severity") else None,
+        ("causes", "Why it fails", _causes(found)) if found.causes or found.stages else None,
+        ("tasks", "Kinds of task", _tasks(found)) if found.drop else None,
+        ("behaviour", "How it works", _behaviour(found)),
+        ("costs", "Costs and exclusions", _costs(said)),
+        ("episodes", "Episodes to open", _episodes(said)) if said.views else None,
+    ]
+    agent = said.run.manifest.agent
+    return parts.frame(
+        f"crosswind: {clipped(agent, 80)} on {said.run.manifest.name}",
+        _header(said),
+        [section for section in sections if section],
+        _footer(said),
+    )
+
+
+def _header(said: Content) -> Markup:
+    manifest, found = said.run.manifest, said.summary
+    facts = [
+        f"suite {manifest.name}",
+        f"seed {manifest.seed}",
+        words.many(found.episodes, "episode"),
+        words.many(found.tasks, "task"),
+        *([f"{found.trials} trials each"] if found.trials > 1 else []),
+        manifest.created[:10],
+    ]
+    return join(
+        tag("div", "crosswind", class_="mark"),
+        tag("p", clipped(manifest.agent, 200), " · ", " · ".join(facts), class_="facts"),
+        tag("h1", clipped(said.verdict, 600)),
+        parts.tiles(_tiles(found)),
+        (tag("p", f"Note: {problem}.", class_="warn") for problem in said.run.problems),
+    )
+
+
+def _tiles(found: Summary) -> Iterator[tuple[str, str, str, str]]:
+    for name, cell in (("clean world", found.clean), ("open world", found.shifted)):
+        under = f"{words.range_of(cell.low, cell.high)}, {words.many(cell.n, 'episode')}"
+        yield f"Solved, {name}", words.percent(cell.rate), under, ""
+    if found.drop:
+        yield _tile("Change", found.drop)
+        if found.drop.exposed:
+            yield _tile("… obstacle seen", found.drop.exposed)
+    if found.mild:
+        yield _tile("Change at severity 1", found.mild)
+    usage = found.usage
+    if usage.input_tokens + usage.output_tokens:
+        cost = f"{words.number(usage.cost)} in all" if usage.cost is not None else "no price known"
+        yield "Tokens", f"{(usage.input_tokens + usage.output_tokens) / 1000:,.0f} k", cost, ""
+
+
+def _tile(name: str, drop: Drop) -> tuple[str, str, str, str]:
+    under = f"{words.span(drop.low, drop.high)}, {words.many(drop.pairs, 'pair')}"
+    return f"{name}, points", words.points(drop.delta), under, charts.sign_class(drop.delta, words.clear(drop))
+
+
+# ---------------------------------------------------------------- sections
+
+
+def _scale(scale: Scale) -> Markup:
+    some = f" (a sample of {scale.pairs} of the run's {scale.of} pairs)" if scale.pairs < scale.of else ""
+    rows = (
+        tag(
+            "li",
+            tag("span", tag("b", clipped(name, 60)), tag("small", TELLS.get(name, "this run")), class_="name"),
+            tag(
+                "span",
+                charts.bar(found.clean.rate or 0.0, "pale"),
+                charts.bar(found.shifted.rate or 0.0),
+                class_="plot pair",
+            ),
+            tag(
+                "span",
+                (
+                    tag("span", tag("b", words.percent(cell.rate)), f" {side}")
+                    for side, cell in zip(SIDES, (found.clean, found.shifted), strict=True)
+                ),
+                class_="value lines",
+            ),
+        )
+        for name, found in scale.summaries.items()
+    )
+    return join(
+        lead(f"The same episodes{some}, played by scripted agents whose score is known beforehand."),
+        tag("ul", rows, class_="rows bars"),
+    )
+
+
+def _tiers(found: Summary) -> Markup:
+    tiers = {"": [(tier, "", drop) for tier in TIERS if (drop := found.drops["tier"].get(tier))]}
+    return join(
+        lead(
+            "Change in points when a task of the clean world meets one obstacle, by the stage of thought that it "
+            "tries (tier) and where it lies (axis). Under each figure its "
+            f"{words.SURE} and the number of pairs."
+        ),
+        parts.heat(found.drops["cell"]),
+        tag("h3", "Tiers"),
+        parts.changes(tiers, SIDES),
+    )
+
+
+def _kinds(said: Content) -> Markup:
+    found = said.summary
+    kinds, stacked = found.drops.get("kind", {}), {r.condition for r in said.run.records if len(r.layers) > 1}
+    groups: dict[str, list[tuple[str, str, Drop]]] = {}
+    for tier in TIERS:
+        some = [d for name, d in kinds.items() if perturbations[name].tier == tier]
+        groups[tier] = [(d.name, parts.under(d, perturbations[d.name].axis), d) for d in _worst_first(some)]
+    others = [d for name, d in found.drops["condition"].items() if name in stacked]
+    groups["several at once"] = [(clipped(d.name, 80), parts.under(d), d) for d in _worst_first(others)]
+    return join(
+        lead(
+            f"The point is the change, the line its {words.SURE}. A filled point is more than chance, also after "
+            "Holm's correction for so many comparisons; a hollow one may be chance."
+        ),
+        parts.changes({name: group for name, group in groups.items() if group}, SIDES),
+    )
+
+
+def _worst_first(drops: Sequence[Drop]) -> list[Drop]:
+    return sorted(drops, key=lambda d: (d.delta, d.high, d.name))
+
+
+def _doses(found: Summary) -> Markup:
+    doses = {int(name): drop for name, drop in found.drops["severity"].items() if name.isdigit()}
+    if len(doses) < 2:
+        only = ", ".join(map(str, doses))
+        return lead(f"All perturbations of this run have severity {only}; the suite doses plays each at 1 to 5.")
+    cells = found.cells["severity"]
+    points = [(n, cell.rate or 0.0, cell.low, cell.high) for n in sorted(doses) if (cell := cells[str(n)]).n]
+    by_kind: dict[str, dict[int, Drop]] = {}
+    for name, drop in found.drops.get("kind@severity", {}).items():
+        kind, _, severity = name.rpartition("@")
+        if severity.isdigit():
+            by_kind.setdefault(kind, {})[int(severity)] = drop
+    several = {kind: row for kind, row in sorted(by_kind.items()) if len(row) > 1}
+    clean = found.clean.rate or 0.0
+    top = tag("tr", tag("td"), (tag("th", str(n), scope="col") for n in range(1, 6)), class_="c5")
+    rows = (
+        tag("tr", tag("th", kind, scope="row"), (parts.heat_cell(row.get(n)) for n in range(1, 6)), class_="c5")
+        for kind, row in several.items()
+    )
+    return join(
+        lead(f"Share of shifted episodes solved at each severity, 1 the mildest, with its {words.SURE}."),
+        charts.dose(points, clean),
+        tag("h3", "Change by kind and severity"),
+        tag("table", tag("thead", top), tag("tbody", rows), class_="heat dense"),
+    )
+
+
+def _causes(found: Summary) -> Markup:
+    return join(
+        lead("Each failed episode has one stage and one cause: those of the first divergence that matters."),
+        tag("div", _bars("Stage", found.stages, STAGES), _bars("Cause", found.causes, CAUSES), class_="two"),
+    )
+
+
+def _bars(heading: str, counts: Mapping[str, int], meant: Mapping[str, str]) -> Markup:
+    total = sum(counts.values())
+    rows = (
+        tag(
+            "li",
+            tag("span", clipped(name, 60), tag("small", meant.get(name)), class_="name"),
+            tag("span", charts.bar(n / total, "pale" if name == "undetermined" else ""), class_="plot"),
+            tag("span", tag("b", n), f" · {words.percent(n / total)}", class_="value"),
+        )
+        for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )
+    return tag("div", tag("h3", heading), tag("ul", rows, class_="rows bars"))
+
+
+def _tasks(found: Summary) -> Markup:
+    told = "The same changes by what was asked. A level says how long the clean way is: 2 to 3 calls, 4 to 6, 7 to 12."
+    return join(lead(told), parts.grouped_changes(found.drops, parts.TASKS, SIDES))
+
+
+def _behaviour(found: Summary) -> Markup:
+    again = [found.pass_hat_k.get(side, ()) for side in SIDES]
+    ks = range(max(map(len, again), default=0))
+    rows = [(f"{k + 1}", *(_all_pass(side[k]) if k < len(side) else "–" for side in again)) for k in ks]
+    return join(
+        lead("What the agent does on the way, clean and shifted."),
+        table(("", *SIDES), _measures(found.study)),
+        (tag("h3", "All of k trials pass"), table(("k", *SIDES), rows)) if len(rows) > 1 else None,
+    )
+
+
+def _all_pass(found: PassHatK) -> str:
+    return f"{words.percent(found.value)} ({words.range_of(found.low, found.high)})"
+
+
+def _measures(study: Mapping[str, Study]) -> Iterator[Sequence[Pieces]]:
+    sides = [study.get(side) for side in SIDES]
+    for name, field, form in MEASURES:
+        values = [getattr(one, field) if one else None for one in sides]
+        if any(value is not None for value in values):
+            yield (name, *map(form, values))
+
+
+def _costs(said: Content) -> Markup:
+    found, excluded = said.summary, said.summary.excluded
+    usage: Usage = found.usage
+    n = max(1, found.episodes)
+    rows = [
+        ("input tokens", f"{usage.input_tokens:,}", f"{usage.input_tokens / n:,.0f}"),
+        ("output tokens", f"{usage.output_tokens:,}", f"{usage.output_tokens / n:,.0f}"),
+        ("requests to the model", f"{usage.requests:,}", words.number(usage.requests / n, 1)),
+        ("requests repeated", f"{usage.retries:,}", words.number(usage.retries / n, 2)),
+        ("time of episodes", words.duration(usage.seconds), words.duration(usage.seconds / n)),
+        ("cost", words.number(usage.cost), words.number(None if usage.cost is None else usage.cost / n, 4)),
+    ]
+    if not excluded.episodes:
+        told = "No episode was lost to the infrastructure."
+    else:
+        told = (
+            f"{words.many(excluded.episodes, 'episode')} ended as errors of the infrastructure and count nowhere; "
+            f"{words.many(excluded.pairs, 'pair')} lack a side for it."
+        )
+    reasons = (
+        tag("li", f"{count} × {clipped(reason, 300)}", class_="text") for reason, count in excluded.reasons.items()
+    )
+    return join(
+        table(("", "in all", "per episode"), rows),
+        tag("h3", "Left out"),
+        tag("p", told, class_="note"),
+        tag("ul", reasons, class_="note") if excluded.reasons else None,
+        tag("p", f"{words.many(excluded.unpaired, 'shifted episode')} have no clean episode.", class_="note")
+        if excluded.unpaired
+        else None,
+    )
+
+
+def _episodes(said: Content) -> Markup:
+    opened = next((i for i, one in enumerate(said.views) if one.record.outcome == "fail"), None)
+    shown = parts.fitting(parts.episode(one, open_=i == opened) for i, one in enumerate(said.views))
+    every = len(said.run.records)
+    told = (
+        f"{len(shown)} of {words.many(every, 'episode')}: failures first, one for each cause and kind before a second. "
+        if len(shown) < every
+        else "All episodes. "
+    )
+    more = (tag("code", "crosswind show"), " opens any other in the terminal.")
+    return join(
+        lead(
+            told,
+            "What the agent saw stands beside what reached the world and beside the certified way. ",
+            more if len(shown) < every else None,
+        ),
+        shown,
+    )
+
+
+def _footer(said: Content) -> Markup:
+    manifest = said.run.manifest
+    suite, agent = shlex.quote(clipped(manifest.name, 200)), shlex.quote(clipped(manifest.agent, 300))
+    command = f"crosswind run {suite} --agent {agent} --seed {manifest.seed}"
+    if manifest.trials > 1:
+        command += f" --trials {manifest.trials}"
+    return join(
+        tag("h3", "Again"),
+        tag("pre", command),
+        tag(
+            "p",
+            f"Played with crosswind {manifest.crosswind}, judged by verifier {manifest.judge}, reported by crosswind "
+            f"{__version__}. Pairs share task, seed and trial. Intervals are 95{words.PERCENT}; p-values are exact "
+            "and corrected (Holm). Errors of the infrastructure are excluded, never counted as failures.",
+        ),
+    )

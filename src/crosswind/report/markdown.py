@@ -1,0 +1,78 @@
+"""Reports as Markdown, short enough for a pull request. Text from elsewhere cannot start markup there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from crosswind.metrics import Drop
+from crosswind.report import words
+from crosswind.report.content import Content
+from crosswind.report.markup import clipped, visible
+from crosswind.types import AXES, TIERS
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@:-])")
+WORST = 12  # perturbations that are listed
+
+
+def literal(text: str, limit: int = 200) -> str:
+    """Text from elsewhere on one line, in which nothing means anything to Markdown, to HTML in it, or to a terminal."""
+    return _SPECIAL.sub(r"\\\1", " ".join(clipped(visible(text), limit).split()))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are literal already."""
+    lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def change(drop: Drop | None) -> str:
+    """A change with its interval and number of pairs."""
+    if drop is None or not drop.pairs:
+        return "–"
+    mark = "**" if words.clear(drop) else ""
+    return f"{mark}{words.points(drop.delta)}{mark} ({words.span(drop.low, drop.high)}; n {drop.pairs})"
+
+
+def heat(cells: dict[str, Drop]) -> str:
+    """Tier by axis."""
+    rows = [[tier, *(change(cells.get(f"{tier} x {axis}")) for axis in AXES)] for tier in TIERS]
+    return table(["", *AXES], rows)
+
+
+def worst(drops: dict[str, Drop], first: str, second: str, most: int = WORST) -> str:
+    """The groups that change most, the worst first."""
+    chosen = sorted(drops.values(), key=lambda d: (d.delta, d.name))[:most]
+    rows = [[literal(d.name), words.percent(d.clean), words.percent(d.shifted), change(d)] for d in chosen]
+    return table(["", first, second, "change in points (95 %)"], rows)
+
+
+def report(said: Content) -> str:
+    """The report on a run, without its episodes."""
+    found, manifest = said.summary, said.run.manifest
+    out = [
+        f"## crosswind: {literal(manifest.agent)} on {literal(manifest.name)}",
+        literal(said.verdict, 800),
+        f"{words.many(found.episodes, 'episode')}, {words.many(found.tasks, 'task')}, seed {manifest.seed}. Changes "
+        "are in percentage points, shifted minus clean; bold ones are more than chance after Holm's correction.",
+        *(f"> Note: {literal(problem, 400)}" for problem in said.run.problems),
+    ]
+    if said.scale:
+        rows = [
+            [literal(name), words.percent(s.clean.rate), words.percent(s.shifted.rate), change(s.drop)]
+            for name, s in said.scale.summaries.items()
+        ]
+        out += ["### For scale, on the same episodes", table(["agent", "clean", "shifted", "change"], rows)]
+    if found.drops.get("cell"):
+        out += ["### Tier by axis", heat(found.drops["cell"])]
+    if conditions := found.drops.get("condition"):
+        of = f"The worst {WORST} of {len(conditions)} conditions" if len(conditions) > WORST else "Conditions"
+        out += [f"### {of}", worst(conditions, "clean", "shifted")]
+    if found.causes:
+        ranked = sorted(found.causes.items(), key=lambda item: -item[1])
+        total = sum(found.causes.values())
+        rows = [[literal(cause), str(n), words.percent(n / total)] for cause, n in ranked]
+        out += ["### Why it fails", table(["cause", "episodes", "share"], rows)]
+    if found.excluded.episodes:
+        out.append(f"{words.many(found.excluded.episodes, 'episode')} excluded: errors of the infrastructure.")
+    return "\n\n".join(out) + "\n"

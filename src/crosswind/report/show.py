@@ -1,0 +1,117 @@
+"""A run and its episodes in the terminal. All text from elsewhere goes through `terminal.safe`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from crosswind import terminal
+from crosswind.errors import CrosswindError
+from crosswind.record import Record
+from crosswind.report import words
+from crosswind.report.episode import Exchange, Line, View
+from crosswind.store import Run
+
+COLOURS = {"pass": "green", "fail": "red", "error": "yellow"}
+
+
+def pick(records: Sequence[Record], wanted: str) -> tuple[int, Record]:
+    """An episode by its number in the list, its key, or a part of the key that only one has."""
+    if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(records):
+        return int(wanted), records[int(wanted) - 1]
+    exact = [(n, r) for n, r in enumerate(records, 1) if r.key == wanted]
+    found = exact or [(n, r) for n, r in enumerate(records, 1) if wanted in r.key]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise CrosswindError(
+            f"no episode {terminal.short(wanted, 120)!r} among {len(records)}; give a number or a part of a key from "
+            "`crosswind show DIR`"
+        )
+    few = ", ".join(f"{n} ({terminal.short(r.key, 80)})" for n, r in found[:3])
+    raise CrosswindError(f"{len(found)} episodes have {terminal.short(wanted, 120)!r} in their key: {few}, ...")
+
+
+def listing(console: Console, run: Run, chosen: Sequence[tuple[int, Record]], limit: int) -> None:
+    """The episodes of a run, one line each, numbered by their place in it."""
+    table = terminal.table_of("#", "outcome", "condition", "task", "steps", "ended", "cause")
+    for n, record in chosen[:limit]:
+        table.add_row(
+            str(n),
+            Text(record.outcome, style=COLOURS[record.outcome]),
+            terminal.short(record.condition, 40),
+            terminal.short(record.task_id, 60),
+            f"{len(record.steps)}/{record.budget}",
+            record.ended,
+            terminal.short(record.cause or "", 30),
+        )
+    console.print(table)
+    some = f"{min(len(chosen), limit)} of " if len(chosen) > limit else ""
+    matching = f"{len(chosen)} of " if len(chosen) < len(run.records) else ""
+    agent, folder = terminal.short(run.manifest.agent, 80), shlex.quote(terminal.safe(str(run.folder)))
+    first = chosen[0][0] if chosen else 1
+    console.print(Text(f"{some}{matching}{words.many(len(run.records), 'episode')} by {agent}; --limit lists more."))
+    console.print(Text(f"Open one by its number: crosswind show {folder} {first}"))
+
+
+def episode(console: Console, shown: View, number: int) -> None:
+    """One episode: what the agent saw beside what the world saw and the certified way, the divergence marked."""
+    record = shown.record
+    console.print(Text(f"{number}  {terminal.safe(record.key)}", style="bold"))
+    console.print(Text(f"played by {terminal.safe(record.agent)}"))
+    console.print(Text(f"user: {terminal.short(record.query, 2000)}", style="cyan"))
+    for layer, receipt in zip(record.layers, record.receipts, strict=False):
+        met = "never met"
+        if receipt.fired:
+            where = "before the first call" if receipt.step == 0 else f"at step {receipt.step}"
+            met = f"met {where}, {'seen' if receipt.seen else 'not seen'}"
+        fields = json.dumps({k: v for k, v in layer.items() if k != "kind"}, ensure_ascii=False)
+        text = f"obstacle: {terminal.short(str(layer.get('kind')), 60)}, {met} {terminal.short(fields, 160)}"
+        console.print(Text(text, style="yellow"))
+    if record.refuse:
+        console.print(Text(f"refusing is right: {terminal.short(shown.proof, 300)}", style="yellow"))
+    table = terminal.table_of("step", "what the agent saw", "what the world saw", "the certified way")
+    for line in shown.lines:
+        table.add_row(*_cells(line), style="on grey15" if line.diverges else "")
+    console.print(table)
+    mark = Text("<< first divergence", style="bold red") if shown.final_diverges else Text("")
+    console.print(Text(f"agent: {terminal.short(record.final, 2000) or '(says nothing)'} ", style="cyan") + mark)
+    if shown.gold_final:
+        console.print(Text(f"certified: {terminal.short(shown.gold_final, 2000)}"))
+    if shown.missing:
+        console.print(Text(terminal.safe(shown.missing), style="yellow"))
+    console.print(f"ended: {record.ended} after {words.many(len(record.steps), 'step')}; budget {record.budget}")
+    if record.why:
+        console.print(Text(f"the infrastructure failed: {terminal.short(record.why, 600)}", style="yellow"))
+    for check in record.checks:
+        passed = "ok " if check.passed else "NOT"
+        console.print(Text(f"  {passed} {terminal.short(check.name, 60)}: {terminal.short(check.why, 300)}"))
+    if shown.diagnosis is not None:
+        found = shown.diagnosis
+        told = f"{found.cause} ({found.stage}): {terminal.short(found.why, 600)}"
+        console.print(Text(told, style="red"))
+    console.print(Text(record.outcome.upper(), style=f"bold {COLOURS[record.outcome]}"))
+
+
+def _cells(line: Line) -> list[Text]:
+    number = Text("" if line.step is None else str(line.step))
+    for kind in line.met:
+        number.append(f"\n[{terminal.short(kind, 40)}]", style="yellow")
+    if line.diverges:
+        number.append("\n>> first\n   divergence", style="bold red")
+    agent = _exchange(line.agent) if line.agent else Text("-", style="dim")
+    for heard in line.heard:
+        agent.append(f"\nuser: {terminal.short(heard, 400)}", style="cyan")
+    world = Text("\n").join(map(_exchange, line.world)) if line.world else Text("-", style="dim")
+    return [number, agent, world, _exchange(line.gold) if line.gold else Text("-", style="dim")]
+
+
+def _exchange(one: Exchange) -> Text:
+    text = Text(terminal.short(one.call, 200))
+    return text.append(
+        f"\n{'!' if one.failed else '='} {terminal.short(one.result, 240)}", style="red" if one.failed else "dim"
+    )

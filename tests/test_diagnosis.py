@@ -1,0 +1,337 @@
+"""The diagnosis names planted flaws, from the trajectory and the certified way alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind.agents._scripted import Reciter, lines_of
+from crosswind.agents.flawed._walker import Flawed
+from crosswind.errors import CannotPerturb
+from crosswind.flow import rng_for
+from crosswind.metrics.diagnosis import CAUSES, STAGES, UNDETERMINED, Diagnosis, diagnose
+from crosswind.metrics.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
+from crosswind.play import play
+from crosswind.recipe import Choice, Drawn, draw
+from crosswind.record import Record, Usage, recorded
+from crosswind.registry import agents, domains, perturbations
+from crosswind.suite import Condition, Episode, Suite, episodes, suites
+from crosswind.types import TIERS, Message, Request, Trajectory
+
+SINGLE = [n for n in agents.names() if n.startswith("flaw_") and not n.startswith("flaw_two_")]
+RARE = ("flaw_fabricates_details", "flaw_unsafe_retry", "flaw_obeys_injections")  # few episodes bring them out
+Failure = tuple[str, Episode, Record, Diagnosis]
+
+
+def recorded_play(episode: Episode, agent: Any, name: str) -> Record:
+    trajectory = asyncio.run(play(episode.drawn, agent, name))
+    query = episode.drawn.certificate.gold.session.query()
+    return recorded(episode, trajectory, seed=0, trial=0, usage=Usage(), query=query)
+
+
+def drawn_for(domain: str, family: str, *kinds: str, seed: int = 3) -> Episode:
+    box = domains[domain]
+    for n in range(seed, seed + 30):
+        task = box.task(family, n)
+        try:
+            return Episode("+".join(kinds), task.id, draw(box, task, kinds, 0))
+        except CannotPerturb:
+            continue
+    raise AssertionError(f"{kinds} apply to no task of {family}")
+
+
+@pytest.fixture(scope="module")
+def failures() -> list[Failure]:
+    """Every failure of the agents with one flaw, over a slice of every domain and kind."""
+    wide = Suite(name="planted", each_of="all", tasks=1, stacks=3)
+    lost = Condition(name="lost", stack=(Choice(kind="lost_acknowledgement"),))
+    deep = Suite(name="lost", conditions=(lost,), tasks=10, levels=(2,), domains=("poi", "retail"))
+    found = [(episode, SINGLE) for episode in episodes(wide, 21)]
+    found += [(episode, ["flaw_unsafe_retry"]) for episode in episodes(deep, 3) if episode.condition == "lost"]
+    out = []
+    for place, (episode, names) in enumerate(found):
+        for name in names:
+            if name in RARE or rng_for("pick", place, name).random() < 0.15:
+                record = recorded_play(episode, agents[name](episode.drawn), name)
+                if record.outcome == "fail":
+                    out.append((name, episode, record, diagnose(record, episode.drawn.certificate)))
+    return out
+
+
+def planted(name: str) -> tuple[str, str]:
+    cls: type[Flawed] = agents[name]
+    return cls.stage, cls.cause
+
+
+def test_every_cause_is_planted_and_every_planted_one_documented() -> None:
+    assert {planted(n)[1] for n in SINGLE} == set(CAUSES) - {UNDETERMINED}
+    assert {planted(n)[0] for n in SINGLE} == set(TIERS) == set(STAGES) - {UNDETERMINED}
+    assert set(EXPECTED) == set(CAUSES) - {UNDETERMINED}
+
+
+def test_planted_flaws_are_named(failures: list[Failure]) -> None:
+    """The confusion matrix: at least 95 % on its diagonal, and no flaw mistaken for another as a rule."""
+    matrix = Counter((planted(name), (said.stage, said.cause)) for name, _, _, said in failures)
+    right = sum(n for (was, said), n in matrix.items() if was == said)
+    wrong = {pair: n for pair, n in matrix.items() if pair[0] != pair[1]}
+    assert sum(matrix.values()) >= 300
+    assert {name for name, *_ in failures} == set(SINGLE)
+    assert right / sum(matrix.values()) >= 0.95, wrong
+    for name in SINGLE:
+        of = [said for n, _, _, said in failures if n == name]
+        if len(of) >= 8:
+            assert sum((s.stage, s.cause) == planted(name) for s in of) / len(of) >= 0.85, name
+
+
+def test_a_diagnosis_points_at_a_step_and_says_why(failures: list[Failure]) -> None:
+    for _, _, record, said in failures:
+        assert said.stage in STAGES
+        assert said.cause in CAUSES
+        assert 1 <= said.step <= len(record.steps) + 1
+        assert said.why
+
+
+def test_labels_and_names_change_nothing(failures: list[Failure], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiers and axes shuffled, agents and conditions renamed: the same stages and causes."""
+    rng = rng_for("labels")
+    for cls in perturbations:
+        monkeypatch.setattr(cls, "tier", rng.choice(TIERS))
+        monkeypatch.setattr(cls, "axis", rng.choice(("query", "action", "observation", "domain")))
+    for _, episode, record, said in failures[::7]:
+        other = record.model_copy(
+            update={"agent": "someone", "condition": "x", "key": "k", "receipts": (), "severity": 5}
+        )
+        assert diagnose(other, episode.drawn.certificate) == said
+
+
+def test_the_certificate_may_be_drawn_again(failures: list[Failure]) -> None:
+    for _, _, record, said in failures[::60]:
+        assert diagnose(Record.model_validate_json(record.model_dump_json())) == said
+
+
+def test_only_failures_have_a_cause() -> None:
+    episode = next(episodes(suites["quick"], 0))
+    record = recorded_play(episode, agents["oracle"](episode.drawn), "oracle")
+    with pytest.raises(ValueError, match="only failed"):
+        diagnose(record, episode.drawn.certificate)
+
+
+def test_two_flaws_give_the_first_that_matters() -> None:
+    """Of an agent with two flaws one of the two is named, and nothing else."""
+    suite = Suite(name="two", each_of="all", tasks=1, domains=("poi",))
+    allowed = {
+        "flaw_two_memorised_and_misread": {"memorised interface", "misread result"},
+        "flaw_two_order_and_refusal": {"wrong order", "over-refusal"},
+        "flaw_two_retry_and_success": {"unsafe retry", "false success"},
+    }
+    said: Counter[bool] = Counter()
+    for episode in episodes(suite, 4):
+        for name, causes in allowed.items():
+            record = recorded_play(episode, agents[name](episode.drawn), name)
+            if record.outcome == "fail":
+                said[diagnose(record, episode.drawn.certificate).cause in causes] += 1
+    assert said[True] / sum(said.values()) >= 0.95
+
+
+# ---------------------------------------------------------------- flaws written down by hand
+
+
+class Bent(Reciter):
+    """The certified way with its lines changed."""
+
+    def __init__(self, drawn: Drawn, *lines: Message) -> None:
+        super().__init__(lines)
+
+
+def gold(episode: Episode) -> list[Message]:
+    return list(lines_of(episode.drawn.certificate.gold))
+
+
+def named(episode: Episode, lines: list[Message]) -> tuple[str, str]:
+    record = recorded_play(episode, Bent(episode.drawn, *lines), "bent")
+    assert record.outcome == "fail"
+    said = diagnose(record, episode.drawn.certificate)
+    return said.stage, said.cause
+
+
+def say(text: str) -> Message:
+    return Message(role="assistant", content=text)
+
+
+def call(tool: str, args: Any) -> Message:
+    return Message(role="assistant", requests=(Request(id="c", tool=tool, args=args),))
+
+
+def bent_args(line: Message, **args: Any) -> Message:
+    request = line.requests[0]
+    return call(request.tool, {**request.args, **args})
+
+
+def test_refusing_at_once_is_over_refusal() -> None:
+    assert named(drawn_for("poi", "best_price"), [say("I cannot help with this.")]) == (
+        "internalization",
+        "over-refusal",
+    )
+
+
+def test_an_invented_figure_and_a_garbled_one() -> None:
+    episode = drawn_for("poi", "best_price")
+    lines = gold(episode)
+    assert named(episode, [*lines[:-1], say("It costs 4871 euros.")])[1] == "fabricated value"
+    fee = int("".join(c for c in lines[-1].content if c.isdigit()))
+    assert named(episode, [*lines[:-1], say(f"It costs {fee + 1} euros.")]) == ("interaction", "misread result")
+
+
+def test_an_answer_without_looking_is_fabricated() -> None:
+    episode = drawn_for("poi", "best_price")
+    assert named(episode, [say("It costs 12 euros.")]) == ("reasoning", "fabricated value")
+
+
+def test_done_without_the_last_write_is_false_success() -> None:
+    episode = drawn_for("poi", "cancel_visit")
+    lines = gold(episode)
+    assert named(episode, [*lines[:-2], lines[-1]]) == ("internalization", "false success")
+
+
+def test_a_tool_that_nobody_offered_is_the_wrong_tool() -> None:
+    episode = drawn_for("retail", "best_unit_price")
+    lines = [call("search_everything", {"q": "x"}), say("Done.")]
+    assert named(episode, lines) == ("perception", "wrong tool")
+
+
+@pytest.mark.parametrize("args", ["not an object", {}, {"city": 7}, [1], None])
+def test_arguments_that_no_interface_takes_are_malformed(args: Any) -> None:
+    episode = drawn_for("poi", "best_price")
+    assert named(episode, [call("find_places", args), say("Done.")]) == ("perception", "malformed call")
+
+
+def test_a_wrong_number_from_the_request_is_a_wrong_argument() -> None:
+    episode = drawn_for("poi", "hold_visit")
+    lines = gold(episode)
+    place = next(i for i, m in enumerate(lines) if m.requests and "seats" in m.requests[0].args)
+    seats = lines[place].requests[0].args["seats"]
+    assert named(episode, [*lines[:place], bent_args(lines[place], seats=seats - 1 or 2), *lines[place + 1 :]]) == (
+        "perception",
+        "wrong argument",
+    )
+
+
+def test_the_same_read_again_and_again_is_blind_repetition() -> None:
+    episode = drawn_for("poi", "best_price")
+    assert named(episode, [gold(episode)[0]] * 60) == ("interaction", "blind repetition")
+
+
+def test_each_step_many_times_runs_out_of_steps() -> None:
+    episode = drawn_for("poi", "cheaper_of_two")
+    assert named(episode, [line for line in gold(episode)[:-1] for _ in range(6)]) == ("reasoning", "ran out of steps")
+
+
+def test_stopping_at_an_error_that_has_a_way_round_is_giving_up() -> None:
+    episode = drawn_for("banking", "best_payee_fee", "transient_error")
+    at = next(i for i, s in enumerate(episode.drawn.certificate.gold.steps) if s.result.error)
+    assert named(episode, [*gold(episode)[: at + 1], say("Sorry, I can't do that.")]) == ("interaction", "gave up")
+
+
+def test_saying_done_where_refusing_is_right() -> None:
+    episode = drawn_for("poi", "best_price", "unsolvable")
+    assert named(episode, [*gold(episode)[:-1], say("Done.")]) == ("internalization", "missed refusal")
+
+
+def test_recovered_detours_do_not_count() -> None:
+    """A wrong name, a malformed call and a look elsewhere come first; the last write left out is what matters."""
+    episode = drawn_for("poi", "cancel_visit")
+    lines = gold(episode)
+    first = lines[0].requests[0]
+    detours = [
+        call("no_such_tool", {}),
+        call(first.tool, {}),
+        call("weather", {"city": "Nowhere", "date": "2031-01-01"}),
+    ]
+    assert named(episode, [*detours, *lines[:-2], lines[-1]]) == ("internalization", "false success")
+
+
+def test_hostile_trajectories_are_diagnosed_too() -> None:
+    episode = drawn_for("poi", "book_visit", "semantic_rename", "transient_error")
+    deep: Any = "x"
+    for _ in range(40):
+        deep = {"a": [deep]}
+    odd = ["\x00\x1b[2J", "a" * 50_000, "{find_places}", "]]>", ""]
+    lines = [call(tool, {"q": value, tool[:9]: deep}) for tool in (*odd, "reserve") for value in (1e308, -1, None, odd)]
+    record = recorded_play(episode, Bent(episode.drawn, *lines, say("\u202e" + "z" * 30_000)), "odd")
+    said = diagnose(record, episode.drawn.certificate)
+    assert said.cause in CAUSES
+    assert json.loads(said.model_dump_json())
+
+
+# ---------------------------------------------------------------- repair
+
+
+async def _again(name: str, drawn: Drawn) -> Trajectory:
+    return await play(drawn, agents[name](drawn), name)
+
+
+def repaired_by(name: str, episode: Episode) -> Repair:
+    record = recorded_play(episode, agents[name](episode.drawn), name)
+    said = diagnose(record, episode.drawn.certificate)
+    record = record.model_copy(update={"stage": said.stage, "cause": said.cause})
+    return asyncio.run(repair(record, lambda drawn: _again(name, drawn)))
+
+
+def test_every_layer_has_a_channel() -> None:
+    assert {channel_of(cls) for cls in perturbations} == set(CHANNELS)  # type: ignore[arg-type]
+
+
+def test_the_repair_that_helps_bears_the_cause_out() -> None:
+    episode = drawn_for("poi", "best_price", "semantic_rename", "transient_error")
+    memorised = repaired_by("flaw_memorised_interface", episode)
+    assert memorised.again
+    assert memorised.helped == ("tools",)
+    assert memorised.useless == ("observations",)
+    assert memorised.confirmed
+    quitter = repaired_by("flaw_gives_up", episode)
+    assert quitter.helped == ("observations",)
+    assert quitter.confirmed
+    total = agreement([memorised, quitter])
+    assert (total.agree, total.disagree, total.steady) == (2, 0, 2)
+
+
+def test_a_flaw_that_no_layer_brings_out_is_not_repaired() -> None:
+    episode = drawn_for("poi", "cancel_visit", "semantic_rename")
+    said = repaired_by("flaw_false_success", episode)
+    assert said.helped == ()
+    assert said.confirmed is None
+    assert repaired(episode.drawn, "rules") is None
+
+
+# ---------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    from typer.testing import CliRunner
+
+    from crosswind.cli import app
+
+    out = tmp_path / "run"
+    done = CliRunner().invoke(app, ["run", "quick", "--agent", "memoriser", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return out
+
+
+def test_the_command_prints_causes_and_repairs(folder: Path) -> None:
+    from typer.testing import CliRunner
+
+    from crosswind.cli import app
+
+    shown = CliRunner().invoke(app, ["diagnose", str(folder)])
+    assert shown.exit_code == 0
+    assert "memorised interface" in shown.output
+    data = json.loads(CliRunner().invoke(app, ["diagnose", str(folder), "--repair", "--json"]).stdout)
+    assert sum(data["causes"].values()) == len(data["episodes"]) == len(data["repairs"])
+    assert data["agreement"]["disagree"] == 0
+    assert data["agreement"]["agree"] > 0

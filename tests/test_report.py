@@ -1,0 +1,464 @@
+"""Reports, comparisons and episodes on show: what they say, and that they say it in bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner, Result
+
+from crosswind import __version__, skin
+from crosswind.commands.report import register
+from crosswind.errors import CrosswindError
+from crosswind.metrics import summary
+from crosswind.metrics.diagnosis import diagnose
+from crosswind.play import play
+from crosswind.record import Record, Usage, recorded
+from crosswind.registry import agents
+from crosswind.report import html, markdown, parts, show
+from crosswind.report.baselines import NAMES, baselines, sample
+from crosswind.report.compare import comparison
+from crosswind.report.compare import page as compare_page
+from crosswind.report.content import Content, content, verdict
+from crosswind.report.episode import select, view
+from crosswind.report.markup import clipped, join, tag, visible
+from crosswind.store import Manifest, Run, as_line
+from crosswind.suite import Suite, episodes, suites
+from crosswind.types import AXES, TIERS
+
+app = Typer()
+register(app)
+
+
+def crosswind(*args: str) -> Result:
+    return CliRunner().invoke(app, list(args))
+
+
+@cache
+def played(agent: str, suite: str = "quick", tasks: int = 4) -> tuple[Record, ...]:
+    """A scripted agent over a suite, diagnosed as a runner does it."""
+    where = ("poi", "retail") if suite == "tiers" else ("poi",)
+    chosen: Suite = suites[suite].model_copy(update={"tasks": tasks, "domains": where})
+
+    async def run() -> Iterator[Record]:
+        out = []
+        for episode in episodes(chosen, 0):
+            trajectory = await play(episode.drawn, agents[agent](episode.drawn), agent)
+            query = skin.shown(trajectory.task, trajectory.task.brief.query)
+            usage = Usage(input_tokens=100, output_tokens=10, requests=2, seconds=0.5, cost=0.01)
+            record = recorded(episode, trajectory, seed=0, trial=0, usage=usage, query=query)
+            if record.outcome == "fail":
+                found = diagnose(record, episode.drawn.certificate)
+                record = record.model_copy(update={"stage": found.stage, "cause": found.cause})
+            out.append(record)
+        return iter(out)
+
+    return tuple(asyncio.run(run()))
+
+
+def run_of(records: tuple[Record, ...], folder: Path, agent: str = "", suite: str = "quick") -> Run:
+    """Records as a run in a folder."""
+    manifest = Manifest(
+        created="2026-01-02T03:04:05+00:00",
+        updated="2026-01-02T03:04:05+00:00",
+        crosswind=__version__,
+        judge="1",
+        python="3.11",
+        suite={"name": suite},
+        conditions=tuple(dict.fromkeys(r.condition for r in records)),
+        seed=0,
+        agent=agent or records[0].agent,
+        state="finished",
+        planned=len(records),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").write_text(manifest.model_dump_json())
+    (folder / "episodes.jsonl").write_bytes(b"".join(map(as_line, records)))
+    return Run(folder, manifest, list(records))
+
+
+class Reader(HTMLParser):
+    """What a page holds: elements with their attributes, and text by element."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.inside: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.inside == [], self.inside
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.inside.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.inside.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.inside:
+            self.texts.append(data)
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.elements]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> Content:
+    return content(
+        run_of(played("by_name", "tiers", 1), tmp_path_factory.mktemp("run"), suite="tiers"), played=20, opened=12
+    )
+
+
+@pytest.fixture(scope="module")
+def reader(said: Content) -> Reader:
+    return Reader(html.page(said))
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_page_says_what_the_metrics_say(said: Content, reader: Reader) -> None:
+    drop = said.summary.drop
+    assert drop is not None
+    assert f"{100 * drop.clean:.0f} % of its tasks in the clean world" in reader.text
+    assert f"a fall of {-100 * drop.delta:.0f} points" in reader.text
+    assert all(tier in reader.text for tier in TIERS)
+    assert all(axis in reader.text for axis in AXES)
+    assert all(kind in reader.text for kind in said.summary.drops["kind"])
+    assert all(cause in reader.text for cause in said.summary.causes)
+    assert all(name in reader.text for name in NAMES)
+    assert said.summary.clean.rate == 1
+    for heading in ("For scale", "Tier by axis", "Each perturbation", "Severity", "Why it fails", "Kinds of task"):
+        assert heading in reader.text
+
+
+def test_the_page_loads_and_runs_nothing(reader: Reader) -> None:
+    assert not {"script", "iframe", "img", "link", "object", "embed", "base", "form"} & set(reader.names())
+    for name, attributes in reader.elements:
+        for key, value in attributes.items():
+            assert not key.startswith("on"), (name, key)
+            assert key not in ("src", "srcset", "style", "action"), (name, key)
+            assert key != "href" or (value or "").startswith("#")
+    policies = [a["content"] for n, a in reader.elements if n == "meta" and a.get("http-equiv") is not None]
+    assert len(policies) == 1
+    assert (policies[0] or "").startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in (policies[0] or "")
+
+
+def test_every_link_leads_somewhere(reader: Reader) -> None:
+    ids = {a["id"] for _, a in reader.elements if "id" in a}
+    links = [(a["href"] or "")[1:] for n, a in reader.elements if n == "a"]
+    assert links
+    assert set(links) <= ids
+
+
+def test_every_cell_of_the_heat_table_has_its_n_and_interval(said: Content) -> None:
+    text = Reader(parts.heat(said.summary.drops["cell"]).html).text
+    for drop in said.summary.drops["cell"].values():
+        assert f"n {drop.pairs}" in text
+        assert "to" in text
+    assert text.count("no pairs") == 16 - len(said.summary.drops["cell"])
+
+
+def test_doses_make_a_curve(tmp_path: Path) -> None:
+    page = html.page(content(run_of(played("stumbler", "doses", 1), tmp_path), played=0, opened=0))
+    reader = Reader(page)
+    assert "Change by kind and severity" in reader.text
+    labels = [a["aria-label"] or "" for n, a in reader.elements if n == "svg" and "aria-label" in a]
+    assert re.search(r"severity 1: \d+ %.*severity 5: \d+ %", labels[0])
+
+
+def test_a_page_of_a_large_run_is_small(tmp_path: Path) -> None:
+    """Size depends on what is chosen, not on the number of episodes."""
+    some = played("by_name", "tiers", 1)
+    many = [r.model_copy(update={"key": f"{r.key}#{n}", "pair": f"{r.pair}#{n}"}) for n in range(4) for r in some]
+    huge = [r.model_copy(update={"final": "x" * 20_000}) for r in many]
+    page = html.page(content(run_of(tuple(huge), tmp_path), played=0))
+    assert len(page) < 3_000_000
+    assert f"48 of {len(huge):,} episodes" in Reader(page).text
+
+
+def test_trials_show_how_often_all_pass(tmp_path: Path) -> None:
+    first = played("by_name")
+    again = tuple(
+        r.model_copy(update={"key": r.key[:-1] + "1", "pair": r.pair[:-1] + "1", "trial": 1}) for r in played("oracle")
+    )
+    text = Reader(html.page(content(run_of((*first, *again), tmp_path), played=2, opened=0))).text
+    assert "All of k trials pass" in text
+    assert "2 trials each" in text
+    assert "All of k trials pass" not in Reader(html.page(content(run_of(first, tmp_path), played=0, opened=0))).text
+
+
+def test_the_page_is_the_same_every_time(said: Content) -> None:
+    assert html.page(said) == html.page(said)
+    again = content(said.run, played=20, opened=12)
+    assert html.page(again) == html.page(said)
+
+
+# ---------------------------------------------------------------- the verdict
+
+
+def test_verdicts(said: Content, tmp_path: Path) -> None:
+    assert "a fall of" in said.verdict
+    assert said.verdict.endswith(".")
+    oracle = summary(played("oracle"), measures=False)
+    assert "no difference" in verdict(oracle, "oracle")
+    few = summary(played("by_name"), measures=False)
+    assert "points that may be chance" in verdict(few, "by_name")
+    idle = summary(played("idle"), measures=False)
+    assert "next to nothing even in the clean world" in verdict(idle, "idle")
+    clean = summary([r for r in played("oracle") if r.clean], measures=False)
+    assert "no task was played both clean and shifted" in verdict(clean, "oracle")
+    assert "nothing to say yet" in verdict(summary([], measures=False), "nobody")
+
+
+def test_empty_and_broken_runs_still_make_a_page(tmp_path: Path) -> None:
+    error = {"outcome": "error", "ended": "error", "why": "the provider was away", "checks": (), "stage": None}
+    records = played("oracle")
+    for some in ((), records[:1], tuple(r.model_copy(update=error) for r in records)):
+        run = run_of(some, tmp_path, "someone")
+        page = Reader(html.page(content(run)))
+        assert "someone" in page.text
+        assert markdown.report(content(run, opened=0))
+    assert "20 episodes ended as errors" in page.text
+    assert "the provider was away" in page.text
+
+
+# ---------------------------------------------------------------- baselines
+
+
+def test_baselines_give_the_scale(tmp_path: Path) -> None:
+    records = played("by_name")
+    played_by = baselines(records)
+    assert tuple(played_by) == NAMES
+    assert all([r.key for r in some] == [r.key for r in records] for some in played_by.values())
+    assert all(r.passed for r in played_by["oracle"])
+    assert all(r.passed == r.refuse for r in played_by["refuser"])
+    assert all(r.passed for r in played_by["memoriser"] if r.clean)
+
+
+def test_a_sample_holds_whole_pairs(tmp_path: Path) -> None:
+    records = played("by_name", "tiers", 1)
+    chosen = sample(records, 30)
+    shifted = [r for r in chosen if not r.clean]
+    assert len(shifted) == 30
+    assert {r.pair for r in shifted} == {r.pair for r in chosen if r.clean}
+    assert len({r.domain for r in shifted}) == 2  # spread over the run
+    assert sample([], 30) == []
+
+
+# ---------------------------------------------------------------- episodes
+
+
+def test_a_view_marks_the_divergence_and_the_obstacles() -> None:
+    failures = [r for r in played("by_name") if r.outcome == "fail"]
+    assert failures
+    for record in failures:
+        shown = view(record)
+        found = diagnose(record)
+        marked = [line.step for line in shown.lines if line.diverges]
+        assert marked == ([found.step] if found.step <= len(record.steps) else [])
+        assert shown.final_diverges == (found.step > len(record.steps))
+        met = {kind for line in shown.lines for kind in line.met} | set(shown.at_start)
+        assert met == {r.kind for r in record.receipts if r.fired}
+        assert [line.step for line in shown.lines if line.step] == list(range(1, len(record.steps) + 1))
+        assert shown.gold_final
+
+
+def test_the_oracle_walks_beside_the_certified_way() -> None:
+    for record in played("oracle"):
+        lines = view(record).lines
+        assert all(line.agent and line.gold and line.agent.call == line.gold.call for line in lines)
+
+
+def test_an_episode_that_cannot_be_drawn_again_is_shown_without_gold(tmp_path: Path) -> None:
+    record = played("by_name")[0].model_copy(update={"task_id": "nowhere/at/all"})
+    shown = view(record)
+    assert "cannot be drawn again" in shown.missing
+    assert "cannot be drawn again" in Reader(parts.episode(shown).html).text
+
+
+def test_selection_takes_one_of_each_cause_and_kind_before_a_second() -> None:
+    records = played("by_name", "tiers", 1)
+    sorts = {(r.cause, r.condition) for r in records if r.outcome == "fail"}
+    chosen = select(records, 2 * len(sorts))
+    failures = [r for r in chosen if r.outcome == "fail"]
+    assert {(r.cause, r.condition) for r in failures[: len(sorts)]} == sorts
+    assert any(r.passed for r in chosen)
+    assert len(chosen) == 2 * len(sorts)
+    assert len({r.key for r in chosen}) == len(chosen)
+    assert select(records, 0) == []
+    assert select([], 5) == []
+
+
+# ---------------------------------------------------------------- two runs
+
+
+def test_a_run_compared_with_itself_shows_nothing(tmp_path: Path) -> None:
+    run = run_of(played("by_name"), tmp_path)
+    said = comparison([run, run])
+    assert said.versus[0].every.delta == 0
+    assert said.versus[0].opened == ()
+    assert "no clear difference" in said.verdict
+    Reader(compare_page(said))
+
+
+def test_two_runs_are_paired_by_key(tmp_path: Path) -> None:
+    first, second = run_of(played("idle"), tmp_path / "a"), run_of(played("oracle")[:-3], tmp_path / "b")
+    said = comparison([first, second], opened=4)
+    one = said.versus[0]
+    assert one.every.pairs == 17
+    assert one.every.fixed == sum(not r.passed for r in played("idle")[:-3])
+    assert one.unshared == 3
+    assert "17 shared episodes of 4 tasks" in said.verdict
+    assert len(one.opened) == 4
+    text = Reader(compare_page(said)).text
+    assert "oracle passed, idle failed" in text
+    assert "3 episodes of idle or oracle have no partner" in text
+
+
+def test_a_better_run_is_called_better(tmp_path: Path) -> None:
+    runs = [run_of(played(name, "tiers", 1), tmp_path / name) for name in ("by_name", "oracle")]
+    assert "oracle is better" in comparison(runs, opened=0).verdict
+    assert "by_name is worse" in comparison(runs[::-1], opened=0).verdict
+
+
+def test_other_obstacles_under_one_key_are_left_out(tmp_path: Path) -> None:
+    records = played("oracle")
+    changed = tuple(r if r.clean else r.model_copy(update={"layers": ()}) for r in records)
+    said = comparison([run_of(records, tmp_path / "a"), run_of(changed, tmp_path / "b", "another")])
+    assert said.versus[0].other == sum(not r.clean for r in records)
+
+
+def test_three_runs_have_a_rank_correlation(tmp_path: Path) -> None:
+    names = ("memoriser", "by_name", "retrier")
+    said = comparison([run_of(played(name), tmp_path / name) for name in names], opened=0)
+    assert said.ranks is not None
+    assert set(said.ranks.agents) == set(names)
+    assert "Rank correlation" in Reader(compare_page(said)).text
+    assert len(said.versus) == 2
+
+
+def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
+    records = played("oracle")
+    other = tuple(r.model_copy(update={"key": f"other {r.key}"}) for r in records)
+    with pytest.raises(CrosswindError, match="share no episode"):
+        comparison([run_of(records, tmp_path / "a"), run_of(other, tmp_path / "b")])
+
+
+# ---------------------------------------------------------------- commands
+
+
+def test_report_writes_a_page_and_prints_the_verdict(tmp_path: Path) -> None:
+    run_of(played("by_name"), tmp_path)
+    done = crosswind("report", str(tmp_path), "--baselines", "4", "--episodes", "2")
+    assert done.exit_code == 0, done.output
+    assert "by_name solves" in done.output
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Episodes to open" in Reader(page).text
+
+
+def test_report_as_json_and_markdown(tmp_path: Path) -> None:
+    run_of(played("by_name"), tmp_path)
+    data = json.loads(crosswind("report", str(tmp_path), "--json", "--baselines", "4").output)
+    assert data["summary"]["episodes"] == 20
+    assert set(data["baselines"]) == {"by_name", *NAMES}
+    assert data["verdict"].startswith("by_name")
+    text = crosswind("report", str(tmp_path), "--markdown", "--baselines", "0").output
+    assert text.startswith("## crosswind: by\\_name on quick")
+    assert "| perception |" in text
+    assert not (tmp_path / "report.html").exists()
+    crosswind("report", str(tmp_path), "--json", "--baselines", "0", "-o", str(tmp_path / "x.html"))
+    assert (tmp_path / "x.html").exists()
+
+
+def test_compare_commands(tmp_path: Path) -> None:
+    run_of(played("by_name"), tmp_path / "a")
+    run_of(played("oracle"), tmp_path / "b")
+    both = ("compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    out = tmp_path / "c.html"
+    assert "wrote" in crosswind(*both, "-o", str(out)).output
+    assert out.exists()
+    data = json.loads(crosswind(*both, "--json").output)
+    assert data["versus"]["oracle"]["all"]["delta"] > 0
+    assert "## crosswind: comparison" in crosswind(*both, "--markdown").output
+
+
+def test_show_lists_and_opens(tmp_path: Path) -> None:
+    run_of(played("by_name"), tmp_path)
+    text = crosswind("show", str(tmp_path)).output
+    assert "20 episodes by by_name" in text
+    assert "fail" in text
+    failed = next(n for n, r in enumerate(played("by_name"), 1) if r.outcome == "fail")
+    text = crosswind("show", str(tmp_path), str(failed)).output
+    for word in ("what the agent saw", "what the world saw", "the certified way", "divergence", "FAIL"):
+        assert word in text
+    record = played("by_name")[failed - 1]
+    assert json.loads(crosswind("show", str(tmp_path), record.key, "--json").output)["key"] == record.key
+    listed = json.loads(crosswind("show", str(tmp_path), "--outcome", "fail", "--json").output)
+    assert {one["outcome"] for one in listed} == {"fail"}
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("report", "{}/nowhere"), "cannot be read"),
+        (("report", "{}", "--json", "--markdown"), "give one of them"),
+        (("report", "{}", "--baselines", "0", "-o", "{}/no/where.html"), "cannot be written"),
+        (("compare", "{}"), "two or more folders"),
+        (("show", "{}", "nothing like this"), "no episode"),
+        (("show", "{}", "poi/"), "episodes have 'poi/' in their key"),
+        (("show", "{}", "--outcome", "lost"), "expected pass, fail or error"),
+    ],
+)
+def test_what_a_user_can_mend_is_said(args: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    run_of(played("oracle"), tmp_path)
+    done = crosswind(*(arg.format(tmp_path) for arg in args))
+    assert isinstance(done.exception, CrosswindError)
+    assert words in str(done.exception)
+
+
+def test_pick_prefers_an_exact_key() -> None:
+    records = played("oracle")
+    assert show.pick(records, records[3].key) == (4, records[3])
+    assert show.pick(records, "4") == (4, records[3])
+
+
+# ---------------------------------------------------------------- markup
+
+
+def test_markup_escapes_and_refuses() -> None:
+    assert (
+        tag("p", "<b>&\"'", title='"><script>').html
+        == '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;&amp;&quot;&#x27;</p>'
+    )
+    assert join("a", None, ["<", 1]).html == "a&lt;1"
+    for name in ("script", "iframe", "p onclick=x", "P"):
+        with pytest.raises(ValueError, match="on a page"):
+            tag(name, "x")
+    for key, value in (("onclick", "x"), ("style", "x"), ("src", "x"), ("href", "javascript:x"), ("href", "//a.b")):
+        with pytest.raises(ValueError, match="on a page"):
+            tag("a", **{key: value})
+
+
+def test_hidden_characters_are_made_visible() -> None:
+    assert visible("a\x00b\x1b[2J\u202ec\ud800\u200b\n\t") == "a\\u0000b\\u001b[2J\\u202ec\\ud800\\u200b\n\t"
+    assert visible("žluťoučký 東京 مرحبا") == "žluťoučký 東京 مرحبا"
+    assert clipped("x" * 12, 10) == "x" * 10 + "… [2 more characters]"
