@@ -1,0 +1,466 @@
+"""The gate: the decision, the rules, the command with its files and exit codes, `init`, and the pytest plug-in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from crosswind import decision, terminal
+from crosswind.cli import app
+from crosswind.config import Config, load_config, write_start
+from crosswind.errors import CrosswindError
+from crosswind.gate import Decision, decide, decide_rate, examine, parse_rule
+from crosswind.junit import junit, markdown
+from crosswind.record import Record
+from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played
+
+ROOT = Path(__file__).parent.parent
+
+# ---------------------------------------------------------------- the decision
+
+
+def simulated(n: int, before: float, after: float, max_drop: float, times: int = 200) -> dict[str, float]:
+    found = dict.fromkeys(("pass", "fail", "inconclusive"), 0)
+    for seed in range(times):
+        pairs = noisy(n, before, after, seed)
+        found[decide([b for b, _ in pairs], [a for _, a in pairs], max_drop).verdict] += 1
+    return {verdict: count / times for verdict, count in found.items()}
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.7, 0.9, 0.98])
+@pytest.mark.parametrize("max_drop", [0.0, 0.05, 0.10])
+def test_an_unchanged_noisy_agent_is_hardly_ever_failed(rate: float, max_drop: float) -> None:
+    assert simulated(100, rate, rate, max_drop)["fail"] <= 0.02
+
+
+@pytest.mark.parametrize("rate", [0.95, 0.9, 0.8, 0.7, 0.6, 0.4, 0.3])
+def test_a_drop_of_twenty_points_is_failed(rate: float) -> None:
+    assert simulated(200, rate, rate - 0.2, 0.10)["fail"] >= 0.80
+
+
+@pytest.mark.parametrize("conditions", [1, 4, 12])
+def test_pairs_that_share_a_clean_episode_count_for_what_they_are_worth(conditions: int) -> None:
+    """40 tasks of unlike difficulty; one clean episode of each beside several shifted ones."""
+    failed = passed = 0
+    for seed in range(100):
+        rng = Random(seed)
+        before, after, tasks = [], [], []
+        for task in range(40):
+            rate = rng.betavariate(1.4, 0.6)
+            clean = rng.random() < rate
+            for _ in range(conditions):
+                before.append(clean)
+                after.append(rng.random() < rate)
+                tasks.append(task)
+        failed += decide(before, after, 0.0, tasks=tasks, shared=tasks).verdict == "fail"
+        worse = [a and rng.random() > 0.143 for a in after]  # ten points of seventy, which is just what is allowed
+        passed += decide(before, worse, 0.10, tasks=tasks, shared=tasks).verdict == "pass"
+    assert failed <= 2
+    assert passed <= 10
+
+
+def test_four_tasks_decide_nothing_however_many_pairs_they_make() -> None:
+    tasks = [nth // 4 for nth in range(16)]
+    found = decide([True] * 16, [True, False, False, False] * 4, 0.10, tasks=tasks, shared=tasks)
+    assert found.verdict == "inconclusive"
+    assert found.p_fall == pytest.approx((2 / 5) ** 4)  # each clean episode passed as one of two among five
+    assert found.needed_n is not None
+    assert 16 < found.needed_n < 60
+
+
+def test_few_tasks_pass_nothing_however_many_pairs_they_make() -> None:
+    """A fall may take whole tasks: ten tasks of ten pairs may just have missed it."""
+    tasks = [nth // 10 for nth in range(100)]
+    found = decide([True] * 100, [True] * 100, 0.10, tasks=tasks, shared=tasks)
+    assert (found.verdict, found.needed_n) == ("inconclusive", 290)
+    tasks = [nth // 10 for nth in range(290)]
+    assert decide([True] * 290, [True] * 290, 0.10, tasks=tasks, shared=tasks).verdict == "pass"
+
+
+def test_one_pair_to_a_task_is_mcnemars_test() -> None:
+    pairs = noisy(60, 0.8, 0.6)
+    before, after = [b for b, _ in pairs], [a for _, a in pairs]
+    alone, blocks = decide(before, after, 0.1), decide(before, after, 0.1, shared=range(60), tasks=range(60))
+    assert alone.p_fall == pytest.approx(blocks.p_fall)
+    assert alone.model_copy(update={"p_fall": blocks.p_fall}) == blocks
+    assert decide([True] * 7, [False] * 7, 0.1).p_fall == pytest.approx(1 / 128)
+
+
+def test_what_decides_at_the_smallest_numbers() -> None:
+    verdicts = [decide([True] * n, [True] * n, 0.10).verdict for n in (0, 1, 28, 29)]
+    assert verdicts == ["inconclusive", "inconclusive", "inconclusive", "pass"]
+    assert decide([True] * 5, [True] * 5, 0.10).needed_n == 29
+    assert [decide([True] * n, [False] * n, 0.10).verdict for n in (6, 7)] == ["inconclusive", "fail"]
+
+
+def test_the_number_named_would_decide() -> None:
+    decided = 0
+    for seed in range(40):
+        pairs = noisy(60, 0.9, 0.75, seed)
+        found = decide([b for b, _ in pairs], [a for _, a in pairs], 0.10)
+        if found.needed_n is not None:
+            times = found.needed_n // 60 + 1
+            more = decide([b for b, _ in pairs] * times, [a for _, a in pairs] * times, 0.10)
+            assert more.verdict == ("fail" if found.delta < -0.10 else "pass")
+            decided += 1
+    assert decided > 10
+
+
+def test_a_rule_of_nothing_passes_only_what_rose() -> None:
+    assert decide([True] * 500, [True] * 500, 0.0).verdict == "inconclusive"
+    assert decide([True] * 80 + [False] * 20, [True] * 100, 0.0).verdict == "pass"
+
+
+def test_a_drop_that_is_just_what_is_allowed_is_never_decided() -> None:
+    found = decide([True] * 100, [False] * 10 + [True] * 90, 0.10)
+    assert (found.verdict, found.needed_n) == ("inconclusive", None)
+
+
+def test_the_bounds_go_with_the_verdict() -> None:
+    for seed in range(60):
+        pairs = noisy(150, 0.85, 0.72, seed)
+        found = decide([b for b, _ in pairs], [a for _, a in pairs], 0.10)
+        assert found.low <= found.delta <= found.high
+        if found.verdict == "pass":
+            assert found.low >= -0.10 - 1e-6
+        if found.verdict == "fail":
+            assert found.high <= -0.10 + 1e-6
+
+
+def test_the_bounds_are_those_of_the_score_interval() -> None:
+    from crosswind.metrics.stats import tango
+
+    found = decide([True] * 40 + [False] * 10, [True] * 25 + [False] * 20 + [True] * 5, 0.1)
+    assert found.low == pytest.approx(tango(found.broke, found.fixed, found.n, 0.90).low, abs=1e-6)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 5)), max_size=60), st.floats(0, 0.9))
+@settings(max_examples=150, deadline=None)
+def test_every_decision_is_sound(rows: list[tuple[bool, bool, int]], max_drop: float) -> None:
+    before, after, tasks = ([row[i] for row in rows] for i in range(3))
+    found = decide(before, after, max_drop, tasks=tasks)  # type: ignore[arg-type]
+    assert 0 <= found.p_fall <= 1
+    assert 0 <= found.p_within <= 1
+    assert found.n == len(rows)
+    assert found.needed_n is None or found.needed_n > found.n
+    again = Decision.model_validate_json(found.model_dump_json())
+    assert again == found
+
+
+def test_lists_that_are_no_pairs_are_refused() -> None:
+    with pytest.raises(CrosswindError, match="outcomes come in pairs"):
+        decide([True], [], 0.1)
+    with pytest.raises(CrosswindError, match="no share"):
+        decide([True], [True], 10)
+    with pytest.raises(CrosswindError, match="confidence"):
+        decide([True], [True], 0.1, confidence=95)
+
+
+def test_a_rate_is_tested_exactly() -> None:
+    def verdict(passed: int, n: int, least: float) -> str:
+        return decide_rate([nth < passed for nth in range(n)], least).verdict
+
+    assert verdict(20, 20, 0.8) == "pass"
+    assert verdict(13, 13, 0.8) == "inconclusive"  # 0.8 ** 13 is above 5 %
+    assert verdict(14, 14, 0.8) == "pass"
+    assert verdict(10, 20, 0.8) == "fail"
+    assert verdict(14, 20, 0.8) == "inconclusive"
+    assert verdict(0, 0, 0.8) == "inconclusive"
+    assert decision.decide_rate([True] * 50, 0.8, tasks=[0] * 50).verdict == "inconclusive"  # one task is one outcome
+
+
+# ---------------------------------------------------------------- rules
+
+
+def test_rules_are_written_in_words_people_use() -> None:
+    texts = ("0.10", "all=10%", "tier=.1", "perception=0.1", "level:3=0.2", "axis:domain=0", "domain=0.1", "retail=0.1")
+    parsed = [str(parse_rule(text)) for text in texts]
+    assert parsed == [
+        *("all=0.1", "all=0.1", "tier=0.1", "tier:perception=0.1", "level:3=0.2", "axis:domain=0", "domain=0.1"),
+        "domain:retail=0.1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("tir=0.1", "did you mean tier"),
+        ("tier=ten", "is no rule"),
+        ("tier=10", "from 0 to below 1"),
+        ("tier=-0.1", "from 0 to below 1"),
+        ("tier=nan", "from 0 to below 1"),
+        ("", "is no rule"),
+    ],
+)
+def test_a_wrong_rule_says_what_to_write(text: str, words: str) -> None:
+    with pytest.raises(CrosswindError, match=words):
+        parse_rule(text)
+
+
+def test_a_grouping_is_a_rule_for_each_group() -> None:
+    records = made_up(noisy(40, 1, 1), kinds=("semantic_rename", "format_switch"))
+    outcome = examine(records, [parse_rule("kind=0.1"), parse_rule("tier:reasoning=0.1")])
+    assert [(f.group, f.decision.n) for f in outcome.findings] == [
+        *(("format_switch", 20), ("semantic_rename", 20), ("reasoning", 0)),
+    ]
+    assert outcome.verdict == "inconclusive"
+    assert "no such episodes" in outcome.findings[-1].says
+
+
+def test_one_fall_among_many_rules_must_be_surer() -> None:
+    pairs = [(True, False)] * 7 + [(True, True)] * 3
+    records = made_up(pairs)
+    assert examine(records, [parse_rule("all=0.1")]).verdict == "fail"
+    many = [parse_rule(text) for text in ("all=0.1", "kind=0.1", "tier=0.1", "axis=0.1")]
+    outcome = examine(records, many)
+    assert outcome.verdict == "inconclusive"
+    assert all(f.decision.needed_n for f in outcome.findings)
+
+
+def test_a_baseline_is_compared_episode_by_episode() -> None:
+    then = made_up([(True, True)] * 80)
+    now = made_up([(True, nth % 3 > 0) for nth in range(80)])
+    assert examine(now, [parse_rule("all=0.1")], baseline=then).verdict == "fail"
+    assert examine(now, [parse_rule("clean=0.1")], baseline=then).verdict == "pass"
+    assert examine(then, [parse_rule("all=0.1")], baseline=now).verdict == "pass"
+    worse = made_up([(False, False)] * 80)  # nothing is solved, so nothing drops: only a baseline or min-clean sees it
+    assert examine(worse, [parse_rule("all=0.1")]).verdict == "pass"
+    assert examine(worse, [parse_rule("all=0.1")], baseline=then).verdict == "fail"
+    assert examine(worse, [parse_rule("all=0.1")], min_clean=0.5).verdict == "fail"
+
+
+def test_what_cannot_be_compared_is_refused_or_told() -> None:
+    here = made_up([(True, True)] * 10)
+    with pytest.raises(CrosswindError, match="share no episode"):
+        examine(here, [parse_rule("all=0.1")], baseline=list(played("oracle")))
+    with pytest.raises(CrosswindError, match="different verifiers"):
+        examine(here, [parse_rule("all=0.1")], baseline=made_up([(True, True)] * 10, judge="0"))
+    with pytest.raises(CrosswindError, match="compares with a baseline"):
+        examine(here, [parse_rule("clean=0.1")])
+    with pytest.raises(CrosswindError, match="has no rule"):
+        examine(here, [])
+    less = examine(here, [parse_rule("all=0.1")], baseline=here[:-2])
+    assert any("no counterpart" in note for note in less.notes)
+
+
+def test_errors_are_left_out_and_too_many_leave_no_verdict() -> None:
+    records = made_up([(True, True)] * 100)
+    lost = [r.model_copy(update={"outcome": "error"}) if nth < 8 else r for nth, r in enumerate(records)]
+    few = examine(lost, [parse_rule("all=0.1")])
+    assert (few.verdict, few.exit_code, few.errors, few.findings[0].decision.n) == ("pass", 0, 8, 96)
+    many = examine(lost, [parse_rule("all=0.1")], max_errors=0.03)
+    assert (many.verdict, many.exit_code) == ("infrastructure", 3)
+    assert examine([], [parse_rule("all=0.1")]).verdict == "infrastructure"
+
+
+# ---------------------------------------------------------------- the command
+
+
+def run(*args: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    if isinstance(result.exception, CrosswindError):
+        return 2, str(result.exception)
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    return folder_of(tmp_path / "good", made_up([(True, True)] * 60))
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    return folder_of(tmp_path / "bad", made_up([(True, nth % 2 > 0) for nth in range(60)]))
+
+
+def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
+    assert run("gate", good, "--max-drop", "tier=0.10", "--min-clean", "0.8")[0] == 0
+    assert run("gate", bad, "--max-drop", "tier=0.10")[0] == 1
+    assert run("gate", bad, "--baseline", good, "--max-drop", "all=0.10")[0] == 1
+    assert run("gate", good, "--max-drop", "tier")[0] == 2
+    assert run("gate", tmp_path, "--max-drop", "tier=0.10")[0] == 2
+    half = folder_of(tmp_path / "half", made_up([(True, True)] * 60), state="stopped", why="it was interrupted")
+    code, text = run("gate", half, "--max-drop", "tier=0.10")
+    assert (code, "it was interrupted" in text) == (3, True)
+    assert run("gate", half, "--max-drop", "tier=0.10", "--allow-unfinished")[0] == 0
+    small = folder_of(tmp_path / "small", made_up([(True, True)] * 9))
+    code, text = run("gate", small, "--max-drop", "tier=0.10")
+    assert code == 4
+    assert "inconclusive (n 29)" in text
+    assert run("gate", small, "--max-drop", "tier=0.10", "--allow-inconclusive")[0] == 0
+
+
+def test_json_is_one_document(bad: Path) -> None:
+    code, text = run("gate", bad, "--max-drop", "tier=0.10", "--json")
+    data = json.loads(text)
+    assert (code, data["verdict"], data["exit_code"]) == (1, "fail", 1)
+    assert data["findings"][0]["decision"]["broke"] == 30
+
+
+def test_files_for_a_ci_system(tmp_path: Path, bad: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary, xml = tmp_path / "summary.md", tmp_path / "gate.xml"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert run("gate", bad, "--max-drop", "tier=0.10", "--junit", xml, "--markdown", summary)[0] == 1
+    assert summary.read_text().startswith("before\n### ❌ crosswind gate: fail")
+    suite = ET.fromstring(xml.read_text()).find("testsuite")
+    assert suite is not None
+    assert suite.attrib["failures"] == "1"
+    assert run("gate", bad, "--max-drop", "tier=0.10", "--junit", tmp_path / "none" / "gate.xml")[0] == 2
+
+
+def test_rules_come_from_a_file(tmp_path: Path, good: Path, bad: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "crosswind.yaml"
+    path.write_text(f"gate:\n  max_drop: {{all: 10%}}\n  baseline: {good}\n")
+    assert run("gate", bad)[0] == 1
+    assert run("gate", bad, "--max-drop", "all=0.9")[0] == 0  # the command line wins, and the file is not read
+    path.write_text("gate:\n  max_drop:\n    all: 0.1\n    teir: 0.1\n")
+    code, text = run("gate", bad)
+    assert code == 2
+    assert "crosswind.yaml:4: gate.max_drop.teir: no group" in text
+
+
+# ---------------------------------------------------------------- hostile text
+
+
+def hostile() -> list[Record]:
+    return made_up([(True, False)] * 30, final=HOSTILE, agent=HOSTILE, cause=HOSTILE, stage=HOSTILE)
+
+
+def test_xml_stays_valid_under_hostile_text() -> None:
+    outcome = examine(hostile(), [parse_rule("tier=0.10")], unfinished=[HOSTILE])
+    text = junit(outcome)
+    root = ET.fromstring(text.encode())
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\u202e]", text)
+    failure = root.find(".//failure")
+    assert failure is not None
+    assert failure.text is not None
+    assert "<script>alert(1)</script> ]]>" in failure.text
+
+
+def test_markdown_has_no_markup_but_ours() -> None:
+    text = markdown(examine(hostile(), [parse_rule("tier=0.10")], unfinished=[HOSTILE]))
+    assert "<script" not in text
+    assert "](http" not in text
+    assert "@everyone" not in text
+    assert "\x1b" not in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {8}
+
+
+def test_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
+    records = made_up([(True, False)] * 30, condition=HOSTILE)
+    folder = folder_of(tmp_path / "run", hostile(), state="stopped", why=HOSTILE.encode("utf-8", "replace").decode())
+    for args in (("gate", folder, "--max-drop", "tier=0.1"), ("gate", folder, "--max-drop", "condition=0.1")):
+        _, text = run(*args)
+        assert terminal.safe(text) == text
+    assert terminal.safe(examine(records, [parse_rule("all=0.1")]).says)
+
+
+# ---------------------------------------------------------------- init
+
+
+def test_init_writes_a_configuration_and_a_workflow_that_are_sound(tmp_path: Path) -> None:
+    code, text = run("init", "--out", tmp_path, "--agent", "python:my_agent:agent")
+    assert code == 0
+    assert "crosswind run --config" in text
+    config = load_config(tmp_path / "crosswind.yaml")
+    assert (config.agent, config.suite) == ("python:my_agent:agent", "tiers")
+    assert [str(rule) for rule in config.gate.rules()] == ["all=0.1", "tier=0.15"]
+    workflow = tmp_path / ".github" / "workflows" / "crosswind.yml"
+    assert "pull_request_target" not in yaml.safe_load(workflow.read_text())[True]
+    assert workflow.read_text() == (ROOT / "examples" / "github-actions.yml").read_text()
+
+
+def test_init_never_writes_over_a_file_unasked(tmp_path: Path) -> None:
+    (tmp_path / "crosswind.yaml").write_text("mine")
+    assert run("init", "--out", tmp_path)[0] == 2
+    assert (tmp_path / "crosswind.yaml").read_text() == "mine"
+    assert not (tmp_path / ".github").exists()
+    assert run("init", "--out", tmp_path, "--force")[0] == 0
+    assert load_config(tmp_path / "crosswind.yaml").agent == "oracle"
+    with pytest.raises(CrosswindError, match="is no agent"):
+        write_start(tmp_path, "x\nseed: 1", force=True)
+
+
+def test_a_configuration_complains_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "crosswind.yaml"
+    path.write_text("suite: tiers\nagnet: oracle\n")
+    with pytest.raises(CrosswindError, match=r"crosswind\.yaml:2: agnet: .*the keys here are: suite, agent"):
+        load_config(path)
+    path.write_text("{}")
+    assert load_config(path) == Config()
+
+
+# ---------------------------------------------------------------- the pytest plug-in
+
+TESTS = """
+async def shrug(query, tools):
+    return "I do not know."
+
+def test_evaluate(crosswind_evaluate, crosswind_gate):
+    run = crosswind_evaluate("oracle", limit=10)
+    assert all(r.passed for r in run.records)
+    crosswind_gate(run, "all=0.9")
+
+def test_callable(crosswind_evaluate):
+    run = crosswind_evaluate(shrug, "quick", limit=4)
+    assert [r.outcome for r in run.records] == ["fail"] * 4
+
+def test_passes(crosswind_run, crosswind_gate):
+    crosswind_gate(crosswind_run, "all=0.7")
+
+def test_fails(crosswind_run, crosswind_gate):
+    crosswind_gate(crosswind_run, "tier=0.1")
+
+def test_is_inconclusive(crosswind_run, crosswind_gate):
+    crosswind_gate(crosswind_run, "all=0.5")
+
+def test_baseline(crosswind_run, crosswind_baseline, crosswind_gate):
+    crosswind_gate(crosswind_run, "all=0.1", baseline=crosswind_baseline)
+"""
+
+
+def test_the_pytest_plug_in(tmp_path: Path, bad: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-v", "-rs", "-p", "crosswind.pytest_plugin", "test_it.py"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        [*command, "--crosswind-run", str(bad)], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    found = dict(re.findall(r"test_it.py::(\w+) (\w+)", done.stdout))
+    assert found == {
+        "test_evaluate": "PASSED",
+        "test_callable": "PASSED",
+        "test_passes": "PASSED",
+        "test_fails": "FAILED",
+        "test_is_inconclusive": "SKIPPED",
+        "test_baseline": "SKIPPED",
+    }, done.stdout + done.stderr
+    assert "needs --crosswind-baseline DIR" in done.stdout
+    assert "Fail: 1 of 1 checks" in done.stdout
+
+
+def test_the_plug_in_imports_nothing_before_it_is_used() -> None:
+    code = "import sys, crosswind.pytest_plugin; print([m for m in sys.modules if m.startswith('crosswind.')])"
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert out.stdout.strip() == "['crosswind.pytest_plugin']"
