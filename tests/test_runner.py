@@ -1,0 +1,588 @@
+"""A run: what is played, what becomes of each kind of failure, and what is left when it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind import cli, runner
+from crosswind import domain as domain_module
+from crosswind.commands.run import folder_name, narrowed
+from crosswind.domain import JUDGE
+from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.models import spec
+from crosswind.models.spec import Price, open_agent
+from crosswind.perturbation import dump_layers
+from crosswind.recipe import Drawn
+from crosswind.record import Usage
+from crosswind.registry import agents
+from crosswind.runner import Crash, Job, Limits, Plan, Progress, Ran, rescored, run
+from crosswind.store import Locked, load_run
+from crosswind.suite import Episode, Suite, episodes, suites
+from crosswind.types import Agent, Message, Tools
+
+QUICK = suites["quick"]
+ROOT = Path(__file__).parent.parent
+
+
+class Source:
+    """Oracles, made one after the other by a function that may make something else."""
+
+    price: Price | None = Price(1.0, 10.0)
+    concurrency = 4
+
+    def __init__(self, change: Any = None) -> None:
+        self.name, self.change = "double", change
+        self.settings: dict[str, Any] = {}
+        self.made: list[str] = []
+
+    def make(self, drawn: Drawn) -> Agent:
+        self.made.append(drawn.base.id)
+        oracle: Agent = agents["oracle"](drawn)
+        return Double(oracle, self.change, len(self.made))
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Double:
+    """An agent to which something happens at its turns."""
+
+    def __init__(self, inner: Agent, change: Any, nth: int) -> None:
+        self.inner, self.change, self.nth, self.turn = inner, change, nth, 0
+        self.usage = Usage()
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        self.turn += 1
+        self.usage = self.usage.plus(Usage(input_tokens=100, output_tokens=10, requests=1))
+        if self.change:
+            await self.change(self.nth, self.turn)
+        return await self.inner.reply(chat, tools)
+
+
+def played(folder: Path, source: Any = None, suite: Suite = QUICK, **given: Any) -> Ran:
+    given.setdefault("pauses", (0.0, 0.0))
+    return asyncio.run(run(suite, source or Source(), folder, **given))
+
+
+def jobs(plan: Plan) -> list[Job]:
+    return [job for job in plan if job is not None]
+
+
+# ---------------------------------------------------------------- what is played
+
+
+@pytest.mark.parametrize(
+    "suite",
+    [
+        QUICK,
+        suites["heldout"].model_copy(update={"domains": ("poi", "banking"), "tasks": 2}),
+        suites["original"].model_copy(update={"tasks": 1}),
+        suites["tiers"].model_copy(update={"domains": ("retail",), "tasks": 1}),
+    ],
+    ids=lambda suite: suite.name,
+)
+def test_a_plan_holds_the_episodes_of_the_suite(suite: Suite) -> None:
+    def content(found: Iterable[Episode]) -> dict[tuple[str, str], Any]:
+        return {(e.condition, e.pair): (dump_layers(e.drawn.layers), e.severity) for e in found}
+
+    plan, there = Plan(suite, 3), content(episodes(suite, 3))
+    assert content(job.episode for job in jobs(plan)) == there
+    assert plan.total == plan.planned == len(there)
+    assert not plan.refused
+
+
+def test_whatever_was_played_so_far_is_paired() -> None:
+    found = jobs(Plan(suites["heldout"], 0, limit=60))
+    assert len(found) == 60
+    clean = [job.episode.pair for job in found if job.episode.condition == "clean"]
+    for n, job in enumerate(found):
+        assert any(before.episode.pair == job.episode.pair for before in found[: n + 1] if before.episode.pair in clean)
+    assert len({job.episode.drawn.domain.name for job in found}) > 1
+    assert [job.key for job in jobs(Plan(suites["heldout"], 0, limit=20))] == [job.key for job in found[:20]]
+
+
+def test_a_part_of_a_balanced_suite_is_balanced() -> None:
+    found = [job.episode.drawn for job in jobs(Plan(suites["tiers"], 0, limit=200))]
+    tiers = Counter(drawn.layers[0].tier for drawn in found if drawn.layers)
+    names = Counter(drawn.domain.name for drawn in found)
+    assert max(tiers.values()) - min(tiers.values()) <= 8
+    assert max(names.values()) - min(names.values()) <= 3
+
+
+def test_what_is_finished_is_not_drawn_again() -> None:
+    every = [job.key for job in jobs(Plan(QUICK, 0, trials=2))]
+    assert len(every) == len(set(every)) == 40
+    plan = Plan(QUICK, 0, trials=2, finished=set(every[:33]))
+    assert [job.key for job in jobs(plan)] == every[33:]
+    assert plan.planned == 40
+    assert jobs(Plan(QUICK, 0, trials=2, finished=set(every))) == []
+    assert jobs(Plan(QUICK, 0, trials=2, limit=30, finished=set(every[:33]))) == []
+
+
+def test_trials_repeat_an_episode() -> None:
+    found = jobs(Plan(QUICK, 0, trials=3, limit=6))
+    assert [job.trial for job in found] == [0, 1, 2, 0, 1, 2]
+    assert found[0].episode is not found[3].episode
+    assert len({job.key.rpartition("|")[0] for job in found}) == 2
+
+
+def test_a_narrowed_suite() -> None:
+    original = narrowed(suites["original"], 1, "medical")
+    assert {c.name for c in original.conditions} >= {"medical: ambiguous"}
+    assert original.domains == ("medical",)
+    assert {job.episode.drawn.domain.name for job in jobs(Plan(original, 0))} == {"medical"}
+    assert narrowed(QUICK, 2, "all").tasks == 2
+    with pytest.raises(CrosswindError, match="no domain 'pou'"):
+        narrowed(QUICK, 0, "pou")
+
+
+def test_names_of_folders_are_harmless() -> None:
+    name = folder_name("../../etc/passwd", "openai:x\x1b[2J/../y@http://user:pw@host/v1")
+    assert "/" not in name
+    assert "\x1b" not in name
+    assert ".." not in name
+
+
+# ---------------------------------------------------------------- one run
+
+
+def test_a_run_leaves_a_line_for_each_episode(tmp_path: Path) -> None:
+    ran = played(tmp_path / "run")
+    found = load_run(tmp_path / "run")
+    assert (ran.manifest.state, ran.manifest.planned, ran.stopped, ran.broken) == ("finished", 20, "", False)
+    assert found.manifest == ran.manifest
+    assert found.problems == []
+    assert len(found.records) == ran.progress.done == 20
+    assert all(record.passed and record.agent == "double" for record in found.records)
+    assert ran.progress.scores["clean"].passed == 4
+    assert set(ran.progress.scores) == {"clean", "perception", "interaction", "reasoning", "internalization"}
+    record = found.records[0]
+    assert record.usage.cost == pytest.approx(record.usage.requests * (100 * 1 + 10 * 10) / 1e6)
+    assert ran.progress.spent.input_tokens == sum(r.usage.input_tokens for r in found.records)
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["episodes.jsonl", "lock", "run.json"]
+
+
+def test_equal_seeds_give_equal_lines(tmp_path: Path) -> None:
+    def lines(name: str, concurrency: int) -> list[dict[str, Any]]:
+        played(tmp_path / name, open_agent("memoriser"), concurrency=concurrency)
+        found = [json.loads(line) for line in (tmp_path / name / "episodes.jsonl").read_text().splitlines()]
+        for line in found:
+            line["usage"]["seconds"] = 0
+        return sorted(found, key=lambda line: str(line["key"]))
+
+    assert lines("one", 1) == lines("eight", 8)
+
+
+def test_failed_episodes_have_a_stage_and_a_cause(tmp_path: Path) -> None:
+    played(tmp_path / "run", open_agent("memoriser"))
+    records = load_run(tmp_path / "run").records
+    assert {r.outcome for r in records} == {"pass", "fail"}
+    for record in records:
+        assert bool(record.stage) == bool(record.cause) == (record.outcome == "fail")
+
+
+def test_a_finished_run_plays_nothing_again(tmp_path: Path) -> None:
+    played(tmp_path / "run")
+    before = (tmp_path / "run" / "episodes.jsonl").read_bytes()
+    source = Source()
+    ran = played(tmp_path / "run", source)
+    assert (ran.progress.done, ran.progress.before, source.made) == (0, 20, [])
+    assert (tmp_path / "run" / "episodes.jsonl").read_bytes() == before
+
+
+def test_a_limit_can_grow(tmp_path: Path) -> None:
+    assert played(tmp_path / "run", limit=7).progress.done == 7
+    ran = played(tmp_path / "run", limit=12)
+    assert (ran.progress.before, ran.progress.done, ran.left) == (7, 5, 0)
+    assert played(tmp_path / "run").progress.done == 8
+    assert len(load_run(tmp_path / "run").records) == 20
+
+
+def test_another_agent_is_refused(tmp_path: Path) -> None:
+    played(tmp_path / "run", limit=3)
+    for other in ({"source": open_agent("idle")}, {"seed": 1}, {"trials": 2}, {"limits": Limits(episode=3.0)}):
+        with pytest.raises(CrosswindError, match="another configuration"):
+            played(tmp_path / "run", **other)
+    assert len(load_run(tmp_path / "run").records) == 3
+
+
+# ---------------------------------------------------------------- three kinds of failure
+
+
+def test_a_fault_of_the_provider_is_played_again(tmp_path: Path) -> None:
+    async def first_time(nth: int, turn: int) -> None:
+        if nth == 1 and turn == 2:
+            raise InfrastructureError("502")
+
+    source = Source(first_time)
+    ran = played(tmp_path / "run", source, limit=3, concurrency=1)
+    record = load_run(tmp_path / "run").records[0]
+    assert (len(source.made), ran.progress.errors, record.outcome) == (4, 0, "pass")
+    assert record.usage.requests == 2 + 3  # what the first attempt used counts as well
+
+
+def test_errors_count_nowhere_and_are_played_when_the_run_goes_on(tmp_path: Path) -> None:
+    async def always(nth: int, turn: int) -> None:
+        raise InfrastructureError("half a character \ud800 of an answer")
+
+    source = Source(always)
+    ran = played(tmp_path / "run", source, limit=4)
+    assert ran.broken
+    assert (ran.progress.errors, ran.progress.scores, len(source.made)) == (4, {}, 12)
+    assert [r.outcome for r in load_run(tmp_path / "run").records] == ["error"] * 4
+    kept = played(tmp_path / "run", limit=4, keep_errors=True)
+    assert (kept.progress.done, kept.broken) == (0, True)
+    again = played(tmp_path / "run", limit=4)
+    assert (again.progress.done, again.progress.errors, again.broken) == (4, 0, False)
+    assert len((tmp_path / "run" / "retried.jsonl").read_text().splitlines()) == 4
+    records = load_run(tmp_path / "run").records
+    assert all(record.passed for record in records)
+    wasted = 4 * 3 * 100  # three attempts at each, and what they used is not forgotten
+    assert again.progress.spent.input_tokens == wasted + sum(r.usage.input_tokens for r in records)
+
+
+def test_a_fault_that_will_not_pass_is_not_tried_again(tmp_path: Path) -> None:
+    class Final(InfrastructureError):
+        retryable = False
+
+    async def never(nth: int, turn: int) -> None:
+        raise Final("no such model")
+
+    source = Source(never)
+    played(tmp_path / "run", source, limit=2)
+    assert len(source.made) == 2
+
+
+def test_a_provider_that_is_down_stops_the_run(tmp_path: Path) -> None:
+    async def down(nth: int, turn: int) -> None:
+        raise InfrastructureError("connection refused")
+
+    ran = played(tmp_path / "run", Source(down), trials=10, concurrency=1, pauses=())
+    assert ran.broken
+    assert "20 episodes in a row" in ran.stopped
+    assert "connection refused" in ran.stopped
+    assert (ran.progress.done, ran.manifest.state) == (20, "stopped")
+
+
+def test_what_the_user_must_mend_stops_the_run(tmp_path: Path) -> None:
+    async def no_key(nth: int, turn: int) -> None:
+        if nth == 6:
+            raise CrosswindError("no key; set OPENAI_API_KEY")
+
+    with pytest.raises(CrosswindError, match="OPENAI_API_KEY"):
+        played(tmp_path / "run", Source(no_key), concurrency=1)
+    assert len(load_run(tmp_path / "run").records) == 5
+    assert load_run(tmp_path / "run").manifest.state == "stopped"
+
+
+def test_a_bug_is_loud_and_loses_nothing(tmp_path: Path) -> None:
+    async def bug(nth: int, turn: int) -> None:
+        if nth == 6:
+            raise ValueError("sk-secret")
+
+    with pytest.raises(Crash) as crash:
+        played(tmp_path / "run", Source(bug), concurrency=1)
+    assert crash.value.by_agent
+    assert crash.value.key
+    assert len(load_run(tmp_path / "run").records) == 5
+    assert "secret" not in (tmp_path / "run" / "run.json").read_text()
+
+
+def test_a_bug_of_ours_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("oh")
+
+    monkeypatch.setattr(domain_module.Domain, "judge", broken)
+    with pytest.raises(Crash) as crash:
+        played(tmp_path / "run")
+    assert not crash.value.by_agent
+
+
+# ---------------------------------------------------------------- deadlines and budgets
+
+
+def test_an_agent_that_is_too_slow_has_failed(tmp_path: Path) -> None:
+    async def slow(nth: int, turn: int) -> None:
+        if nth == 2 and turn == 2:
+            await asyncio.sleep(30)
+
+    source = Source(slow)
+    played(tmp_path / "run", source, limit=4, concurrency=1, limits=Limits(episode=0.2))
+    records = load_run(tmp_path / "run").records
+    assert len(source.made) == 4  # and is not asked again
+    late = records[1]
+    assert (late.outcome, late.ended, len(late.steps)) == ("fail", "budget", 1)
+    assert late.why == "the episode took more than its 0.2 seconds"
+    assert [r.outcome for r in records] == ["pass", "fail", "pass", "pass"]
+
+
+def test_an_agent_that_blocks_is_noticed_afterwards(tmp_path: Path) -> None:
+    async def block(nth: int, turn: int) -> None:
+        time.sleep(0.06)
+
+    played(tmp_path / "run", Source(block), limit=1, limits=Limits(episode=0.05))
+    assert load_run(tmp_path / "run").records[0].ended == "budget"
+
+
+def test_a_timeout_of_the_agents_own_is_not_the_deadline(tmp_path: Path) -> None:
+    async def own(nth: int, turn: int) -> None:
+        raise TimeoutError
+
+    with pytest.raises(Crash):
+        played(tmp_path / "run", Source(own), limit=1, limits=Limits(episode=9.0))
+
+
+def test_a_deadline_stops_the_run_and_drops_what_is_under_way(tmp_path: Path) -> None:
+    async def later(nth: int, turn: int) -> None:
+        if nth > 5:
+            await asyncio.sleep(30)
+
+    ran = played(tmp_path / "run", Source(later), limits=Limits(deadline=0.5))
+    assert not ran.broken
+    assert ran.stopped == "the deadline of 0.5 seconds has passed"
+    done = len(load_run(tmp_path / "run").records)
+    assert done == ran.progress.done == 20 - ran.left
+    assert played(tmp_path / "run").progress.done == 20 - done
+
+
+@pytest.mark.parametrize("limits", [Limits(tokens=1000), Limits(cost=0.002)], ids=["tokens", "cost"])
+def test_a_budget_counts_for_the_whole_folder(tmp_path: Path, limits: Limits) -> None:
+    ran = played(tmp_path / "run", limits=limits, concurrency=1)
+    assert "is used up" in ran.stopped
+    assert not ran.broken
+    assert 0 < ran.progress.done < 20
+    again = played(tmp_path / "run", limits=limits)
+    assert (again.progress.done, again.manifest.state) == (0, "stopped")
+    assert played(tmp_path / "run").manifest.state == "finished"
+
+
+def test_whoever_looks_on_is_told(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    class Watch:
+        def show(self, progress: Progress) -> None:
+            seen.append((progress.done, progress.total))
+
+    played(tmp_path / "run", watch=Watch())
+    assert seen[-1] == (20, 20)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+# ---------------------------------------------------------------- kills
+
+
+def test_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    """The whole of it, with thirty kills, is `bench/runner.py`."""
+    out = tmp_path / "figures.json"
+    command = [sys.executable, "bench/runner.py", "--parts", "kills", "--kills", "8", "--seed", str(os.getpid())]
+    subprocess.run([*command, "--json", out], cwd=ROOT, check=True, capture_output=True, timeout=120)
+    found = json.loads(out.read_text())["kills"]
+    assert (found["kills"], found["exit"], found["problems"]) == (8, 0, [])
+    assert (found["lost"], found["unknown"], found["duplicated"]) == (0, 0, 0)
+    assert found["begun"] <= found["most_begun"]
+
+
+# ---------------------------------------------------------------- judging anew
+
+
+def test_rescoring_says_what_changed_and_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    played(folder, open_agent("memoriser"))
+    before = load_run(folder)
+    same = rescored(folder)
+    assert (same.episodes, same.judges, same.changed, same.backup) == (20, {JUDGE: 20}, [], "")
+
+    real = domain_module.Domain.judge
+
+    def strict(*args: Any) -> Any:
+        """A verifier that takes nothing for granted."""
+        return real(*args).model_copy(update={"outcome": "fail", "judge": "next"})
+
+    monkeypatch.setattr(domain_module.Domain, "judge", strict)
+    changed = rescored(folder, write=True)
+    passed = {r.key for r in before.records if r.passed}
+    assert {key for key, *_ in changed.changed} == passed
+    after = load_run(folder)
+    assert {r.judge for r in after.records} == {"next"}
+    assert not any(r.passed for r in after.records)
+    assert [json.loads(line)["judge"] for line in Path(changed.backup).read_text().splitlines()] == [JUDGE] * 20
+    assert rescored(folder).judges == {"next": 20}
+
+
+def test_errors_are_not_judged_anew(tmp_path: Path) -> None:
+    async def always(nth: int, turn: int) -> None:
+        raise InfrastructureError("502")
+
+    played(tmp_path / "run", Source(always), limit=2)
+    found = rescored(tmp_path / "run", write=True)
+    assert (found.episodes, found.changed) == (2, [])
+    assert [r.outcome for r in load_run(tmp_path / "run").records] == ["error", "error"]
+
+
+# ---------------------------------------------------------------- the command
+
+PLUGIN = """
+import asyncio
+from crosswind.agents.oracle import Oracle
+from crosswind.registry import agents
+
+class Slow(Oracle):
+    async def reply(self, chat, tools):
+        await asyncio.sleep(0.05)
+        return await super().reply(chat, tools)
+
+class Stuck(Oracle):
+    made = 0
+
+    async def reply(self, chat, tools):
+        Stuck.made += 1
+        await asyncio.sleep(0 if Stuck.made < 20 else 60)
+        return await super().reply(chat, tools)
+
+class Buggy(Oracle):
+    async def reply(self, chat, tools):
+        raise ValueError("hostile \\x1b[2J text")
+
+agents.add("slow", Slow)
+agents.add("stuck", Stuck)
+agents.add("buggy", Buggy)
+"""
+
+
+@pytest.fixture
+def crosswind(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """The command line, in this process: what goes to stdout, or to stderr if it fails."""
+
+    def call(*args: str | Path, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["crosswind", *map(str, args)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert (left.value.code or 0) == code, out + err
+        return out if code == 0 else err
+
+    return call
+
+
+def command(folder: Path, agent: str, *given: str) -> list[str]:
+    """The same in a process of its own, with the agents above."""
+    (folder / "plugin.py").write_text(PLUGIN)
+    start = [sys.executable, "-m", "crosswind.cli", "--plugin", str(folder / "plugin.py"), "run", "quick"]
+    return [*start, "--agent", agent, "--out", str(folder / "run"), *given]
+
+
+def test_the_command_runs_continues_and_refuses(tmp_path: Path, crosswind: Callable[..., str]) -> None:
+    given = ("run", "quick", "--agent", "memoriser", "--out", tmp_path / "run")
+    shown = crosswind(*given, "--limit", "8")
+    assert "perception" in shown
+    assert f"crosswind report {tmp_path / 'run'}" in shown.replace("\n", "")
+    data = json.loads(crosswind(*given, "--json"))
+    assert (data["state"], data["episodes"], data["played"], data["errors"]) == ("finished", 20, 12, 0)
+    assert data["drops"]["all"]["pairs"] == 16
+    refused = crosswind(*given, "--seed", "2", code=2)
+    assert refused.startswith("error: ")
+    assert "seed was 0, now 2" in refused
+    assert "0 verdicts changed" in crosswind("rescore", tmp_path / "run")
+    assert json.loads(crosswind("rescore", tmp_path / "run", "--write", "--json"))["backup"] == ""
+    assert "expected auto, native or text" in crosswind(*given, "--protocol", "smoke", code=2)
+    assert "every episode" not in crosswind(*given, "--deadline", "100")
+
+
+def test_the_command_where_nothing_can_be_scored(
+    tmp_path: Path, crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def down(nth: int, turn: int) -> None:
+        raise InfrastructureError("\x1b[2Jconnection refused")
+
+    monkeypatch.setattr(spec, "open_agent", lambda *_: Source(down))
+    monkeypatch.setattr(runner, "PAUSES", ())
+    assert crosswind("run", "quick", "--agent", "down", "--out", tmp_path / "run", "--limit", "3", code=3) == ""
+    assert [r.outcome for r in load_run(tmp_path / "run").records] == ["error"] * 3
+
+
+def test_the_command_on_a_full_disk(
+    tmp_path: Path, crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real one: the system refuses to let files grow."""
+    given = ("run", "quick", "--agent", "oracle", "--out", tmp_path / "run")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+    try:
+        told = crosswind(*given, code=3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "File too large" in told
+    assert "give the same command to continue" in told
+    before = len(load_run(tmp_path / "run").records)
+    assert 0 < before < 20
+    assert json.loads(crosswind(*given, "--json"))["played"] == 20 - before
+
+
+def test_a_dry_run_plays_nothing(tmp_path: Path, crosswind: Callable[..., str]) -> None:
+    given = ("run", "quick", "--agent", "oracle", "--out", tmp_path / "run", "--dry-run", "--trials", "3")
+    data = json.loads(crosswind(*given, "--json"))
+    assert (data["episodes"], data["exact"], data["by_tier"]["clean"]) == (60, True, 12)
+    assert data["input_tokens"] > data["output_tokens"] > 0
+    assert 0 < data["detectable"]["all"] < 1
+    assert "60 episodes" in crosswind(*given)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals) -> None:
+    folder = tmp_path / "run"
+    with subprocess.Popen(command(tmp_path, "stuck"), stderr=subprocess.PIPE, text=True) as child:
+        until = time.monotonic() + 60
+        while not ((folder / "episodes.jsonl").exists() and (folder / "episodes.jsonl").stat().st_size):
+            assert child.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        with pytest.raises(Locked, match=f"pid {child.pid} "):
+            played(folder)
+        child.send_signal(sent)
+        _, errors = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "Traceback" not in errors
+    assert f"The same command with --out {folder} continues it" in errors
+    assert load_run(folder).manifest.state == "stopped"
+
+
+def test_a_crash_is_told_without_a_traceback(tmp_path: Path) -> None:
+    done = subprocess.run(command(tmp_path, "buggy"), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 70
+    assert "the agent's code raised ValueError" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+    told = (tmp_path / "run" / "crash.txt").read_text()
+    assert "plugin.py" in told
+    assert "hostile" not in told
+
+
+def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    with subprocess.Popen(command(tmp_path, "slow"), stderr=theirs, stdout=subprocess.DEVNULL, env=env) as child:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # that is how it ends on Linux
+            while part := os.read(ours, 65536):
+                shown += part
+        assert child.wait(timeout=60) == 0
+    os.close(ours)
+    assert b"/20 episodes" in shown
+    assert b"perception 100 %" in shown

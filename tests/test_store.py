@@ -1,0 +1,309 @@
+"""The folder of a run: nothing finished is lost, nothing torn is kept, and every trouble has a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from crosswind.domain import JUDGE
+from crosswind.errors import BadFile, CrosswindError
+from crosswind.models.spec import open_agent
+from crosswind.record import Record
+from crosswind.runner import Limits, manifest_of, run
+from crosswind.store import CannotStore, Locked, Manifest, Store, as_line, differences, iter_records, load_run
+from crosswind.suite import suites
+
+QUICK = suites["quick"]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    folder = tmp_path_factory.mktemp("store") / "run"
+    asyncio.run(run(QUICK, open_agent("memoriser"), folder))
+    return load_run(folder).records
+
+
+def manifest(agent: str = "oracle", seed: int = 0) -> Manifest:
+    return manifest_of(QUICK, open_agent(agent), seed=seed, trials=1, limit=None, limits=Limits())
+
+
+def written(folder: Path, records: Sequence[Record]) -> Path:
+    """A folder with these records; the path of their lines."""
+    with Store(folder) as store:
+        store.begin(manifest())
+        store.resume(lambda _: None)
+        for record in records:
+            store.append(record)
+        store.sync()
+    return folder / "episodes.jsonl"
+
+
+def resumed(folder: Path, *, keep_errors: bool = False) -> tuple[set[str], int]:
+    """The keys that a second run would find, and how many bytes it cut off."""
+    with Store(folder) as store:
+        store.begin(manifest())
+        return store.resume(lambda _: None, keep_errors=keep_errors), store.cut
+
+
+def test_what_is_written_is_read_back(tmp_path: Path, records: list[Record]) -> None:
+    written(tmp_path / "run", records)
+    found = load_run(tmp_path / "run")
+    assert found.records == records
+    assert found.manifest.agent == "oracle"
+    assert found.manifest.name == "quick"
+    assert len(found.problems) == 1  # it is not finished
+    assert "same command" in found.problems[0]
+
+
+def test_files_are_for_their_owner_alone(tmp_path: Path, records: list[Record]) -> None:
+    written(tmp_path / "run", records[:1])
+    assert {p.name: p.stat().st_mode & 0o077 for p in (tmp_path / "run").iterdir()} == {
+        "episodes.jsonl": 0,
+        "lock": 0,
+        "run.json": 0,
+    }
+
+
+@pytest.mark.parametrize("cut", [1, 2, 100, 4000])
+def test_a_torn_last_line_is_cut_off_and_kept(tmp_path: Path, records: list[Record], cut: int) -> None:
+    path = written(tmp_path / "run", records[:3])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    before = load_run(tmp_path / "run")
+    keys, bytes_cut = resumed(tmp_path / "run")
+    if cut == 1:  # only the end of the line is missing: the record is whole
+        assert keys == {r.key for r in records[:3]}
+        assert path.read_bytes() == whole
+        return
+    assert [r.key for r in before.records] == [r.key for r in records[:2]]
+    assert "line 3 of episodes.jsonl is torn" in before.problems[0]
+    assert keys == {r.key for r in records[:2]}
+    assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:2])
+    torn = (tmp_path / "run" / "episodes.jsonl.torn").read_bytes()
+    assert torn == whole.splitlines(keepends=True)[2][:-cut] + b"\n"
+    assert bytes_cut == len(torn) - 1
+
+
+def test_zeros_that_a_power_cut_left_are_a_torn_line(tmp_path: Path, records: list[Record]) -> None:
+    path = written(tmp_path / "run", records[:2])
+    path.write_bytes(path.read_bytes() + b"\0" * 4096)
+    assert resumed(tmp_path / "run") == ({r.key for r in records[:2]}, 4096)
+
+
+@pytest.mark.parametrize("damage", [b"{", b"\0\0\0", b"null", b"{}", b"\xff\xfe", b"[" * 100_000])
+def test_a_damaged_line_in_the_middle_is_named_and_nothing_touched(
+    tmp_path: Path, records: list[Record], damage: bytes
+) -> None:
+    path = written(tmp_path / "run", records[:4])
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = damage + b"\n"
+    path.write_bytes(b"".join(lines))
+    for read in (load_run, resumed):
+        with pytest.raises(BadFile, match=r"episodes\.jsonl:2: the line is damaged .* sed -i\.bak 2d"):
+            read(tmp_path / "run")
+    assert path.read_bytes() == b"".join(lines)
+
+
+def test_the_remedy_for_a_damaged_line_works(tmp_path: Path, records: list[Record]) -> None:
+    path = written(tmp_path / "a run", records[:4])
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], b"{\n", *lines[2:]]))
+    with pytest.raises(BadFile) as refused:
+        load_run(tmp_path / "a run")
+    remedy = str(refused.value).rpartition(": ")[2]
+    subprocess.run(remedy, shell=True, check=True)
+    assert resumed(tmp_path / "a run")[0] == {r.key for r in (records[0], *records[2:4])}
+    assert path.with_name("episodes.jsonl.bak").exists()
+
+
+def test_an_episode_that_comes_twice_is_read_once_and_refused_for_writing(
+    tmp_path: Path, records: list[Record]
+) -> None:
+    path = written(tmp_path / "run", records[:2])
+    path.write_bytes(path.read_bytes() + as_line(records[0]))
+    found = load_run(tmp_path / "run")
+    assert len(found.records) == 2
+    assert "line 3 of episodes.jsonl repeats" in found.problems[0]
+    with pytest.raises(BadFile, match=r":3: repeats the episode"):
+        resumed(tmp_path / "run")
+
+
+def test_a_newer_schema_asks_for_a_newer_crosswind(tmp_path: Path, records: list[Record]) -> None:
+    path = written(tmp_path / "run", records[:3])
+    first, second, third = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second.replace(b'"schema_version":1', b'"schema_version":9', 1) + third)
+    with pytest.raises(BadFile, match="newer crosswind"):
+        load_run(tmp_path / "run")
+
+
+def test_a_last_line_that_is_whole_and_makes_no_sense_is_not_thrown_away(tmp_path: Path, records: list[Record]) -> None:
+    path = written(tmp_path / "run", records[:1])
+    path.write_bytes(path.read_bytes() + b'{"schema_version":1,"key":"from elsewhere"}\n')
+    for read in (load_run, resumed):
+        with pytest.raises(BadFile, match=r"episodes\.jsonl:2: the line is damaged"):
+            read(tmp_path / "run")
+
+
+def test_errors_are_taken_out_to_be_played_again_unless_kept(tmp_path: Path, records: list[Record]) -> None:
+    failed = records[1].model_copy(update={"outcome": "error", "ended": "error", "why": "no answer"})
+    path = written(tmp_path / "run", [records[0], failed, records[2]])
+    whole = path.read_bytes()
+    assert resumed(tmp_path / "run", keep_errors=True)[0] == {r.key for r in records[:3]}
+    assert path.read_bytes() == whole
+    assert resumed(tmp_path / "run")[0] == {records[0].key, records[2].key}
+    assert [r.key for r in iter_records(tmp_path / "run")] == [records[0].key, records[2].key]
+    assert (tmp_path / "run" / "retried.jsonl").read_bytes() == as_line(failed)
+
+
+def test_half_a_character_does_not_stop_a_line(tmp_path: Path, records: list[Record]) -> None:
+    odd = records[0].model_copy(update={"why": "half \ud800 a character"})
+    written(tmp_path / "run", [odd])
+    assert load_run(tmp_path / "run").records[0].why == "half \\ud800 a character"
+
+
+# ---------------------------------------------------------------- who may write
+
+
+def test_two_runners_on_one_folder(tmp_path: Path) -> None:
+    held = rf"another run is writing here \(pid {os.getpid()} on "
+    with Store(tmp_path / "run"), pytest.raises(Locked, match=held):
+        Store(tmp_path / "run")
+    Store(tmp_path / "run").close()
+
+
+def test_a_lock_dies_with_its_owner(tmp_path: Path) -> None:
+    code = "import sys, os; from crosswind.store import Store; s = Store(sys.argv[1]); os.kill(os.getpid(), 9)"
+    killed = subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=False)
+    assert killed.returncode == -9
+    Store(tmp_path / "run").close()
+
+
+def test_a_changed_configuration_is_refused_with_what_changed(tmp_path: Path) -> None:
+    with Store(tmp_path / "run") as store:
+        store.begin(manifest())
+    with Store(tmp_path / "run") as store:
+        with pytest.raises(CrosswindError, match=r'agent was "oracle", now "idle"') as refused:
+            store.begin(manifest("idle", seed=4))
+        assert "seed was 0, now 4" in str(refused.value)
+        assert "choose another --out" in str(refused.value)
+        store.begin(manifest())
+
+
+def test_differences_name_the_place() -> None:
+    one = manifest()
+    other = one.model_copy(update={"suite": {**one.suite, "tasks": 9}, "limit": 3, "created": "later"})
+    assert differences(one, other) == ["suite.tasks was 4, now 9"]
+    judged = one.model_copy(update={"judge": "next"})
+    assert differences(one, judged) == [f'judge was "{JUDGE}", now "next"']
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to_mother.txt").write_text("Dear mother")
+    with pytest.raises(CrosswindError, match="holds other files"):
+        Store(tmp_path / "letters")
+    assert [p.name for p in (tmp_path / "letters").iterdir()] == ["to_mother.txt"]
+
+
+def test_episodes_without_a_manifest_are_refused(tmp_path: Path, records: list[Record]) -> None:
+    path = written(tmp_path / "run", records[:1])
+    (tmp_path / "run" / "run.json").unlink()
+    with pytest.raises(BadFile, match=r"has episodes\.jsonl and no run\.json"):
+        Store(tmp_path / "run")
+    assert path.stat().st_size > 0
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema_version": 1}', "[" * 100_000])
+def test_a_damaged_manifest(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(BadFile, match=r"run\.json: is damaged"):
+        load_run(tmp_path)
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="expected the folder that `crosswind run` wrote"):
+        load_run(tmp_path / "nowhere")
+
+
+# ---------------------------------------------------------------- a disk that does not play along
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CrosswindError, match=r"cannot be written to .*; choose another folder"):
+        Store(tmp_path / "file" / "run")
+
+
+def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(CrosswindError, match=r"Read-only file system\); choose another folder") as refused:
+        Store(tmp_path / "run")
+    assert not isinstance(refused.value, CannotStore)
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path, records: list[Record]) -> None:
+    """A real one: the system refuses the write in the middle of the third line."""
+    folder = tmp_path / "run"
+    path = written(folder, records[:2])
+    whole = path.read_bytes()
+    with Store(folder) as store:
+        store.begin(manifest())
+        store.resume(lambda _: None)
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 1000, hard))
+        try:
+            with pytest.raises(CannotStore, match=r"every episode before that is safe\. Make room"):
+                store.append(records[2])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert path.read_bytes() == whole
+        store.append(records[2])
+        store.sync()
+    assert [r.key for r in load_run(folder).records] == [r.key for r in records[:3]]
+
+
+def test_lines_that_the_disk_did_not_take_are_cut_off(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    with Store(folder) as store:
+        store.begin(manifest())
+        store.resume(lambda _: None)
+        store.append(records[0])
+        store.sync()
+        store.append(records[1])
+        assert store.behind == 1
+
+        def broken(fd: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", broken)
+            with pytest.raises(CannotStore, match="No space left"):
+                store.sync()
+    assert [r.key for r in load_run(folder).records] == [records[0].key]
+
+
+def test_a_manifest_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store(tmp_path / "run") as store:
+        first = store.begin(manifest())
+
+        def broken(fd: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", broken)
+            with pytest.raises(CannotStore):
+                store.write(first, state="finished")
+    assert load_run(tmp_path / "run").manifest == first
