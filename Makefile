@@ -25,7 +25,7 @@ help: ## show this list
 	@echo "crosswind: make TARGET [PYTHON=python3.12] [V=1]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/.core ## set up what is needed and run the demo (ARGS="..." is passed on)
+demo: .venv/.local ## set up what is needed and run the demo (ARGS="..." is passed on)
 	@echo "==> crosswind demo"
 	@$(BIN)/crosswind demo $(ARGS)
 
@@ -73,6 +73,11 @@ clean: ## remove .venv, builds and caches
 	@echo "==> installing crosswind and its dependencies into .venv"
 	@$(PIP) install $(QUIET) -c constraints.txt -e .
 	@touch $@
+
+.venv/.local: .venv/.python
+	@echo "==> installing crosswind and what runs a small model in process into .venv"
+	@$(PIP) install $(QUIET) -c constraints.txt -e ".[local]"
+	@touch $@ .venv/.core
 
 .venv/.dev: .venv/.python
 	@echo "==> installing crosswind and its development tools into .venv"

@@ -112,7 +112,7 @@ WRONG = [
     (["play", "--domain", "poi", "--stack", "nowhere.json"], "cannot be read"),
     (["certify", "--domain", "medicine"], "did you mean medical?"),
     (["certify", "--perturb", "semantic_renames"], "did you mean semantic_rename"),
-    (["demo", "--domain", "zzz"], "known: banking, medical"),
+    (["baselines", "--domain", "zzz"], "known: banking, medical"),
 ]
 
 
@@ -153,18 +153,18 @@ def test_an_unfair_stack_is_refused_with_its_law(tmp_path: Path) -> None:
     assert "bites: the way never meets 'transient_error'" in said
 
 
-def test_demo_prints_the_table() -> None:
-    text = crosswind("demo", "--tasks", "2", "--domain", "poi")
+def test_baselines_print_the_table() -> None:
+    text = crosswind("baselines", "--tasks", "2", "--domain", "poi")
     assert "semantic_rename" in text
     assert "oracle" in text
-    data = json_of("demo", "--tasks", "2", "--domain", "poi")
+    data = json_of("baselines", "--tasks", "2", "--domain", "poi")
     assert all(r["passed"]["oracle"] == r["n"] >= 1 for r in data["rows"])
-    assert crosswind("demo", "--tasks", "1", "--domain", "poi", "--markdown").startswith("| domain |")
+    assert crosswind("baselines", "--tasks", "1", "--domain", "poi", "--markdown").startswith("| domain |")
 
 
 def test_help_teaches_and_version_prints() -> None:
     assert "crosswind demo" in crosswind("--help")
-    for command in ("catalog", "certify", "play", "demo"):
+    for command in ("catalog", "certify", "play", "baselines", "run", "report", "gate"):
         assert "--json" in crosswind(command, "--help")
     assert crosswind("--version").startswith("crosswind ")
 

@@ -11,7 +11,7 @@ from crosswind import cli, terminal
 
 HERE = Path(__file__).parent
 PICTURES = {
-    "demo": ["demo", "--tasks", "18"],
+    "demo": ["baselines", "--tasks", "2"],
     "play": "play --domain poi --seed 9 --perturb semantic_rename --perturb transient_error --agent oracle".split(),
 }
 

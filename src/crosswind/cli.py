@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="crosswind",
     help="Does a tool-use agent survive the open world? Perturbed tasks, proved fair, and what agents make of them.",
-    epilog="Start with: crosswind demo. Then: crosswind play --domain poi --perturb transient_error --agent retrier",
+    epilog="Start with: crosswind demo. Then: crosswind run tiers --agent openai:MODEL@URL, crosswind report RUN",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -391,11 +391,11 @@ def _call_text(step: dict[str, Any]) -> str:
     return f"{terminal.short(sent, 200)}\n= {terminal.short(told, 240)}"
 
 
-# ---------------------------------------------------------------- demo
+# ---------------------------------------------------------------- baselines
 
 
 @app.command()
-def demo(
+def baselines(
     suite: Annotated[str, typer.Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")] = "tiers",
     tasks: Annotated[
         int | None, typer.Option(min=1, help="Tasks per domain and perturbation; the suite's own unless given.")

@@ -102,7 +102,12 @@ def run(
     keep_errors: Annotated[
         bool, typer.Option("--keep-errors", help="Do not play again what ended as an error earlier.")
     ] = False,
-    reply_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one reply of a model.")] = 1024,
+    reply_tokens: Annotated[
+        int | None,
+        typer.Option(
+            show_default=False, min=1, help="Tokens of one reply of a model; by default 1024, fewer in process."
+        ),
+    ] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="Of a model; by default as it comes.")] = None,
     protocol: Annotated[str, typer.Option(help="How a model calls tools: auto, native or text.")] = "auto",
     context: Annotated[

