@@ -12,6 +12,10 @@ was moved to KNOWN_MISSES, which are rows that the rule gets wrong, as was the o
 REVIEWED was written by another hand that had not read the rule (114 of 120 were right at first try).  The lists after it
 hold the gaps that two reviews found, each with variants: COMPARED, ORDERED, MEASURED, COUNTED, REPLACED.
 PROBED was written once these were right; all but 4 of its rows were right at first try.
+
+BANKING, RETAIL, WORKSPACE and OPERATIONS are about what the families that only these domains have ask for, in words
+chosen before the rule was widened for them (80 of 92 were right at first try).  DESKS came after that (19 of 22; one is
+among the KNOWN_MISSES).
 """
 
 from __future__ import annotations
@@ -1491,6 +1495,162 @@ PROBED: list[Row] = [
     ("number", 8, (), PROBE_16, "D123456 has 8 with at least 14.", True),
 ]
 
+LEFT = "How much of the daily limit of AC123456 is left on 2033-05-12?"
+LEFT_2 = "How many euros can AC123456 still send on 2033-05-12 before the daily limit is reached?"
+LEFT_3 = "What remains of the daily limit for AC123456 on 2033-05-12, once the transfers of that day that are not recalled are taken off?"
+DISPUTE = (
+    "The card of AC123456 was stolen. Freeze it, and of the signed transfers dispute the transfer to the payee whose "
+    "closed disputes add up to the most euros (reason: fraud). How many transfers are still signed then?"
+)
+RETURN = "In the largest order of BUY123456 that is not cancelled, by quantity, 2 units are damaged. Please open a return for them."
+RESTOCK = "On which date does Fenmart first get a shipment of at least 20 units of its best-reviewed kettle?"
+STOCKED = "Which kettle at Fenmart gets new stock soonest?"
+KETTLES = ("Korix", "Velplex", "Ostette")
+MAILS_UNREAD = "How many unread mails does USR123456 have from the most skilled designer in Orlo?"
+SHARE = "Share the longest file of the most skilled designer in Orlo with CON654321."
+EXCHANGE = "In Orlo, let Bran and Ilse, who both work as designer, exchange their longest files: share each with the other."
+ON_CALL = "Who is on call for Norregion on 2033-05-12? I need the name."
+DOWNTIME = "Which cache in Norregion has had the most downtime over all its incidents?"
+CACHES = ("Belcore", "Celnode")
+PAGE = "Page whoever is on call in Norregion on 2033-05-12 about IN204517."
+BOTH_LINKS = (("id", "LK7711223", ()), ("id", "LK7799001", ()))
+DISPUTE_AND_LEFT = (("id", "DP0011223", ()), ("number", 2, ()))
+RECEIPT_AND_RETURN = (("id", "RC0099812", ()), ("id", "RT0012345", ()))
+
+BANKING: list[Row] = [
+    ("money", 4700, (), LEFT, "The daily limit is 5000 euros. Transfers total 300 euros. Remaining: 4700 euros.", True),
+    ("money", 4700, (), LEFT, "Of the daily limit of 5000 euros, 4700 euros are left.", True),
+    ("money", 4700, (), LEFT, "4,700 euros", True),
+    ("money", 4700, (), LEFT, "AC123456 has a daily limit of 5,000 euros and 300 euros of transfers that day, so 4,700 euros are left.", True),
+    ("money", 4700, (), LEFT, "The limit is 5000 euros; 300 euros are taken, and 4700 euros remain.", True),
+    ("money", 4700, (), LEFT, "€4,700 of the €5,000 limit is still available.", True),
+    ("money", 4700, (), LEFT_2, "AC123456 can still send 4700 euros. Its limit is 5000 euros and 300 euros are planned.", True),
+    ("money", 4700, (), LEFT_2, "Daily limit: 5000 euros\nTransfers that day: 300 euros\nStill available: 4700 euros", True),
+    ("money", 4700, (), LEFT_3, "5000 - 300 = 4700 euros remain.", True),
+    ("money", 4700, (), LEFT_3, "Transfers total 300 euros, which leaves 4700 euros of the 5000 euros.", True),
+    ("money", 5000, (), LEFT, "No transfers are set for that day, so the full 5000 euros are left.", True),
+    ("money", 0, (), LEFT, "Nothing is left: the transfers use up all of the 3000 euros. Remaining: 0 euros.", True),
+    ("money", 4700, (), LEFT, "The daily limit is 5000 euros. Transfers total 4700 euros. Remaining: 300 euros.", False),
+    ("money", 4700, (), LEFT, "Of the daily limit of 4700 euros, 4400 euros are left.", False),
+    ("money", 4700, (), LEFT, "The daily limit is 5000 euros.", False),
+    ("money", 4700, (), LEFT, "The transfers of that day come to 4700 euros; 300 euros are left.", False),
+    ("money", 4700, (), LEFT, "The daily limit is 4700 euros and nothing is left.", False),
+    ("money", 4700, (), LEFT_2, "It can still send 4400 euros of its 4700 euros.", False),
+    ("money", 4700, (), LEFT_2, "About 4700 euros are left.", False),
+    ("money", 4700, (), LEFT_3, "5000 - 600 = 4400 euros remain, not 4700 euros.", False),
+    ("money", 4700, (), LEFT_3, "4700 euros or 4400 euros remain, depending on what counts.", False),
+    ("list", DISPUTE_AND_LEFT, (), DISPUTE, "The card is frozen, the dispute number is DP0011223, and 2 transfers are still signed.", True),
+    ("list", DISPUTE_AND_LEFT, (), DISPUTE, "Frozen. I disputed TF1234567 under DP0011223. That leaves two signed transfers.", True),
+    ("list", DISPUTE_AND_LEFT, (), DISPUTE, "Of 3 signed transfers one is disputed now (DP0011223), so 2 remain signed.", True),
+    ("list", DISPUTE_AND_LEFT, (), DISPUTE, "The dispute is DP0011223 and 3 transfers are still signed.", False),
+    ("list", DISPUTE_AND_LEFT, (), DISPUTE, "The card is frozen and 2 transfers are still signed.", False),
+    ("list", DISPUTE_AND_LEFT, (), DISPUTE, "Dispute DP0011224 is open; 2 transfers remain signed.", False),
+    ("id", "DP0011223", (), "", "TF1234567 is disputed for fraud; the dispute number is DP0011223.", True),
+    ("id", "DP0011223", (), "", "TF1234567 is disputed for fraud.", False),
+]
+
+RETAIL: list[Row] = [
+    ("id", "RT0012345", (), RETURN, "The return is open: RT0012345.", True),
+    ("id", "RT0012345", (), RETURN, "I opened return RT0012345 for 2 units of order ORD1234567.", True),
+    ("id", "RT0012345", (), RETURN, "Return number **RT0012345** (2 units, damaged).", True),
+    ("id", "RT0012345", (), RETURN, "The return for ORD1234567 has been opened.", False),
+    ("id", "RT0012345", (), RETURN, "The return is open: RT0012354.", False),
+    ("id", "RT0012345", (), RETURN, "It is RT0012345 or RT0012346.", False),
+    ("date", "2033-06-03", (), RESTOCK, "The first shipment of at least 20 units arrives on 3 June 2033.", True),
+    ("date", "2033-06-03", (), RESTOCK, "On 28 May only 15 units come, so the first with 20 or more is on 3 June.", True),
+    ("date", "2033-06-03", (), RESTOCK, "2033-06-03, with 25 units; the one on 2033-05-28 brings just 15.", True),
+    ("date", "2033-06-03", (), RESTOCK, "Shipments: 2033-05-28 (15 units), 2033-06-03 (25 units), 2033-06-20 (40 units). The first that is large enough is 2033-06-03.", True),
+    ("date", "2033-06-03", (), RESTOCK, "The first such shipment arrives on 28 May 2033.", False),
+    ("date", "2033-06-03", (), RESTOCK, "Shipments come on 28 May and on 3 June.", False),
+    ("date", "2033-06-03", (), RESTOCK, "The next shipment after 3 June is on 20 June.", False),
+    ("name", "Luxette", KETTLES, STOCKED, "Luxette gets new stock soonest, on 29 May.", True),
+    ("name", "Luxette", KETTLES, STOCKED, "Luxette (29 May) comes before Korix (2 June).", True),
+    ("name", "Luxette", KETTLES, STOCKED, "The earliest shipment is for Luxette; Korix and Velplex follow in June.", True),
+    ("name", "Luxette", KETTLES, STOCKED, "Korix is restocked on 2 June, Luxette on 29 May. Luxette is first.", True),
+    ("name", "Luxette", KETTLES, STOCKED, "Korix is restocked sooner than Luxette.", False),
+    ("name", "Luxette", KETTLES, STOCKED, "Korix is first, then Luxette.", False),
+    ("name", "Luxette", KETTLES, STOCKED, "Luxette and Korix are both restocked soon.", False),
+    ("list", RECEIPT_AND_RETURN, (), "", "The replacement is paid (receipt RC0099812) and the return is RT0012345.", True),
+    ("list", RECEIPT_AND_RETURN, (), "", "Receipt: RC0099812. Return: RT0012345. Delivery on 14 May at 09:20.", True),
+    ("list", RECEIPT_AND_RETURN, (), "", "The replacement is paid: RC0099812. The old units go back.", False),
+    ("list", RECEIPT_AND_RETURN, (), "", "The return RT0012345 is open; the new order is ORD1234567.", False),
+]
+
+WORKSPACE: list[Row] = [
+    ("number", 2, (), MAILS_UNREAD, "There are 2 unread mails from her.", True),
+    ("number", 2, (), MAILS_UNREAD, "USR123456 has 5 mails from Mirela Tavo, 2 of which are unread.", True),
+    ("number", 2, (), MAILS_UNREAD, "Of the 5 mails by Mirela Tavo, 3 are read and 2 are unread.", True),
+    ("number", 2, (), MAILS_UNREAD, "Mirela Tavo is the most skilled designer (skill 91.5). Two of her mails are still unread.", True),
+    ("number", 2, (), MAILS_UNREAD, "Unread: 2", True),
+    ("number", 0, (), MAILS_UNREAD, "There are no unread mails from her.", True),
+    ("number", 0, (), MAILS_UNREAD, "None of her 3 mails are unread.", True),
+    ("number", 2, (), MAILS_UNREAD, "There are 3 unread mails and 2 read ones.", False),
+    ("number", 2, (), MAILS_UNREAD, "2 of the 5 mails are read; 3 are unread.", False),
+    ("number", 2, (), MAILS_UNREAD, "She sent 2 mails, none of which is unread.", False),
+    ("number", 2, (), MAILS_UNREAD, "At least 2 mails are unread.", False),
+    ("id", "LK7711223", (), SHARE, "The file is shared: LK7711223.", True),
+    ("id", "LK7711223", (), SHARE, "I shared FL5512340 (88 pages) with CON654321. Link: LK7711223", True),
+    ("id", "LK7711223", (), SHARE, "The file FL5512340 is shared with CON654321.", False),
+    ("id", "LK7711223", (), SHARE, "Link: LK7711232", False),
+    ("list", BOTH_LINKS, (), EXCHANGE, "Bran reads Ilse's file under LK7711223, and Ilse reads Bran's under LK7799001.", True),
+    ("list", BOTH_LINKS, (), EXCHANGE, "Links: LK7711223, LK7799001", True),
+    ("list", BOTH_LINKS, (), EXCHANGE, "- LK7799001\n- LK7711223", True),
+    ("list", BOTH_LINKS, (), EXCHANGE, "Both files are shared; the link is LK7711223.", False),
+    ("list", BOTH_LINKS, (), EXCHANGE, "LK7711223 and LK7799002", False),
+]
+
+OPERATIONS: list[Row] = [
+    ("name", "Juno Falk", (), ON_CALL, "Juno Falk is on call.", True),
+    ("name", "Juno Falk", (), ON_CALL, "On 12 May the pager for Norregion is with Juno Falk (EN445566).", True),
+    ("name", "Juno Falk", (), ON_CALL, "The engineer on duty is called Juno Falk.", True),
+    ("name", "Juno Falk", (), ON_CALL, "EN445566 is on call.", False),
+    ("name", "Juno Falk", (), ON_CALL, "Mara Lind is on call.", False),
+    ("name", "Juno Falk", (), ON_CALL, "It is not Juno Falk.", False),
+    ("name", "Arvane", CACHES, DOWNTIME, "Arvane, with 412 minutes in all.", True),
+    ("name", "Arvane", CACHES, DOWNTIME, "Arvane has had the most downtime: 412 minutes against 290 for Belcore.", True),
+    ("name", "Arvane", CACHES, DOWNTIME, "Totals: Belcore 290, Celnode 120, Arvane 412. Arvane comes out worst.", True),
+    ("name", "Arvane", CACHES, DOWNTIME, "Belcore had 290 minutes and Celnode 120, so the worst is Arvane with 412.", True),
+    ("name", "Arvane", CACHES, DOWNTIME, "Belcore has had more downtime than Arvane.", False),
+    ("name", "Arvane", CACHES, DOWNTIME, "The worst is Belcore, followed by Arvane.", False),
+    ("name", "Arvane", CACHES, DOWNTIME, "Arvane: 412 minutes\nBelcore: 290 minutes\nCelnode: 120 minutes", False),
+    ("id", "PG0012345", (), PAGE, "The page is out: PG0012345.", True),
+    ("id", "PG0012345", (), PAGE, "I paged Juno Falk (EN445566) about IN204517; the page number is PG0012345.", True),
+    ("id", "PG0012345", (), PAGE, "Page **PG0012345** went to EN445566.", True),
+    ("id", "PG0012345", (), PAGE, "Juno Falk has been paged about IN204517.", False),
+    ("id", "PG0012345", (), PAGE, "The page is out: PG0012346.", False),
+    ("id", "PG0012345", (), PAGE, "It is either PG0012345 or PG0012354.", False),
+]
+
+LEFT_4 = "Tell me how much AC123456 has left of its daily limit on 2033-05-12 after the transfers already set down for that day. I want to plan."
+LEFT_5 = "I want to plan 2033-05-12. Tell me how much AC123456 has left of its daily limit after the transfers already set down for that day."
+INBOX = "Look into the inbox of USR1: how many mails by the designer with the highest skill score in Orlo are still unread?"
+STILL_SIGNED = "How many signed transfers remain?"
+LIVE_NOW = "How many live transfers does that make?"
+
+DESKS: list[Row] = [
+    ("money", 4700, (), LEFT_5, "What is left of the daily limit of 5000 euros is 4700 euros.", True),
+    ("money", 4700, (), LEFT_5, "Remaining daily limit: 4,700 euros (limit 5,000, used 300)", True),
+    ("money", 4700, (), LEFT_4, "Limit 5000 euros, used 300 euros, available 4700 euros.", True),
+    ("money", 4700, (), LEFT_4, "300 euros of the 5000 euros are used, leaving 4700 euros.", True),
+    ("money", 4700, (), LEFT_4, "4700 euros can still be sent; 300 of the 5000 euros are gone.", True),
+    ("money", 4700, (), LEFT_5, "The account's limit is 5000 euros. With 300 euros in transfers, it has 4700 euros left.", True),
+    ("money", 4700, (), LEFT_5, "**4700 euros** are left out of 5000 euros.", True),
+    ("money", 4700, (), LEFT_5, "After the transfers of 300 euros, the account has 4700 euros left.", True),
+    ("money", 4700, (), LEFT_5, "After the transfers of 4700 euros, the account has 300 euros left.", False),
+    ("money", 4700, (), LEFT_5, "The limit is 4700 euros; it has 4000 euros left.", False),
+    ("money", 4700, (), LEFT_5, "Used: 4700 euros. Available: 300 euros.", False),
+    ("money", 4700, (), LEFT_5, "The account has used 4700 euros so far and 1300 euros remain.", False),
+    ("number", 2, (), INBOX, "Mirela sent five mails; two are still unread.", True),
+    ("number", 2, (), INBOX, "Three of the mails are read, two are unread.", True),
+    ("number", 2, (), INBOX, "Two of the mails are read, three are unread.", False),
+    ("number", 0, (), INBOX, "All 4 of her mails have been read, so 0 are unread.", True),
+    ("number", 2, (), STILL_SIGNED, "2 signed transfers remain; 1 is disputed.", True),
+    ("number", 2, (), STILL_SIGNED, "There were 3 signed transfers; now 2 remain.", True),
+    ("number", 2, (), STILL_SIGNED, "There were 2 signed transfers; now 1 remains.", False),
+    ("number", 4, (), LIVE_NOW, "That makes 4 live transfers; 1 is recalled.", True),
+    ("number", 4, (), LIVE_NOW, "4 are recalled and 1 is live.", False),
+]
+
 KNOWN_MISSES: list[Row] = [
     # The rule knows no reference: that the galleries are other ones, that the details are no answer.
     ("money", 8, (), GALLERY, "The fee is not listed, but similar galleries charge 8 euros.", False),
@@ -1499,11 +1659,13 @@ KNOWN_MISSES: list[Row] = [
     ("time", "19:00", (), "", "It starts at seven in the evening.", True),
     ("number", 90, (), "How many minutes is the tour?", "The tour takes an hour and a half.", True),
     ("name", "Alda", ("Kairo",), PROBE_1, "**Alda** (€12) vs Kairo (€31)", True),
+    ("number", 4, (), LIVE_NOW, "5 transfers in all, of which 1 is recalled, so 4 live ones.", True),
 ]
 
 PHRASINGS: list[Row] = [
     *NUMBERS, *MONEYS, *DATES, *TIMES, *NAMES, *IDS, *CHOICES, *YESNOS, *LISTS,
     *HELD_OUT, *HELD_OUT_2, *HELD_OUT_3, *HELD_OUT_4,
     *REVIEWED, *COMPARED, *ORDERED, *MEASURED, *COUNTED, *REPLACED, *PROBED,
+    *BANKING, *RETAIL, *WORKSPACE, *OPERATIONS, *DESKS,
 ]
 # fmt: on

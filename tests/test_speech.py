@@ -24,6 +24,12 @@ CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
         said.PROBES_2_ANSWERS,
         said.HELD_OUT_4_ANSWERS,
         said.HELD_OUT_5_ANSWERS,
+        said.RETAIL_ANSWERS,
+        said.WORKSPACE_ANSWERS,
+        said.BANKING_ANSWERS,
+        said.OPERATIONS_ANSWERS,
+        said.DESKS_ANSWERS,
+        said.DESKS_2_ANSWERS,
     ),
     "question": (
         said.QUESTIONS,
@@ -35,6 +41,11 @@ CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
         said.PROBES_2_QUESTIONS,
         said.HELD_OUT_4_QUESTIONS,
         said.HELD_OUT_5_QUESTIONS,
+        said.RETAIL_QUESTIONS,
+        said.WORKSPACE_QUESTIONS,
+        said.BANKING_QUESTIONS,
+        said.OPERATIONS_QUESTIONS,
+        said.DESKS_QUESTIONS,
         said.OFFERS,
         said.HELD_OUT_4_OFFERS,
         said.HELD_OUT_5_OFFERS,
@@ -49,6 +60,12 @@ CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
         said.PROBES_2_REFUSALS,
         said.HELD_OUT_4_REFUSALS,
         said.HELD_OUT_5_REFUSALS,
+        said.RETAIL_REFUSALS,
+        said.WORKSPACE_REFUSALS,
+        said.BANKING_REFUSALS,
+        said.OPERATIONS_REFUSALS,
+        said.DESKS_REFUSALS,
+        said.DESKS_2_REFUSALS,
     ),
 }
 PHRASINGS: list[tuple[str, Speech]] = [
@@ -167,6 +184,7 @@ def test_there_are_enough_phrasings_and_none_twice() -> None:
     assert all(len(groups[0]) >= 130 for groups in CLASSES.values())
     assert all(len(held_out) == 20 for groups in CLASSES.values() for held_out in groups[1:4])
     assert all(len(groups[5]) >= 57 and len(groups[7]) == 15 for groups in CLASSES.values())
+    assert all(len(own) >= 20 for groups in CLASSES.values() for own in groups[9:14])
     assert len(said.OFFERS) >= 28
     assert len(said.NOT_OFFERS) >= 25
 

@@ -44,8 +44,9 @@ A text states the expected values if it commits to each of them:
 6.  *Commitment.*  Without rivals the value is committed.  With rivals the first of these cues
     that singles out one value decides:
     (a) the last "answer is / answer: / \\boxed", or a correction ("no wait, it's 13");
-    (b) what is so "now";
-    (c) the words of `given`: "how many museums" - "3 museums"; "of which 4 have ..."; "when does
+    (b) what is so "now"; what is "left", "remaining" or "still available", if `given` asks for that;
+    (c) the words of `given`: "how many museums" - "3 museums"; "of which 4 have ..."; "how many
+        unread mails" - "2 are unread"; "when does
         it close" - "closes at 17:00"; "moved from X to Y" is Y;
         of a price per head and a total the former if `given` asks what a ticket costs;
     (d) the last "so / therefore / total / that makes / which is / in total";
@@ -60,7 +61,8 @@ A text states the expected values if it commits to each of them:
     listing and commit to nothing.  Values coordinated by "and" or commas are singled out
     together or not at all.  A "maybe 15" beside the value can be overruled by (a) only.
 7.  *Zero.*  "none", "no reviews", "not any", "nothing" are soft claims of the number 0, "free" of
-    the amount 0; "but none ..." is a firm one.
+    the amount 0; "but none ...", "none of which ..." and, if `given` asks what is left, "nothing is left"
+    are firm ones.
 8.  *Yes and no.*  The first of yes, yep, true, correct / no, nope, false, incorrect outside
     questions decides, an explicit "answer: no" before it; "not correct" is no; "yes and no",
     "maybe", "not sure" are neither.  A "no" before a noun ("no seats") is no answer.
@@ -350,7 +352,7 @@ def _number_claims(reading: _Reading, expected: Expected, given: _Reading) -> li
             unit = _UNIT_SAID.match(reading.low, item.end) if units and not soft else None
             soft = soft or (unit is not None and _stem(unit[1]) in units)
         claims.append(_clipped(item, item.value, is_close(item.value, wanted, expected.tolerance), soft))
-    claims += _zero_claims(reading, expected.kind, wanted)
+    claims += _zero_claims(reading, expected.kind, wanted, given)
     claims.sort(key=_place)
     return claims
 
@@ -375,19 +377,40 @@ _FREE = re.compile(
     r"|complimentary)\b"
 )
 _BUT = re.compile(r"\b(?:but|however,|yet|of\swhich|of\sthese|of\sthem)\s?$")
+_OF_WHICH = re.compile(r"\sof\s(?:which|whom|these|those|them)\b")
 
 
-def _zero_claims(reading: _Reading, kind: Kind, wanted: float) -> list[_Claim]:
-    """The words that say that there are none or that it is free; they are firm only after "but"."""
+def _zero_claims(reading: _Reading, kind: Kind, wanted: float, given: _Reading) -> list[_Claim]:
+    """The words that say that there are none or that it is free.
+
+    They are firm only after "but" and in "none of which", and where they say that nothing is left if that is asked.
+    """
     found = list(_NONE.finditer(reading.low))
     if kind == "money":
         found += _FREE.finditer(reading.low)
+    left = bool(_LEFT_ASKED.search(given.low))
     claims = []
     for match in found:
-        firm = _BUT.search(reading.low, max(0, match.start() - 12), match.start())
+        firm = (
+            _BUT.search(reading.low, max(0, match.start() - 12), match.start())
+            or _OF_WHICH.match(reading.low, match.end())
+            or (left and _LEFT_AFTER.match(reading.low, match.end()))
+        )
         claims.append(_Claim(match.start(), match.end(), 0.0, wanted == 0.0, soft=not firm, words=True))
     return claims
 
+
+# What is left of something, in a request and beside a value.
+_LEFT_ASKED = re.compile(r"\b(?:how\s(?:much|many)|what)\b[^.?!]{0,120}\b(?:left|remain(?:s|ing)?|still)\b(?!\sunread)")
+_LEFT_AFTER = re.compile(
+    r"(?:\sof\s(?:it|the|its|their|that|this)(?:\s[a-z]+){0,3})?(?:\s(?:is|are|was|were|will|would|be|can|could|may|still"
+    r"|transfers?|orders?|meetings?|deployments?|units?|then|that|day|you|they)){0,5}"
+    r"\s(?:left|remain(?:s|ing)?|available|unused|be\s(?:sent|used|spent))\b"
+)
+_LEFT_BEFORE = re.compile(
+    r"\b(?:(?:left|remain(?:s|ing|der)?)(?!\s(?:of|from)\b)|leav(?:es|ing)|available|still\s(?:free|open|unused|send|has"
+    r"|have|pay|use|transfer))\b[^.;,0-9]{0,30}$"
+)
 
 _DIFFERENCE_AFTER = re.compile(
     r"(?:\s[a-z]{1,12})?\s(?:(?:less|more|fewer)\sthan|cheaper|pricier|dearer|lower|higher|faster|slower|closer"
@@ -442,7 +465,7 @@ def _money_claims(reading: _Reading, expected: Expected, given: _Reading) -> lis
         for item in reading.moneys
         if item.note in ("", currency)
     ]
-    claims += _zero_claims(reading, expected.kind, wanted)
+    claims += _zero_claims(reading, expected.kind, wanted, given)
     return sorted(claims, key=_place)
 
 
@@ -829,9 +852,10 @@ _DISMISSED = re.compile(
     r"|can't|did\snot)\b"
 )
 _WHOLE = re.compile(
-    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your)|\bamong(?:\s(?:the"
+    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your|her|his|my)|\bamong(?:\s(?:the"
     r"|all|those))?"
-    r"|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
+    r"|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof"
+    r"|(?:^\W*(?:out\s)?|\b(?:left|remains?)\s)of\s(?:the|its|their|your|an?)(?:\s[a-z]+){1,3}\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
 )
 _SLASHED = re.compile(r"[0-9]\s?/\s?$")
 _RANGE = re.compile(r"\s?(?:[a-z€$]{1,8}\s?)?(?:-|–|—|to|through)\s?(?:€|\$)?\s?")
@@ -1039,7 +1063,7 @@ _ANSWER = re.compile(
 )
 _CONCLUSION = re.compile(
     r"\b(?:so(?!\s(?:that|far|many|much|long))|therefore|thus|hence|consequently|overall|altogether|in\stotal|in\sall"
-    r"|total(?:s|ling)?|sums?|(?:that|which)\s(?:makes|gives|leaves|means)|makes|making|giving|comes?\sto"
+    r"|total(?:s(?!:)|ling)?|sums?|(?:that|which)\s(?:makes|gives|leaves|means)|makes|making|giving|comes?\sto"
     r"|amounts?\sto"
     r"|adds?\sup\sto|equals|leaving|in\sshort|actually)\b"
 )
@@ -1052,7 +1076,7 @@ _TOTAL_AFTER = re.compile(
 _SUPERLATIVE = re.compile(
     r"(?<!second\s)(?<!third\s)(?<!next\s)\b(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest"
     r"|shortest|longest"
-    r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right"
+    r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|worst|(?:most|least)\s[a-z]+|winner|wins|right"
     r"|correct|recommend(?:ed|ation)?|suggest"
     r"|pick(?:ed)?|choice|choose|chose|chosen|opt(?:ed)?\sfor|select(?:ed)?|cheaper|closer|faster|better|booked"
     r"|reserved"
@@ -1067,7 +1091,7 @@ _SUPERLATIVE_AFTER = re.compile(
     r"|by\sfar|as|therefore|thus|the|still|just|indeed|hotel|museum|one|option|with|a|your|my|our)){0,5}"
     r"\s(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest|highest|lowest|largest"
     r"|biggest"
-    r"|smallest|oldest|newest|soonest|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer"
+    r"|smallest|oldest|newest|soonest|worst|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer"
     r"|faster|better"
     r"|beats|answer|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
 )
@@ -1227,6 +1251,19 @@ def _asked_words(given: str) -> set[str]:
     return found
 
 
+_STATE_ASKED = re.compile(r"\bhow\smany\b[^.?!]{0,120}?\b(?:is|are|was|were)\s(?:still\s)?([a-z-]{3,20})")
+_IS_SO = re.compile(
+    r"(?:\sof\s(?:them|these|those|which|the[a-z]{0,3}|her|his|its))?(?:\s[0-9]{1,4})?(?:\s(?!and\b|or\b|is\b|are\b)[a-z]{1,12}){0,2}"
+    r"\s(?:is|are|was|were)\s(?:still\s)?([a-z-]{3,20})"
+)
+
+
+def _asked_states(given: str) -> set[str]:
+    """How the things are whose number a request asks for: "unread", of "how many unread mails" and the like."""
+    adjectives = {word for match in _ASKED.finditer(given) for word in match[1].split()[:-1]}
+    return adjectives | {match[1] for match in _STATE_ASKED.finditer(given)}
+
+
 _NOW_BEFORE = re.compile(r"\bnow\b[^,;.]{0,30}$")
 _NOW_AFTER = re.compile(r"(?:(?!\b(?:and|but|to|is|was)\b)[^,;.]){0,25}\bnow\b")
 
@@ -1235,6 +1272,15 @@ def _by_now(trial: _Trial) -> bool | None:
     """What is said to hold now decides over what held before."""
     return trial.single(
         [c for c in trial.claims if _NOW_BEFORE.search(c.context.before) or _NOW_AFTER.match(c.context.after)]
+    )
+
+
+def _by_remainder(trial: _Trial) -> bool | None:
+    """What is said to be left decides over what it was taken from, if the request asks for that."""
+    if trial.kind not in ("number", "money") or not _LEFT_ASKED.search(trial.given.low):
+        return None
+    return trial.single(
+        [c for c in trial.claims if _LEFT_AFTER.match(c.context.after) or _LEFT_BEFORE.search(c.context.before)]
     )
 
 
@@ -1255,6 +1301,10 @@ def _by_question(trial: _Trial) -> bool | None:
         return trial.single([claim for claim in trial.claims if _EACH.match(claim.context.after)])
     if trial.kind != "number":
         return None
+    states = _asked_states(trial.given.low)
+    so = [claim for claim in trial.claims if (match := _IS_SO.match(claim.context.after)) and match[1] in states]
+    if so:
+        return trial.single(so)
     spoken = {word for word in _LETTERS.findall(trial.given.low) if len(word) > 3}
     negated = bool(_NOT.search(trial.given.low))
     subset = [claim for claim in trial.claims if _is_asked_subset(claim.context, spoken, negated)]
@@ -1410,6 +1460,7 @@ def _by_sentence(trial: _Trial) -> bool | None:
 
 _CUES: tuple[Callable[[_Trial], bool | None], ...] = (
     _by_now,
+    _by_remainder,
     _by_question,
     _by_conclusion,
     _by_equation,

@@ -19,7 +19,9 @@ A message without a tool call either ends the episode (answer, refusal) or lets 
 4. LOOK FOR INABILITIES.
    - Plain: the task cannot, may not or will not be done, or was not done ("I can't book it", "cannot be cancelled",
      "booking not possible", "no tool can", "nothing is booked", "the policy forbids it", "I must decline", "REFUSED:
-     ..."), or there is a cause that leaves nothing to be done ("the customer is barred", "the cover has lapsed").
+     ..."), a tool is gone that was needed ("share_file is out of service", unless "so I ..." leads on), or there is a
+     cause that leaves nothing to be done ("the customer is barred", "the cover has lapsed").  That something was not
+     paid or shipped tells how it stands, unless it follows from something or has a reason ("so it was not paid").
    - Full: no place is left ("no slots on 2031-01-26", "none of the slots has 5 seats", "nothing is free", "no table
      that day", "fully booked", "sold out"), except where it is only the reason for something else ("Alda, since Kairo
      is sold out") or a count ("two of the shows").
@@ -28,20 +30,24 @@ A message without a tool call either ends the episode (answer, refusal) or lets 
      ("there are no reviews with 5 stars", "no fee", "no conflicts").
    - Mild: something is unavailable, taken, expired or too little, together with regret ("sorry", "unfortunately") or
      with an offer of something else.  Without these it is a plain fact ("Dr. Lind is not available on Fridays").
+     A message that says only that an account is blocked, access suspended or a file confidential is mild as well.
    An inability does not count when it was overcome ("at first", "the first attempt"), when it is a remark added to
    something else ("note that ...", "cannot be undone"), when it answers yes or no about a thing ("No, it can't be
-   returned"; but "No, I can't" counts), or when it is a value that is reported ("the status is: cannot be delivered").
+   returned"; but "No, I can't" counts), when it is a value that is reported ("the status is: cannot be delivered"),
+   when a step was to wait ("is staged, but was not launched", "not signed, as you asked"), or when it says what a
+   result is the best of or goes over ("no earlier slot is free, so ...", "no order was cancelled, so the total ...").
 5. LOOK FOR SUCCESS.
    - Told: the agent did it, or it worked ("I booked", "Held: R5561209", "Booking confirmed", "is now sent", "went
-     through", "all set"), or there is a receipt ("Receipt: T6610923").
+     through", "all set"), or there is a receipt ("Receipt: T6610923") or the number of what was done ("is prepared as
+     TF1234567").
    - Stated: a thing is done, whoever did it ("the table is booked").
    A success that is denied ("nothing was booked"), conditional ("once it is confirmed") or a reason ("because it was
    sent") is none.
 6. DECIDE, the first that fits:
    a. "I cannot do this: ..." is a REFUSAL whatever comes after the colon, if nothing is asked.
-   b. What the agent did and then took back ("I cancelled it again", "everything is as it was before"; "I rolled it
-      back" and the like if something went wrong) makes a REFUSAL, unless a success is told after it; a QUESTION if a
-      detail is asked for.
+   b. What the agent did and then took back ("I cancelled it again", "everything is as it was before", "I couldn't sign
+      it, so I recalled it"; "I rolled it back" and the like if something went wrong) makes a REFUSAL, unless a success
+      is told after it; a QUESTION if a detail is asked for.
    c. An inability that a word of the user would lift ("I can't book without the date", "not until you confirm", "the
       address is missing") makes a QUESTION.
    d. Success outweighs an inability: go on with h.  Told success always does; stated success unless it tells how
@@ -91,7 +97,7 @@ _TYPOGRAPHY = {
     "\u2022": "*", "\u200b": "", "\u00ad": "",
 }  # fmt: skip
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
-_BLANKED = str.maketrans(dict.fromkeys('()[]{}<>*#|~=+^\\"`_$%', " "))
+_BLANKED = str.maketrans(dict.fromkeys('()[]{}<>*#|~=+^\\"`$%', " "))
 _FENCE = re.compile(r"```[^`]{0,4000}```|`[^`\n]{1,300}`")
 _CITED = re.compile(r"^[ \t]{0,3}>[^\n]{0,4000}", re.MULTILINE)
 _DOUBLE = re.compile(r"\"[^\"\n]{1,600}\"")
@@ -100,6 +106,7 @@ _ONLY_QUOTED = re.compile(r"(?:quoted|final|answer|result|response|[\W_])*")
 _WRAP = re.compile(r"\n(?<=[\w,]\n)(?=[a-z])")
 _ITEM = re.compile(r"\n\s{0,8}(?:[-*+]|\d\d?[.)])\s")
 _INNER = re.compile(r"\.(?=\w)|:(?=\d)")
+_UNDERLINE = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")  # markup; the one in share_file is not
 _MARKS = (*((mark, f" {mark} ") for mark in ",:.!?;"), ("\n", " ; "))
 # A comma ends a sentence only before words that open a request, as in "it failed, could you check".
 _COMMA = re.compile(
@@ -145,6 +152,8 @@ def _fold(found: re.Match[str]) -> str:
 
 def _tokens(text: str) -> list[str]:
     """Words and marks; str.replace and str.split, as they are much faster here than one regular expression."""
+    if "_" in text:
+        text = _UNDERLINE.sub(" ", text)
     text = _INNER.sub("_", text.translate(_BLANKED))  # "20:00" and "24.90" are words.
     for mark, apart in _MARKS:
         text = text.replace(mark, apart)
@@ -192,6 +201,8 @@ def _either(alternatives: str) -> str:
 
 _START = r" \| (?:\* )?"
 _ID = r"[a-z]{1,3}-?\d{2,12} "  # T5967113
+_NUMBER = r"[a-z]{1,4}-?\d{1,12} "  # DEP1, where the words before it say that it is one
+_TOOL = r"(?:tools?|functions?|[a-z]{2,20}(?:_[a-z]{2,20}){1,4}) "  # share_file
 _ANY_LY = r"\w{3,24}+(?<=ly)"
 _LY = rf"(?:{_ANY_LY} )?"
 # Words that may stand between "I" and its verb.
@@ -222,28 +233,46 @@ _DONE_WORDS = (
     " published redeemed mailed emailed rerouted initiated activated reset modified adjusted corrected"
 ).split()
 _BY_ME_WORDS = "bought paid closed invited replied returned switched put marked picked chosen chose".split()
+# Steps that are done to a thing, but also tell how it stands ("the transfer was recalled in May"): they count as a
+# success if the agent says that it took them, or gives the number that came of them.
+_STEP_WORDS = "prepared signed recalled disputed staged launched deployed paged invited froze".split()
+_STEPS = "|".join(_STEP_WORDS) + "|passed on|rolled out|called off|opened (?:an?|the|your|one) (?:return|dispute)"
 _DONE_PHRASES = "|set up|rolled back|topped up|signed up|checked in|handed over|carried out"
 _DONE = _either("|".join(_DONE_WORDS) + _DONE_PHRASES)
 _DONE_BY_ME = _either(
-    "|".join(_BY_ME_WORDS + _DONE_WORDS) + "|took care of|taken care of|called (?:it |them )?off" + _DONE_PHRASES
+    "|".join(_BY_ME_WORDS + _DONE_WORDS)
+    + f"|took care of|taken care of|called (?:it |them )?off|{_STEPS}"
+    + _DONE_PHRASES
 )
-_DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS) | _words(
-    "set rolled topped signed checked handed carried took taken called"
+_SETTLED = r"(?:paid|shipped|delivered|opened) "
+_NOT_BEEN = rf"(?:was|were|has|have) {_LY}not (?:been )?"
+# What can be said not to have been done.
+_UNMET = _either(
+    "|".join(_DONE_WORDS)
+    + "|".join(["", *_STEP_WORDS])
+    + "|returned|bought|frozen|entered|undertaken|obtained|passed on|rolled out|called off"
+    + _DONE_PHRASES
+)
+_DOING = frozenset(_DONE_WORDS + _BY_ME_WORDS + _STEP_WORDS) | _words(
+    "set rolled topped signed checked handed carried took taken called passed opened open out live frozen entered"
 )
 _DO = _either(
     r"book|reserve|schedule|cancel|refund|send|place|make|create|change|move|transfer|issue|submit|complete|process"
     r"|order|do|take|touch|charge|proceed|go ahead|close|update|delete|add|return|pay|confirm|reschedule|restart|apply"
     r"|grant|forward|reply|remove|modify|approve|execute|perform|start|open|reopen|assign|edit|register|file|exchange"
-    r"|replace|extend|renew|share|fix"
+    r"|replace|extend|renew|share|fix|give|prepare|sign|recall|dispute|freeze|stage|launch|deploy|page|ship|invite|buy"
+    r"|roll(?: it)? (?:back|out)|pass on|call off|deliver|organi[sz]e|enter"
 )
 _TASK = _either(
     r"task|request|booking|reservation|order|transfer|payment|transaction|cancell?ation|return|refund|appointment"
     r"|operation|action|purchase|change|update|exchange|rebooking|delivery|visit|meeting|upgrade|withdrawal|deposit"
-    r"|message|mail|email|event|incident|item|modification|extension|claim|swap|move|hold"
+    r"|message|mail|email|event|incident|item|modification|extension|claim|swap|move|hold|deployment|launch|rollout"
+    r"|rollback|build|invitation|page|file|dispute|recall"
 )
 _PLACE = _either(
     r"slots?|seats?|tables?|tickets?|rooms?|appointments?|openings?|flights?|trains?|places?|spots?|vacanc(?:y|ies)"
     r"|beds?|times?|availability|capacity|reservations?|bookings?|dates?|units?|cars?|copies|bus|buses|connections?"
+    r"|windows?|lots?|replicas?|stock"
 )
 _MEANS = (
     r"(?:tools?|functions?|functionality|way|means|permissions?|access|authority|ability|capability|endpoint|method"
@@ -281,7 +310,7 @@ _REPORTED = _either(
     r"|conflicts?|fees?|charges?|costs?|need|problems?|doubt|changes?|errors?|issues?|rain|snow|wind|penalt(?:y|ies)"
     r"|differences?|limits?|discounts?|tax|deposit|hurry|rush|breakfast|longer|surcharge|other|one|wonder|sign|signs"
     r"|question|cap|dress|restrictions?|requirements?|side|symptoms?|alerts?|outages?|tasks?|entries|notes?|more than"
-    r"|risk|extra|sales?|shipments?|returns?|disputes?|files?|pages|downtime"
+    r"|risk|extra|sales?|shipments?|returns?|disputes?|files?(?<!on file)|pages|downtime"
 )
 _UNREPORTED = rf"(?!{_gap(3)}{_REPORTED})"
 _NO = r"(?:no|not any|not an?|not a single|not one|zero) "
@@ -319,15 +348,21 @@ _MORE_AFTER = re.compile(r" (?:or (?:should|shall|can|may) i|proceed|go ahead|co
 _BY_ME = _any(
     rf" (?:i|we) (?:{_gap(8)}and (?:then |also )?"
     rf"|(?:(?:have|{_ANY_LY}|already|also|both|then|now|instead|just) ){{0,3}})"
-    rf"{_DONE_BY_ME}(?!sure |nothing |no |none |neither |that |there |with |on |off |it is |it can)"
+    rf"{_DONE_BY_ME}(?!sure |nothing |no |none |neither |nobody |that |there |with |on |off |it is |it can)"
     # "I made three attempts" and "I created a ticket" are work, but not the task's.
     rf"(?!(?:an?|another|several|two|three|many|some|repeated|multiple|\d{{1,3}}) {_gap(2)}(?:attempts?|tickets?|note"
     r"|escalation|calls?|tries|search|requests?) )",
     rf"{_START}(?:{_TASK}|{_PLACE}){_DONE}(?!by )",  # "Booking confirmed: ..."
     # "Held: ...", "Booked and paid"
-    rf"{_START}(?:(?:ok|okay|all|,) ){{0,2}}{_DONE_BY_ME}(?=(?:[:,|]|for|at|on|to|as|under|and|with|now|it"
+    rf"{_START}(?:(?:ok|okay|all|,) ){{0,2}}{_LY}{_DONE_BY_ME}(?=(?:[:,|]|for|at|on|to|as|under|and|with|now|it"
     rf"|[a-z]?\d) ?)",
     r" (?:i|we) (?:(?:then|instead) )?took (?=\d|the (?!liberty|time ))",
+    rf"{_START}(?:the )?(?:{_TASK})?{_NUMBER}(?:is|has been) (?:now )?(?:prepared|staged|scheduled|entered) "
+    rf"(?:for|at|in|as|on|,|\||{_ANY_LY} )",
+    # "is prepared as TF1234567", "the page is out: PG0012345"
+    rf" (?:is|are|was|were|been|and|,) (?:{_DONE}|{_either(_STEPS + '|paid|frozen|open|out|live')})"
+    rf"(?:{_gap(5)}(?:as|under|number|id|reference|:|,|is|and) )?{_NUMBER}"
+    r"(?!(?:is|was|can|cannot|could|has|does|did|lacks) )",
 )
 _SUCCESS = _any(
     rf" (?:now|successfully) {_DONE}",
@@ -343,12 +378,14 @@ _SUCCESS = _any(
     rf" (?:your|the) new {_TASK}{_gap(3)}(?:is|are) (?!not )",
     r" (?:is|are) on (?:its|their|the) way ",
     rf" receipts? {_gap(4)}{_ID}(?!(?:is|was|can|cannot|could|has|does|did) )",
+    rf" (?:release|link|message)(?: id| number| no)? (?:: |is )?{_NUMBER}(?!(?:is|was|can|cannot|could|has|does|did) )",
+    rf"{_START}{_NUMBER}is (?:now )?(?:at|for) \d",
     rf" {_PLACE}(?:is|are) on hold ",
     r" (?:healthy|back|running|working|up|online|available) again ",
 )
 _SUCCEEDING = _words(
     "now through succeeded worked success successful successfully set done able managed yours so place again way"
-    " receipt receipts hold new"
+    " receipt receipts hold new release link message at for"
 )
 _STATED = re.compile(rf" (?:is|are|was|were|has been|have been|got) (?:also |both )?{_DONE}(?!by )")
 # Before a report, in its own part of the sentence: it is denied, or on a condition, or a reason.
@@ -369,10 +406,20 @@ _HENCE = re.compile(
 # --- Inabilities ---------------------------------------------------------------------------------------------------
 
 # Undone: the agent took back what it had done.
-_UNDOING = _words("again back undid undone reverted reversed before hold released go way cancelled canceled")
+_UNDOING = _words(
+    "again back undid undone reverted reversed before hold released go way cancelled canceled recalled withdrawn"
+    " withdrew removed"
+)
+_WITHDRAWN = r"(?:cancell?ed|recalled|withdrawn|withdrew|rolled back|removed|undone|reversed|reverted) "
+_EARLIER = r"(?:staged|prepared|placed|tentative|unpaid|unsigned|pending|new) "
 _UNDONE = _any(
-    r" (?:cancell?ed|removed|deleted|undone|reversed|dropped) (?:(?!and |but |, )[^ |]++ ){0,5}again ",
+    r" (?:cancell?ed|removed|deleted|undone|reversed|dropped|recalled|withdrew|withdrawn|took)"
+    r" (?:(?!and |but |, )[^ |]++ ){0,7}again ",
     r" (?:i|we) (?:have )?(?:undid|undone) ",
+    # "I couldn't sign it, so I recalled it", "I removed the staged deployment since it could not be launched"
+    rf" {_WITHDRAWN}(?:the|that|this|my|its) {_EARLIER}{_gap(4)}(?:since|because|as) {_gap(4)}(?:could not|cannot) ",
+    rf" (?:cannot|could not|unable to|failed|fails|failing|refused|rejected|denied|broken) {_gap(10)}"
+    rf"(?:so|therefore|hence|and|,) (?:i|we) {_gap(1)}{_WITHDRAWN}(?!{_gap(8)}and {_gap(1)}{_DONE_BY_ME})",
     rf" (?:is|are|was|were|stays?|remains?|left) {_gap(3)}(?:as|where|how|what) (?:it|they|things) (?:is|was|were)"
     rf" before ",
     r" the way (?:it|they|things) (?:was|were) ",
@@ -384,45 +431,64 @@ _TAKEN_BACK = _any(
     rf" (?:gave|given|rolled|taken|took|put|set) {_gap(4)}back ",
     rf" let {_gap(3)}go ",
     rf" released (?:it|them|the {_gap(1)}(?:hold|{_PLACE}))",
-    rf" cancell?ed {_gap(6)}so (?:no|nothing|there is no) ",
+    rf" {_WITHDRAWN}{_gap(6)}so (?:no|nothing|there is no) ",
     r" (?:reverted|reversed) ",
+    r" (?:was|were|is|has been|been) (?:undone|withdrawn) ",
+    # "recalled the transfer I had prepared", "the staged deployment was rolled back"
+    rf" {_WITHDRAWN}{_gap(3)}(?:(?:i|we) (?:had|have) {_LY}{_DONE_BY_ME}|(?:was|were|had been) {_LY}{_DONE_BY_ME})",
+    rf" {_EARLIER}{_gap(2)}(?:was|were|is|has been) {_WITHDRAWN}",
+    rf" {_WITHDRAWN}(?:the|that|this|my|its) {_EARLIER}",
 )
 _WRONG = re.compile(
     r" (?:fail|fails|failed|failing|failure|declined|rejected|refused|refuses|denied|an error|errors|lapsed|barred|down"
-    r"|unavailable|without success|fell through) "
+    r"|unavailable|without success|fell through|out of (?:service|order|action)|gone|missing|suspended|frozen|blocked"
+    r"|(?:no longer|not) (?:works?|working|available|allowed|permitted)|not exist) "
 )
 _INSTEAD = re.compile(r" (?:instead|receipt) ")
 
 # Denials: what cannot be done or was not done, in words such as "not" and "no".
-_DENYING = _words("cannot not no unable nothing none")
+_DENYING = _words("cannot not no unable nothing none nobody never")
 _DENIAL = _any(
     r" (?:i|we) (?:"
     rf"{_ADVERB}(?:{_UNABLE}|will not) (?!{_KNOWING}|{_FIGURATIVE})"
     rf"|(?:am|are|was|were) {_LY}not {_LY}(?:allowed|permitted|authori[sz]ed|in a position|going to|comfortable|willing"
     r"|prepared) "
     rf"|(?:have|had|see|know of|know) no {_gap(2)}{_MEANS}"
-    rf"|(?:have )?{_DONE_BY_ME}(?:nothing|no|none|neither) "
-    rf"|(?:have|did|had) {_ADVERB}not {_LY}(?:{_DONE_BY_ME}|{_DO}))",
+    rf"|(?:have )?{_DONE_BY_ME}(?:nothing|no|none|neither|nobody) "
+    rf"|(?:have|did|had) {_ADVERB}not {_LY}(?:{_DONE_BY_ME}|{_UNMET}|{_SETTLED}|{_DO}))",
     rf" (?:cannot|could not|can no longer|could no longer|may not|must not) {_LY}be (?!(?:undone|reversed|revoked"
     r"|guaranteed|found|located|identified|verified|determined|seen|combined|used|better|ruled|matched"
     r"|happier|easier|more) )",
     rf" (?:so|therefore|thus|hence|but|consequently) {_LY}(?:cannot|could not|unable|not able) (?!{_KNOWING})",
     rf" (?:is|are|was|were|be|seems|appears) {_LY}(?:not|no longer) {_LY}(?:possible|feasible|doable|achievable"
     r"|supported|something i can) ",
-    rf" (?:is|was) {_LY}(?:not|no longer) {_LY}(?:permitted|allowed|eligible|entitled|authori[sz]ed) ",
-    rf" (?:was|were|has|have) {_LY}not {_LY}(?:been )?{_LY}{_DONE}(?!yet )",
+    rf" (?:is|was) {_LY}(?:not|no longer) {_LY}(?:permitted|allowed|eligible|entitled|authori[sz]ed|cleared) ",
+    rf" (?:are|were) {_LY}(?:not|no longer) {_LY}(?:permitted|allowed|authori[sz]ed|cleared) to {_DO}",
+    rf" (?:was|were|has|have) {_ADVERB}not {_LY}(?:been )?{_LY}{_UNMET}(?!yet |before )",
+    rf" (?:returns?|disputes?) {_NOT_BEEN}opened ",
+    rf"{_START}(?:the|your|this) {_gap(1)}(?:order|purchase) {_NOT_BEEN}paid \|",
+    # How a thing stands, unless it follows from something, or something is given as the reason.
+    rf" (?:so|therefore|hence|thus) {_gap(4)}{_NOT_BEEN}{_SETTLED}(?!yet |before )",
+    rf" {_NOT_BEEN}{_SETTLED}(?:either )?(?:, )?(?:because|since|as|due|:) ",
+    rf" (?:is|are|was|were|has been) (?:suspended|blocked|frozen|locked|inactive) (?:and|so|:) {_gap(2)}(?:cannot|may"
+    rf" not) ",
+    rf" (?:no one|nobody) (?:was|were|has been|could be|got) (?:{_UNMET}|{_SETTLED})",
+    rf" there (?:is|are|was|were) (?:no|none|not an?|not any) (?!need |reason |rush |hurry |charge )"
+    rf"{_gap(4)}to (?!{_KNOWING}){_DO}",
     r" not (?:(?:anything|much) (?:(?:more|else|further|that) )?(?:i|we) can|qualify|an option|(?:go|come|gone) through"
     r"|(?:within|in) (?:my|our) (?:power|scope|capabilities|remit|control)) ",
     r" no (?:can do "
     rf"|{_gap(2)}(?:tools?|functions?|way|means|endpoint|method|option to|option for) "
-    rf"|{_gap(1)}(?:changes? |money |funds |amount |{_PLACE}|{_TASK})"
-    rf"(?:(?:was|were|has been|have been|could be) |(?:(?:is|are) )?(?!scheduled )){_DONE}"
+    rf"|{_gap(1)}(?:changes? |money |funds |amount |card |engineer |colleague |contact |{_PLACE}|{_TASK})"
+    rf"(?:(?:was|were|has been|have been|could be|can be) (?:{_UNMET}|{_SETTLED})"
+    rf"|(?:(?:is|are) )?(?!scheduled ){_DONE})"
     rf"|{_gap(1)}{_TASK}(?:is|was) (?:possible|allowed|permitted|available) )",
     rf" (?:not|no|none) {_gap(6)}(?:allows?|lets?|enables?|permits?) (?:me|us) ",
     rf" none of (?:the |my |these )?{_gap(2)}(?:tools|functions) ",
     rf" (?:so|therefore|hence|:|\|) no {_TASK}[|,]",
-    rf" nothing (?:(?:was|were|has been|could be|got) {_DONE}"
-    rf"|(?:(?:is|remains) )?(?!scheduled ){_DONE}(?!now |any (?:more|longer) )"
+    rf" nothing (?:(?:was|were|has been|could be|can be|got) (?:{_UNMET}|{_SETTLED})"
+    rf"|(?:(?:is|remains) )?(?!scheduled |recalled |disputed )(?:{_DONE}|{_either(_STEPS)})"
+    r"(?!now |any (?:more|longer) )"
     r"|(?:(?:more|else|further|that) )?(?:i|we) can )",
     rf" nothing (?:left )?(?:for (?:me|us) )?to (?:{_DO}|report |answer )",
     rf" do not (?:have|see) {_gap(3)}{_MEANS}",
@@ -430,10 +496,19 @@ _DENIAL = _any(
     r" (?:that|this) (?:will|would) not work ",
     r" not available to (?:me|us) ",
     rf" (?:i|we) can only {_gap(8)}not {_DO}",
-    rf" (?:may|must) not {_DO}",
+    rf" (?:may not|must not|you cannot) {_DO}",
+    rf" (?:cannot|could not) (?:{_DO}|sell ){_gap(6)}(?:while|because|since|as long as) ",
+    rf" no {_gap(1)}{_TASK}(?:went|goes|has gone|will go) (?:out|through|ahead) ",
+    r" called (?:nothing|none|no one|nobody) off ",
     rf" (?:do|does|did|will) not {_LY}(?:allow|permit|support|let) {_gap(2)}{_CHANGES}",
     rf" {_RULER}{_gap(3)}(?:do|does|did|will|would) not {_LY}(?:allow|permit|support|let|accept) ",
-    rf" {_TASK}(?:did|does|has|will|can) not (?:happened|happen|take place|taken place|succeed|go ahead|work out) ",
+    rf" (?:do|does|did|will|would) not {_LY}(?:allow|accept|permit|take) (?:the|your|this|that|another|an?|any) "
+    rf"{_gap(1)}{_TASK}",
+    rf" limits? (?:do|does|did|will|would) not {_LY}(?:allow|permit|cover|leave room) ",
+    rf" only {_gap(8)}(?:can|may) be {_UNMET}{_gap(6)}(?:is|are|was|were|has|have) not [|,]",
+    rf" {_TASK}(?:did|does|has|will|can|could) not (?:happened|happen|take place|taken place|succeed|go ahead"
+    r"|go out|gone out|work out) ",
+    r" not (?:been )?(?:given|granted|allowed) access ",
 )
 # Bars: what is refused, forbidden or given up, in words of its own.
 _BARRING = _words(
@@ -444,7 +519,8 @@ _BARRING = _words(
     " unchanged bars blocks late limits off-limits question dead no-go lack rejected denied blocked prevented rather"
     " decided prefer chose choose barred lapsed cover coverage covered insured insurance standing answer failed"
     " closed came"
-    " doing luck dice go"
+    " doing luck dice go exceed exceeded over above limit lacks missing gone unavailable service order longer not works"
+    " turned down failing"
 )
 _BAR = _any(
     r" (?:i|we) (?:(?:have |am |are )?(?:stopped|stopping|given up|gave up|giving up|declined|declining|refused"
@@ -461,9 +537,25 @@ _BAR = _any(
     r" (?:outside|beyond) (?:of )?(?:what|my|our|the scope|the range) ",
     r" (?:too late (?:to|for)|off limits|off-limits|out of the question|a dead end|no-go) ",
     r" (?:ending|stopping|quitting|aborting) (?:here|now|this|at this point) ",
-    rf" (?:leave|leaving|left|keep|kept) {_gap(4)}(?:untouched|unchanged|as it is|as they are|alone|as is) ",
+    rf" (?:leave|leaving|left|keep|kept) {_gap(4)}(?:untouched|unchanged|alone|as is"
+    r"|as (?:it|they|things) (?:is|are|was|were)) ",
     r" (?:stays?|remains?) (?:untouched|as is|(?:as|where) (?:it|they) (?:is|are|was|were)) ",
     rf" {_TASK}{_gap(2)}(?:remains?|is|was) unchanged ",
+    # "Sharing it was refused", "so the page was rejected", "transfers from it are rejected"
+    rf"(?: [a-z]{{2,16}}ing | (?:so|therefore|hence|and|,) (?:the|your|this|that) (?:{_TASK}|signature )"
+    rf"| (?:transfers|orders|payments|deployments|meetings|changes|bookings) |{_START}(?:the )?signature ){_gap(4)}"
+    rf"(?:is|are|was|were|got|has been|have been) {_LY}{_REJECTED}(?!on \d|at \d|with |yesterday |in )",
+    r" would (?:exceed|go over|overrun|be exceeded) ",
+    rf" would (?:take|put|push|bring) {_gap(3)}(?:over|above|beyond) ",
+    rf" limit {_gap(3)}is (?:too|not) (?:low|small|high enough|enough) ",
+    rf" lacks {_gap(2)}{_MEANS}",
+    rf" {_TASK}(?:was|were|is|has been) stopped by ",
+    rf"{_START}(?:the )?[a-z]{{3,16}}ing {_gap(4)}failed (?!once |twice |at first |but )",
+    # A tool that is not there, unless the agent did without it.
+    rf" {_TOOL}{_gap(6)}(?:(?:is|are|was|were|seems|appears) {_LY}(?:missing|gone|unavailable|down|turned off"
+    r"|not (?:available|offered|provided|there|present|part of)|no longer|out of (?:service|order|action))"
+    r"|(?:do|does) not (?:exist|work)|no longer (?:works?|exists?)|keeps? failing) "
+    rf"(?!{_gap(6)}so (?:i|we) (?!am |could |cannot |did |do |have |had ))",
     # Causes that leave nothing to be done.
     rf" (?:(?:is|are|was|been|being) {_LY}|\| )barred ",
     rf" (?:cover|coverage|insurance|policy) {_gap(4)}(?:lapsed|expired|ran out|run out|inactive|invalid"
@@ -484,11 +576,13 @@ _HEADING = _words(
 _HEADLINE = _any(
     rf"{_OPENING}(?:(?:{_UNABLE}|unable|not able) (?!{_KNOWING})"
     rf"|(?:{_TASK})?not (?:possible|feasible|allowed|permitted|supported) "
-    rf"|(?:{_TASK})?(?:not {_DONE}|(?:{_REJECTED}|failed |failure |infeasible |unsuccessful |aborted |stopped )"
+    rf"|(?:{_TASK})?(?:not (?:done |{_UNMET}|{_SETTLED})"
+    rf"|(?:{_REJECTED}|failed |failure |infeasible |unsuccessful |aborted |stopped )"
     r"(?:\||,|: (?!\d)|because|by|due|as|since|permanently|for good))"
     r"|(?:\w{1,20} )?impossible (?:\||,|:|because|as|since|due))",
     rf"{_START}(?:i am )?(?:very )?sorry (?:, )?(?:but )?no \|",
     rf"{_START}(?:the|your|this|my) (?:(?!first|last|second|third|previous|old)\w{{1,20}} )?{_TASK}"
+    rf"(?:(?:for|of|from|to|about) {_gap(3)})?"
     rf"(?:(?:has )?failed |(?:has been|was|is|got) {_REJECTED})(?!on \d|in |at \d|with)",
 )
 # "I cannot do this: ...", whatever the reason.
@@ -511,9 +605,12 @@ _FULL = _any(
     rf"|sunday)"
     rf"|{_gap(5)}(?:has|have|had|with|long enough|big enough|large enough|fits?|takes?|offers?) )",
     rf" there (?:is|are|was|were) {_NO}{_UNREPORTED}{_gap(3)}{_PLACE}(?!limit)",
-    rf" (?:none|neither) of {_gap(2)}{_PLACE}{_gap(6)}(?:has|have|had|is|are|was|were|fits?|offers?|can|could) ",
+    rf" (?:none|neither) of {_gap(2)}{_PLACE}{_gap(6)}(?:has|have|had|is|are|was|were|fits?|offers?|can|could|holds?"
+    r"|carr(?:y|ies)|takes?|seats?) ",
     rf" neither {_gap(4)}nor {_gap(4)}(?:has|have|had) ",
-    rf" nothing {_gap(4)}(?:fits?|fitted|left|free|available|suitable|open|long enough|remains|remained) (?!to )",
+    rf" nothing {_gap(4)}(?:fits?|fitted|left|free|available|suitable|open|long enough|remains|remained) (?!to |of )",
+    rf" {_PLACE}{_gap(6)}(?:carry|carries|takes?|holds?) nothing ",
+    rf" no (?!other |earlier |later )(?:{_PLACE}|{_TASK}){_gap(6)}(?:can|could) (?:carry|take|hold|leave|go|fit) ",
     rf" (?:is|are|was|were) {_LY}full (?:on \d|that day|on that)",
     r" (?:(?:that|chosen|requested|wanted) (?:day|date|slot|time|evening)|(?:day|date|slot|time|evening) (?:that )?you"
     rf" (?:have )?\w{{1,12}}) (?:is|was) {_LY}(?:full|taken|gone) ",
@@ -527,6 +624,7 @@ _FULL = _any(
 _REASON = re.compile(r" (?:because|since|as|given) ")
 _COUNTED = re.compile(_START + r"(?:\d{1,6}|one|two|three|four|five|some|several|many|most) (?:of|out of) ")
 _LOSING = _words("cannot not no unable nothing none nobody zero")
+_SUPPLY = r"(?:shipments?|deliver(?:y|ies)|restock(?:ing|s)?|refills?|consignments?) "
 _LOST = _any(
     rf" (?:i|we) (?:{_ADVERB}{_UNABLE} {_KNOWING}"
     r"|do not (?:yet |currently )?(?:have|know) (?:your|the|which|what|who|where|whether|enough|when) )",
@@ -541,6 +639,14 @@ _LOST = _any(
     rf" (?:found|finds?|returned|returns|gave|yields?|yielded|shows?|showed|got) (?:nothing|no|none|zero|not an?) "
     rf"{_UNREPORTED}",
     rf" none of {_gap(3)}(?:is|are|was|were) (?:on|at|in|for|with|from) ",
+    rf" (?:do|does|did) not {_LY}(?:carry|sell|stock|employ|list) (?!\d|enough |that (?:many|much) |as |more |less )"
+    rf"{_UNREPORTED}",
+    rf" (?:runs?|sells?|carr(?:y|ies)|stocks?|employs?|lists?|keeps?) no {_UNREPORTED}",
+    rf" no {_gap(1)}{_SUPPLY}{_gap(8)}(?:planned|due|coming|expected|brings?|has|have|reach(?:es)?) ",
+    rf" (?:no|not any|not an?) {_gap(1)}(?:mails?|emails?|messages?|files?) (?:about|on|regarding|concerning|called"
+    r"|titled|with (?:the|that) (?:topic|subject)) ",
+    r" (?:no one|nobody) (?:(?:is|was|has|will be|seems to be) )?(?:listed as )?(?:on call|on duty|the pager"
+    r"|on the rota|on-call) (?:in|for|at|on|there|then|that) ",
     rf" (?:no one|nobody) {_gap(6)}(?:accepts?|takes?|offers?|treats?|is free|is available) ",
     rf"{_OPENING}(?:{_UNABLE}|unable|not able) {_KNOWING}",
     r" (?:could not|cannot) be (?:found|located|identified|verified|determined|matched) ",
@@ -565,6 +671,12 @@ _MILD = re.compile(
     r"|already (?:taken|booked|reserved|occupied|full)|expired|frozen|blocked|discontinued)"
     r"|exceeds?|insufficient|not enough (?:funds|money|balance|seats|stock|credit)) "
 )
+# A cause that leaves nothing to be done, if the message says nothing else.
+_CAUSE = re.compile(
+    rf"{_START}{_gap(5)}(?:account|access|engineer|buyer|user|organi[sz]er|file|files|{_NUMBER.strip()}) {_gap(2)}"
+    rf"(?:is|are|has been|was) {_LY}(?:blocked|frozen|suspended|inactive|confidential|not active|not in good standing) "
+    r"(?:for transfers |at present |at the moment )?\|"
+)
 _REGRET = re.compile(
     r" (?:(?:sorry|apologi[sz]e|apologies)"
     r"(?! about | to hear | for (?:the|my|any) (?:delay|confusion|wait|mistake|error))"
@@ -580,12 +692,23 @@ _LIFTED = _any(
     r"|your (?:confirmation|reply|answer|approval|go-ahead|consent)) ",
     r" (?:enough|sufficient) (?:information|details|data|context) ",
 )
+_ENDED = r"(?:cancell?ed|recalled|rolled back) "
+_NONE_ENDED = re.compile(rf" (?:no|nothing|none) {_gap(5)}(?:was|were|is|are|has been|have been) {_ENDED}")
 _REMARK = re.compile(r" (?:note that|please note|be aware|keep in mind|remember that|mind that) ")
 _ASIDE = _any(
     r" (?:at first|initially|first (?:attempt|try|call|time|one|request)|for a moment) ",
     # A value that is reported.
     # What a total leaves out.
     rf" cancell?ed {_gap(5)}not (?:added|included|counted) ",
+    # What is the most or the least of all.
+    rf" no {_gap(8)}(?:less|more|fewer|[a-z]{{2,12}}er) {_gap(4)}than ",
+    r" incidents? (?:has|have|was|were) not (?:yet )?(?:been )?resolved (?!because |since )",
+    rf" no (?:earlier|sooner|nearer|closer|cheaper) {_gap(8)}, so (?!{_gap(5)}(?:not|nothing|no|cannot) )",
+    rf" {_ENDED}, so (?:the (?:total|sum)|all|every|it|they|that) ",
+    # What was to wait.
+    r" , (?:just )?as (?:you )?(?:requested|asked|wanted|wished|instructed|agreed|told) ",
+    rf" (?:is|was|been) (?:also )?(?:placed|prepared|staged|scheduled|entered|made|reserved|held) "
+    rf"(?:{_gap(8)})(?:and|but|,) {_gap(3)}not {_gap(1)}(?:paid|signed|launched|sent|invited|charged) \|",
     rf" (?:status|state|title|subject|message|error|reply) {_gap(6)}(?:is|was|reads|says) : ",
 )
 _YES_NO = re.compile(_START + r"(?:yes|no) , ")
@@ -793,6 +916,8 @@ def _on_inability(sentences: list[_Sentence], asks: list[str]) -> Speech | None:
         return "question"
     if (not kinds and not _is_mild(sentences, asks)) or _succeeded(sentences, max(kinds, default=0)):
         return None
+    if _leaves_none_out(sentences, list(kinds)):
+        return None
     found = set(kinds.values())
     if found == {"lost"}:
         return _on_loss(sentences, max(kinds), asks)
@@ -801,6 +926,13 @@ def _on_inability(sentences: list[_Sentence], asks: list[str]) -> Speech | None:
     if "full" not in found and any(map(_wants_detail, asks)):
         return "question"
     return "refusal"
+
+
+def _leaves_none_out(sentences: list[_Sentence], blocked: list[int]) -> bool:
+    """Whether "no order was cancelled" only says what a total goes over."""
+    if not blocked or not all(_NONE_ENDED.search(sentences[n].text) for n in blocked):
+        return False
+    return any(_RESULT.search(sentence.text) for sentence in sentences)
 
 
 def _is_flat(sentences: list[_Sentence]) -> bool:
@@ -878,6 +1010,8 @@ def _counts(text: str, position: int) -> bool:
 
 
 def _is_mild(sentences: list[_Sentence], asks: list[str]) -> bool:
+    if sentences and all(_CAUSE.match(sentence.text) for sentence in sentences):
+        return True
     if not any(not _OBSTRUCTED.isdisjoint(words) and _MILD.search(text) for text, words, _ in sentences):
         return False
     return any(_REGRET.search(sentence.text) for sentence in sentences) or any(map(_OFFER.search, asks))
