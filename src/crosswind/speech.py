@@ -673,8 +673,10 @@ _MILD = re.compile(
 )
 # A cause that leaves nothing to be done, if the message says nothing else.
 _CAUSE = re.compile(
-    rf"{_START}{_gap(5)}(?:account|access|engineer|buyer|user|organi[sz]er|file|files|{_NUMBER.strip()}) {_gap(2)}"
-    rf"(?:is|are|has been|was) {_LY}(?:blocked|frozen|suspended|inactive|confidential|not active|not in good standing) "
+    rf"{_START}(?!{_gap(5)}card )(?:{_gap(5)}(?:account|access|engineer|buyer|user|organi[sz]er|file|files) {_gap(2)}"
+    rf"(?:is|are|has been|was) {_LY}(?:blocked|frozen|suspended|inactive|confidential|not active|not in good standing)"
+    rf"|{_gap(5)}{_NUMBER.strip()} {_gap(2)}"  # a number alone may be what was to be frozen
+    rf"(?:is|are|has been|was) {_LY}(?:blocked|suspended|inactive|confidential|not active|not in good standing)) "
     r"(?:for transfers |at present |at the moment )?\|"
 )
 _REGRET = re.compile(
