@@ -17,7 +17,7 @@ from crosswind.certify import Walk
 from crosswind.domain import SIZE, Domain
 from crosswind.errors import BadFile, CannotPerturb
 from crosswind.files import read
-from crosswind.flow import digest, rng_for
+from crosswind.flow import rng_for
 from crosswind.play import judge, play
 from crosswind.recipe import SEVERITY, Choice, Drawn, Recipe, draw, kinds_of, known_kinds
 from crosswind.registry import Registry, agents, domains, near, perturbations
@@ -154,26 +154,14 @@ def load_suite(name: str) -> Suite:
 def tasks(
     domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
 ) -> Iterator[Task]:
-    """Tasks of a domain without end, each family in turn, the levels mixed from the start."""
-    names = _mixed(domain, seed, levels)
+    """Tasks of a domain without end, each family in turn."""
+    names = [n for n, f in domain.families.items() if not levels or f.level in levels]
     if not names:
         raise BadFile(f"{domain.name} has no family of level {', '.join(map(str, levels))}; levels are 1, 2 and 3")
     n = 0
     while True:
         yield domain.task(names[n % len(names)], seed + n, split=split, size=size)
         n += 1
-
-
-def _mixed(domain: Domain, seed: int, levels: Sequence[int]) -> list[str]:
-    """The families in an order in which any few of them are a fair sample: levels in turn, shuffled within each."""
-    by_level: dict[int, list[str]] = {}
-    for name, family in domain.families.items():
-        if not levels or family.level in levels:
-            by_level.setdefault(family.level, []).append(name)
-    for names in by_level.values():
-        names.sort(key=lambda name: digest("families", seed, domain.name, name))
-    places = {n: (i + 0.5) / len(names) for names in by_level.values() for i, n in enumerate(names)}
-    return sorted(places, key=lambda name: (places[name], domain.families[name].level))
 
 
 @dataclass(frozen=True, slots=True)
