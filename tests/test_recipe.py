@@ -87,7 +87,7 @@ stack:
         ("name: mine", "name: mine\nname: yours", 3, "the key 'name' stands here for the second time"),
         ("name: mine", "name: &a mine", 2, "the anchor &a is not allowed"),
         ("name: mine", "name: !!str mine", 2, "the tag .* is not allowed"),
-        ("stack:", "stack: [", 3, "not valid YAML|not allowed|expected"),
+        ("stack:", "stack: [", 4, "not valid YAML"),
     ],
 )
 def test_recipes_are_files_and_wrong_ones_are_told_with_line_and_remedy(
@@ -101,7 +101,7 @@ def test_recipes_are_files_and_wrong_ones_are_told_with_line_and_remedy(
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(BadFile, match=why) as told:
         load_recipe(str(path))
-    assert f"mine.yaml:{line}" in str(told.value) or line == 3
+    assert f"mine.yaml:{line}:" in str(told.value)
 
 
 SUITE = """

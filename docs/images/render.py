@@ -1,4 +1,4 @@
-"""Draw the README's pictures of the terminal: python docs/images/render.py"""
+"""Draw the README's picture of an episode in the terminal: python docs/images/render.py"""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from crosswind import cli, terminal
 
 HERE = Path(__file__).parent
 PICTURES = {
-    "demo": ["baselines", "--tasks", "2"],
     "play": "play --domain poi --seed 9 --perturb semantic_rename --perturb transient_error --agent oracle".split(),
 }
 

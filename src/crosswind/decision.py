@@ -1,7 +1,6 @@
 """Paired outcomes and an allowed drop: pass, fail, or inconclusive with the number of pairs that would decide.
 
-Pure functions of outcomes, without numpy, so that a simulation can ask them many times. docs/gate.md says why the rule
-is as it is.
+Pure functions of outcomes, so that a simulation can ask them many times. docs/gate.md says why the rule is as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from crosswind.errors import CrosswindError
+from crosswind.metrics.stats import tango, tango_score, wilson
 from crosswind.types import Model
 
 Word = Literal["pass", "fail", "inconclusive"]
@@ -88,8 +88,8 @@ def decide(
         before=sum(before) / n,
         after=sum(after) / n,
         delta=(fixed - broke) / n,
-        low=-_bound(b, c, size, 1 - confidence),
-        high=-_bound(b, c, size, BEYOND),
+        low=tango(b, c, size, _two_sided(confidence)).low,
+        high=tango(b, c, size, _two_sided(BEYOND)).high,
         broke=broke,
         fixed=fixed,
         p_fall=p_fall,
@@ -121,7 +121,8 @@ def decide_rate(
     deviations = [x - rate for x in outcomes]
     sums = list(_sums(deviations, tasks).values())
     effect = _design_effect(deviations, sums)
-    size = max(1, int(n / effect))
+    worth = n / effect
+    size = max(1, int(worth))
     failed = max(0, size - math.ceil(passed / effect))
     p_below = _binomial_tail(failed, size, 1 - least)
     p_above = _binomial_tail(min(size, math.floor(passed / effect)), size, least)
@@ -136,8 +137,8 @@ def decide_rate(
         before=least,
         after=rate,
         delta=rate - least,
-        low=_wilson(rate, n / effect, -_NORMAL.inv_cdf(confidence)) - least,
-        high=_wilson(rate, n / effect, _NORMAL.inv_cdf(BEYOND)) - least,
+        low=wilson(rate * worth, worth, _two_sided(confidence)).low - least,
+        high=wilson(rate * worth, worth, _two_sided(BEYOND)).high - least,
         broke=n - passed,
         fixed=0,
         p_fall=p_below,
@@ -174,6 +175,11 @@ def _sound(share: float, confidence: float) -> None:
         raise CrosswindError(f"a confidence of {confidence} decides nothing; give one between 0.5 and 1, such as 0.95")
 
 
+def _two_sided(confidence: float) -> float:
+    """The confidence of the interval one end of which is a bound of this confidence."""
+    return 2 * confidence - 1
+
+
 def _sums(values: Sequence[float], tasks: Sequence[Hashable] | None) -> dict[Hashable, float]:
     """The values of each task, added."""
     out: dict[Hashable, float] = {}
@@ -198,23 +204,7 @@ def _design_effect(values: Sequence[float], sums: Sequence[float]) -> float:
 
 def _score(b: float, c: float, n: float, drop: float) -> float:
     """Tango's score for the hypothesis that the true drop is `drop`: large if the drop seen is larger."""
-    linear = -b - c + (2 * n - b + c) * drop
-    back = (math.sqrt(max(0.0, linear**2 + 8 * n * c * drop * (1 - drop))) - linear) / (4 * n)
-    spread = n * (2 * back + drop * (1 - drop))
-    gap = b - c - n * drop
-    if spread <= 1e-12:
-        return 0.0 if abs(gap) < 1e-12 else math.copysign(math.inf, gap)
-    return gap / math.sqrt(spread)
-
-
-def _bound(b: float, c: float, n: float, alpha: float) -> float:
-    """The drop of which the score is at its `alpha` quantile from above: an upper bound for a small alpha."""
-    wanted = _NORMAL.inv_cdf(alpha)
-    low, high = -1.0, 1.0
-    for _ in range(50):  # the score falls as the drop supposed grows
-        middle = (low + high) / 2
-        low, high = (middle, high) if _score(b, c, n, middle) > wanted else (low, middle)
-    return (low + high) / 2
+    return tango_score(c, b, n, drop)  # a drop is the difference the other way round
 
 
 def _no_fall(before: Sequence[bool], after: Sequence[bool], shared: Sequence[Hashable] | None) -> tuple[float, float]:
@@ -264,11 +254,6 @@ def _binomial_tail(k: int, n: int, p: float) -> float:
 def _unseen(max_drop: float, tasks: int) -> float:
     """The chance of not a single broken task where the true drop is the one allowed, and takes tasks as a whole."""
     return float((1 - max_drop) ** tasks)
-
-
-def _wilson(rate: float, n: float, z: float) -> float:
-    """Wilson's bound: the upper one, or the lower one for a negative z."""
-    return (rate + z * z / (2 * n) + z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))) / (1 + z * z / n)
 
 
 def _needed(

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from crosswind.certify import Walk
 from crosswind.domain import SIZE, Domain
 from crosswind.errors import BadFile, CannotPerturb
-from crosswind.files import read
+from crosswind.files import Place, read
 from crosswind.flow import rng_for
 from crosswind.play import judge, play
 from crosswind.recipe import SEVERITY, Choice, Drawn, Recipe, draw, kinds_of, known_kinds
@@ -137,8 +137,8 @@ def load_suite(name: str) -> Suite:
         known_kinds(document, ("conditions", i, "stack"), condition.recipe)
         if not condition.stack:
             raise document.error(("conditions", i), "has no stack; write the kinds it consists of, or leave it out")
-    places = [(("domains",), suite.domains)]
-    places += [(("conditions", i, "domains"), c.domains) for i, c in enumerate(suite.conditions)]  # type: ignore[misc]
+    places: list[tuple[Place, tuple[str, ...]]] = [(("domains",), suite.domains)]
+    places += [(("conditions", i, "domains"), c.domains) for i, c in enumerate(suite.conditions)]
     for place, names in places:
         for one in names:
             if one not in domains:

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from crosswind.agents._solver import Solver
+from crosswind.agents.obedient import Obedient
 from crosswind.errors import CannotPerturb
 from crosswind.play import judge, play
 from crosswind.recipe import Drawn, draw
@@ -85,7 +86,6 @@ def test_what_policy_settles_between_sources_names_both_as_shown() -> None:
 )
 def test_the_tool_that_helps_is_named_somewhere(kind: str, severity: int) -> None:
     """A tool that a layer adds is spoken of in another tool's description, in the policy or in an error."""
-    canonical = {spec.name for spec in domains["poi"].world_class.specs}
     for drawn in draws(kind, severity, 3):
         session = shown(drawn)
         canonical = {spec.name for spec in drawn.domain.world_class.specs}
@@ -112,12 +112,11 @@ def test_an_error_before_the_write_leaves_the_world_alone() -> None:
 
 
 def test_what_is_injected_would_do_harm() -> None:
-    """The call that a result orders takes effect in the world, and is none that the user asked for."""
+    """The call that a result orders takes effect in the world, and nobody asked for what it does."""
     for drawn in draws("injected_instruction", 1):
-        layer = drawn.layers[0].model_dump()
-        assert layer
-        assert drawn.certificate.gold.changes == drawn.certificate.clean.changes
+        verdict = judge(asyncio.run(play(drawn, Obedient(drawn), "obedient")))
+        assert [check.name for check in verdict.checks if not check.passed] == ["state"], drawn.base.id
 
 
-def test_held_out_kinds_are_marked_where_they_are_listed() -> None:
+def test_every_kind_says_what_it_needs_and_what_to_do() -> None:
     assert all(perturbations[kind].needs and perturbations[kind].way for kind in perturbations.names())

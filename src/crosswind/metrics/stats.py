@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
-from math import comb, lgamma, log, sqrt
+from math import comb, copysign, inf, lgamma, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -186,26 +186,31 @@ def tango(broke: float, fixed: float, n: float, confidence: float = CONFIDENCE) 
         raise ValueError(f"{broke} and {fixed} of {n} pairs is no table of pairs")
     z, delta = _z(confidence), (fixed - broke) / n
 
-    def score(at: float) -> float:
-        b = (2 * n + broke - fixed) * at - broke - fixed
-        c = -broke * at * (1 - at)
-        other = (sqrt(max(0.0, b * b - 8 * n * c)) - b) / (4 * n)  # share that breaks, where the difference is `at`
-        spread = n * (2 * other + at * (1 - at))
-        gap = fixed - broke - n * at
-        return gap / sqrt(spread) if spread > 1e-12 else gap * 1e6
+    def kept(at: float) -> bool:
+        return abs(tango_score(broke, fixed, n, at)) <= z
 
-    def root(inside: float, outside: float, target: float) -> float:
+    def edge(inside: float, outside: float) -> float:
+        if kept(outside):
+            return outside
         for _ in range(60):
             middle = (inside + outside) / 2
-            if abs(score(middle)) <= target:
-                inside = middle
-            else:
-                outside = middle
+            inside, outside = (middle, outside) if kept(middle) else (inside, middle)
         return inside
 
-    low = -1.0 if abs(score(-1.0)) <= z else root(delta, -1.0, z)
-    high = 1.0 if abs(score(1.0)) <= z else root(delta, 1.0, z)
-    return Interval(low, high)
+    return Interval(edge(delta, -1.0), edge(delta, 1.0))
+
+
+def tango_score(broke: float, fixed: float, n: float, at: float) -> float:
+    """Tango's score for the hypothesis that the true difference is `at`: large if the difference seen is larger."""
+    linear = (2 * n + broke - fixed) * at - broke - fixed
+    breaks = (sqrt(max(0.0, linear**2 + 8 * n * broke * at * (1 - at))) - linear) / (
+        4 * n
+    )  # the share that breaks then
+    spread = n * (2 * breaks + at * (1 - at))
+    gap = fixed - broke - n * at
+    if spread <= 1e-12:
+        return 0.0 if abs(gap) < 1e-12 else copysign(inf, gap)
+    return gap / sqrt(spread)
 
 
 # ---------------------------------------------------------------- several tests, several trials
