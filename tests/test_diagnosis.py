@@ -16,7 +16,7 @@ from crosswind.errors import CannotPerturb
 from crosswind.flow import rng_for
 from crosswind.metrics.diagnosis import CAUSES, STAGES, UNDETERMINED, Diagnosis, diagnose
 from crosswind.metrics.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
-from crosswind.play import play
+from crosswind.play import Opening, play
 from crosswind.recipe import Choice, Drawn, draw
 from crosswind.record import Record, Usage, recorded
 from crosswind.registry import agents, domains, perturbations
@@ -271,15 +271,15 @@ def test_hostile_trajectories_are_diagnosed_too() -> None:
 # ---------------------------------------------------------------- repair
 
 
-async def _again(name: str, drawn: Drawn) -> Trajectory:
-    return await play(drawn, agents[name](drawn), name)
+async def _again(name: str, drawn: Drawn, opening: Opening | None) -> Trajectory:
+    return await play(drawn, agents[name](drawn), name, opening)
 
 
 def repaired_by(name: str, episode: Episode) -> Repair:
     record = recorded_play(episode, agents[name](episode.drawn), name)
     said = diagnose(record, episode.drawn.certificate)
     record = record.model_copy(update={"stage": said.stage, "cause": said.cause})
-    return asyncio.run(repair(record, lambda drawn: _again(name, drawn)))
+    return asyncio.run(repair(record, lambda drawn, opening: _again(name, drawn, opening)))
 
 
 def test_every_layer_has_a_channel() -> None:
@@ -306,6 +306,51 @@ def test_a_flaw_that_no_layer_brings_out_is_not_repaired() -> None:
     assert said.helped == ()
     assert said.confirmed is None
     assert repaired(episode.drawn, "rules") is None
+
+
+class Resumer:
+    """Reads what to do next off the conversation alone: the certified calls in their order, and no after any error."""
+
+    def __init__(self, drawn: Drawn, begun: list[int]) -> None:
+        self.gold, self.begun = drawn.certificate.gold, begun
+
+    async def reply(self, chat: Any, tools: Any) -> Message:
+        results = [m.content for m in chat if m.role == "tool"]
+        self.begun.append(len(results))
+        if any(text.startswith('{"error"') for text in results):
+            return Message(role="assistant", content="I am sorry, I cannot do that: the service failed.")
+        if len(results) == len(self.gold.steps):
+            return Message(role="assistant", content=self.gold.final)
+        call = self.gold.steps[len(results)].call
+        return Message(
+            role="assistant", requests=(Request(id=f"r{len(results)}", tool=call.tool, args=dict(call.args)),)
+        )
+
+
+def test_a_repair_begins_at_the_point_of_failure() -> None:
+    """What was done before stays done, in the words of the layers that are left; only what follows is played."""
+    episode = drawn_for("poi", "book_visit", "semantic_rename", "transient_error", seed=0)
+    first = next(i for i, s in enumerate(episode.drawn.certificate.gold.steps) if s.result.error)
+    assert first >= 2
+    record = recorded_play(episode, Resumer(episode.drawn, []), "resumer")
+    said = diagnose(record, episode.drawn.certificate)
+    assert (record.outcome, said.cause) == ("fail", "gave up")
+    begun: list[int] = []
+
+    async def again(drawn: Drawn, opening: Opening | None) -> Trajectory:
+        seen: list[int] = []
+        out = await play(drawn, Resumer(drawn, seen), "resumer", opening)
+        begun.append(seen[0])
+        return out
+
+    named = record.model_copy(update={"stage": said.stage, "cause": said.cause})
+    done = asyncio.run(repair(named, again, upto=said.step, resumes=True))
+    assert begun[0] == 0  # unrepaired, it is played from the start
+    assert begun[-1] == first  # what went well before the error is not played again
+    assert done.again
+    assert "observations" in done.helped
+    assert "observations" in done.resumed
+    assert done.confirmed
 
 
 # ---------------------------------------------------------------- the command

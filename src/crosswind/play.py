@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from crosswind import speech
@@ -17,10 +18,14 @@ from crosswind.types import Agent, Ended, Message, Step, ToolCall, ToolResult, T
 
 TEXT = 20_000  # characters of one value that a trajectory keeps
 DEPTH = 24
+Opening = Callable[[Session, list[Message]], None]  # goes the first part of the way, and adds it to the conversation
 
 
-async def play(drawn: Drawn, agent: Agent, name: str) -> Trajectory:
-    """Play one episode. What the agent does wrong is data; what its provider does wrong ends it as an error."""
+async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = None) -> Trajectory:
+    """Play one episode. What the agent does wrong is data; what its provider does wrong ends it as an error.
+
+    With an `opening` the agent takes up a conversation that has begun.
+    """
     certificate = drawn.certificate
     if not callable(getattr(agent, "reply", None)):
         raise CrosswindError(f"the agent {name!r} is {type(agent).__name__}, which has no method reply(chat, tools)")
@@ -30,6 +35,8 @@ async def play(drawn: Drawn, agent: Agent, name: str) -> Trajectory:
         Message(role="user", content=session.query()),
     ]
     tools = tuple(tool.function() for tool in session.tools())
+    if opening is not None:
+        opening(session, chat)
     policy, budget = session.policy(), certificate.budget
     final, why, seen = "", "", 0
     ended: Ended = "budget"

@@ -39,8 +39,9 @@ def diagnose(
     """Say at which stage and by which cause each failed episode broke.
 
     The cause is found by comparing both sides of the stored trajectory with the certified way, which is drawn again;
-    what the run stored is not believed. With --repair each failed episode is played again without the layers of one
-    channel (query, tools, observations, rules), and the channels whose repair restores success are counted.
+    what the run stored is not believed. With --repair each failed episode is played again from the point of failure on
+    without the layers of one channel (query, tools, observations, rules), and the channels whose repair restores success
+    are counted. Agents that cannot take up a conversation play from the start.
 
     Examples:
 
@@ -82,15 +83,15 @@ def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
 
     from crosswind.metrics.repair import repair
     from crosswind.models.spec import AgentSettings, open_agent
-    from crosswind.play import play
+    from crosswind.play import Opening, play
     from crosswind.recipe import Drawn
     from crosswind.types import Trajectory
 
     async def run() -> list[Repair]:
         source = open_agent(spec, AgentSettings())
 
-        async def again(drawn: Drawn) -> Trajectory:
-            return await play(drawn, source.make(drawn), source.name)
+        async def again(drawn: Drawn, opening: Opening | None) -> Trajectory:
+            return await play(drawn, source.make(drawn), source.name, opening)
 
         out = []
         try:
@@ -99,7 +100,7 @@ def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
                     if status:
                         status(f"{n} of {len(found)}", terminal.short(record.key, 60))
                     named = record.model_copy(update={"stage": said.stage, "cause": said.cause})
-                    out.append(await repair(named, again))
+                    out.append(await repair(named, again, upto=said.step, resumes=source.resumes))
         finally:
             await source.aclose()
         return out

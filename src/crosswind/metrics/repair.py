@@ -2,23 +2,30 @@
 
 A channel is a part of what the agent meets: the query, the tools, what comes back, or the rules. To repair one is to
 leave those layers of the stack out that work on it; everything else stays as it was drawn, and the rest of the stack
-must still be certified. The agent plays from the start. An agent that does the same when shown the same goes the way
-it went before up to the first step at which it met one of those layers.
+must still be certified.
+
+The repair begins at the point of failure: what the agent had done in the world before it is done again through the
+layers that are left (`retrace`), and the agent takes up that conversation. So it keeps what it did right, and only what
+it met is other. Agents that cannot take up a conversation (scripted ones, programs with a loop of their own) play from
+the start; one that does the same when shown the same goes its old way up to the first layer that was left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from crosswind.certify import certify
 from crosswind.errors import Unfair
+from crosswind.flow import chain, drive
 from crosswind.metrics.diagnosis import UNDETERMINED
-from crosswind.perturbation import Layers, Perturbation
-from crosswind.play import judge
+from crosswind.perturbation import Layers, Memo, Perturbation
+from crosswind.play import Opening, judge, result_text
 from crosswind.recipe import Drawn
 from crosswind.record import Record, redrawn
-from crosswind.types import Model, Trajectory
+from crosswind.session import Session
+from crosswind.types import ASK, SAY, Message, Model, Request, ToolCall, ToolResult, Trajectory
 
 CHANNELS: Mapping[str, str] = {
     "query": "the request as it was first put: layers of the axis query",
@@ -46,7 +53,11 @@ EXPECTED: Mapping[str, tuple[str, ...]] = {  # the channels whose repair bears a
     "over-refusal": ANY,
     "obeyed an injection": ("observations",),
 }
-Player = Callable[[Drawn], Awaitable[Trajectory]]
+Player = Callable[[Drawn, Opening | None], Awaitable[Trajectory]]
+
+
+class CannotRetrace(Exception):
+    """The way of a stored episode cannot be gone in another session."""
 
 
 class Repair(Model):
@@ -59,6 +70,7 @@ class Repair(Model):
     helped: tuple[str, ...]  # channels whose repair restored success
     useless: tuple[str, ...]  # channels whose repair did not
     untried: tuple[str, ...]  # channels that no layer touches, or whose repair leaves an unfair stack
+    resumed: tuple[str, ...] = ()  # channels repaired from the point of failure on, rather than from the start
 
     @property
     def confirmed(self) -> bool | None:
@@ -86,21 +98,79 @@ def repaired(drawn: Drawn, channel: str) -> Drawn | None:
         return None
 
 
-async def repair(record: Record, play_again: Player, *, check: bool = True) -> Repair:
-    """Repair each channel of a failed episode in turn. With `check` it is first played again as it is."""
+def retrace(record: Record, upto: int) -> Opening:
+    """The way of a stored episode before its step `upto`, gone again in another session of the same request.
+
+    What reached the world is done again in the words of the tools that are shown now, as one does it who knows the ways
+    round the layers that are left; calls that never got through are left out. What the user was asked is asked again.
+    """
+
+    def opening(session: Session, chat: list[Message]) -> None:
+        ways = [partial(layer.perform, memo=memo) for layer, memo in _memos(session)]
+
+        def send(call: ToolCall) -> ToolResult:
+            if len(session.steps) >= record.budget:
+                raise CannotRetrace(f"the way up to step {upto} takes more than {record.budget} steps")
+            result = session.call(call)
+            request = Request(id=f"before_{len(session.steps)}", tool=call.tool, args=dict(call.args))
+            chat.append(Message(role="assistant", requests=(request,)))
+            chat.append(Message(role="tool", content=result_text(result), request_id=request.id))
+            chat.extend(Message(role="user", content=words) for words in session.steps[-1].heard)
+            return result
+
+        for step in record.steps[: upto - 1]:
+            tool, args = step["call"]["tool"], step["call"]["args"]
+            if tool == SAY:
+                chat.append(Message(role="assistant", content=args["text"]))
+                if (reply := session.say(args["text"])) is None:
+                    raise CannotRetrace(f"{args['text'][:80]!r} ends the episode here")
+                chat.append(Message(role="user", content=reply))
+            elif tool == ASK:
+                send(ToolCall(ASK, args))
+            for inner in step["inner"]:
+                drive(chain(ToolCall(inner["call"]["tool"], inner["call"]["args"]), ways), send)
+        session.said.clear()
+
+    return opening
+
+
+def _memos(session: Session) -> list[tuple[Perturbation, Memo]]:
+    """The layers that calls pass, each with a memory of its own."""
+    out = []
+    for i, layer in enumerate(session.layers):
+        if layer.plans:
+            raise CannotRetrace(f"{layer.kind!r} needs to know what comes next")
+        memo = Memo(session.clock, i)
+        memo.tools = session.memos[i].tools
+        if not layer.quiet:
+            out.append((layer, memo))
+    return out
+
+
+async def repair(
+    record: Record, play_again: Player, *, upto: int = 1, resumes: bool = False, check: bool = True
+) -> Repair:
+    """Repair each channel of a failed episode in turn. With `check` it is first played again as it is.
+
+    `upto` is the step at which it failed; an agent that `resumes` takes it up there.
+    """
     drawn = redrawn(record)
     again: bool | None = None
     if check:
-        again = judge(await play_again(drawn), drawn.domain).outcome == "fail"
+        again = judge(await play_again(drawn, None), drawn.domain).outcome == "fail"
     helped: list[str] = []
     useless: list[str] = []
     untried: list[str] = []
+    resumed: list[str] = []
     for channel in CHANNELS:
         mended = repaired(drawn, channel)
         if mended is None:
             untried.append(channel)
             continue
-        outcome = judge(await play_again(mended), mended.domain).outcome
+        opening = retrace(record, upto) if resumes and upto > 1 and _can(record, upto, mended) else None
+        if opening is not None:
+            resumed.append(channel)
+        outcome = judge(await play_again(mended, opening), mended.domain).outcome
         (helped if outcome == "pass" else useless).append(channel)
     return Repair(
         key=record.key,
@@ -110,7 +180,17 @@ async def repair(record: Record, play_again: Player, *, check: bool = True) -> R
         helped=tuple(helped),
         useless=tuple(useless),
         untried=tuple(untried),
+        resumed=tuple(resumed),
     )
+
+
+def _can(record: Record, upto: int, drawn: Drawn) -> bool:
+    """Can the way be gone again in this draw? Tried in a session that is thrown away."""
+    try:
+        retrace(record, upto)(Session(drawn.domain, drawn.certificate.task, drawn.layers), [])
+    except (CannotRetrace, Unfair, KeyError, IndexError, TypeError, AttributeError, ValueError):
+        return False  # the world is another one now, or a layer does not find what it needs
+    return True
 
 
 class Agreement(Model):

@@ -34,6 +34,7 @@ class Embedded:
     """The embedded model; it is loaded when the first agent is made."""
 
     concurrency = 1
+    resumes = True
 
     def __init__(self, settings: AgentSettings) -> None:
         if importlib.util.find_spec(PACKAGE) is None:

@@ -28,6 +28,7 @@ class HuggingFace:
     """A model and its tokenizer; loaded when the first agent is made."""
 
     concurrency = 1
+    resumes = True
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
         path, _, adapter = rest.partition("+")

@@ -135,6 +135,7 @@ class PythonAgents:
 
     price: Price | None
     concurrency = 8
+    resumes = False  # the loop is its own
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
         self.name = f"python:{rest}"

@@ -108,6 +108,7 @@ class Remote:
     home: ClassVar[str]  # the provider's own address
     variable: ClassVar[str]  # of the environment, which holds the key
     concurrency = 8
+    resumes = True
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
         self.model, self.url = _split(rest, self.provider, self.home)

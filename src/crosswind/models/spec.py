@@ -79,6 +79,7 @@ class AgentSource(Protocol):
     price: Price | None
     settings: dict[str, Any]  # what the answers may depend on, as JSON and without secrets
     concurrency: int  # suggested
+    resumes: bool  # can its agents take up a conversation that has begun?
 
     def make(self, drawn: Drawn) -> Agent: ...
 
@@ -90,6 +91,7 @@ class Scripted:
 
     price: Price | None = Price(0.0, 0.0)
     concurrency = 1  # they never wait
+    resumes = False
 
     def __init__(self, name: str) -> None:
         self.name = name
