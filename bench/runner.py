@@ -112,6 +112,7 @@ class Source:
 
     price: Price | None = None
     concurrency = 1
+    resumes = False
 
     def __init__(self, name: str, pause: float = 0.0, log: Path | None = None) -> None:
         self.name, self.pause, self.log = name, pause, log

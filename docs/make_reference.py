@@ -13,7 +13,7 @@ import math
 import statistics
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -623,7 +623,7 @@ def common_counts() -> list[list[str]]:
 def domain_counts(domain: Domain) -> list[list[str]]:
     name, bank, specs = domain.name, banks.data(domain.name), domain.world_class.specs
 
-    def pairs(found: Sequence[tuple[str, str]]) -> int:
+    def pairs(found: Iterable[tuple[str, str]]) -> int:
         return len({(banks.lemma(a), banks.lemma(b)) for a, b in found})
 
     return [

@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,7 @@ def test_words_that_layers_bring_along_are_apart_too() -> None:
 def test_no_test_name_can_be_made_of_train_words(domain: str) -> None:
     """All names that the test side can make, without style, order and affixes, against all that the train side can."""
 
-    def both_ways(pairs: list[tuple[str, str]]) -> set[str]:
+    def both_ways(pairs: Iterable[tuple[str, str]]) -> set[str]:
         return {banks.lemma(f"{a}_{b}") for a, b in pairs} | {banks.lemma(f"{b}_{a}") for a, b in pairs}
 
     made: dict[str, set[str]] = {split: set() for split in SPLITS}

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -96,13 +98,30 @@ def concept(domain: str, spec: ToolSpec) -> tuple[str, str] | None:
     return found[-1] if found else None
 
 
-def tool_names(domain: str, spec: ToolSpec, split: Split) -> list[tuple[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """All pairs of a first and a second word, in order; none of them is made before it is asked for."""
+
+    first: Sequence[str] = ()
+    second: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.first) * len(self.second)
+
+    def __getitem__(self, n: int) -> tuple[str, str]:
+        return self.first[n // len(self.second)], self.second[n % len(self.second)]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return product(self.first, self.second)
+
+
+def tool_names(domain: str, spec: ToolSpec, split: Split) -> Pairs:
     """All pairs of words that name a tool in a split; empty where no bank knows it."""
     pair = concept(domain, spec)
     if pair is None:
-        return []
+        return Pairs()
     bank = data(domain)
-    return [(a, w) for a in bank["actions"][pair[0]][split] for w in bank["words"][pair[1]][split]]
+    return Pairs(bank["actions"][pair[0]][split], bank["words"][pair[1]][split])
 
 
 def tool_name(domain: str, spec: ToolSpec, split: Split, rng: Random, taken: set[str], style: str = "") -> str | None:
@@ -135,15 +154,14 @@ def _by_lexicon(name: str, split: Split, rng: Random) -> list[str] | None:
     return new if new != parts else None
 
 
-def key_names(domain: str, key: str, split: Split) -> list[tuple[str, str]]:
+def key_names(domain: str, key: str, split: Split) -> Pairs:
     """All (word, qualifier) that a parameter or result key goes by in a split; empty where no bank knows it."""
     bank = data(domain)
     pair = bank.get("keys", {}).get(key)
     if pair is None:
-        return []
+        return Pairs()
     word, sort = pair
-    qualifiers = data("common")["qualifiers"][sort][split]
-    return [(w, q) for w in bank["words"][word][split] for q in qualifiers]
+    return Pairs(bank["words"][word][split], data("common")["qualifiers"][sort][split])
 
 
 def key_name(domain: str, key: str, split: Split, rng: Random, taken: set[str], style: str = "snake") -> str | None:

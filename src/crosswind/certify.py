@@ -7,16 +7,15 @@ demands a proof (`refusal.py`). Gold is the recorded walk and never edited.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from crosswind import skin
 from crosswind.domain import Domain, recover
 from crosswind.errors import ToolFailed, Unfair
-from crosswind.flow import chain, drive
-from crosswind.perturbation import Layers, Memo, Perturbation
+from crosswind.flow import Send, StepOf, driven
+from crosswind.perturbation import Layers, Memo, Perturbation, performed
 from crosswind.session import Session
 from crosswind.types import (
     ASK,
@@ -32,6 +31,7 @@ from crosswind.types import (
     ToolCall,
     ToolError,
     ToolResult,
+    Tools,
     ToolSpec,
 )
 
@@ -89,7 +89,7 @@ def walk(
     seen: set[Key] | None = None,
 ) -> Walk:
     """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at."""
-    session = Session(domain, task, layers)
+    session = Session(domain.stage(task, layers), task, layers)
     session.world.state.seen = seen
     try:
         end = _Oracle(session, plans or {}).run()
@@ -101,32 +101,51 @@ def walk(
     return Walk(session, end, domain.normalise(session.world.state))
 
 
+class _Way:
+    """The way round one layer, as a step."""
+
+    __slots__ = ("layer", "memo")
+
+    def __init__(self, layer: Perturbation, memo: Memo) -> None:
+        self.layer, self.memo = layer, memo
+
+    def __call__(self, call: ToolCall) -> Flow:
+        self.memo.at += 1  # what is ahead of this call, for a layer that plans
+        return self.layer.perform(call, self.memo)
+
+
 class _Oracle:
     def __init__(self, session: Session, plans: dict[int, list[ToolCall]]) -> None:
         self.session, self.task = session, session.task
         self.family = session.domain.family(session.task)
         self.specs = {t.name: t for t in session.world.specs}
-        self.ways = [self._way(i, layer, plans) for i, layer in enumerate(session.layers) if not layer.quiet]
+        self.ways: list[StepOf] = [
+            self._way(i, layer, plans) for i, layer in enumerate(session.layers) if not layer.quiet
+        ]
 
-    def _way(self, i: int, layer: Perturbation, plans: dict[int, list[ToolCall]]) -> Callable[[ToolCall], Flow]:
+    def _way(self, i: int, layer: Perturbation, plans: dict[int, list[ToolCall]]) -> StepOf:
         memo = Memo(self.session.clock, i)
         memo.tools = self.session.memos[i].tools
-        if not layer.plans:
-            return partial(layer.perform, memo=memo)
-        memo.plan = plans.get(i, ())
-        memo.details = self.task.given
+        if layer.plans:
+            memo.plan = plans.get(i, ())
+            memo.details = self.task.given
+        return _Way(layer, memo)
 
-        def step(call: ToolCall) -> Flow:
-            memo.at += 1  # what is ahead of this call
-            return layer.perform(call, memo)
-
-        return step
+    def _through(self) -> Send:
+        """The function that makes a canonical call by the ways round all layers."""
+        send: Send = self._send
+        for way in reversed(self.ways):
+            if isinstance(way, _Way) and not way.layer.plans:
+                send = performed(way.layer, way.memo, send)
+            else:
+                send = driven(way, send)
+        return send
 
     def run(self) -> str | Refusal:
         session, specs = self.session, self.specs
         brief: Brief = self.task.brief
         done: Done = []
-        flow = self.family.solve(brief)
+        flow, send = self.family.solve(brief), self._through()
         result: Any = None
         error: ToolError | None = None
         while True:
@@ -155,7 +174,11 @@ class _Oracle:
             if call.tool == ASK:
                 result = ToolResult(self._ask(call.args["about"]))
                 continue
-            result = drive(chain(call, self.ways), self._send)
+            if call.tool == SAY:  # the end of a turn in a conversation whose turns the solution knows
+                result = ToolResult(session.say(call.args["text"]))
+                session.said.clear()
+                continue
+            result = send(call)
             if result.error:
                 error = result.error
             elif specs[call.tool].writes:
@@ -201,6 +224,7 @@ class Walks:
         self.made: dict[int, Walk] = {0: clean} if clean else {}
         self.count = 0
         self._reference: Walk | None = None
+        self._shown: dict[tuple[int, int], Tools] = {}
 
     def add(self, layer: Perturbation) -> None:
         try:
@@ -210,6 +234,16 @@ class Walks:
             raise Unfair("value", reason) from error
         self.layers += (layer,)
         self.tasks.append(shifted)
+
+    def shown(self, n: int, nth: int) -> Tools:
+        """The tools as the first n layers show them at the nth call."""
+        while n and not self.layers[n - 1].retools:
+            n -= 1
+        if n == 0:
+            return self.domain.tools(self.tasks[0])
+        if (n, nth) not in self._shown:
+            self._shown[n, nth] = self.layers[n - 1].on_tools(self.shown(n - 1, nth), nth)
+        return self._shown[n, nth]
 
     def at(self, n: int) -> Walk:
         if n not in self.made:
@@ -304,7 +338,7 @@ def certify(
         laws.replayed(gold, reference)
         laws.reached(domain, shifted, gold)
         laws.not_idle(domain, shifted)
-    laws.grounded(shifted, gold)
+    laws.grounded(shifted, gold, None if domain.grounds else walks.clean)
     laws.cues(domain, gold)
     laws.mentions(domain, gold)
     laws.bites(walks.clean, gold)

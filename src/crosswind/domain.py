@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from crosswind import answers, skin, speech, values
 from crosswind.answers import Expected
-from crosswind.errors import CannotDraw
+from crosswind.errors import BadFile, CannotDraw
 from crosswind.flow import digest, rng_for
 from crosswind.names import Namer
 from crosswind.types import (
@@ -30,6 +30,7 @@ from crosswind.types import (
     Task,
     ToolCall,
     ToolResult,
+    Tools,
     Verdict,
 )
 from crosswind.world import Derive, FencedState, State, World
@@ -292,6 +293,7 @@ class Domain:
     summary: ClassVar[str]
     world_class: ClassVar[type[World]]
     policy: ClassVar[str]
+    grounds: ClassVar[bool] = True  # clean solutions use no value that was not shown; not so in other people's golds
     namers: ClassVar[Mapping[str, Namer]] = {}  # made-up names by what they name: "thing", "group", "person"
     named: ClassVar[frozenset[str]] = frozenset()  # columns that requests speak of: another value is another request
     families: dict[str, Family]
@@ -330,12 +332,29 @@ class Domain:
     def world(self, task: Task, *, fenced: bool = False) -> World:
         return self.world_class(self.state(task, fenced=fenced), task.blocked)
 
+    def stage(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
+        """Where the oracle walks: here, unless calls cost too much to be made at every draw, or nobody knows a way."""
+        return self
+
+    def tools(self, task: Task) -> Tools:
+        """Every canonical tool that an episode of the task shows at some time."""
+        return self.world_class.specs
+
     def family(self, task: Task) -> Family:
         return self.families[task.family]
 
     def task(self, family: str, seed: int, *, size: int = SIZE, split: Split = "test") -> Task:
         """The task of a family that a seed stands for."""
         return self.families[family].draw(rng_for("task", self.name, family, split, seed), seed, size, split)
+
+    def nth(
+        self, n: int, seed: int, *, size: int = SIZE, split: Split = "test", levels: Sequence[int] = ()
+    ) -> Task | None:
+        """The nth task of those that a run goes through: each family in turn, without end. None: there are no more."""
+        names = [name for name, family in self.families.items() if not levels or family.level in levels]
+        if not names:
+            raise BadFile(f"{self.name} has no family of level {', '.join(map(str, levels))}; levels are 1, 2 and 3")
+        return self.task(names[n % len(names)], seed + n, size=size, split=split)
 
     def judge(self, task: Task, end: State, final: str) -> Verdict:
         """Was the task done? Decided on the canonical end state and the final message."""

@@ -15,6 +15,7 @@ from crosswind.types import Flow, ToolCall, ToolResult
 
 T = TypeVar("T")
 StepOf = Callable[[ToolCall], Flow]
+Send = Callable[[ToolCall], ToolResult]
 
 
 def chain(call: ToolCall, steps: Sequence[StepOf]) -> Flow:
@@ -51,6 +52,15 @@ def drive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], T
     except StopIteration as stop:
         value: T = stop.value
         return value
+
+
+def driven(step: StepOf, send: Send) -> Send:
+    """A step as a function, what it asks for answered by `send`: steps that one drives need no `chain`."""
+
+    def call_through(call: ToolCall) -> ToolResult:
+        return drive(step(call), send)
+
+    return call_through
 
 
 async def adrive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], Awaitable[ToolResult]]) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -116,21 +116,29 @@ def found_out(task: Task, gold: Walk, reference: Walk) -> None:
         raise Unfair("refusal", f"the oracle gave up before it could know: {short[0].tool!r} was not reached")
 
 
-def grounded(task: Task, gold: Walk) -> None:
-    """Grounded: every value in a gold call was shown before: in the query, the docs, a result, the user's words."""
-    shown = _Shown()
+def grounded(task: Task, gold: Walk, clean: Walk | None = None) -> None:
+    """Grounded: every value in a gold call was shown before: in the query, the docs, a result, the user's words.
+
+    With `clean`, what that walk already uses without having been shown it is the solution's own, and no layer's doing;
+    so is a value that reaches the world in the form that was shown, whatever form the layers ask for.
+    """
+    for call, name, value, behind in _unshown(task, gold):
+        own = [] if clean is None else [one for _, _, one, _ in _unshown(clean.session.task, clean)]
+        if clean is None or (value not in own and not any(shown or v in own for v, shown in behind)):
+            raise Unfair("grounded", f"{call.tool}({name}={value!r}) uses a value that was never shown")
+
+
+def _unshown(task: Task, gold: Walk) -> Iterable[tuple[ToolCall, str, Any, list[tuple[Any, bool]]]]:
+    """Values in the calls of a walk that were not shown before, and those they stand for in the world: were they?"""
+    shown = _Shown(gold.session.ever.values())
     shown.read(gold.session.query())
     shown.read(task.brief.policy)
-    for spec in gold.session.ever.values():
-        shown.read(spec.doc)
-        for param in spec.params.values():
-            shown.known.update(param.enum)
-            shown.read(param.doc)
     for step in gold.steps:
         if step.call.tool not in (ASK, SAY):
             for name, value in _scalars(step.call.args):
                 if not shown.holds(value):
-                    raise Unfair("grounded", f"{step.call.tool}({name}={value!r}) uses a value that was never shown")
+                    behind = [v for call, _ in step.inner for n, v in _scalars(call.args) if n == name]
+                    yield step.call, name, value, [(v, shown.holds(v)) for v in behind if v != value]
         shown.take(step.result.content)
         if step.result.error:
             shown.read(step.result.error.text)
@@ -139,19 +147,23 @@ def grounded(task: Task, gold: Walk) -> None:
 
 
 class _Shown:
-    """What an agent has been shown so far."""
+    """What an agent has been shown so far. Texts are taken apart when a value stands nowhere by itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Collection[ToolSpec]) -> None:
+        self.tools = tools  # whose descriptions the agent has from the start
         self.known: set[Any] = set()  # keys and values of results, and the words of texts as they stand
         self.texts: list[str] = []
+        self.apart = 0  # texts whose words are known
 
     def read(self, text: str) -> None:
         if text:
             self.texts.append(text)
-            self.known.update(_tokens(text))
 
     def take(self, content: Any) -> None:
-        if isinstance(content, dict):
+        if isinstance(content, str):
+            self.known.add(content)
+            self.read(content)
+        elif isinstance(content, dict):
             self.known.update(content)
             for value in content.values():
                 self.take(value)
@@ -160,14 +172,31 @@ class _Shown:
                 self.take(value)
         else:
             self.known.add(content)
-            if isinstance(content, str):
-                self.read(content)
 
     def holds(self, value: Any) -> bool:
         """Was it shown, as it is or in another form of its kind?"""
-        if value is None or isinstance(value, bool) or value in self.known or str(value) in self.known:
+        if value is None or isinstance(value, bool) or self._knows(value):
             return True
+        for text in self.texts[self.apart :]:
+            self.known.update(_tokens(text))
+        self.apart = len(self.texts)
+        if self._knows(value):
+            return True
+        if self.tools:
+            self._read_docs()
+            return self.holds(value)
         return any(values.shown(value, text) for text in self.texts)
+
+    def _knows(self, value: Any) -> bool:
+        return value in self.known or str(value) in self.known
+
+    def _read_docs(self) -> None:
+        for spec in self.tools:
+            self.read(spec.doc)
+            for param in spec.params.values():
+                self.known.update(param.enum)
+                self.read(param.doc)
+        self.tools = ()
 
 
 _TOKEN = re.compile(r"\w+(?:[-.:]\w+)*")
@@ -181,7 +210,10 @@ def _tokens(text: str) -> frozenset[str]:
 def _scalars(args: Any, name: str = "") -> Iterable[tuple[str, Any]]:
     if isinstance(args, dict):
         for key, value in args.items():
-            yield from _scalars(value, key)
+            if isinstance(value, (dict, list, tuple)):
+                yield from _scalars(value, key)
+            else:
+                yield key, value
     elif isinstance(args, (list, tuple)):
         for value in args:
             yield from _scalars(value, name)
@@ -216,8 +248,9 @@ def cues(domain: Domain, gold: Walk) -> None:
         )
 
 
-def _stems(text: str) -> set[str]:
-    return {w[:-1] if len(w) > 3 and w.endswith("s") else w for w in re.findall(r"[a-z]+", text.lower())}
+@lru_cache(maxsize=4096)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(w[:-1] if len(w) > 3 and w.endswith("s") else w for w in re.findall(r"[a-z]+", text.lower()))
 
 
 def match(wanted: ToolSpec, shown: Sequence[ToolSpec]) -> str:
@@ -244,11 +277,11 @@ def mentions(domain: Domain, gold: Walk) -> None:
     texts = [session.policy(), *(t.doc for t in shown), *(s.result.error.text for s in gold.steps if s.result.error)]
     if session.dangling:
         raise Unfair("mentions", f"a shown text speaks of {session.dangling[0]!r}, which is not shown")
-    names = {t.name for t in domain.world_class.specs if "_" in t.name}  # a single word may mean what it says
+    names = {t.name for t in domain.tools(session.task) if "_" in t.name}  # a single word may mean what it says
     hidden = names - set(session.specs)
     if hidden:
-        said = set(re.findall(r"\w+", " ".join(texts)))
-        if leaked := hidden & said:
+        text = " ".join(texts)
+        if any(name in text for name in hidden) and (leaked := hidden & set(re.findall(r"\w+", text))):
             raise Unfair("mentions", f"a shown text gives away {sorted(leaked)[0]!r}, a name that is no longer shown")
 
 
@@ -284,7 +317,7 @@ def value(domain: Domain, walks: Walks) -> None:
             same = False
         if not same:
             raise Unfair("value", f"{layer.kind!r} keeps notes that are not JSON")
-        tools = domain.world_class.specs
+        tools = domain.tools(walks.shifted)
         shown = repr(tools)
         layer.on_tools(tools, 0)
         if repr(tools) != shown:
@@ -346,7 +379,7 @@ def closed(domain: Domain, task: Task, layers: Layers) -> None:
         session = Session(domain, task, layers)
         session.clock.nth = nth - 1
         session._show(nth)
-        names = {t.name for t in domain.world_class.specs} | set(session.specs)
+        names = {t.name for t in domain.tools(task)} | set(session.specs)
         for name in sorted(names - {t.name for t in session.tools()}):
             for call in args.get(name, [ToolCall(name)]):
                 if session.call(call).error is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 from pydantic import ValidationError
 
 from crosswind.errors import BadFile, UnknownName
+from crosswind.flow import Send, drive
 from crosswind.registry import perturbations
 from crosswind.types import Axis, Flow, Model, Step, Task, Tier, ToolCall, ToolResult, Tools, ToolSpec
 
@@ -191,6 +192,35 @@ class Perturbation(Model):
 
 
 Layers = tuple[Perturbation, ...]
+
+
+def handled(layer: Perturbation, memo: Memo, send: Send) -> Send:
+    """`layer.handle` as a function, what it asks for answered by `send`; plain maps go without a generator."""
+    handle, decode, encode = layer.handle, layer.decode_call, layer.encode_result
+    if type(layer).handle is not Perturbation.handle:
+        return lambda call: drive(handle(call, memo), send)
+
+    def mapped(call: ToolCall) -> ToolResult:
+        inner = decode(call)
+        result = send(inner)
+        shown = encode(inner, result, memo)
+        if inner is not call or shown is not result:
+            memo.fire()
+        return shown
+
+    return mapped
+
+
+def performed(layer: Perturbation, memo: Memo, send: Send) -> Send:
+    """`layer.perform` as a function, likewise."""
+    perform, encode, decode = layer.perform, layer.encode_call, layer.decode_result
+    if type(layer).perform is not Perturbation.perform:
+        return lambda call: drive(perform(call, memo), send)
+    if not _overrides(type(layer), "encode_call", "decode_result"):
+        return send
+    return lambda call: decode(call, send(encode(call)), memo)
+
+
 P = TypeVar("P", bound=Perturbation)
 _CALL_HOOKS = ("handle", "perform", "encode_call", "decode_call", "encode_result", "decode_result")
 

@@ -7,14 +7,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from crosswind import speech
+from crosswind import skin, speech
 from crosswind.domain import Domain
 from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.flow import adrive
 from crosswind.perturbation import dump_layers
 from crosswind.recipe import Drawn
 from crosswind.registry import domains
 from crosswind.session import Session
-from crosswind.types import Agent, Ended, Message, Step, ToolCall, ToolResult, Trajectory, Verdict
+from crosswind.types import SAY, Agent, Ended, Message, Step, ToolCall, ToolError, ToolResult, Trajectory, Verdict
 
 TEXT = 20_000  # characters of one value that a trajectory keeps
 DEPTH = 24
@@ -35,12 +36,14 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
         Message(role="user", content=session.query()),
     ]
     tools = tuple(tool.function() for tool in session.tools())
-    if opening is not None:
-        opening(session, chat)
     policy, budget = session.policy(), certificate.budget
     final, why, seen = "", "", 0
     ended: Ended = "budget"
     try:
+        await session.world.open()
+        if opening is not None:
+            opening(session, chat)
+            policy = session.policy()
         while len(session.steps) < budget:
             seen = len(session.steps)
             message = await agent.reply(chat, session.tools())
@@ -55,9 +58,11 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
                 chat.append(Message(role="user", content=reply))
                 session.said.clear()
                 continue
-            chat += _carry_out(session, message, budget)
+            chat += await _carry_out(session, message, budget)
     except InfrastructureError as error:
         ended, why = "error", str(error)
+    finally:
+        await session.world.close()
     return Trajectory(
         task=certificate.task,
         layers=tuple(dump_layers(certificate.layers)),
@@ -74,14 +79,18 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
     )
 
 
-def _carry_out(session: Session, message: Message, budget: int) -> list[Message]:
+async def _carry_out(session: Session, message: Message, budget: int) -> list[Message]:
     """Make the calls of a message, in order; what the user says meanwhile comes after the results."""
     out: list[Message] = []
     heard: list[str] = []
     for request in message.requests:
         if len(session.steps) >= budget:
             break
-        result = session.call(ToolCall(request.tool, request.args))
+        call = ToolCall(request.tool, request.args)
+        if session.world.remote:
+            result = await adrive(session.flow(call), session.world.ask)
+        else:
+            result = session.call(call)
         out.append(Message(role="tool", content=result_text(result), request_id=request.id))
         heard += session.steps[-1].heard
     session.said.clear()
@@ -100,11 +109,17 @@ def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
     if trajectory.ended == "error":
         return Verdict(outcome="error")
     domain = domain or domains[trajectory.task.domain]
-    world = domain.world(trajectory.task)
+    task, world = trajectory.task, domain.world(trajectory.task)
+    pending = list(task.changes)
     for step in trajectory.steps:
         for inner in step["inner"]:
-            world.call(ToolCall(inner["call"]["tool"], inner["call"]["args"]))
-    return domain.judge(trajectory.task, world.state, trajectory.final)
+            world.again(ToolCall(inner["call"]["tool"], inner["call"]["args"]), result_from(inner["result"]))
+        spoken = step["call"]["tool"] == SAY
+        said = step["call"]["args"]["text"] if spoken else ""
+        for words in [step["result"].get("content")] if spoken else step["heard"]:
+            if pending and words == clip(skin.shown(task, pending[0].words)):
+                world.hear(pending.pop(0), said)
+    return domain.judge(task, world.state, trajectory.final)
 
 
 # ---------------------------------------------------------------- as data
@@ -145,6 +160,13 @@ def result_data(result: ToolResult) -> dict[str, Any]:
     if result.error:
         return {"error": {"code": result.error.code, "text": result.error.text, "retryable": result.error.retryable}}
     return {"content": plain(result.content)}
+
+
+def result_from(data: dict[str, Any]) -> ToolResult:
+    """A result out of what is stored of it."""
+    if "error" in data:
+        return ToolResult(None, ToolError(**data["error"]))
+    return ToolResult(data["content"])
 
 
 def step_data(step: Step) -> dict[str, Any]:

@@ -72,14 +72,10 @@ class DrawScene:
     @cached_property
     def _every(self) -> dict[str, ToolSpec]:
         """Every tool of the episode by name, as it is when it first appears."""
-        layers = [layer for layer in self.walks.layers if layer.retools]
-        moments = sorted({0, *(n for layer in layers for n in layer.turns())})
+        moments = sorted({0, *(n for layer in self.walks.layers[: self.n] if layer.retools for n in layer.turns())})
         out: dict[str, ToolSpec] = {}
         for nth in moments:
-            tools = self.domain.world_class.specs
-            for layer in layers:
-                tools = layer.on_tools(tools, nth)
-            for tool in tools:
+            for tool in self.walks.shown(self.n, nth):
                 out.setdefault(tool.name, tool)
         return out
 

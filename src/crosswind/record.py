@@ -20,7 +20,7 @@ from crosswind.suite import CLEAN, Episode
 from crosswind.types import SPLITS, Axis, Check, Ended, Model, Receipt, Split, Task, Tier, Trajectory
 
 SCHEMA = 1
-Outcome = Literal["pass", "fail", "error"]
+Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
 
 
 class Usage(Model):
@@ -82,6 +82,11 @@ class Record(Model):
     @property
     def passed(self) -> bool:
         return self.outcome == "pass"
+
+    @property
+    def judged(self) -> bool:
+        """Has it a verdict? Errors of the infrastructure have none, nor have sessions without a task."""
+        return self.outcome in ("pass", "fail")
 
     @property
     def clean(self) -> bool:

@@ -47,6 +47,7 @@ class Registry(Generic[T]):
         self._origins: dict[str, str] = {}
         self.loaded = False
         self.broken: dict[str, str] = {}  # names that a distribution announces and does not deliver, and why
+        self.on_demand: dict[str, str] = {}  # names that are in no list until somebody asks for them, and their modules
 
     def add(self, name: str, thing: T) -> None:
         if name in self._things and self._things[name] is not thing:
@@ -79,15 +80,18 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         self._load()
+        if name not in self._things and name in self.on_demand:
+            thing: T = importlib.import_module(self.on_demand[name]).load()
+            return thing
         if name not in self._things:
             if name in self.broken:
                 raise UnknownName(f"the {self.sort} {name!r} could not be loaded: {self.broken[name]}")
-            raise UnknownName(f"no {self.sort} {name!r}; {near(name, self.names())}")
+            raise UnknownName(f"no {self.sort} {name!r}; {near(name, [*self.names(), *self.on_demand])}")
         return self._things[name]
 
     def __contains__(self, name: object) -> bool:
         self._load()
-        return name in self._things
+        return name in self._things or name in self.on_demand
 
     def __iter__(self) -> Iterator[T]:
         return (self[name] for name in self.names())
@@ -109,5 +113,7 @@ class Registry(Generic[T]):
 
 
 domains: Registry[Domain] = Registry("domain", "crosswind.domains")
+# other people's benchmarks: extras, so no suite has them unless it names them
+domains.on_demand = {name: f"crosswind.benchmarks.{name}" for name in ("agentdojo", "bfcl")}
 perturbations: Registry[type[Perturbation]] = Registry("perturbation", "crosswind.perturbations")
 agents: Registry[Any] = Registry("agent", "crosswind.agents")

@@ -14,8 +14,8 @@ from functools import partial
 from crosswind import skin, user
 from crosswind.domain import Domain
 from crosswind.errors import Unfair
-from crosswind.flow import chain, drive
-from crosswind.perturbation import Clock, Memo, Perturbation
+from crosswind.flow import Send, chain
+from crosswind.perturbation import Clock, Memo, Perturbation, handled
 from crosswind.types import (
     ASK,
     SAY,
@@ -55,11 +55,11 @@ class Session:
         self.dangling: list[str] = []  # tools that a shown text spoke of and that were not shown
         self.first: dict[int, int] = {}  # layer -> the step at which it first fired
         self.moments = frozenset(n for layer in self.layers for n in layer.turns())
-        self.handlers = [
-            partial(layer.handle, memo=memo)
-            for layer, memo in zip(self.layers, self.memos, strict=True)
-            if not layer.quiet
-        ][::-1]
+        self.inner: list[tuple[ToolCall, ToolResult]] = []  # what the call under way became on the world's side
+        self.send: Send = _recording(self.world.call, self.inner)
+        for layer, memo in zip(self.layers, self.memos, strict=True):
+            if not layer.quiet:
+                self.send = handled(layer, memo, self.send)
         self.speaks = any(layer.speaks for layer in self.layers)
         self.rows = [i for i, layer in enumerate(self.layers) if layer.meets == "rows"]
         self.specs: dict[str, ToolSpec] = {}
@@ -74,14 +74,15 @@ class Session:
 
     def _show(self, nth: int) -> None:
         tools: Tools = self.world.specs
+        named = {t.name: t for t in tools}
         for i, (layer, memo) in enumerate(zip(self.layers, self.memos, strict=True)):
-            memo.tools = {t.name: t for t in tools}
+            memo.tools = named
             if layer.retools:
                 outer = layer.on_tools(tools, nth)
                 if layer.meets == "tools" and outer != tools:
                     self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
-                tools = outer
-        self.specs = {t.name: t for t in tools}
+                tools, named = outer, {t.name: t for t in outer}
+        self.specs = named
         self.ever |= {t.name: t for t in tools if t.listed}
         if len(self.specs) != len(tools):
             twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
@@ -123,26 +124,16 @@ class Session:
 
     def call(self, call: ToolCall) -> ToolResult:
         """Make a call. Whatever was sent, this returns a result and never raises."""
-        return drive(self.flow(call), self.world.call)
+        self.inner.clear()
+        result = self._begun(call)
+        return self._ended(call, self.send(call) if result is None else result, self.inner)
 
     def flow(self, call: ToolCall) -> Flow:
         """The same as a generator that asks for world-side calls, for a world elsewhere."""
-        clock = self.clock
-        clock.nth += 1
-        if clock.nth in self.moments:
-            self._show(clock.nth)
-        clock.fired = []
-        self.world.state.touched.clear()
-        inner: list[tuple[ToolCall, ToolResult]] = []
-        spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
-        if call.tool == ASK:
-            result = self._asked(call)
-        elif spec is None:
-            result = failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
-        elif spec.listed and (bad := bad_arguments(spec.params, call.args)):
-            result = failed("bad_arguments", bad)
-        else:
-            flow = chain(call, self.handlers)
+        result, inner = self._begun(call), list[tuple[ToolCall, ToolResult]]()
+        if result is None:
+            pairs = zip(self.layers, self.memos, strict=True)
+            flow = chain(call, [partial(layer.handle, memo=memo) for layer, memo in pairs if not layer.quiet][::-1])
             try:
                 asked = next(flow)
                 while True:
@@ -151,6 +142,27 @@ class Session:
                     asked = flow.send(answer)
             except StopIteration as stop:
                 result = stop.value
+        return self._ended(call, result, inner)
+
+    def _begun(self, call: ToolCall) -> ToolResult | None:
+        """Open a step; what comes back is the answer to a call that no layer is asked about."""
+        clock = self.clock
+        clock.nth += 1
+        if clock.nth in self.moments:
+            self._show(clock.nth)
+        clock.fired = []
+        self.world.state.touched.clear()
+        spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
+        if call.tool == ASK:
+            return self._asked(call)
+        if spec is None:
+            return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
+        if spec.listed and (bad := bad_arguments(spec.params, call.args)):
+            return failed("bad_arguments", bad)
+        return None
+
+    def _ended(self, call: ToolCall, result: ToolResult, inner: Sequence[tuple[ToolCall, ToolResult]]) -> ToolResult:
+        """Close a step: put in the names shown, and record both sides."""
         error = result.error
         if error is not None and "{" in error.text:
             result = replace(result, error=ToolError(error.code, self.render(error.text), error.retryable))
@@ -166,7 +178,7 @@ class Session:
         if said == "question":
             reply = self._answered(text)
         elif said == "answer" and self.pending:
-            reply = skin.shown(self.task, self._voice().words)
+            reply = skin.shown(self.task, self._voice(text).words)
         self.steps.append(Step(ToolCall(SAY, {"text": text}), ToolResult(reply)))
         return reply
 
@@ -179,9 +191,12 @@ class Session:
         question = skin.plain(self.task, question[:4000])
         return skin.shown(self.task, user.answer(question, self.task, self.details, self.changed))
 
-    def _voice(self) -> Change:
-        """The user changes the request."""
-        change = self.pending.pop(0)
+    def _voice(self, said: str = "") -> Change:
+        """The user changes the request, or goes on to the next."""
+        change, tools = self.pending.pop(0), self.world.specs
+        self.world.hear(change, said)
+        if self.world.specs is not tools:
+            self._show(max(0, self.clock.nth))
         self.said.append(change)
         self.changed |= change.stated
         for i, layer in enumerate(self.layers):
@@ -198,7 +213,7 @@ class Session:
         for i in self.rows:
             if i not in self.first and self._met_rows(inner):
                 self.clock.fired.append(i)
-        fired = tuple(sorted(set(self.clock.fired)))
+        fired = tuple(sorted(set(self.clock.fired))) if self.clock.fired else ()
         self.steps.append(Step(call, result, inner, fired, heard))
         for i in fired:
             self.first.setdefault(i, len(self.steps))
@@ -232,3 +247,14 @@ class Session:
             )
             for i, layer in enumerate(self.layers)
         )
+
+
+def _recording(send: Send, inner: list[tuple[ToolCall, ToolResult]]) -> Send:
+    """`send` that notes down each call and its answer."""
+
+    def recorded(call: ToolCall) -> ToolResult:
+        result = send(call)
+        inner.append((call, result))
+        return result
+
+    return recorded

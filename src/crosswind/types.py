@@ -287,7 +287,7 @@ class Receipt(Model):
     seen: bool  # the agent had a turn after it
 
 
-Ended = Literal["answer", "refusal", "budget", "error"]
+Ended = Literal["answer", "refusal", "budget", "error", "closed"]  # closed: a client of the proxy left
 
 
 class Check(Model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from crosswind import speech
@@ -20,9 +21,15 @@ GENERIC = re.compile(
 
 def words_about(question: str, details: Mapping[str, Detail]) -> list[str]:
     """The details that a question is about, by the words each goes by."""
-    said = set(re.findall(r"[a-z_]+", question[:4000].lower()))
-    said |= {w[:-1] for w in said if w.endswith("s")}
+    said = _said(question[:4000])
     return [key for key, detail in details.items() if key in said or not said.isdisjoint(detail.words)]
+
+
+@lru_cache(maxsize=256)
+def _said(question: str) -> frozenset[str]:
+    """The words of a question, also without a plural's ending."""
+    said = set(re.findall(r"[a-z_]+", question.lower()))
+    return frozenset(said | {w[:-1] for w in said if w.endswith("s")})
 
 
 def answer(question: str, task: Task, details: Mapping[str, Detail], changed: Mapping[str, Any]) -> str:

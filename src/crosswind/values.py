@@ -680,18 +680,26 @@ def _moneys(low: str) -> list[Found]:
 # --- names ----------------------------------------------------------------------------------
 
 LONGEST_NAME = 400
+SHORT_TEXT = 4000  # in which a name or an id is found sooner than a regex of it is made
 _GAP = r"[\s*_`\"'-]{1,8}"
 _NAME_SPLIT = re.compile(r"[\s*_`\"-]+")
 
 
+_GAP_HERE = re.compile(_GAP)
+
+
 @lru_cache(maxsize=4096)
-def _name_pattern(name: str) -> re.Pattern[str] | None:
-    """The regex of a name in plain lower-case text, or None if there is nothing to look for."""
+def _name_words(name: str) -> tuple[str, ...]:
+    """The words by which a name is looked up in plain lower-case text; none where there is nothing to look for."""
     words = [word for word in _NAME_SPLIT.split(plain_text(name).lower()) if word.strip("'")]
     if len(words) > 2 and words[0] in ("the", "dr", "dr.", "prof", "prof.", "mr", "mr.", "mrs", "mrs.", "ms", "ms."):
         words = words[1:]
-    if not words or sum(map(len, words)) > LONGEST_NAME:
-        return None
+    return tuple(words) if sum(map(len, words)) <= LONGEST_NAME else ()
+
+
+@lru_cache(maxsize=4096)
+def _name_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """The regex of a name in plain lower-case text."""
     pattern = _word_pattern(words[0])
     for left, right in pairwise(words):
         pattern += (_GAP if "&" not in (left, right) else _GAP.replace("1", "0")) + _word_pattern(right)
@@ -711,6 +719,24 @@ def _word_pattern(word: str) -> str:
     return escaped[:-2] + r"\.?" if word.endswith(".") and len(word) > 1 else escaped
 
 
+def _word_places(low: str, words: tuple[str, ...]) -> list[tuple[int, int]]:
+    """What the regex of a name finds, for words of letters and digits alone, without the time to make it."""
+    found: list[tuple[int, int]] = []
+    at = low.find(words[0])
+    while at >= 0:
+        end = at + len(words[0])
+        whole = not (at and low[at - 1].isalnum())
+        for word in words[1:]:
+            gap = _GAP_HERE.match(low, end) if whole else None
+            whole = gap is not None and low.startswith(word, gap.end())
+            end = gap.end() + len(word) if gap else end
+        whole = whole and not low[end : end + 1].isalnum()
+        if whole:
+            found.append((at, end))
+        at = low.find(words[0], end if whole else at + 1)
+    return found
+
+
 def _long_mentions(low: str, name: str) -> list[tuple[int, int]]:
     """The places of a name too long for a regex, by its exact wording."""
     found: list[tuple[int, int]] = []
@@ -725,17 +751,24 @@ def _long_mentions(low: str, name: str) -> list[tuple[int, int]]:
 
 def name_places(low: str, name: str) -> list[tuple[int, int]]:
     """The places where a name stands in plain lower-case text."""
-    pattern = _name_pattern(name) if len(name) <= 4 * LONGEST_NAME else None
-    if pattern is not None:
-        return [match.span() for match in pattern.finditer(low)]
+    words = _name_words(name) if len(name) <= 4 * LONGEST_NAME else ()
+    if words and len(low) <= SHORT_TEXT and "and" not in words and all(map(str.isalnum, words)):
+        return _word_places(low, words)
+    if words:
+        return [match.span() for match in _name_pattern(words).finditer(low)]
     folded = plain_text(name).lower().strip()
     return _long_mentions(low, folded) if folded else []
+
+
+# What stands around an id that is a whole token.
+_ID_BEFORE = re.compile(r"(?<![^\W_])(?<![^\W_][-_])(?<!\w\.)")
+_ID_AFTER = re.compile(r"(?![^\W_])(?![-_][^\W_])(?!\.[0-9])")
 
 
 @lru_cache(maxsize=4096)
 def _id_pattern(value: str) -> re.Pattern[str]:
     """The regex of an id as a whole token in lower-case text."""
-    return re.compile(rf"(?<![^\W_])(?<![^\W_][-_])(?<!\w\.){re.escape(value)}(?![^\W_])(?![-_][^\W_])(?!\.[0-9])")
+    return re.compile(_ID_BEFORE.pattern + re.escape(value) + _ID_AFTER.pattern)
 
 
 def id_places(low: str, value: str) -> list[tuple[int, int]]:
@@ -744,7 +777,16 @@ def id_places(low: str, value: str) -> list[tuple[int, int]]:
         return []
     if len(folded) > LONGEST_NAME:
         return _long_mentions(low, folded)
-    return [match.span() for match in _id_pattern(folded).finditer(low)]
+    if len(low) > SHORT_TEXT:
+        return [match.span() for match in _id_pattern(folded).finditer(low)]
+    found, at = list[tuple[int, int]](), low.find(folded)
+    while at >= 0:
+        end = at + len(folded)
+        whole = _ID_BEFORE.match(low, at) and _ID_AFTER.match(low, end)
+        if whole:
+            found.append((at, end))
+        at = low.find(folded, end if whole else at + 1)
+    return found
 
 
 # --- readings -------------------------------------------------------------------------------

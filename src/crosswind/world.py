@@ -14,7 +14,7 @@ from datetime import date as Date
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from crosswind.errors import ToolFailure
-from crosswind.types import Changes, Key, Param, Row, Split, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.types import Change, Changes, Key, Param, Row, Split, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 Derive = Callable[[str, str], "Row | None"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,8 +55,11 @@ class State:
         key = (table, id)
         if self.seen is not None:
             self.seen.add(key)
-        if key in self.overlay:
+        if self.overlay and key in self.overlay:
             return self.overlay[key]
+        if key in self.cache and not (self.edits and key in self.edits):  # most rows; `start` would find the same
+            known: Row | None = self.cache[key]
+            return known
         return self.start(table, id)
 
     def start(self, table: str, id: str) -> Row | None:
@@ -86,6 +89,8 @@ class State:
 
     def written(self, table: str) -> list[tuple[str, Row]]:
         """Rows of a table that were written and are still there, in the order of writing."""
+        if not self.overlay:
+            return []
         return [(key[1], row) for key, row in self.overlay.items() if key[0] == table and row is not None]
 
     def changes(self) -> Changes:
@@ -176,10 +181,10 @@ def brief_of(value: object, limit: int = 60) -> str:
 
 def bad_arguments(params: Mapping[str, Param], args: object) -> str | None:
     """Why a real API would reject these arguments, or None."""
-    if not isinstance(args, Mapping):
+    if type(args) is not dict and not isinstance(args, Mapping):
         return f"arguments must be an object, got {kind_of(args)}"
     for name, value in args.items():
-        param = params.get(name) if isinstance(name, str) else None
+        param = params.get(name)
         if param is None:
             takes = ", ".join(params) or "no arguments"
             return f"unexpected argument {brief_of(name)}; this tool takes: {takes}"
@@ -195,9 +200,10 @@ def bad_arguments(params: Mapping[str, Param], args: object) -> str | None:
             return f"{name!r} must be a number of at most 64 bits"
         if param.enum and value not in param.enum:
             return f"{name!r} must be one of {', '.join(param.enum)}; got {brief_of(value)}"
-    for name, param in params.items():
-        if param.required and name not in args:
-            return f"missing required argument {name!r}"
+    if len(args) < len(params):
+        for name, param in params.items():
+            if param.required and name not in args:
+                return f"missing required argument {name!r}"
     return None
 
 
@@ -254,8 +260,10 @@ class World:
     """One domain's state and tools. A subclass writes its tools as methods under `@tool`."""
 
     entries: ClassVar[dict[str, Entry]] = {}
-    specs: ClassVar[Tools] = ()
+    specs: Tools = ()  # a world whose tools depend on the task has its own
     invariants: ClassVar[tuple[str, ...]] = ()  # columns that `broken` looks at; a refused write shows them
+    remote: ClassVar[bool] = False  # an agent's calls are answered by `ask`, which takes time, and not by `call`
+    made_up: ClassVar[bool] = False  # what it answers is invented, so that a way through it leads nowhere else
 
     def __init_subclass__(cls) -> None:
         cls.entries = {n: f.entry for n, f in vars(cls).items() if hasattr(f, "entry")}
@@ -264,6 +272,23 @@ class World:
     def __init__(self, state: State, blocked: Mapping[str, str] | None = None) -> None:
         self.state, self.blocked = state, blocked or {}
         self.writes = 0  # calls that wrote something
+
+    def hear(self, change: Change, said: str) -> None:
+        """The user speaks of their own accord; `said` is what the agent said before. Nothing here changes by that."""
+
+    async def open(self) -> None:
+        """An agent is about to act here. A world in this process has nothing to prepare."""
+
+    async def close(self) -> None:
+        """The agent is done."""
+
+    async def ask(self, call: ToolCall) -> ToolResult:
+        """Answer a call of an agent; raises `InfrastructureError` where whoever should answer fails."""
+        return self.call(call)
+
+    def again(self, call: ToolCall, result: ToolResult) -> None:
+        """Make a call of a stored episode once more; `result` is what it was answered there."""
+        self.call(call)
 
     def broken(self) -> str | None:
         """Words for the first invariant that what was written breaks."""

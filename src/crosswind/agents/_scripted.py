@@ -8,7 +8,7 @@ from typing import TypeVar
 from crosswind.certify import Walk
 from crosswind.recipe import Drawn
 from crosswind.registry import agents
-from crosswind.types import SAY, Message, Request, ToolCall, Tools
+from crosswind.types import SAY, Message, Refusal, Request, ToolCall, Tools
 
 A = TypeVar("A", bound=type)
 
@@ -41,7 +41,10 @@ class Reciter:
 
 
 def lines_of(walk: Walk) -> Iterator[Message]:
-    """A walk as messages."""
+    """A walk as messages. One through a world that is made up is not to be walked in another."""
+    if walk.session.world.made_up:
+        yield Message(role="assistant", content=Refusal("nobody has written down how this is done").text)
+        return
     for n, step in enumerate(walk.steps):
         if step.call.tool == SAY:
             yield Message(role="assistant", content=step.call.args["text"])

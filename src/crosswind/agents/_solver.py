@@ -11,7 +11,7 @@ from crosswind.agents._scripted import Scripted, requesting
 from crosswind.domain import recover
 from crosswind.errors import ToolFailed
 from crosswind.recipe import Drawn
-from crosswind.types import ASK, Message, Refusal, ToolCall, ToolResult, Tools
+from crosswind.types import ASK, SAY, Message, Refusal, ToolCall, ToolResult, Tools
 
 
 class Solver(Scripted):
@@ -61,6 +61,8 @@ class Solver(Scripted):
             self.call, self.repeated = call, 0
         self.count += 1
         self.about = ""
+        if call.tool == SAY:
+            return Message(role="assistant", content=call.args["text"])
         if call.tool == ASK:
             self.about = call.args["about"]
             return requesting(ToolCall(ASK, {"question": self.family.details[self.about].question}), self.count)

@@ -16,6 +16,7 @@ from crosswind.perturbations.observation._shapes import answered
 from crosswind.types import Step, ToolCall, ToolResult
 
 _JSON = frozenset('0123456789-"[{tfnNI')  # with what JSON as Python reads it can begin
+_NAME = re.compile(r"[A-Za-z_]\w*")
 Format = Literal["json", "lines", "csv", "xml", "markdown"]
 FORMATS: tuple[Format, ...] = ("json", "lines", "csv", "xml", "markdown")
 COLUMNS = ["field", "value"]  # of a table that holds one record
@@ -54,8 +55,7 @@ class FormatSwitch(Perturbation):
 def written(content: Any, form: Format) -> str:
     """Content in a format, or as JSON where the format cannot hold it."""
     rows = content if isinstance(content, list) else [content]
-    flat = bool(rows) and all(isinstance(r, dict) and _flat(r) and list(r) == list(rows[0]) for r in rows)
-    if form == "json" or not flat or not rows[0] or list(rows[0]) == COLUMNS:
+    if form == "json" or not _tabular(rows):
         return json.dumps(content)
     if form == "xml":
         items = ["".join(f"<{k}>{escape(_scalar(v))}</{k}>" for k, v in r.items()) for r in rows]
@@ -107,10 +107,16 @@ def read(text: str) -> Any:
     return [dict(zip(head, line, strict=True)) for line in table]
 
 
-def _flat(row: dict[str, Any]) -> bool:
-    return all(not isinstance(v, (dict, list)) for v in row.values()) and all(
-        re.fullmatch(r"[A-Za-z_]\w*", k) for k in row
-    )
+def _tabular(rows: list[Any]) -> bool:
+    """Do rows have the same plain keys, and nothing but single values?"""
+    keys = list(rows[0]) if rows and isinstance(rows[0], dict) else []
+    if not keys or keys == COLUMNS or not all(map(_NAME.fullmatch, keys)):
+        return False
+    return all(isinstance(r, dict) and list(r) == keys and not any(map(_holds, r.values())) for r in rows)
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, (dict, list))
 
 
 def _scalar(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools
+from crosswind.types import Flow, Param, Split, Step, ToolCall, ToolResult, Tools
 
 Style = tuple[str, str, str]  # parameter, key of the rows, key of the next page
 STYLES: Mapping[Split, tuple[Style, ...]] = {
@@ -65,9 +65,9 @@ class PagedResults(Perturbation):
         return len(pages) - len(lists)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        param = self.style[0]
+        added = {self.style[0]: Param("integer", required=False)}
         return tuple(
-            t.with_param(param, "integer").but(doc=f"{t.doc} {self.doc}") if t.name in self.tools else t for t in tools
+            t.but(params={**t.params, **added}, doc=f"{t.doc} {self.doc}") if t.name in self.tools else t for t in tools
         )
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:

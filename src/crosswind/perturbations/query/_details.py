@@ -30,8 +30,8 @@ def replaced(task: Task, gaps: Mapping[str, str]) -> Task:
         withheld[key] = stated.pop(key)
         value = str(withheld[key])
         query = wording.put(words, value, query) if words else dropped(value, query)
-    vague = {**task.brief.vague, **gaps}
-    return task.but(withheld=withheld).briefed(query=query[:1].upper() + query[1:], stated=stated, vague=vague)
+    said = {"query": query[:1].upper() + query[1:], "stated": stated, "vague": {**task.brief.vague, **gaps}}
+    return task.but(withheld=withheld, brief=task.brief.model_copy(update=said))
 
 
 def dropped(value: str, query: str) -> str:

@@ -65,7 +65,7 @@ def _while_it_can_be_changed(scene: Scene) -> list[str]:
     final = next((call for call, _ in made if specs[call.tool].final), None)
     if final is None:
         return [call.tool for call, _ in made]
-    needed = {v for v in final.args.values() if str(v) not in scene.task.given}
+    needed = {v for v in final.args.values() if isinstance(v, str) and v not in scene.task.given}
     shown = next((i for i, (_, result) in enumerate(made) if needed & _strings(result.content)), -1)
     return [call.tool for call, _ in made[: shown + 1]]
 
