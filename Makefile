@@ -1,12 +1,14 @@
 # Everything runs in .venv, made on first use and refreshed when pyproject.toml or constraints.txt change.
 #   make test PYTHON=python3.12    choose the interpreter (3.11 or newer; otherwise the first found)
 #   make test V=1                  show what pip does
+#   make test TRAIN=               leave out torch and what else trains models; their tests are skipped
 
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; exit; }; \
 	done; echo python3)
 V ?=
 ARGS ?=
+TRAIN ?= ,train
 
 BIN := .venv/bin
 QUIET := $(if $(V),,-qq)
@@ -19,7 +21,7 @@ PINNED := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test format wheel pins clean
+.PHONY: help demo test frameworks format wheel pins clean
 
 help: ## show this list
 	@echo "crosswind: make TARGET [PYTHON=python3.12] [V=1]"
@@ -39,6 +41,10 @@ test: .venv/.dev ## lint, check types and run the tests (ARGS="..." goes to pyte
 	@echo "==> pytest"
 	@command -v chromium >/dev/null || echo "no chromium here: the tests that open reports in a browser are skipped"
 	@$(BIN)/pytest -n auto $(ARGS)
+
+frameworks: .venv/.core ## evaluate agents of three frameworks over MCP (ARGS="..." goes to crosswind run)
+	@for recipe in openai_agents pydantic_ai langgraph; do CROSSWIND=$(BIN)/crosswind PYTHON=$(BIN)/python \
+		examples/evaluate $$recipe runs/$$recipe $(ARGS) || exit; done
 
 format: .venv/.dev ## put imports and layout in order
 	@$(BIN)/ruff check --quiet --select I --fix .
@@ -80,6 +86,6 @@ clean: ## remove .venv, builds and caches
 	@touch $@ .venv/.core
 
 .venv/.dev: .venv/.python
-	@echo "==> installing crosswind and its development tools into .venv"
-	@$(PIP) install $(QUIET) -c constraints.txt -e ".[dev]"
+	@echo "==> installing crosswind, its development tools$(if $(TRAIN), and what trains models,) into .venv"
+	@$(PIP) install $(QUIET) -c constraints.txt -e ".[dev$(TRAIN)]"
 	@touch .venv/.core $@

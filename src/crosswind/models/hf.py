@@ -1,41 +1,54 @@
-"""A model of transformers in this process: `hf:<path or name>[+<adapter>]`. A plain loop, one request at a time.
+"""Models of transformers in this process: `hf:<model>[+<adapter>]`. Many episodes are played at a time.
 
-The tokenizer's chat template is used where there is one. If it knows tools, they are given natively; otherwise as text.
+The model is a folder, a name, a GGUF file or `embedded`. If its chat template knows tools, they are given natively,
+unless it was trained here; otherwise as text. `models.engine` writes all replies together.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
+from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import CrosswindError
 from crosswind.models import prompts
+from crosswind.models.loading import ABOUT, load, with_adapter
 from crosswind.models.openai_compatible import args_of, name_of
 from crosswind.models.parsing import clean, parse
 from crosswind.models.remote import sdk
 from crosswind.models.spec import AgentSettings, Price
+from crosswind.perturbation import dump_layers
 from crosswind.recipe import Drawn
 from crosswind.record import Usage
 from crosswind.types import Message, Request, Tools
 
+if TYPE_CHECKING:
+    from crosswind.models.engine import Completion, Engine
+
 TOKENS = 512  # of one reply, unless the settings say
-WINDOW = 32_768  # where the model's configuration does not tell its own
+TOGETHER = 1024  # episodes played at a time on a GPU
+ON_CPU = 16
 
 
 class HuggingFace:
     """A model and its tokenizer; loaded when the first agent is made."""
 
-    concurrency = 1
     resumes = True
+    slots: int | None = None  # conversations that are kept on the device; None: as many as there is room for
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
         path, _, adapter = rest.partition("+")
         if not path:
             raise CrosswindError(f"hf:{rest}: expected hf:PATH or hf:PATH+ADAPTER")
-        for package in ("torch", "transformers", *(["peft"] if adapter else [])):
+        for package in ("transformers", *(["peft"] if adapter else [])):
             sdk(package, "train")
+        self.device = "cuda" if sdk("torch", "train").cuda.is_available() else "cpu"
+        self.concurrency = TOGETHER if self.device == "cuda" else ON_CPU
         self.name, self.path, self.adapter = f"hf:{rest}", path, adapter
         self.price: Price | None = settings.price(Price(0.0, 0.0))
         self.max_tokens = settings.max_tokens or TOKENS
@@ -49,107 +62,111 @@ class HuggingFace:
             "protocol": settings.protocol,
             "seed": settings.seed,
         }
-        self._model: Any = None
-        self._tokenizer: Any = None
-        self._thread = ThreadPoolExecutor(1, "hf")
+        self.engine: Engine | None = None
+        self.tokenizer: Any = None
+        self.script: prompts.Script | None = None
+        self._numbers = itertools.count()
+        self._played: Counter[str] = Counter()
 
     def make(self, drawn: Drawn) -> HuggingFaceAgent:
-        if self._model is None:
-            self._load()
-        return HuggingFaceAgent(self)
+        if self.engine is None:
+            self.engine = self._load()
+        seed: object = None
+        if self.limits.temperature:
+            episode = json.dumps([drawn.base.id, dump_layers(drawn.layers)], sort_keys=True)
+            self._played[episode] += 1
+            seed = f"{self._played[episode]} {episode}"  # trials of one episode differ
+        return HuggingFaceAgent(self, self.engine, next(self._numbers), seed)
 
     async def aclose(self) -> None:
-        self._thread.shutdown(wait=True, cancel_futures=True)
-        self._model = self._tokenizer = None
+        if self.engine is not None:
+            await asyncio.to_thread(self.engine.close)
+        self.engine = self.tokenizer = None
 
-    def _load(self) -> None:
-        torch, transformers = sdk("torch", "train"), sdk("transformers", "train")
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self.path)
-            model = transformers.AutoModelForCausalLM.from_pretrained(self.path, dtype="auto")
-            if self.adapter:
-                model = sdk("peft", "train").PeftModel.from_pretrained(model, self.adapter)
-        except (OSError, ValueError) as error:
-            raise CrosswindError(f"{self.name}: cannot be loaded: {str(error)[:300]}") from None
-        torch.manual_seed(self.limits.seed)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._model, self._tokenizer = model.to(device).eval(), tokenizer
+    def _load(self) -> Engine:
+        from crosswind.models.engine import Engine
+
+        torch = sdk("torch", "train")
+        half = self.device == "cuda" and torch.cuda.is_bf16_supported()
+        model, self.tokenizer = load(self.path, torch.bfloat16 if half else torch.float32)
+        if self.adapter:
+            model = with_adapter(model, self.adapter)
+        if not self.native:
+            try:
+                self.script = prompts.script_of(self.tokenizer)
+            except CrosswindError:
+                self.script = None  # a template that must be written whole at every turn, or none
+        return Engine(
+            model,
+            self.tokenizer,
+            slots=self.slots or (self.concurrency if self.device == "cpu" else None),
+            window=self.limits.context or None,
+            device=self.device,
+            seed=self.limits.seed,
+        )
 
     @property
     def native(self) -> bool:
+        """Are tools given in the model's own way? What was trained here knows them as text."""
         if self.limits.protocol != "auto":
             return self.limits.protocol == "native"
-        return "tools" in str(self._tokenizer.chat_template or "")
+        if self.adapter or (Path(self.path) / ABOUT).is_file():
+            return False
+        return "tools" in str(self.tokenizer.chat_template or "")
 
-    @property
-    def window(self) -> int:
-        return self.limits.context or int(getattr(self._model.config, "max_position_embeddings", 0) or WINDOW)
-
-    def tokens_of(self, chat: Sequence[Message], tools: Tools) -> Any:
-        """The prompt as tokens."""
-        if not self._tokenizer.chat_template:
-            return self._tokenizer(prompts.chatml(prompts.as_text(chat, tools)), return_tensors="pt").input_ids
+    def tokens_of(self, chat: Sequence[Message], tools: Tools) -> list[int]:
+        """The prompt as tokens, made as a whole."""
+        if not self.tokenizer.chat_template:
+            text = prompts.chatml(prompts.as_text(chat, tools))
+            return list(self.tokenizer.encode(text, add_special_tokens=False))
         messages = [_message(m) for m in chat] if self.native else prompts.as_text(chat, tools)
-        return self._tokenizer.apply_chat_template(
+        ids = self.tokenizer.apply_chat_template(
             messages,
             tools=[tool.function() for tool in tools] if self.native else None,
             add_generation_prompt=True,
-            return_tensors="pt",
             return_dict=True,
         ).input_ids
+        return list(ids)
 
-    def write(self, tokens: Any) -> tuple[str, int]:
-        """What the model writes after a prompt, and in how many tokens."""
-        torch = sdk("torch", "train")
-        heat = self.limits.temperature or 0.0
-        how: dict[str, Any] = {"do_sample": True, "temperature": heat} if heat else {"do_sample": False}
-        tokens = tokens.to(self._model.device)
-        with torch.no_grad():
-            out = self._model.generate(
-                tokens,
-                attention_mask=torch.ones_like(tokens),
-                max_new_tokens=self.max_tokens,
-                pad_token_id=self._tokenizer.pad_token_id or self._tokenizer.eos_token_id,
-                stop_strings=[prompts.CLOSE, "<|im_end|>"],
-                tokenizer=self._tokenizer,
-                **how,
-            )
-        written = out[0, tokens.shape[1] :]
-        text = self._tokenizer.decode(written, skip_special_tokens=True)
-        return text.removesuffix("<|im_end|>"), len(written)
-
-    async def answer(self, chat: Sequence[Message], tools: Tools) -> tuple[str, int, int] | None:
-        """What the model writes, and the tokens read and written; None for a conversation too long for it."""
-        tokens = self.tokens_of(chat, tools)
-        if tokens.shape[1] + self.max_tokens > self.window:
-            return None
-        text, n = await asyncio.get_running_loop().run_in_executor(self._thread, self.write, tokens)
-        return text, int(tokens.shape[1]), n
+    def text_of(self, ids: list[int]) -> str:
+        """What tokens say, without those that are no text."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None) or self.tokenizer
+        return str(backend.decode(ids, skip_special_tokens=True)).removesuffix("<|im_end|>")
 
 
 class HuggingFaceAgent:
     """One episode's agent."""
 
-    def __init__(self, source: HuggingFace) -> None:
-        self.source, self.usage, self.calls = source, Usage(), 0
+    def __init__(self, source: HuggingFace, engine: Engine, key: int, seed: object) -> None:
+        self.source, self.engine, self.key, self.seed = source, engine, key, seed
+        self.usage, self.calls = Usage(), 0
+        self.conversation = prompts.Conversation(source.script) if source.script else None
+
+    def __del__(self) -> None:
+        self.engine.release(self.key)  # the episode is over
+
+    def submit(self, ids: list[int]) -> Future[Completion]:
+        """Have the next turn written."""
+        heat = self.source.limits.temperature or 0.0
+        return self.engine.submit(ids, key=self.key, max_new=self.source.max_tokens, temperature=heat, seed=self.seed)
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
-        written = await self.source.answer(chat, tools)
-        if written is None:
-            return Message(role="assistant")  # it has no more to say
-        price = self.source.price
-        self.usage = self.usage.plus(
-            Usage(
-                input_tokens=written[1],
-                output_tokens=written[2],
-                requests=1,
-                cost=price.of(*written[1:]) if price else None,
-            )
+        source = self.source
+        ids = self.conversation.update(chat, tools) if self.conversation else source.tokens_of(chat, tools)
+        written = await asyncio.wrap_future(self.submit(ids))
+        if not written.ids:
+            return Message(role="assistant")  # the conversation is too long for the model: it has no more to say
+        if self.conversation:
+            self.conversation.wrote(written.ids)
+        price, tokens = source.price, (len(ids), len(written.ids))
+        used = Usage(
+            input_tokens=tokens[0], output_tokens=tokens[1], requests=1, cost=price.of(*tokens) if price else None
         )
-        text, calls = parse(clean(written[0]))
+        self.usage = self.usage.plus(used)
+        said, calls = parse(clean(source.text_of(written.ids)))
         first, self.calls = self.calls, self.calls + len(calls)
         requests = (Request(id=f"call_{first + i}", tool=c.tool, args=c.args) for i, c in enumerate(calls))
-        return Message(role="assistant", content=text, requests=tuple(requests))
+        return Message(role="assistant", content=said, requests=tuple(requests))
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -1,0 +1,102 @@
+"""Models of transformers: from a folder, a name, a GGUF file or the embedded weights, an adapter merged into them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from crosswind.errors import CrosswindError
+from crosswind.models import weights
+from crosswind.models.remote import sdk
+
+EMBEDDED = "embedded"
+ABOUT = "crosswind.json"  # beside what was trained here
+
+
+class Loaded(NamedTuple):
+    """A model with its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+
+
+class Place(NamedTuple):
+    """Where a model's files lie, as transformers takes it."""
+
+    path: str
+    gguf: str | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"gguf_file": self.gguf} if self.gguf else {}
+
+
+def place_of(name: str) -> Place:
+    """The files that `embedded`, a folder, a GGUF file or a name stands for."""
+    if name == EMBEDDED:
+        path = weights.fetch(lambda text: print(text, file=sys.stderr, flush=True))
+        return Place(str(path.parent), path.name)
+    path = Path(name)
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise CrosswindError(f"{name}: there is no such file; give a .gguf file, a folder or {EMBEDDED!r}")
+        return Place(str(path.parent), path.name)
+    if path.is_dir() and not (path / "config.json").is_file():
+        found = sorted(p.name for p in path.glob("*.gguf"))
+        if len(found) == 1:
+            return Place(name, found[0])
+        raise CrosswindError(f"{name}: no model lies here (no config.json); give a model's folder or a .gguf file")
+    return Place(name)
+
+
+def load(name: str, dtype: Any) -> Loaded:
+    """A causal language model and its tokenizer; what is neither is refused in one line."""
+    transformers = sdk("transformers", "train")
+    where = place_of(name)
+    if where.gguf:
+        sdk("gguf", "train")
+    bar = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        described = transformers.AutoConfig.from_pretrained(where.path, **where.options)
+        kinds = list(getattr(described, "architectures", None) or ())
+        names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
+        if getattr(described, "is_encoder_decoder", False) or (kinds and not set(kinds) & set(names)):
+            what = kinds[0] if kinds else described.model_type
+            raise CrosswindError(f"{name}: {what} is no causal language model; give one, such as a Llama or a Qwen")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where.path, **where.options)
+        model = transformers.AutoModelForCausalLM.from_pretrained(where.path, dtype=dtype, **where.options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        told = " ".join(str(error).split())[:300]
+        raise CrosswindError(f"{name}: cannot be loaded as a causal language model: {told}") from None
+    finally:
+        if bar:
+            transformers.utils.logging.enable_progress_bar()
+    if hasattr(model.config, "quantization_config"):  # of the GGUF file; the weights were unpacked
+        del model.config.quantization_config
+    return Loaded(model, tokenizer)
+
+
+def with_adapter(model: Any, folder: str) -> Any:
+    """The model with a low-rank adapter merged into its weights, in fp32; the dtype stays as it was."""
+    peft = sdk("peft", "train")
+    dtype = model.dtype
+    try:
+        return peft.PeftModel.from_pretrained(model.float(), folder).merge_and_unload().to(dtype)
+    except (OSError, ValueError, RuntimeError) as error:
+        told = " ".join(str(error).split())[:300]
+        raise CrosswindError(f"{folder}: cannot be loaded as an adapter of this model: {told}") from None
+
+
+def merged(model: Any) -> Iterator[tuple[str, Any]]:
+    """The weights that an adapter under training changes, as they are with it, by their names in the base model."""
+    from peft.tuners.lora import LoraLayer
+
+    for name, layer in model.get_base_model().named_modules():
+        if isinstance(layer, LoraLayer):
+            weight = layer.get_base_layer().weight.detach().float()
+            for adapter in layer.active_adapters:
+                weight = weight + layer.get_delta_weight(adapter).detach().float()
+            yield f"{name}.weight", weight

@@ -1,0 +1,222 @@
+"""Adaptive PAFT: training in rounds; after each the weights of the kinds move to where the agent breaks.
+
+After a round the agent plays fresh draws of the train split under every kind it is trained on; their seeds are apart
+from those of the training data, and no dev or test word comes in. Every failure is diagnosed. The pressure on a kind is
+
+    m_k  =  (1 - s) f_k  +  s / |C(k)|  *  sum over kinds j and failures of j whose cause points at C(k) of 1 / n_j
+
+with f_k the share of failures under k, smoothed as (failures + 1) / (episodes + 2), C(k) the component of k, s SPREAD
+and n_j the episodes under j. So a failure raises the kind it happened under, and those that teach what its cause says
+is missing: an agent that reads a renamed result wrongly gets more of all that comes back in another form. Then
+
+    w_k  <-  (1 - pull) w_k  +  pull * m_k / sum of m        held between floor / K and cap / K, with sum 1
+
+for K kinds. Training stops when the mean success over kinds did not rise by `margin` for `patience` rounds, and the
+adapter of the best round is kept. The steps and the schedule are those of plain PAFT, so that both can be compared.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosswind.recipe import Recipe
+from crosswind.record import Record
+from crosswind.store import replace_file
+from crosswind.train.config import Adaptive, Evaluation, TrainConfig
+from crosswind.train.data import DataConfig
+from crosswind.train.groups import Component, component
+from crosswind.train.model import prepare
+from crosswind.train.sft import Progress, Result, finish, stretch
+from crosswind.train.stages import agent_of, measure, suite_of, with_extra
+from crosswind.types import Model
+
+ROUNDS = "rounds.json"
+SPREAD = 0.3  # of a failure's weight: what goes to the component that its cause points at
+SEEDS = 2**31  # those of the training data are smaller
+CAUSES: Mapping[str, Component] = {  # what teaches against a cause
+    "memorised interface": "symbols",
+    "wrong tool": "symbols",
+    "malformed call": "symbols",
+    "misread result": "error_feedback",
+    "ignored error": "error_feedback",
+    "unsafe retry": "error_feedback",
+    "blind repetition": "error_feedback",
+    "gave up": "error_feedback",
+    "obeyed an injection": "error_feedback",
+    "wrong argument": "semantics",
+    "fabricated value": "semantics",
+    "wrong order": "structure",
+    "forced completion": "refusal",
+    "missed refusal": "refusal",
+}
+
+
+class Round(Model):
+    """One round: what it trained with, and what came out."""
+
+    number: int  # from 1
+    until: int  # the step at which it ended
+    weights: dict[str, float]  # of the kinds, in this round
+    success: dict[str, float]  # by kind, after it
+    episodes: dict[str, int]  # by kind
+    clean: float | None
+    causes: dict[str, int]  # of all failures
+    score: float  # the mean of `success`
+    then: dict[str, float]  # the weights that the next round begins with
+
+
+def pressure(records: Sequence[Record], kinds: Sequence[str]) -> dict[str, float]:
+    """How much each kind asks for more of itself; see the formula above."""
+    failures: dict[str, list[str]] = {kind: [] for kind in kinds}
+    episodes = Counter(record.condition for record in records)
+    for record in records:
+        if record.outcome == "fail" and record.condition in failures:
+            failures[record.condition].append(record.cause or "")
+    pointed: Counter[str] = Counter()  # component -> weight of the failures that point at it
+    for kind, causes in failures.items():
+        for cause in causes:
+            if cause in CAUSES:
+                pointed[CAUSES[cause]] += 1 / episodes[kind]  # type: ignore[assignment]
+    members = Counter(component(kind) for kind in kinds)
+    out = {}
+    for kind in kinds:
+        own = (len(failures[kind]) + 1) / (episodes[kind] + 2)
+        mine = component(kind)
+        out[kind] = (1 - SPREAD) * own + SPREAD * pointed[mine] / members[mine]
+    return out
+
+
+def moved(weights: Mapping[str, float], pushed: Mapping[str, float], how: Adaptive) -> dict[str, float]:
+    """The weights of the next round."""
+    whole, every = sum(pushed.values()), sum(weights.values())
+    mixed = {k: (1 - how.pull) * w / every + how.pull * pushed[k] / whole for k, w in weights.items()}
+    return held(mixed, how.floor / len(mixed), how.cap / len(mixed))
+
+
+def held(weights: Mapping[str, float], least: float, most: float) -> dict[str, float]:
+    """Weights between two bounds that sum to 1; what the bounds take or give is shared among the rest."""
+    out = {kind: min(max(w, least), most) for kind, w in weights.items()}
+    for _ in out:
+        missing = 1 - sum(out.values())
+        free = [k for k, w in out.items() if (w < most if missing > 0 else w > least)]
+        if abs(missing) < 1e-12 or not free:
+            break
+        scale = 1 + missing / sum(out[k] for k in free)
+        for k in free:
+            out[k] = min(max(out[k] * scale, least), most)
+    return out
+
+
+def reweighted(recipe: Recipe, weights: Mapping[str, float]) -> Recipe:
+    """A recipe whose kinds are picked by other weights; kinds without one are left out."""
+    stack = []
+    for choice in recipe.stack:
+        kept = {kind: weights[kind] for kind in choice.weights() if kind in weights}
+        if kept:
+            stack.append(choice.model_copy(update={"kind": "", "group": None, "one_of": kept}))
+    return recipe.model_copy(update={"stack": tuple(stack)})
+
+
+def first_weights(data: DataConfig) -> dict[str, float]:
+    """The weights with which a recipe picks its kinds, those of components that are switched off left out."""
+    total: Counter[str] = Counter()
+    for choice in data.followed().stack:
+        every = choice.weights()
+        for kind, weight in every.items():
+            if component(kind) in data.groups:
+                total[kind] += weight / sum(every.values())  # type: ignore[assignment]
+    whole = sum(total.values())
+    return {kind: weight / whole for kind, weight in total.items()}
+
+
+def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | None) -> Result:
+    """Train in rounds. What earlier runs finished is taken from the folder."""
+    how = config.adaptive
+    assert how
+    evaluation = config.evaluate or Evaluation()
+    recipe = config.data.followed()
+    weights = first_weights(config.data)
+    kinds = list(weights)
+    done = _read(folder)
+    stopped = ""
+    for number in range(1, how.rounds + 1):
+        until = config.steps * number // how.rounds
+        at = folder / "rounds" / str(number)
+        if number <= len(done):
+            weights = done[number - 1].then
+        else:
+            data = config.data.model_copy(update={"recipe": reweighted(recipe, weights)})
+            run = stretch(prepare(config), config, folder, data, until, progress)
+            result = finish(run, "paft", into=at)
+            records = measure(
+                agent_of(*((result.adapter,) if config.full else (config.model, result.adapter))),
+                suite_of(evaluation, config.domains(), split="train", kinds=kinds),
+                at / "measured",
+                seed=SEEDS + 2**20 * number + config.data.seed,
+                max_tokens=evaluation.max_tokens,
+                progress=progress,
+                doing=f"measuring round {number}",
+            )
+            then = moved(weights, pressure(records, kinds), how)
+            done.append(_round(number, until, weights, then, records))
+            weights = then
+            replace_file(at / "result.json", result.model_dump_json().encode())
+            replace_file(folder / ROUNDS, json.dumps([r.model_dump(mode="json") for r in done], indent=1).encode())
+        if stopped := _enough(done[:number], how):
+            break
+    best = max(done, key=lambda r: (r.score, r.number))
+    at = folder / "rounds" / str(best.number)
+    result = Result.model_validate_json((at / "result.json").read_bytes())
+    name = "model" if config.full else "adapter"
+    final = folder / name
+    shutil.rmtree(final, ignore_errors=True)
+    shutil.copytree(at / name, final)
+    extra: dict[str, Any] = {
+        "rounds": [r.model_dump(mode="json") for r in done],
+        "best_round": best.number,
+        "stopped": stopped or "all rounds were trained",
+    }
+    return with_extra(config, result.model_copy(update={"out": str(folder), "adapter": str(final)}), extra)
+
+
+def _round(
+    number: int, until: int, weights: dict[str, float], then: dict[str, float], records: Sequence[Record]
+) -> Round:
+    by_kind: dict[str, list[bool]] = {kind: [] for kind in weights}
+    for record in records:
+        if record.condition in by_kind:
+            by_kind[record.condition].append(record.passed)
+    clean = [record.passed for record in records if record.clean]
+    success = {kind: sum(passed) / len(passed) for kind, passed in by_kind.items() if passed}
+    return Round(
+        number=number,
+        until=until,
+        weights=weights,
+        success=success,
+        episodes={kind: len(passed) for kind, passed in by_kind.items()},
+        clean=sum(clean) / len(clean) if clean else None,
+        causes=dict(Counter(record.cause or "" for record in records if record.outcome == "fail").most_common()),
+        score=sum(success.values()) / len(success) if success else 0.0,
+        then=then,
+    )
+
+
+def _enough(done: Sequence[Round], how: Adaptive) -> str:
+    """Why it is enough: nothing improved for some rounds."""
+    if len(done) <= how.patience:
+        return ""
+    before = max(r.score for r in done[: -how.patience])
+    since = max(r.score for r in done[-how.patience :])
+    if since >= before + how.margin:
+        return ""
+    return f"the mean success did not rise by {how.margin:g} in {how.patience} round{'s' * (how.patience > 1)}"
+
+
+def _read(folder: Path) -> list[Round]:
+    path = folder / ROUNDS
+    return [Round.model_validate(r) for r in json.loads(path.read_bytes())] if path.is_file() else []

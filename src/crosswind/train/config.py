@@ -1,0 +1,267 @@
+"""What a training run is: a YAML file, read strictly, and changes to it from the command line.
+
+Every option stands here with its meaning; docs/training.md explains them at more length. A file is the same for all
+methods, so that two arms of a study differ in the lines that make them differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar, overload
+
+import yaml
+from pydantic import Field, model_validator
+
+from crosswind.errors import BadFile, CrosswindError
+from crosswind.files import Document, read
+from crosswind.registry import domains, near
+from crosswind.splits import check_kinds
+from crosswind.train.data import DataConfig, demonstration_at
+from crosswind.types import Model, Split
+
+Method = Literal["sft", "paft", "grpo"]
+LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
+
+
+class Lora(Model):
+    """A low-rank adapter."""
+
+    rank: int = Field(default=16, ge=1)
+    alpha: float = Field(default=32.0, gt=0)  # the adapter is scaled by alpha / rank
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    targets: str | tuple[str, ...] = "all-linear"  # every linear layer but the output, or names of modules
+    fold: bool = (
+        False  # add the adapter to the weights before each product: fewer and larger kernels, the same gradient
+    )
+
+
+class DomainStage(Model):
+    """One part of sequential training: other domains for a number of steps."""
+
+    domains: dict[str, float]  # name -> weight
+    steps: int = Field(ge=1)
+
+
+class Evaluation(Model):
+    """How a model is measured between stages, or between the rounds of adaptive training."""
+
+    tasks: int = Field(default=8, ge=1)  # per domain and kind
+    clean: int = Field(default=32, ge=1)  # clean tasks per domain
+    domains: tuple[str, ...] = ()  # those trained unless given
+    levels: tuple[int, ...] = ()  # of tasks; all unless given
+    severity: int = Field(default=3, ge=1, le=5)
+    split: Split = "dev"  # between stages; adaptive rounds always use fresh draws of the train split
+    kinds: tuple[str, ...] = ()  # the train kinds unless given
+    max_tokens: int = Field(default=256, ge=1)  # of one reply
+
+
+class Adaptive(Model):
+    """Rounds of training; after each the weights of the kinds move to where the agent breaks."""
+
+    rounds: int = Field(default=4, ge=2)  # at most; the steps are shared among them
+    pull: float = Field(default=0.7, ge=0, le=1)  # how far the weights move towards the failures in one round
+    floor: float = Field(default=0.25, gt=0, le=1)  # the least weight of a kind, in multiples of an even share
+    cap: float = Field(default=4.0, ge=1)  # the most
+    patience: int = Field(default=1, ge=1)  # rounds without an improvement after which it stops
+    margin: float = Field(default=0.01, ge=0)  # a rise of the mean success that counts as an improvement
+
+
+class TrainConfig(Model):
+    """The whole file."""
+
+    model: str = "embedded"  # embedded, a folder, a .gguf file or a name that transformers knows
+    start: str = ""  # an adapter to go on from, made by an earlier run
+    out: str = ""  # the folder of the run; --out goes before it
+    seed: int = Field(default=0, ge=0)  # of the adapter's first weights, and of the data unless data.seed is given
+    steps: int = Field(default=700, ge=1)  # optimiser steps
+    batch: int = Field(default=32, ge=1)  # demonstrations per step, over all devices
+    accumulate: int = Field(default=1, ge=1)  # passes per step; a batch is split into so many, to save memory
+    lr: float | None = Field(default=None, gt=0)  # 2e-3 with an adapter, 5e-4 for all parameters
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    warmup: float = Field(default=0.03, ge=0, le=1)  # share of the steps in which the rate rises
+    weight_decay: float = Field(default=0.0, ge=0)
+    clip: float = Field(default=1.0, ge=0)  # norm of the gradient beyond which it is scaled down; 0: never
+    full: bool = False  # train all parameters rather than an adapter
+    lora: Lora = Lora()
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["auto", "bf16", "fp32"] = "auto"  # auto: bf16 on a GPU, fp32 on a CPU
+    compile: bool = False  # compile the layers; pays on a GPU after some hundred steps
+    checkpointing: bool = False  # compute activations twice to save memory
+    pad_to: int = Field(default=64, ge=1)  # rows are padded to a multiple of this
+    buffer: int = Field(default=8, ge=1)  # batches that are drawn together and sorted by length, to pad less
+    workers: int | None = Field(default=None, ge=0)  # processes that make the data; one per core on a GPU, else none
+    log_every: int = Field(default=10, ge=1)  # steps
+    save_every: int = Field(default=100, ge=1)  # steps between checkpoints
+    keep: int = Field(default=2, ge=1)  # checkpoints
+    data: DataConfig = DataConfig()
+    stages: tuple[DomainStage, ...] = ()  # sequential training: `steps` and `data.domains` are those of the stages
+    evaluate: Evaluation | None = None  # measure before training and after each stage
+    adaptive: Adaptive | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_seed(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "seed" in values:
+            data = values.get("data", {})
+            if isinstance(data, DataConfig) and "seed" not in data.model_fields_set:
+                data = data.model_dump(exclude_unset=True)
+            if isinstance(data, dict):
+                return {**values, "data": {"seed": values["seed"], **data}}
+        return values
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if self.batch % self.accumulate:
+            raise ValueError(
+                f"batch is {self.batch} and accumulate {self.accumulate}; the one must divide by the other"
+            )
+        if self.stages and self.adaptive:
+            raise ValueError("stages and adaptive do not go together; leave one of them out")
+        if self.stages and "steps" in self.model_fields_set and self.steps != sum(s.steps for s in self.stages):
+            raise ValueError("steps is not the sum of those of the stages; leave it out")
+        if self.stages and self.full:
+            raise ValueError("stages train an adapter; leave full out")
+        if self.full and self.start:
+            raise ValueError("start names an adapter, and full trains all parameters; leave one of them out")
+        return self
+
+    @property
+    def rate(self) -> float:
+        return self.lr if self.lr is not None else FULL_RATE if self.full else LORA_RATE
+
+    def domains(self) -> list[str]:
+        """Every domain that is trained in."""
+        if self.stages:
+            return list(dict.fromkeys(name for stage in self.stages for name in stage.domains))
+        return list(self.data.domains)
+
+    def recipe(self) -> dict[str, Any]:
+        """What the weights depend on, as JSON: all but where the run lies, how it is watched and on what it runs."""
+        whole = self.model_copy(update={"data": self.data.resolved()}) if self.data.share else self
+        return whole.model_dump(mode="json", exclude=set(FREE))
+
+
+FREE = ("out", "device", "workers", "log_every", "save_every", "keep")  # may change when a run goes on
+C = TypeVar("C", bound=TrainConfig)
+
+
+class _Changed(Document):
+    """A file with changes from the command line; a complaint about a change names the change."""
+
+    def __init__(self, document: Document, changes: Sequence[str]) -> None:
+        data = {} if document.data is None else document.data
+        if not isinstance(data, dict):
+            raise document.error((), "expected options with their values, such as `steps: 700`")
+        super().__init__(data, document.lines, document.where)
+        self.changes: dict[tuple[str, ...], str] = {}
+        for text in changes:
+            self._change(text)
+
+    def _change(self, text: str) -> None:
+        key, sign, value = text.partition("=")
+        place = tuple(key.strip().split("."))
+        if not sign or not all(place):
+            raise CrosswindError(f"--set {text!r}: expected KEY=VALUE, such as data.share=0.2")
+        try:
+            found = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise CrosswindError(f"--set {text!r}: the value is not valid YAML") from None
+        part: Any = self.data
+        for step in place[:-1]:
+            inside = part.get(step)
+            if inside is None:
+                inside = part[step] = {}
+            if not isinstance(inside, dict):
+                raise CrosswindError(f"--set {text!r}: {step!r} holds a value and has no parts")
+            part = inside
+        part[place[-1]] = found
+        self.changes[place] = text
+
+    def at(self, place: Sequence[str | int]) -> str:
+        for spot, text in self.changes.items():
+            if tuple(place[: len(spot)]) == spot:
+                return f"--set {text}"
+        return super().at(place)
+
+
+@overload
+def load(path: Path | str | None, changes: Sequence[str] = ()) -> TrainConfig: ...
+@overload
+def load(path: Path | str | None, changes: Sequence[str], kind: type[C]) -> C: ...
+def load(path: Path | str | None, changes: Sequence[str] = (), kind: type[Any] = TrainConfig) -> Any:
+    """The configuration in a file with the changes made to it; without a file, the defaults."""
+    document = _Changed(read(path) if path is not None else Document({}, {}, "the defaults"), changes)
+    config: TrainConfig = document.fit(kind)
+    check(config, document)
+    return config
+
+
+def check(config: TrainConfig, document: Document | None = None) -> None:
+    """Refuse what could not be trained: unknown domains, kinds that are held out, a recipe that is not there."""
+    places: list[tuple[tuple[str | int, ...], Sequence[str]]] = [(("data", "domains"), list(config.data.domains))]
+    places += [(("stages", i, "domains"), list(stage.domains)) for i, stage in enumerate(config.stages)]
+    if config.evaluate:
+        places.append((("evaluate", "domains"), config.evaluate.domains))
+    for place, names in places:
+        for name in names:
+            if name not in domains:
+                raise _at(document, place, f"no domain {name!r}; {near(name, domains.names())}")
+    kinds: list[tuple[tuple[str, str], Sequence[str]]] = []
+    if config.data.share:
+        try:
+            kinds.append((("data", "recipe"), config.data.followed().kinds()))
+        except CrosswindError as error:
+            raise _at(document, ("data", "recipe"), str(error)) from None
+    if config.evaluate:
+        kinds.append((("evaluate", "kinds"), config.evaluate.kinds))
+    for spot, some in kinds:
+        try:
+            check_kinds(some)
+        except CrosswindError as error:
+            raise _at(document, spot, str(error)) from None
+    if config.adaptive and not config.data.share:
+        raise _at(document, ("data", "share"), "adaptive training moves the weights of kinds; give a share above 0")
+    try:
+        demonstration_at(config.data, 0)
+    except CrosswindError as error:
+        raise _at(document, ("data",), str(error)) from None
+
+
+def _at(document: Document | None, place: Sequence[str | int], text: str) -> CrosswindError:
+    return document.error(place, text) if document else CrosswindError(f"{'.'.join(map(str, place))}: {text}")
+
+
+def for_method(config: C, method: Method, document: str = "") -> C:
+    """The configuration of a method: sft learns from clean demonstrations, paft from a share of perturbed ones too."""
+    where = f"{document}: " if document else ""
+    if method == "sft":
+        if config.adaptive:
+            raise BadFile(f"{where}adaptive belongs to paft; give --set adaptive=null, or train with paft")
+        if config.data.share and "share" in config.data.model_fields_set:
+            raise BadFile(
+                f"{where}data.share is {config.data.share}, but sft learns from clean demonstrations alone; "
+                "give --set data.share=0, or train with paft"
+            )
+        return config.model_copy(update={"data": config.data.model_copy(update={"share": 0.0})})
+    if method == "paft" and not config.data.share:
+        raise BadFile(
+            f"{where}data.share is 0, but paft learns from perturbed demonstrations too; give a share above 0"
+        )
+    return config
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any], name: str = "") -> Iterator[str]:
+    """How two recipes differ, option by option, in words."""
+    for key in dict.fromkeys((*before, *after)):
+        old, new, spot = before.get(key), after.get(key), f"{name}.{key}" if name else key
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from differences(old, new, spot)
+        elif old != new:
+            yield f"{spot} was {_short(old)}, now {_short(new)}"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."

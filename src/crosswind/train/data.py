@@ -1,0 +1,265 @@
+"""A stream of demonstrations as a function of a configuration and an index: seeded, endless, made when asked for.
+
+Nothing is remembered between two indices, so that a resumed run, the shards of a cluster and the workers of a loader
+get exactly what one process would have got. Only tasks, words and kinds of the split "train" come in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import count
+from random import Random
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from crosswind import splits
+from crosswind.domain import SIZE, Domain
+from crosswind.errors import CannotDraw, CannotPerturb, CrosswindError
+from crosswind.flow import rng_for
+from crosswind.models.prompts import spoken, with_tools
+from crosswind.recipe import Choice, Drawn, Recipe, draw, load_recipe
+from crosswind.registry import domains, near
+from crosswind.train.groups import COMPONENTS, Component, component
+from crosswind.train.rows import Demonstration, Row, demonstration, rows
+from crosswind.types import Model
+
+RECIPE = "mixed"  # unless told otherwise
+LOOKED = 6  # tasks for one pick of kinds, before others are picked
+PICKED = 12  # picks, before a configuration is taken to give nothing
+NOTHING = "passed over: the kinds picked do not apply to the task"
+Measure = Callable[[Row], int]  # how many tokens a row has
+
+
+def _range(value: object) -> object:
+    """A severity, or a range of them as recipes write it."""
+    return Choice.model_validate({"group": "train", "severity": value}, strict=False).severity
+
+
+Severities = Annotated[tuple[int, int], BeforeValidator(_range)]
+
+
+class Stage(Model):
+    """From which part of a training on which severities are drawn."""
+
+    start: float = Field(ge=0, le=1)
+    severity: Severities
+
+
+class DataConfig(Model):
+    """What demonstrations are drawn from."""
+
+    domains: dict[str, float] = Field(default_factory=lambda: {"poi": 1.0})  # name -> weight
+    recipe: str | Recipe | None = None  # a name, a YAML file or a recipe; None: mixed
+    share: float = Field(default=0.3, ge=0, le=1)  # of demonstrations that are perturbed
+    groups: tuple[Component, ...] = COMPONENTS  # components that are switched on
+    severity: Severities | None = None  # instead of the recipe's own
+    curriculum: tuple[Stage, ...] = ()  # instead of either, by how far the training has come
+    seed: int = Field(default=0, ge=0)
+    max_tokens: int = Field(default=2048, ge=0)  # a demonstration with a longer row is left out; 0: none is
+    levels: tuple[int, ...] = ()  # of task families; empty: all
+    families: tuple[str, ...] = ()  # empty: all that the levels leave
+    fixed: int | None = Field(default=None, ge=1)  # so many demonstrations over and over, instead of fresh ones
+    size: int = Field(default=SIZE, ge=100)  # entities in a world
+
+    @field_validator("domains", mode="before")
+    @classmethod
+    def _weights(cls, value: object) -> object:
+        return dict.fromkeys(value, 1.0) if isinstance(value, (list, tuple)) else value
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if not self.domains or any(not (w > 0 and math.isfinite(w)) for w in self.domains.values()):
+            raise ValueError("domains needs a name or more, with weights above 0")
+        if self.share and not self.groups:
+            raise ValueError("no component is switched on; name one in groups, or set share to 0")
+        starts = [stage.start for stage in self.curriculum]
+        if starts and (starts[0] != 0 or sorted(set(starts)) != starts):
+            raise ValueError("the stages of a curriculum start at 0 and go up")
+        if self.curriculum and self.fixed:
+            raise ValueError("a curriculum moves and a fixed set does not; give one of them")
+        return self
+
+    def resolved(self) -> DataConfig:
+        """The same with its recipe and every kind in it written out: all that must be stored to draw the same again."""
+        recipe = self.followed()
+        stack = tuple(c.model_copy(update={"kind": "", "group": None, "one_of": c.weights()}) for c in recipe.stack)
+        return self.model_copy(update={"recipe": recipe.model_copy(update={"stack": stack})})
+
+    def followed(self) -> Recipe:
+        """The recipe that perturbed demonstrations follow."""
+        return self.recipe if isinstance(self.recipe, Recipe) else load_recipe(self.recipe or RECIPE)
+
+
+def demonstration_at(
+    config: DataConfig,
+    index: int,
+    progress: float = 0.0,
+    *,
+    measure: Measure | None = None,
+    counts: Counter[str] | None = None,
+) -> Demonstration:
+    """The demonstration at an index: a function of its arguments and of nothing else.
+
+    `progress`, from 0 to 1, matters to a curriculum only. Whether a row is too long is told by `measure`, by default an
+    estimate; give `lambda row: len(tokens(row, tokenizer).ids)` where a tokenizer is at hand. `counts` grows by what
+    was drawn and what was left out.
+    """
+    plan = _plan(config.model_dump_json())
+    counts = Counter() if counts is None else counts
+    at = index % config.fixed if config.fixed else index
+    perturbed = rng_for("data", config.seed, at).random() < config.share
+    for pick in range(PICKED):
+        rng = rng_for("data", config.seed, at, pick)
+        domain, families = plan.place(rng)
+        picks = plan.recipe(progress).pick(rng) if perturbed else []
+        if perturbed and not picks:
+            continue
+        for _ in range(LOOKED):
+            drawn = _drawn(domain, rng.choice(families), rng.getrandbits(31), picks, config.size, counts)
+            if drawn is None:
+                continue
+            shown = demonstration(drawn)
+            counts["drawn"] += 1
+            if config.max_tokens and max(map(measure or estimate, rows(shown))) > config.max_tokens:
+                counts["left out: too long"] += 1
+                continue
+            kept = {layer.kind for layer in drawn.layers}
+            shown.meta["severities"] = {kind: severity for kind, severity in picks if kind in kept}
+            shown.meta["index"] = index
+            return shown
+    raise CrosswindError(
+        f"nothing fit for training was found at index {index} in {PICKED} picks of {LOOKED} tasks "
+        f"({', '.join(f'{what}: {n}' for what, n in counts.items()) or 'the recipe picks no kind'}); "
+        "raise max_tokens, lower the severity, or name other families"
+    )
+
+
+def stream(
+    config: DataConfig,
+    start: int = 0,
+    *,
+    measure: Measure | None = None,
+    counts: Counter[str] | None = None,
+) -> Iterator[Demonstration]:
+    """Demonstrations without end, from an index on."""
+    for index in count(start):
+        yield demonstration_at(config, index, measure=measure, counts=counts)
+
+
+def _drawn(
+    domain: Domain, family: str, seed: int, picks: list[tuple[str, int]], size: int, counts: Counter[str]
+) -> Drawn | None:
+    """A certified draw to learn from, or None with the reason counted."""
+    try:
+        task = domain.task(family, seed, size=size, split="train")
+        drawn = draw(domain, task, picks, seed, strict=len(picks) == 1)
+    except CannotDraw:
+        counts["passed over: no such task in the world drawn"] += 1
+        return None
+    except CannotPerturb as cannot:
+        counts["passed over: no fair draw" if cannot.applies else NOTHING] += 1
+        return None
+    if picks and not drawn.layers:
+        counts[NOTHING] += 1
+        return None
+    splits.check_drawn(drawn)
+    return drawn
+
+
+# ---------------------------------------------------------------- a configuration made ready
+
+
+class _Plan:
+    """What a configuration comes to: domains with their families, and a recipe for each stage."""
+
+    def __init__(self, config: DataConfig) -> None:
+        self.weights = list(config.domains.values())
+        self.places = [(domains[name], _families(domains[name], config)) for name in config.domains]
+        every = [name for domain, _ in self.places for name in domain.families]
+        if unknown := [name for name in config.families if name not in every]:
+            raise CrosswindError(f"no family {unknown[0]!r} in {', '.join(config.domains)}; {near(unknown[0], every)}")
+        if empty := [domain.name for domain, there in self.places if not there]:
+            raise CrosswindError(f"{empty[0]} has no family that levels and families leave; widen them")
+        self.stages = [(0.0, Recipe(stack=()))]
+        if config.share:
+            recipe = config.followed()
+            splits.check_kinds(recipe.kinds())
+            self.stages = [(0.0, _only(recipe, config, config.severity))]
+            if config.curriculum:
+                self.stages = [(stage.start, _only(recipe, config, stage.severity)) for stage in config.curriculum]
+
+    def place(self, rng: Random) -> tuple[Domain, list[str]]:
+        return rng.choices(self.places, self.weights)[0]
+
+    def recipe(self, progress: float) -> Recipe:
+        return [recipe for start, recipe in self.stages if start <= max(progress, 0.0)][-1]
+
+
+@lru_cache(maxsize=16)
+def _plan(config: str) -> _Plan:
+    return _Plan(DataConfig.model_validate_json(config))
+
+
+def _families(domain: Domain, config: DataConfig) -> list[str]:
+    return [
+        name
+        for name, family in domain.families.items()
+        if (not config.levels or family.level in config.levels) and (not config.families or name in config.families)
+    ]
+
+
+def _only(recipe: Recipe, config: DataConfig, severity: tuple[int, int] | None) -> Recipe:
+    """A recipe without the components that are switched off, at a severity of its own or the one given."""
+    stack = []
+    for choice in recipe.stack:
+        kept = {kind: weight for kind, weight in choice.weights().items() if component(kind) in config.groups}
+        if kept:
+            stack.append(
+                Choice(one_of=kept, count=choice.count, chance=choice.chance, severity=severity or choice.severity)
+            )
+    if not stack:
+        raise CrosswindError(
+            f"the recipe {recipe.name or 'given'!r} has no kind of {', '.join(config.groups)}; switch more groups on"
+        )
+    return recipe.model_copy(update={"stack": tuple(stack)})
+
+
+# ---------------------------------------------------------------- how long
+
+
+def _sort(sign: str) -> str:
+    """A letter for all letters, a digit for all digits, a sign for all others but those that stand for themselves."""
+    return "a" if sign.isalpha() else "0" if sign.isdigit() else sign if sign in " \n_" else "."
+
+
+_SORTS = bytes(ord(_sort(chr(code))) for code in range(128)).ljust(256)
+_STARTS = tuple(bytes((before, after)) for after in b"a." for before in b"a.0_ \n" if before != after)
+
+
+def estimate(row: Row) -> int:
+    """About how many tokens of a small model's a row has; docs/data.md tells how near it is."""
+    texts: list[str] = []
+    for message in row.messages[1:]:
+        text = message.content if message.role == "tool" else spoken(message)
+        if text.startswith(("{", "[")):
+            text = text.replace(", ", ",").replace(": ", ":")  # as `prompts.tight` leaves it, or nearly
+        texts.append(f"{text}<tool_response></tool_response>" if message.role == "tool" else text)
+    system = _once(with_tools(row.messages[0].content, row.tools))
+    return system + 6 * (1 + len(texts)) + _count("\n".join(texts))
+
+
+def _count(text: str) -> int:
+    """Words, runs of signs, digits and underscores one by one; a word of seven letters or more is two.
+
+    Letters, digits and signs are made one of each, so that runs of them are counted by the places where they begin.
+    """
+    sorts = text.encode("ascii", "replace").translate(_SORTS)
+    runs = sum(map(sorts.count, _STARTS)) + (sorts[:1] in (b"a", b"."))
+    return runs + sum(map(sorts.count, (b"0", b"_", b"\n", b" 0", b"aaaaaaa")))
+
+
+_once = lru_cache(maxsize=64)(_count)  # clean episodes of a domain have the same system's turn

@@ -1,0 +1,191 @@
+"""Models to train: a base from a folder, a GGUF file or the embedded weights, an adapter on it, and how it is stored.
+
+A frozen base is kept in bf16 on a GPU; what is trained stays in fp32, and so do the states of the optimiser. Products
+run in bf16 by autocast. On a CPU everything is fp32.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from crosswind import __version__
+from crosswind.errors import CrosswindError
+from crosswind.models.loading import ABOUT, Loaded, load, place_of
+from crosswind.models.prompts import script_of
+from crosswind.store import replace_file
+from crosswind.train.config import Lora, TrainConfig
+
+PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate")
+
+
+def device_of(config: TrainConfig) -> str:
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise CrosswindError("device is cuda, but torch finds no GPU; set device to auto or cpu")
+    if config.device != "auto":
+        return config.device
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def in_bf16(config: TrainConfig) -> bool:
+    """Do products run in bf16?"""
+    device = device_of(config)
+    if config.dtype == "bf16" and device == "cpu":
+        raise CrosswindError("dtype is bf16, but a CPU trains in fp32; set dtype to auto")
+    if device == "cuda" and config.dtype != "fp32" and not torch.cuda.is_bf16_supported():
+        if config.dtype == "bf16":
+            raise CrosswindError("dtype is bf16, but this GPU has none; set dtype to fp32")
+        return False
+    return device == "cuda" and config.dtype != "fp32"
+
+
+def load_base(name: str, dtype: Any = torch.float32) -> Loaded:
+    """A causal language model to train, and its tokenizer; what is neither is refused in one line."""
+    model, tokenizer = load(name, dtype)
+    if place_of(name).gguf:  # the weights were unpacked and train like any; the trainer would refuse them as quantised
+        model.is_quantized, model.hf_quantizer = False, None
+    script_of(tokenizer)  # says so if there is no template that serves
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    model.config.use_cache = False
+    return Loaded(model, tokenizer)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars of transformers' own while a model is stored."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def prepare(config: TrainConfig) -> Loaded:
+    """The model of a configuration, ready to train: with its adapter, or with all parameters free."""
+    bf16 = in_bf16(config)
+    frozen = torch.bfloat16 if bf16 and not config.full else torch.float32
+    model, tokenizer = load_base(config.model, frozen)
+    if config.full:
+        for parameter in model.parameters():
+            parameter.requires_grad_(True)
+        return Loaded(model, tokenizer)
+    return Loaded(adapted(model, config), tokenizer)
+
+
+def adapted(model: Any, config: TrainConfig) -> Any:
+    """A model with an adapter to train: a fresh one whose weights follow from the seed, or the one to go on from."""
+    from peft import LoraConfig, PeftModel, get_peft_model
+
+    lora = config.lora
+    if config.start:
+        if not (Path(config.start) / "adapter_config.json").is_file():
+            raise CrosswindError(f"start: {config.start} holds no adapter (no adapter_config.json)")
+        wrapped = PeftModel.from_pretrained(model, config.start, is_trainable=True)
+    else:
+        targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+        wanted = LoraConfig(
+            r=lora.rank,
+            lora_alpha=lora.alpha,
+            lora_dropout=lora.dropout,
+            target_modules=targets,
+            bias="none",
+            task_type="CAUSAL_LM",
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            try:
+                wrapped = get_peft_model(model, wanted)
+            except ValueError as error:
+                raise CrosswindError(f"lora.targets: {' '.join(str(error).split())[:300]}") from None
+    wrapped.peft_config["default"].base_model_name_or_path = ""  # PEFT would look for it on the network at every save
+    for parameter in wrapped.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
+    for layer in lora_layers(wrapped):
+        # The activations would otherwise be copied to fp32 for the adapter and back to bf16 by autocast.
+        layer.cast_input_dtype_enabled = False
+        if lora.fold:
+            fold(layer, lora)
+    return wrapped
+
+
+def lora_layers(model: Any) -> list[Any]:
+    from peft.tuners.lora import LoraLayer
+
+    return [module for module in model.modules() if isinstance(module, LoraLayer)]
+
+
+def fold(layer: Any, lora: Lora) -> None:
+    """Let a linear layer compute x (W + s B A) in one product instead of x W + s (x A) B in three."""
+    if lora.dropout:
+        raise CrosswindError("lora.fold and lora.dropout do not go together; set one of them to its default")
+    base, (name,) = layer.base_layer, layer.active_adapters
+    a, b, scale = layer.lora_A[name], layer.lora_B[name], layer.scaling[name]
+
+    def forward(x: Any, *_: Any, **__: Any) -> Any:
+        kind = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
+        with torch.autocast(x.device.type, enabled=False):
+            weight = torch.addmm(base.weight.float(), b.weight, a.weight, alpha=scale).to(kind)
+            bias = None if base.bias is None else base.bias.to(kind)
+            return F.linear(x.to(kind), weight, bias)
+
+    layer.forward = forward
+
+
+# ---------------------------------------------------------------- storing
+
+
+def versions() -> dict[str, str]:
+    """What a run was made with."""
+    out = {"crosswind": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            out[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return out
+
+
+def save(model: Any, tokenizer: Any, folder: Path, about: dict[str, Any]) -> Path:
+    """Store an adapter, or a whole model, with what it was made of; the folder is there whole or not at all."""
+    fresh = folder.with_name(folder.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    with quiet():
+        if adapters := getattr(model, "peft_config", None):
+            adapters["default"].base_model_name_or_path = about["base"]  # a name, not a place on this machine
+            model.save_pretrained(str(fresh), save_embedding_layers=False)
+            adapters["default"].base_model_name_or_path = ""
+            (fresh / "README.md").unlink(missing_ok=True)  # an empty card; what there is to say is in crosswind.json
+        else:
+            model.save_pretrained(str(fresh))
+            tokenizer.save_pretrained(str(fresh))
+    replace_file(fresh / ABOUT, json.dumps(about, indent=1, ensure_ascii=False).encode())
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(fresh, folder)
+    return folder
+
+
+def about(folder: Path | str) -> dict[str, Any]:
+    """What a stored adapter was made of."""
+    path = Path(folder) / ABOUT
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise CrosswindError(f"{path}: is not there or cannot be read; was the adapter made by crosswind?") from None
+    return found

@@ -1,0 +1,113 @@
+"""From a certified draw to rows to learn from: the oracle's walk as a conversation, and the tokens of it.
+
+A demonstration is what `play` would record of the oracle: the same messages under the same menus of tools. Only the
+agent's turns are learnt. Nothing here draws anything; see `data.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from crosswind.agents._scripted import requesting
+from crosswind.models.prompts import Script, script_of
+from crosswind.play import result_text
+from crosswind.recipe import Drawn
+from crosswind.session import Session
+from crosswind.types import SAY, Message, Refusal, Tools
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """The oracle's way through a draw, as the conversation an agent would have had."""
+
+    chat: tuple[Message, ...]  # system, user, then the agent's turns and what came back
+    menus: tuple[tuple[int, Tools], ...]  # (the place in the chat from which it was shown, the tools); the first at 0
+    meta: dict[str, Any]  # which task under which layers, as JSON
+
+    @property
+    def turns(self) -> list[int]:
+        """The places in the chat at which the agent speaks."""
+        return [i for i, message in enumerate(self.chat) if message.role == "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A conversation under one menu of tools, and which of its turns are to be learnt."""
+
+    messages: tuple[Message, ...]
+    tools: Tools
+    learn: frozenset[int]  # places in `messages`
+    meta: dict[str, Any]
+
+
+class Tokens(NamedTuple):
+    """A row as a model reads it. The mask is 1 exactly on the turns to be learnt, their ends included."""
+
+    ids: list[int]
+    mask: list[int]
+
+
+def demonstration(drawn: Drawn) -> Demonstration:
+    """The certified walk of a draw as a demonstration."""
+    gold = drawn.certificate.gold
+    session = gold.session
+    again = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
+    shown = again or session
+    chat = [Message(role="system", content=shown.policy()), Message(role="user", content=shown.query())]
+    menus = [(0, shown.tools())]
+    for n, step in enumerate(gold.steps):
+        if again and again.tools() != menus[-1][1]:
+            menus.append((len(chat), again.tools()))
+        call = step.call
+        if call.tool == SAY:
+            chat.append(Message(role="assistant", content=call.args["text"]))
+            chat.append(Message(role="user", content=step.result.content))
+        else:
+            chat.append(requesting(call, n))
+            chat.append(Message(role="tool", content=result_text(step.result), request_id=f"call_{n}"))
+            chat += [Message(role="user", content=words) for words in step.heard]
+        if again:
+            again.say(call.args["text"]) if call.tool == SAY else again.call(call)
+            again.said.clear()
+    if again and again.tools() != menus[-1][1]:
+        menus.append((len(chat), again.tools()))
+    chat.append(Message(role="assistant", content=gold.final))
+    task = drawn.certificate.task
+    meta = {
+        "task": task.id,
+        "domain": task.domain,
+        "family": task.family,
+        "level": drawn.domain.family(task).level,
+        "split": task.split,
+        "kinds": [layer.kind for layer in drawn.layers],
+        "steps": len(gold.steps),
+        "ended": "refusal" if isinstance(gold.end, Refusal) else "answer",
+        "proof": drawn.certificate.proof,
+    }
+    return Demonstration(tuple(chat), tuple(menus), meta)
+
+
+def rows(shown: Demonstration) -> list[Row]:
+    """A demonstration as rows: one, or one for each menu of tools where it changes midway.
+
+    Each ends with the last turn made under its menu, and only the turns made under it are to be learnt.
+    """
+    out = []
+    for n, (start, tools) in enumerate(shown.menus):
+        stop = shown.menus[n + 1][0] if n + 1 < len(shown.menus) else len(shown.chat)
+        turns = [i for i in shown.turns if start <= i < stop]
+        if turns:
+            out.append(Row(shown.chat[: turns[-1] + 1], tools, frozenset(turns), shown.meta))
+    return out
+
+
+def tokens(row: Row, tokenizer: Any) -> Tokens:
+    """A row in the tokens that the model is given in an evaluation, and the mask of what is learnt."""
+    script = tokenizer if isinstance(tokenizer, Script) else script_of(tokenizer)
+    ids = script.system(row.messages[0].content, row.tools)
+    mask = [0] * len(ids)
+    for at, turn in script.turns(row.messages):
+        ids += turn
+        mask += [int(at in row.learn)] * len(turn)
+    return Tokens(ids, mask)

@@ -1,0 +1,498 @@
+"""Supervised fine-tuning on demonstrations by TRL's SFTTrainer: sft on clean ones, paft on a share of perturbed ones.
+
+The trainer is TRL's with three things changed. Batches come from `batches.py`, made by worker processes and found by
+their number, so that a run that was killed goes on with exactly the weights it would have had. The loss is computed
+where something is learnt and nowhere else: hidden states are gathered before the output layer, which has a column for
+every word of the vocabulary. And no attention mask is passed, since right padding needs none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from datasets import Dataset
+from pydantic import Field
+from transformers import PrinterCallback, Trainer, TrainerCallback
+from trl import SFTConfig, SFTTrainer
+
+from crosswind.errors import BadFile, CrosswindError
+from crosswind.models import weights
+from crosswind.models.loading import ABOUT, EMBEDDED, Loaded
+from crosswind.store import append_file, replace_file
+from crosswind.train.batches import Buffers, Feed
+from crosswind.train.config import Method, TrainConfig, check, differences, for_method
+from crosswind.train.data import DataConfig
+from crosswind.train.model import device_of, in_bf16, load_base, prepare, quiet, save, versions
+from crosswind.types import Model
+
+RUN, METRICS, CHECKPOINTS = "train.json", "metrics.jsonl", "checkpoints"
+WORKERS = 16  # at most, unless given
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """How far a run is."""
+
+    doing: str  # training, or what it does between
+    step: int
+    steps: int
+    loss: float | None = None
+    tokens_per_second: float | None = None
+    left: float | None = None  # seconds, as far as one can tell
+
+
+Progress = Callable[[Update], None]
+
+
+class Result(Model):
+    """What came of a run; stored as `train.json` in its folder, and as `crosswind.json` beside the adapter."""
+
+    method: Method
+    out: str
+    adapter: str  # the folder of the adapter, or of the whole model
+    full: bool
+    steps: int
+    loss: float | None  # of the last steps logged
+    seconds: float  # of training, in this and in earlier parts of the run
+    tokens: int  # that were read, padding left out
+    learnt: int  # that were predicted
+    demonstrations: int
+    perturbed: int
+    left_out: dict[str, int] = Field(default_factory=dict)  # reason -> draws
+    tokens_per_second: float = 0.0
+    padding: float = 0.0  # share of what the device computed
+    waited: float = 0.0  # share of the time in which the device waited for data
+    resumed: int | None = None  # the step from which the last part went on
+    extra: dict[str, Any] = Field(default_factory=dict)  # of stages or rounds
+
+
+# ---------------------------------------------------------------- TRL's trainer with our batches
+
+
+class Gathering(SFTTrainer):  # type: ignore[misc]
+    """SFTTrainer on batches of `Feed`."""
+
+    feed: Feed
+
+    def get_train_dataloader(self) -> Feed:
+        return self.feed
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        targets = inputs["labels"]
+        with gathered(self.model, inputs["places"]):
+            out = model(input_ids=inputs["input_ids"], use_cache=False)
+        total = F.cross_entropy(out.logits.float(), targets, reduction="sum")
+        if num_items_in_batch is None:
+            loss = total / targets.numel()
+        else:
+            loss = total / num_items_in_batch
+            if self.args.average_tokens_across_devices:  # DDP takes the mean over devices, of a sum over all of them
+                loss = loss * self.accelerator.num_processes
+        return (loss, out) if return_outputs else loss
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        Trainer.log(self, logs, start_time)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        Trainer._save_checkpoint(self, model, trial)  # without a model card
+
+
+@contextmanager
+def gathered(model: Any, places: Any) -> Iterator[None]:
+    """Let the output layer see the hidden states at some places only; rows are laid end to end."""
+
+    def pick(_: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        hidden = args[0]
+        return (hidden.reshape(-1, hidden.shape[-1]).index_select(0, places), *args[1:])
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(pick)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+class _Watching(TrainerCallback):  # type: ignore[misc]
+    """Writes metrics, marks whole checkpoints, tells of progress, and stops where a round ends."""
+
+    def __init__(self, run: Stretch) -> None:
+        self.run = run
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.run.clock = time.perf_counter()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        if state.global_step >= self.run.until:
+            control.should_save = control.should_training_stop = True
+        return control
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        if logs and "loss" in logs:
+            self.run.log(state.global_step, logs)
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.run.mark(state.global_step)
+
+
+# ---------------------------------------------------------------- one run of the trainer
+
+
+class Stretch:
+    """One stretch of training in a folder: from its last whole checkpoint, or from the start, to a step."""
+
+    def __init__(
+        self, loaded: Loaded, config: TrainConfig, folder: Path, data: DataConfig, until: int, progress: Progress | None
+    ) -> None:
+        self.model, self.tokenizer = loaded
+        self.config, self.folder, self.data, self.until, self.progress = config, folder, data, until, progress
+        self.checkpoints = folder / CHECKPOINTS
+        self.main = int(os.environ.get("RANK", "0")) == 0
+        self.clock, self.lap = 0.0, (0, 0.0, 0, 0)  # of the last line of metrics: step, time, tokens, padded
+        self.totals: dict[str, Any] = {}  # of earlier parts of the run
+        self.loss: float | None = None
+
+    def whole(self) -> dict[int, Path]:
+        """The checkpoints that were written to their end."""
+        found = self.checkpoints.glob("checkpoint-*")
+        return {int(p.name.rpartition("-")[2]): p for p in found if (p / ABOUT).is_file()}
+
+    def go(self) -> None:
+        """Train up to the step wanted; afterwards `totals` tells what was done in all."""
+        whole = self.whole()
+        start = max(whole, default=0)
+        if start:
+            self.totals = json.loads((whole[start] / ABOUT).read_text(encoding="utf-8"))["totals"]
+        if self.main:
+            for path in self.checkpoints.glob("checkpoint-*"):
+                if path not in whole.values():
+                    shutil.rmtree(path, ignore_errors=True)  # half written when the run was killed
+            _cut_metrics(self.folder / METRICS, start)
+        self.resumed = start or None
+        if start >= self.until:
+            self._load(whole[start])
+            return
+        trainer = self.trainer(start)
+        try:
+            with quiet():
+                trainer.train(resume_from_checkpoint=str(whole[start]) if start else None)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise self._too_large() from error
+        except RuntimeError as error:
+            if "can't allocate memory" in str(error):
+                raise self._too_large() from error
+            raise
+        finally:
+            trainer.accelerator.free_memory()
+
+    def trainer(self, start: int) -> Gathering:
+        config, args = self.config, self.arguments()
+        world, rank = args.world_size, args.process_index
+        micro, rest = divmod(config.batch, config.accumulate * world)
+        if rest or not micro:
+            raise CrosswindError(
+                f"batch is {config.batch}, which {config.accumulate} passes on {world} devices cannot share evenly"
+            )
+        buffers = Buffers(self.data, self.tokenizer, config, config.steps * config.batch, micro=micro)
+        passes = config.accumulate
+        self.feed = Feed(
+            buffers, start=start * passes, stop=self.until * passes, workers=workers(config), rank=rank, world=world
+        )
+        if config.compile:
+            compile_layers(self.model)
+        trainer = Gathering(
+            model=self.model,
+            args=args,
+            train_dataset=Dataset.from_dict({"input_ids": [[0]], "labels": [[0]]}),  # TRL wants to see one
+            processing_class=self.tokenizer,
+            data_collator=_as_it_is,
+            callbacks=[_Watching(self)],
+        )
+        trainer.feed = self.feed
+        trainer.remove_callback(PrinterCallback)
+        return trainer
+
+    def arguments(self) -> Any:
+        config = self.config
+        device = device_of(config)
+        return SFTConfig(
+            output_dir=str(self.checkpoints),
+            max_steps=config.steps,
+            per_device_train_batch_size=max(1, config.batch // config.accumulate),
+            gradient_accumulation_steps=config.accumulate,
+            learning_rate=config.rate,
+            lr_scheduler_type=config.schedule if config.schedule != "constant" else "constant_with_warmup",
+            warmup_steps=round(config.warmup * config.steps),
+            weight_decay=config.weight_decay,
+            max_grad_norm=config.clip,
+            optim="adamw_torch_fused" if device == "cuda" else "adamw_torch",
+            bf16=in_bf16(config),
+            use_cpu=device == "cpu",
+            gradient_checkpointing=config.checkpointing,
+            max_length=None,
+            dataset_kwargs={"skip_prepare_dataset": True},
+            remove_unused_columns=False,
+            ignore_data_skip=True,  # the feed begins where the checkpoint ends
+            logging_steps=config.log_every,
+            logging_nan_inf_filter=False,  # it would wait for the device at every step
+            save_strategy="steps",
+            save_steps=config.save_every,
+            save_total_limit=None,
+            seed=config.seed,
+            report_to="none",
+            disable_tqdm=True,
+            ddp_find_unused_parameters=False,
+        )
+
+    def _load(self, checkpoint: Path) -> None:
+        """The weights of a checkpoint, where nothing is left to train."""
+        if self.config.full:
+            self.model = load_base(str(checkpoint)).model
+        else:
+            from peft import load_peft_weights, set_peft_model_state_dict
+
+            set_peft_model_state_dict(self.model, load_peft_weights(str(checkpoint), device="cpu"))
+
+    def _too_large(self) -> CrosswindError:
+        config = self.config
+        rows = config.batch // config.accumulate
+        told = f"out of memory with {rows} rows of up to {self.data.max_tokens} tokens in one pass"
+        if rows > 1:
+            told += f"; try accumulate: {2 * config.accumulate} (the batch stays {config.batch}) or batch: {rows // 2}"
+        else:
+            told += "; try checkpointing: true, or a smaller data.max_tokens"
+        return CrosswindError(f"{told}; the run goes on from its last checkpoint")
+
+    # ------------------------------------------------------------ what the callback hears
+
+    def log(self, step: int, logs: dict[str, Any]) -> None:
+        """A line of metrics."""
+        self.loss = float(logs["loss"])
+        if not math.isfinite(self.loss):
+            raise CrosswindError(f"the loss is {self.loss} at step {step}; lower lr (it is {self.config.rate:g})")
+        now, feed = time.perf_counter() - self.clock, self.feed
+        last = self.lap if self.lap[1] else (0, 0.0, 0, 0)
+        seconds = max(now - last[1], 1e-9)
+        speed = (feed.real - last[2]) / seconds
+        self.lap = (step, now, feed.real, feed.padded)
+        line = {
+            "step": step,
+            "loss": round(self.loss, 6),
+            "lr": logs.get("learning_rate"),
+            "grad_norm": logs.get("grad_norm"),
+            "tokens_per_second": round(speed, 1),
+            "padding": round(1 - (feed.real - last[2]) / max(1, feed.padded - last[3]), 4),
+            "waited": round(feed.waited / max(now, 1e-9), 4),
+            "seconds": round(now, 3),
+        }
+        if not self.main:
+            return
+        append_file(self.folder / METRICS, (json.dumps(line) + "\n").encode())
+        if self.progress:
+            begun = step - (self.resumed or 0)
+            left = now / begun * (self.until - step) if begun else None
+            self.progress(Update("training", step, self.config.steps, self.loss, speed, left))
+
+    def mark(self, step: int) -> None:
+        """A checkpoint is whole: say so in it, and take away those that are not kept."""
+        if not self.main:
+            return
+        told = {"step": step, "recipe": self.config.recipe(), "totals": self.counted()}
+        replace_file(self.checkpoints / f"checkpoint-{step}" / ABOUT, json.dumps(told).encode())
+        whole = self.whole()
+        for old in sorted(whole)[: -self.config.keep]:
+            shutil.rmtree(whole[old], ignore_errors=True)
+
+    def counted(self) -> dict[str, Any]:
+        """What was trained on, earlier parts of the run included."""
+        feed, before = self.feed, self.totals
+        out: dict[str, Any] = {
+            name: before.get(name, 0) + getattr(feed, name)
+            for name in ("real", "padded", "learnt", "demonstrations", "perturbed", "waited")
+        }
+        out["seconds"] = before.get("seconds", 0.0) + time.perf_counter() - self.clock
+        out["left_out"] = dict(feed.left_out + type(feed.left_out)(before.get("left_out", {})))
+        return out
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+def workers(config: TrainConfig) -> int:
+    """Processes that make the data."""
+    if config.workers is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        found = min(WORKERS, max(1, cores - 1)) if device_of(config) == "cuda" else 0
+    else:
+        found = config.workers
+    if found:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the workers are the parallelism
+    return found
+
+
+def compile_layers(model: Any) -> None:
+    """Compile the layers of a model, all of them with one compilation for every length."""
+    from transformers.modeling_layers import GradientCheckpointingLayer
+
+    for module in model.modules():
+        if isinstance(module, GradientCheckpointingLayer):
+            module.compile(dynamic=True)
+
+
+def _cut_metrics(path: Path, step: int) -> None:
+    """Take away the lines after a step: they will be written again."""
+    if not path.is_file():
+        return
+    kept = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line)
+        except (ValueError, KeyError, TypeError):
+            continue  # torn when the run was killed
+    replace_file(path, b"".join(kept))
+
+
+# ---------------------------------------------------------------- a whole run
+
+
+def train(
+    config: TrainConfig, out: Path | str | None = None, *, method: Method = "paft", progress: Progress | None = None
+) -> Result:
+    """Train by a configuration into a folder, or go on where an earlier run of the same configuration stopped.
+
+    Nothing is kept outside of the folder and the result, so that one process can train many configurations in turn.
+    """
+    config = for_method(config, method)
+    check(config)
+    if (config.stages or config.adaptive or config.evaluate) and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise CrosswindError("stages, adaptive and evaluate measure in between and run in one process; use one device")
+    folder = Path(out or config.out)
+    if not (out or config.out):
+        raise CrosswindError("no folder to write to; give --out, or out in the configuration")
+    if found := begin(folder, config, method):
+        return found
+    if config.stages:
+        from crosswind.train.stages import train_stages
+
+        result = train_stages(config, folder, method, progress)
+    elif config.adaptive:
+        from crosswind.train.adaptive import train_adaptively
+
+        result = train_adaptively(config, folder, progress)
+    else:
+        run = stretch(prepare(config), config, folder, config.data, config.steps, progress)
+        result = finish(run, method)
+        if config.evaluate:
+            from crosswind.train.stages import measured_once
+
+            result = measured_once(config, folder, result, progress)
+    return end(folder, config, result)
+
+
+def stretch(
+    loaded: Loaded, config: TrainConfig, folder: Path, data: DataConfig, until: int, progress: Progress | None
+) -> Stretch:
+    """Train a model up to a step, from the last whole checkpoint of the folder if there is one."""
+    run = Stretch(loaded, config, folder, data, until, progress)
+    run.go()
+    return run
+
+
+def finish(run: Stretch, method: Method, *, into: Path | None = None) -> Result:
+    """Store what a run trained."""
+    counted = run.counted() if hasattr(run, "feed") else run.totals
+    folder = (into or run.folder) / ("model" if run.config.full else "adapter")
+    seconds = float(counted["seconds"])
+    result = Result(
+        method=method,
+        out=str(run.folder),
+        adapter=str(folder),
+        full=run.config.full,
+        steps=run.until,
+        loss=run.loss,
+        seconds=round(seconds, 3),
+        tokens=counted["real"],
+        learnt=counted["learnt"],
+        demonstrations=counted["demonstrations"],
+        perturbed=counted["perturbed"],
+        left_out=counted["left_out"],
+        tokens_per_second=round(counted["real"] / max(seconds, 1e-9), 1),
+        padding=round(1 - counted["real"] / max(1, counted["padded"]), 4),
+        waited=round(counted["waited"] / max(seconds, 1e-9), 4),
+        resumed=run.resumed,
+    )
+    if run.main:
+        save(run.model, run.tokenizer, folder, story(run.config, result, run.data))
+    return result
+
+
+def story(config: TrainConfig, result: Result, data: DataConfig | None = None) -> dict[str, Any]:
+    """What is stored beside an adapter."""
+    told = result.model_dump(mode="json", exclude={"out", "adapter"})
+    return {
+        "method": result.method,
+        "base": weights.MODEL if config.model == EMBEDDED else Path(config.model).name,
+        "recipe": config.recipe(),
+        "data": (data or config.data).model_dump(mode="json"),
+        "seed": config.seed,
+        "steps": result.steps,
+        "versions": versions(),
+        "metrics": told,
+    }
+
+
+def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
+    """Claim a folder for a configuration. What comes back was trained before; another configuration is refused."""
+    path = folder / RUN
+    recipe = config.recipe()
+    if path.is_file():
+        try:
+            held = json.loads(path.read_text(encoding="utf-8"))
+            other = list(differences({"method": held["method"], **held["recipe"]}, {"method": method, **recipe}))
+        except (ValueError, KeyError, TypeError):
+            raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None
+        if other:
+            raise CrosswindError(
+                f"{folder} holds a run of another recipe ({'; '.join(other[:5])}); choose another --out, or take the "
+                "folder away"
+            )
+        if held.get("result"):
+            return Result.model_validate(
+                {**held["result"], "out": str(folder), "adapter": _moved(folder, held["result"])}
+            )
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        told = {"method": method, "recipe": recipe, "versions": versions(), "result": None}
+        replace_file(path, json.dumps(told, indent=1).encode())
+    except OSError as error:
+        raise CrosswindError(f"{folder}: cannot be written to ({error.strerror}); choose another --out") from None
+    return None
+
+
+def _moved(folder: Path, held: dict[str, Any]) -> str:
+    """Where the adapter lies now, if the folder was moved."""
+    return str(folder / Path(held["adapter"]).relative_to(held["out"]))
+
+
+def end(folder: Path, config: TrainConfig, result: Result) -> Result:
+    """Note that a run is finished."""
+    if int(os.environ.get("RANK", "0")) == 0:
+        told = {"method": result.method, "recipe": config.recipe(), "versions": versions()}
+        told["result"] = result.model_dump(mode="json")
+        replace_file(folder / RUN, json.dumps(told, indent=1).encode())
+    return result

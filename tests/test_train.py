@@ -1,0 +1,374 @@
+"""Fine-tuning with a tiny model: what is learnt, what is refused, and that a killed run ends as an unbroken one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+pytestmark = pytest.mark.filterwarnings("default")  # of the packages that train
+
+from crosswind.domain import Domain  # noqa: E402
+from crosswind.errors import BadFile, CrosswindError  # noqa: E402
+from crosswind.models.prompts import script_of, spoken  # noqa: E402
+from crosswind.recipe import Choice, Recipe, draw  # noqa: E402
+from crosswind.record import Record  # noqa: E402
+from crosswind.splits import HELD_OUT  # noqa: E402
+from crosswind.train import adaptive, sft, stages  # noqa: E402
+from crosswind.train.batches import Buffers, Feed, as_tensors, collate  # noqa: E402
+from crosswind.train.config import Adaptive, TrainConfig, for_method, load  # noqa: E402
+from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
+from crosswind.train.model import about, adapted, load_base  # noqa: E402
+from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
+from crosswind.train.sft import Update, gathered, train  # noqa: E402
+from crosswind.train.transfer import Matrix, transfer  # noqa: E402
+from tests import tiny  # noqa: E402
+
+RENAMED = Recipe(stack=(Choice(kind="semantic_rename"),))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Domain]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with tiny.shelf(tmp_path_factory.mktemp("domain")) as domain:
+        yield domain
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def base(shelf: Domain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("base"), "shelf", hidden=64)
+
+
+def config(base: Path, **more: Any) -> TrainConfig:
+    data = {"domains": {"shelf": 1.0}, "share": 0.5, "recipe": RENAMED, **more.pop("data", {})}
+    usual = {"model": str(base), "steps": 6, "batch": 4, "buffer": 2, "log_every": 1, "save_every": 2, "pad_to": 16}
+    return TrainConfig.model_validate({**usual, "device": "cpu", **more, "data": data}, strict=False)
+
+
+# ---------------------------------------------------------------- what is learnt
+
+
+def test_targets_are_exactly_the_agents_turns(base: Path) -> None:
+    tok = tiny.tokenizer("shelf")
+    data = config(base).data
+    shown = [demonstration_at(data, n) for n in range(4)]
+    batch = collate([tokens(row, tok) for one in shown for row in rows(one)], tok.pad_token_id, 16)
+    assert (batch.ids.ravel()[batch.places + 1] == batch.targets).all()
+    script = script_of(tok)
+    said = [script.inert(spoken(m)) for one in shown for m in one.chat if m.role == "assistant"]
+    assert tok.decode(batch.targets) == "".join(text + tiny.END for text in said)
+
+
+def test_the_loss_is_that_of_all_logits_under_a_padding_mask(base: Path) -> None:
+    model, tok = load_base(str(base))
+    some = [tokens(rows(demonstration_at(config(base).data, n))[0], tok) for n in range(3)]
+    batch = as_tensors(collate(some, tok.pad_token_id, 64))
+    with gathered(model, batch["places"]):
+        found = torch.nn.functional.cross_entropy(model(batch["input_ids"]).logits, batch["labels"])
+    labels = torch.full_like(batch["input_ids"], -100)
+    for n, row in enumerate(some):
+        kept = [i if m else -100 for i, m in zip(row.ids, row.mask, strict=True)]
+        labels[n, : len(kept)] = torch.tensor(kept)
+    mask = (torch.arange(labels.shape[1]) < torch.tensor([[len(row.ids)] for row in some])).long()
+    wanted = model(batch["input_ids"], attention_mask=mask, labels=labels).loss
+    assert abs(found.item() - wanted.item()) < 1e-5
+
+
+def test_a_folded_adapter_computes_the_same(base: Path) -> None:
+    outputs, gradients = [], []
+    for fold in (False, True):
+        model = adapted(load_base(str(base)).model, config(base, lora={"fold": fold}))
+        for name, weight in model.named_parameters():
+            if "lora_B" in name:
+                weight.data.copy_(torch.linspace(-0.02, 0.02, weight.numel()).view_as(weight))
+        logits = model(torch.arange(40)[None]).logits
+        logits.square().mean().backward()
+        outputs.append(logits.detach())
+        gradients.append(next(p.grad for n, p in model.named_parameters() if "lora_A" in n))
+    assert torch.allclose(*outputs, atol=1e-5)
+    assert torch.allclose(*gradients, atol=1e-6)
+
+
+def test_batches_depend_on_their_number_alone(base: Path) -> None:
+    tok = tiny.tokenizer("shelf")
+    wanted = config(base)
+
+    def batches(start: int, workers: int) -> list[Any]:
+        buffers = Buffers(wanted.data, tok, wanted, 100, micro=4)
+        return [batch["input_ids"] for batch in Feed(buffers, start=start, stop=6, workers=workers)]
+
+    alone = batches(0, 0)
+    assert len(alone) == 6
+    for other in (batches(3, 0), batches(3, 2)):
+        assert all(torch.equal(a, b) for a, b in zip(alone[3:], other, strict=True))
+
+
+def test_only_train_words_and_train_kinds_come_in(base: Path) -> None:
+    data = DataConfig(domains={"poi": 1.0, "retail": 1.0}, share=1.0, levels=(1,))
+    for index in range(12):
+        meta = demonstration_at(data, index).meta
+        assert meta["split"] == "train"
+        assert not HELD_OUT & set(meta["kinds"])
+
+
+def test_paft_beats_static_on_a_renaming_in_words_never_trained(base: Path, shelf: Domain, tmp_path: Path) -> None:
+    loss = {}
+    for method, share in (("sft", 0.0), ("paft", 0.7)):
+        wanted = config(
+            base, full=True, lr=5e-3, steps=40, batch=8, buffer=4, log_every=40, save_every=40,
+            data={"share": share, "fixed": 256},
+        )  # fmt: skip
+        result = train(wanted, tmp_path / method, method=method)  # type: ignore[arg-type]
+        model, tok = load_base(result.adapter)
+        for name, kinds in (("clean", ()), ("renamed", ("semantic_rename",))):
+            some = [draw(shelf, shelf.task("colour_of", 10**6 + n, split="test"), kinds, n) for n in range(16)]
+            batch = as_tensors(collate([tokens(rows(demonstration(one))[0], tok) for one in some], 0, 16))
+            with torch.no_grad(), gathered(model, batch["places"]):
+                found = torch.nn.functional.cross_entropy(model(batch["input_ids"]).logits, batch["labels"])
+            loss[method, name] = float(found)
+    assert loss["paft", "renamed"] < loss["sft", "renamed"] - 0.5
+    assert loss["paft", "clean"] < loss["sft", "clean"] + 0.5
+
+
+# ---------------------------------------------------------------- going on
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from tests import tiny
+from tests.test_train import config
+from crosswind.train.sft import train
+
+def die(update):
+    if update.step == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with tiny.shelf(Path(sys.argv[3])):
+    train(config(Path(sys.argv[1]), **eval(sys.argv[4])), sys.argv[2], progress=die)
+"""
+
+
+def weights(folder: str) -> dict[str, Any]:
+    from peft import load_peft_weights
+
+    found: dict[str, Any] = load_peft_weights(folder, device="cpu")
+    return found
+
+
+def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(base: Path, tmp_path: Path) -> None:
+    more = {
+        "steps": 7,
+        "accumulate": 2,
+        "data": {"curriculum": [{"start": 0, "severity": 1}, {"start": 0.5, "severity": 4}]},
+    }
+    whole = train(config(base, **more), tmp_path / "whole")
+    command = [sys.executable, "-c", KILLED, str(base), str(tmp_path / "killed"), str(tmp_path), repr(more)]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+    (tmp_path / "killed" / "checkpoints" / "checkpoint-6").mkdir()  # as if it was killed while it wrote this one
+    result = train(config(base, **more), tmp_path / "killed")
+    assert result.resumed == 4
+    before, after = weights(whole.adapter), weights(result.adapter)
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert (result.demonstrations, result.tokens) == (whole.demonstrations, whole.tokens)
+    lines = [json.loads(line) for line in (tmp_path / "killed" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(1, 8))
+
+
+def test_a_finished_run_is_not_trained_again_and_another_recipe_is_refused(base: Path, tmp_path: Path) -> None:
+    told: list[Update] = []
+    first = train(config(base), tmp_path, progress=told.append)
+    assert told[-1].step == 6
+    told.clear()
+    assert train(config(base, log_every=3), tmp_path, progress=told.append) == first
+    assert not told
+    story = about(first.adapter)
+    assert story["seed"] == 0
+    assert story["recipe"]["data"]["recipe"]["stack"][0]["one_of"] == {"semantic_rename": 1.0}
+    assert story["versions"]["torch"]
+    assert str(base) not in json.dumps(json.loads((Path(first.adapter) / "adapter_config.json").read_text()))
+    with pytest.raises(CrosswindError, match=r"another recipe \(data.share was 0.5, now 0.4\); choose another --out"):
+        train(config(base, data={"share": 0.4}), tmp_path)
+
+
+def test_out_of_memory_names_the_batch_to_try(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(sft.Gathering, "compute_loss", full)
+    with pytest.raises(CrosswindError, match=r"4 rows .* try accumulate: 2 \(the batch stays 4\) or batch: 2"):
+        train(config(base), tmp_path)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("steps: 5\ndata:\n  share: 1.5\n", r"train.yaml:3: data.share: .*less than or equal to 1"),
+        ("model: x\ndata:\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
+        ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*the keys here are: model"),
+        ("data:\n  domains: {pio: 1}\n", r"train.yaml:2: data.domains: no domain 'pio'.*poi"),
+        ("batch: 5\naccumulate: 2\n", r"batch is 5 and accumulate 2"),
+        ("data:\n  families: [nothing]\n", r"train.yaml:\d: data: no family 'nothing'"),
+    ],
+)
+def test_a_bad_file_is_told_with_its_line(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text(text)
+    with pytest.raises(BadFile, match=told):
+        load(path)
+
+
+def test_changes_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text("steps: 5\ndata:\n  share: 0.2\n")
+    found = load(path, ["data.share=0.5", "lora.rank=4", "seed=3"])
+    assert (found.data.share, found.lora.rank, found.steps, found.data.seed) == (0.5, 4, 5, 3)
+    assert load(None, ["seed=3", "data.seed=4"]).data.seed == 4
+    with pytest.raises(BadFile, match=r"--set data.share=7: data.share: "):
+        load(path, ["data.share=7"])
+    with pytest.raises(CrosswindError, match="expected KEY=VALUE"):
+        load(path, ["data.share"])
+    with pytest.raises(BadFile, match="sft learns from clean demonstrations alone"):
+        for_method(load(path), "sft")
+    assert for_method(load(None), "sft").data.share == 0
+
+
+def test_what_is_no_causal_model_or_has_no_template_is_refused(base: Path, tmp_path: Path) -> None:
+    from transformers import BertConfig, PreTrainedTokenizerFast
+
+    BertConfig(architectures=["BertForMaskedLM"], hidden_size=8, num_attention_heads=2).save_pretrained(tmp_path)
+    with pytest.raises(CrosswindError, match="BertForMaskedLM is no causal language model"):
+        load_base(str(tmp_path))
+    with pytest.raises(CrosswindError, match="no model lies here"):
+        load_base(str(tmp_path.parent))
+    from tokenizers import Tokenizer, models
+
+    bare = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), eos_token="</s>")
+    other = tmp_path / "other"
+    tiny.model(tiny.tokenizer("shelf")).save_pretrained(other)
+    bare.save_pretrained(other)
+    with pytest.raises(CrosswindError, match="no chat template"):
+        load_base(str(other))
+
+
+# ---------------------------------------------------------------- stages and rounds
+
+
+def test_what_follows_from_a_matrix() -> None:
+    matrix = Matrix(
+        domains=("a", "b", "c"),
+        trained=(("a",), ("b",), ("a",)),
+        rows=((0.1, 0.2, 0.3), (0.9, 0.4, 0.3), (0.6, 0.8, 0.2), (0.7, 0.5, None)),
+    )
+    found = transfer(matrix)
+    assert found.by_domain["a"] == pytest.approx({"forgetting": 0.2, "backward": -0.2})
+    assert found.by_domain["b"] == pytest.approx({"forgetting": 0.3, "backward": -0.3, "forward": 0.2})
+    assert found.by_domain["c"] == {}
+    assert found.forgetting == pytest.approx(0.25)
+    assert found.carried is None
+    alone = transfer(Matrix(domains=("a", "b"), trained=(("a",),), rows=((0.1, 0.2), (0.9, 0.4))))
+    assert alone.carried == pytest.approx(0.2)
+    assert alone.forgetting is alone.forward is None
+    with pytest.raises(CrosswindError, match="expected one row before training"):
+        transfer(Matrix(domains=("a",), trained=(("a",),), rows=((0.1,),)))
+
+
+def record(kind: str, n: int, passed: bool, cause: str = "", domain: str = "shelf") -> Record:
+    layers = ({"kind": kind},) if kind != "clean" else ()
+    return Record(
+        key=f"{domain}/{kind}/{n}", pair=str(n), task_id=str(n), domain=domain, family="colour_of", level=1, seed=0,
+        trial=0, condition=kind, severity=3, layers=layers, agent="x", outcome="pass" if passed else "fail",
+        ended="answer", refuse=False, query="", policy="", tools=(), steps=(), final="", cause=cause or None,
+    )  # fmt: skip
+
+
+def test_weights_move_to_where_it_breaks() -> None:
+    kinds = ["semantic_rename", "key_rename", "transient_error", "typos"]
+    some = [record(kind, n, kind != "key_rename", "misread result") for kind in kinds for n in range(8)]
+    pushed = adaptive.pressure(some, kinds)
+    assert pushed["key_rename"] > pushed["transient_error"] > pushed["typos"] == pushed["semantic_rename"]
+    how = Adaptive()
+    moved = adaptive.moved(dict.fromkeys(kinds, 0.25), pushed, how)
+    assert sum(moved.values()) == pytest.approx(1)
+    assert moved["key_rename"] > 0.4
+    held = adaptive.held({"a": 0.97, "b": 0.01, "c": 0.01, "d": 0.01}, 0.0625, 0.5)
+    assert sum(held.values()) == pytest.approx(1)
+    assert all(0.0625 <= w <= 0.5 + 1e-9 for w in held.values())
+    recipe = adaptive.reweighted(Recipe(stack=(Choice(group="train", count=(1, 2)),)), moved)
+    assert recipe.stack[0].weights() == moved
+    assert recipe.stack[0].count == (1, 2)
+
+
+def test_rounds_stop_when_nothing_improves_and_can_be_resumed(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def measured(agent: str, suite: Any, folder: Path, **_: Any) -> list[Record]:
+        asked.append(f"{suite.split} {folder.parent.name}")
+        assert {c.name for c in suite.conditions} == {"semantic_rename", "key_rename"}
+        better = len(asked) == 2
+        return [record(k, n, n < 4 + 3 * better or k == "semantic_rename") for k in kinds for n in range(8)]
+
+    kinds = ("semantic_rename", "key_rename")
+    monkeypatch.setattr(adaptive, "measure", measured)
+    recipe = Recipe(stack=(Choice(one_of=dict.fromkeys(kinds, 1.0)),))
+    wanted = config(base, steps=8, adaptive={"rounds": 4}, data={"recipe": recipe})
+    result = train(wanted, tmp_path)
+    rounds = result.extra["rounds"]
+    assert asked == ["train 1", "train 2", "train 3"]
+    assert result.extra["best_round"] == 2
+    assert "did not rise" in result.extra["stopped"]
+    assert [r["until"] for r in rounds] == [2, 4, 6]
+    assert rounds[1]["weights"]["key_rename"] > 0.5 > rounds[1]["weights"]["semantic_rename"]
+    assert torch.equal(
+        *(next(iter(weights(str(p)).values())) for p in (tmp_path / "adapter", tmp_path / "rounds/2/adapter"))
+    )
+    history = json.loads((tmp_path / "rounds.json").read_text())
+    (tmp_path / "rounds.json").write_text(json.dumps(history[:1]))  # as if it was killed in the second round
+    run = json.loads((tmp_path / "train.json").read_text())
+    (tmp_path / "train.json").write_text(json.dumps({**run, "result": None}))
+    asked[:] = ["train 1"]
+    assert train(wanted, tmp_path).extra["rounds"][1]["weights"] == rounds[1]["weights"]
+
+
+def test_stages_keep_the_whole_matrix(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = iter((1, 6, 4))
+
+    def measured(agent: str, suite: Any, folder: Path, **_: Any) -> list[Record]:
+        assert suite.split == "dev"
+        some = next(passes)
+        names = ("shelf", "poi")
+        return [record("clean", n, n < (some if d == "shelf" else 8 - some), domain=d) for d in names for n in range(8)]
+
+    monkeypatch.setattr(stages, "measure", measured)
+    wanted = config(
+        base, steps=4, evaluate={"domains": ["poi"]}, data={"levels": [1], "share": 0.0},
+        stages=[{"domains": {"shelf": 1}, "steps": 2}, {"domains": {"poi": 1}, "steps": 2}],
+    )  # fmt: skip
+    result = train(wanted, tmp_path, method="sft")
+    clean = result.extra["transfer"]["clean"]
+    assert clean["matrix"]["rows"] == [[0.125, 0.875], [0.75, 0.25], [0.5, 0.5]]
+    assert clean["forgetting"] == pytest.approx(0.25)
+    assert clean["forward"] == pytest.approx(-0.625)
+    assert about(result.adapter)["metrics"]["extra"]["transfer"]["clean"]["backward"] == pytest.approx(-0.25)
+    assert result.steps == 4
