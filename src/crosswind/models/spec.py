@@ -4,6 +4,7 @@
     openai:<model>[@<base-url>]         any server that speaks OpenAI's chat API
     anthropic:<model>[@<base-url>]      Anthropic's messages API
     python:<module>:<callable>          async def agent(query, tools) -> str
+    cmd:<command>                       any program that speaks MCP; {config}, {query}, ... are put in
     hf:<path or name>[+<adapter>]       transformers, in process
     embedded                            a small model in process, offline after the first time
 
@@ -22,11 +23,11 @@ from crosswind.recipe import Drawn
 from crosswind.registry import agents, near
 from crosswind.types import Agent, Model
 
-PROVIDERS = ("openai", "anthropic", "python", "hf")
+PROVIDERS = ("openai", "anthropic", "python", "cmd", "hf")
 EMBEDDED = "embedded"
 FORMS = (
     "expected the name of a scripted agent, openai:MODEL[@URL], anthropic:MODEL[@URL], python:MODULE:CALLABLE, "
-    "hf:PATH[+ADAPTER] or embedded"
+    "cmd:COMMAND, hf:PATH[+ADAPTER] or embedded"
 )
 
 
@@ -133,6 +134,10 @@ def open_agent(spec: str, settings: AgentSettings | None = None) -> AgentSource:
         from crosswind.models.python_agent import PythonAgents
 
         return PythonAgents(rest, settings)
+    if provider == "cmd":
+        from crosswind.models.command import CommandAgents
+
+        return CommandAgents(rest, settings)
     from crosswind.models.hf import HuggingFace
 
     return HuggingFace(rest, settings)

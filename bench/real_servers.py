@@ -1,0 +1,340 @@
+"""Put real MCP servers behind the proxy, drive them with a real client, and compare every call with the direct one.
+
+Each stack of random kinds is laid over a server by `crosswind proxy`. Calls with seeded arguments go to a server of
+its own directly, and through the way round the stack to a twin behind the proxy; results must be the same once
+translated back. Counted besides: names that a stack hides and that show nevertheless, results that the client's
+validation against the listed schema refuses, and stacks that differ from what the same seed gave before.
+
+The client is the MCP SDK of the environment this runs in (1.x or 2.x), the servers are commands:
+
+    python bench/real_servers.py --calls 1000 --out real.json \\
+        --time "mcp-server-time --local-timezone UTC" --git mcp-server-git \\
+        --filesystem "npx -y @modelcontextprotocol/server-filesystem"
+
+Servers work in scratch folders only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from crosswind.flow import adrive
+from crosswind.mcp import live
+from crosswind.mcp import tools as forms
+from crosswind.mcp.live import Way
+from crosswind.mcp.tools import SERVER
+from crosswind.perturbation import dump_layers
+from crosswind.types import ToolCall, ToolError, ToolResult
+
+RETRIES = 6
+ZONES = ("UTC", "Europe/London", "Asia/Tokyo", "America/New_York", "Australia/Sydney", "Mars/Olympus")
+WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath")
+# kinds that only rename or reshape: every single call must be answered as the direct one
+MAPS = {
+    *("semantic_rename", "identity_erasure", "name_noise", "parameter_rename", "parameter_format", "schema_noise"),
+    *("key_rename", "envelope", "format_switch", "locale_format", "foreign_interface", "description_rewrite"),
+    *("distractor_tools", "lookalike_tools", "semantic_trap"),
+}
+Make = Callable[[Random, Path], ToolCall]
+
+
+# ---------------------------------------------------------------- a real client, of whichever era the SDK has
+
+
+@contextlib.asynccontextmanager
+async def client(command: list[str], env: dict[str, str]) -> AsyncIterator[Any]:
+    """`listing()` and `call(name, args)` of an SDK client, both as JSON."""
+    import mcp
+
+    parameters = mcp.StdioServerParameters(command=command[0], args=command[1:], env=env)
+    if hasattr(mcp, "Client"):
+        async with mcp.Client(parameters) as modern:
+            yield _Client(modern.list_tools, modern.call_tool)
+        return
+    from mcp.client.stdio import stdio_client
+
+    async with stdio_client(parameters) as (reader, writer), mcp.ClientSession(reader, writer) as session:
+        await session.initialize()
+        yield _Client(session.list_tools, session.call_tool)
+
+
+class _Client:
+    def __init__(self, list_tools: Any, call_tool: Any) -> None:
+        self.list_tools, self.call_tool = list_tools, call_tool
+
+    async def listing(self) -> list[dict[str, Any]]:
+        listed = await self.list_tools()
+        return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
+
+    async def call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        result = await self.call_tool(name, args)
+        return dict(result.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def as_result(raw: dict[str, Any]) -> ToolResult:
+    """What the client got, as the way round reads it."""
+    result = forms.result_of(raw, None)
+    if result.error is not None:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            told = json.loads(result.error.text)
+            return ToolResult(None, ToolError(told["error"], told["message"], told["error"] == "unavailable"))
+        return ToolResult(None, ToolError(SERVER, result.error.text))
+    content = result.content
+    if isinstance(content, dict) and list(content) == ["result"] and not isinstance(content["result"], dict):
+        content = content["result"]
+    return ToolResult(content)
+
+
+# ---------------------------------------------------------------- calls
+
+
+def time_call(rng: Random, _: Path) -> ToolCall:
+    if rng.random() < 0.3:
+        return ToolCall("get_current_time", {"timezone": rng.choice(ZONES)})
+    args = {"source_timezone": rng.choice(ZONES), "target_timezone": rng.choice(ZONES)}
+    return ToolCall("convert_time", {**args, "time": f"{rng.randrange(25):02}:{rng.randrange(60):02}"})
+
+
+def git_call(rng: Random, root: Path) -> ToolCall:
+    repo = {"repo_path": str(root)}
+    word = rng.choice(WORDS)
+    tool = rng.choice(
+        ["git_status", "git_diff_unstaged", "git_diff_staged", "git_diff", "git_log", "git_show", "git_branch"] * 2
+        + ["git_add", "git_commit", "git_reset", "git_create_branch", "git_checkout"]
+    )
+    known: dict[str, dict[str, Any]] = {
+        "git_diff": {"target": rng.choice(("HEAD", "HEAD~1", "nowhere"))},
+        "git_log": {"max_count": rng.randint(1, 5)},
+        "git_show": {"revision": rng.choice(("HEAD", "HEAD~1", "nowhere"))},
+        "git_branch": {"branch_type": rng.choice(("local", "all"))},
+        "git_add": {"files": [f"{word}.txt"]},
+        "git_commit": {"message": f"Add {word}"},
+        "git_create_branch": {"branch_name": f"{word}-{rng.randrange(100)}"},
+        "git_checkout": {"branch_name": rng.choice(("main", word))},
+    }
+    (root / f"{word}.txt").write_text(f"{rng.random()}\n")  # something to be done
+    return ToolCall(tool, {**repo, **known.get(tool, {})})
+
+
+def file_call(rng: Random, root: Path) -> ToolCall:
+    word, other = rng.choice(WORDS), rng.choice(WORDS)
+    path = str(root / f"{word}.txt")
+    calls: list[ToolCall] = [
+        ToolCall("read_text_file", {"path": path}),
+        ToolCall("read_text_file", {"path": path, "head": rng.randint(1, 3)}),
+        ToolCall("read_file", {"path": path}),
+        ToolCall("read_multiple_files", {"paths": [path, str(root / f"{other}.txt")]}),
+        ToolCall("write_file", {"path": path, "content": f"{word}\n{rng.randrange(10**6)}\n"}),
+        ToolCall("edit_file", {"path": path, "edits": [{"oldText": word, "newText": other}], "dryRun": True}),
+        ToolCall("create_directory", {"path": str(root / f"dir-{other}")}),
+        ToolCall("list_directory", {"path": str(root)}),
+        ToolCall("list_directory_with_sizes", {"path": str(root), "sortBy": rng.choice(("name", "size"))}),
+        ToolCall("directory_tree", {"path": str(root)}),
+        ToolCall("move_file", {"source": path, "destination": str(root / f"{other}.txt")}),
+        ToolCall("search_files", {"path": str(root), "pattern": f"*{word}*"}),
+        ToolCall("get_file_info", {"path": path}),
+        ToolCall("list_allowed_directories", {}),
+    ]
+    return rng.choice(calls)
+
+
+def time_world(root: Path) -> None:
+    root.mkdir(parents=True)
+
+
+def git_world(root: Path) -> None:
+    root.mkdir(parents=True)
+    for word in WORDS:
+        (root / f"{word}.txt").write_text(f"{word}\n")
+    git = ["git", "-C", str(root), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    for key, value in (("user.name", "t"), ("user.email", "t@example.org")):
+        subprocess.run([*git, "config", key, value], check=True)
+    for n in range(3):
+        (root / "count.txt").write_text(f"{n}\n")
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", f"Count {n}"], check=True, env={**os.environ, **STEADY})
+
+
+def file_world(root: Path) -> None:
+    root.mkdir(parents=True)
+    for word in WORDS[:5]:
+        (root / f"{word}.txt").write_text(f"{word}\none\ntwo\nthree\n")
+
+
+STEADY = {"GIT_AUTHOR_DATE": "2030-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2030-01-01T00:00:00Z"}
+SERVERS: dict[str, tuple[Make, Callable[[Path], None]]] = {
+    "time": (time_call, time_world),
+    "git": (git_call, git_world),
+    "filesystem": (file_call, file_world),
+}
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*")
+
+
+def comparable(result: ToolResult, root: Path) -> Any:
+    """A result without what differs between two twins: their folder, and the time of day."""
+    if result.error is not None:
+        return "error"
+    text = json.dumps(result.content, sort_keys=True).replace(str(root), "ROOT")
+    return _CLOCK.sub("CLOCK", text)
+
+
+# ---------------------------------------------------------------- one stack
+
+
+class Leaks:
+    """Names that a stack hides, looked for in all that the client is shown."""
+
+    def __init__(self, drawn: live.Live, tools: dict[str, forms.Tool]) -> None:
+        first = live.LiveSession(tools, drawn.layers)  # a name that retires later was shown before
+        shown = {spec.name for session in (first, drawn.trial.session) for spec in session.tools()}
+        self.tools = [name for name in tools if name not in shown and not forms.PLAIN_WORD.fullmatch(name)]
+        self.params = {
+            old for names in drawn.trial.names.values() for old, new in names.items() if old != new and "_" in old
+        } - {new for names in drawn.trial.names.values() for new in names.values()}
+        self.found: Counter[str] = Counter()
+
+    def look(self, text: str, direct: str) -> None:
+        for name in (*self.tools, *self.params):
+            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) and name not in direct:
+                self.found[name] += 1
+
+
+async def one_stack(
+    name: str, command: list[str], proxy: list[str], kinds: list[tuple[str, int]], seed: int, calls: int, scratch: Path
+) -> dict[str, Any]:
+    make, world = SERVERS[name]
+    roots = [scratch / f"{seed:03}" / side for side in ("direct", "behind")]
+    for root in roots:
+        world(root)
+    with_root = [*command, *([str(root) for root in roots[:1]] if name == "filesystem" else [])]
+    twin = [*command, *([str(roots[1])] if name == "filesystem" else [])]
+    env = {**os.environ, **STEADY}
+    flags = [part for kind, severity in kinds for part in ("--perturb", f"{kind}:{severity}")]
+    log = scratch / f"{seed:03}" / "log"
+    behind = [*proxy, *flags, "--seed", str(seed), "--log", str(log), "--", *twin]
+    counts: Counter[str] = Counter()
+    wrong: list[dict[str, Any]] = []
+    async with client(with_root, env) as direct, client(behind, env) as other:
+        tools = forms.tools_of(await direct.listing())
+        drawn = live.draw(tools, kinds, seed)
+        way, leaks = Way(tools, drawn.layers), Leaks(drawn, tools)
+        listed = await other.listing()
+        leaks.look(json.dumps(listed), "")
+        rngs = [Random(seed), Random(seed)]
+        last = ""
+
+        async def send(call: ToolCall) -> ToolResult:
+            for _ in range(RETRIES + 1):
+                counts["made"] += 1
+                way.session.clock.nth += 1
+                raw = await other.call(call.tool, dict(call.args))
+                leaks.look(json.dumps(raw.get("content")), last)
+                result = as_result(raw)
+                if not (result.error and result.error.retryable):
+                    break
+            return result
+
+        for _ in range(calls):
+            mine, theirs = (make(rng, root) for rng, root in zip(rngs, roots, strict=True))
+            raw = await direct.call(mine.tool, dict(mine.args))
+            last = json.dumps(raw.get("content"))
+            expected = as_result(raw)
+            counts["calls"] += 1
+            try:
+                got = await adrive(way.flow(theirs), send)
+            except Exception as error:
+                counts["refused by the client" if isinstance(error, RuntimeError) else "raised"] += 1
+                wrong.append({"call": theirs.tool, "error": f"{type(error).__name__}: {error}"[:300]})
+                continue
+            want, have = comparable(expected, roots[0]), comparable(got, roots[1])
+            if want == have:
+                counts["same"] += 1
+                counts["errors on both sides"] += want == "error"
+            else:
+                wrong.append({"call": theirs.tool, "args": dict(theirs.args), "want": want[:300], "have": have[:300]})
+    with (log / "episodes.jsonl").open() as lines:
+        record = json.loads(next(lines))
+    return {
+        "seed": seed,
+        "asked": kinds,
+        "laid": [layer.kind for layer in drawn.layers],
+        "left_out": list(drawn.left_out),
+        "only_maps": all(layer.kind in MAPS for layer in drawn.layers),
+        "same_stack": record["layers"] == json.loads(json.dumps(dump_layers(drawn.layers))),
+        "met": [receipt["kind"] for receipt in record["receipts"] if receipt["fired"]],
+        "leaks": dict(leaks.found),
+        **counts,
+        "wrong": wrong[:5],
+    }
+
+
+async def server(name: str, command: list[str], args: argparse.Namespace) -> dict[str, Any]:
+    kinds, stacks = live.applicable(), []
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="real-") as folder:
+        for n in range(args.stacks):
+            rng = Random(f"{name}/{args.seed}/{n}")
+            chosen = [(kind, rng.randint(1, 5)) for kind in rng.sample(kinds, rng.randint(1, 4))]
+            share = args.calls * (n + 1) // args.stacks - args.calls * n // args.stacks
+            one = await one_stack(name, command, args.proxy, chosen, n, share, Path(folder) / name)
+            stacks.append(one)
+            bad = one["calls"] - one.get("same", 0)
+            print(
+                f"{name} {n}: {'+'.join(one['laid'])}: {one['calls']} calls, {bad} differ", file=sys.stderr, flush=True
+            )
+    total = Counter({k: sum(s.get(k, 0) for s in stacks) for k in ("calls", "same", "made", "refused by the client")})
+    return {
+        "command": command,
+        **total,
+        "errors on both sides": sum(s.get("errors on both sides", 0) for s in stacks),
+        "stacks": len(stacks),
+        "layers": sum(len(s["laid"]) for s in stacks),
+        "leaks": sum(sum(s["leaks"].values()) for s in stacks),
+        "other stacks than the seed gives": sum(not s["same_stack"] for s in stacks),
+        "kinds": dict(Counter(kind for s in stacks for kind in s["laid"])),
+        "seconds": round(time.monotonic() - began, 1),
+        "each": stacks,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in SERVERS:
+        parser.add_argument(f"--{name}", default="", metavar="COMMAND", help=f"starts the {name} server")
+    parser.add_argument("--proxy", default=f"{sys.executable} -m crosswind.cli proxy", help="starts the proxy")
+    parser.add_argument("--calls", type=int, default=1000, help="of each server")
+    parser.add_argument("--stacks", type=int, default=20, help="of each server")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    args.proxy = shlex.split(args.proxy)
+    found: dict[str, Any] = {"python": platform.python_version(), "mcp": version("mcp"), "seed": args.seed}
+    for name in SERVERS:
+        if command := shlex.split(getattr(args, name)):
+            found[name] = asyncio.run(server(name, command, args))
+            shown = {k: v for k, v in found[name].items() if k not in ("each", "kinds", "command")}
+            print(name, json.dumps(shown))
+    if args.out:
+        args.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,348 @@
+"""Streamable HTTP for the clients of a proxy.
+
+It listens on this machine alone and lets nobody in without the token (`server_wire.py` reads requests).
+A session of the older era begins with `initialize` and goes by its header; a client of the newer one has no session,
+so its episode goes by the address: /mcp, or /mcp/NAME for one of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import re
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from crosswind.mcp import server_wire as server
+from crosswind.mcp import wire
+from crosswind.mcp.http_channel import META
+from crosswind.mcp.proxy import Connection
+from crosswind.mcp.server_wire import HOST, JSON, STREAM, Answered, Request
+from crosswind.mcp.wire import UPSTREAM_GONE, BadFrame, Message, WireError
+
+SESSIONS = 32  # at a time
+START = 20.0  # seconds that a server has for a sign of life before clients are let in
+BACKLOG = 1000  # messages that wait for a client to ask for them
+_PATH = re.compile(r"/mcp(?:/([A-Za-z0-9_.-]{1,64}))?/?")
+
+
+@dataclass(slots=True)
+class Stream:
+    """A request of a client that is not answered yet, with what is on the way to it."""
+
+    id: Any  # as the client has it
+    token: Any = None  # the client's for progress
+    out: asyncio.Queue[Message | None] = field(default_factory=asyncio.Queue)
+
+
+class Episode:
+    """One client's session: a connection to the server, and the streams on which its messages go back."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.opened: asyncio.Future[None] | None = None
+        self.streams: dict[str, Stream] = {}
+        self.listening: asyncio.Queue[Message | None] | None = None
+        self.backlog: deque[Message] = deque(maxlen=BACKLOG)
+        self._count = 0
+
+    async def open(self) -> None:
+        """Start the server, once."""
+        if self.opened is None:
+            self.opened = asyncio.ensure_future(self.connection.open(self))
+        await asyncio.shield(self.opened)
+
+    def begin(self, message: Message) -> tuple[str, Stream]:
+        """Give a request an id of ours: clients without sessions share a connection, and all of them count from 1."""
+        self._count += 1
+        key = f"h{self._count}"
+        stream = Stream(message["id"])
+        message["id"] = key
+        params = message.get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        if isinstance(meta, dict) and "progressToken" in meta:
+            stream.token, meta["progressToken"] = meta["progressToken"], key
+        self.streams[key] = stream
+        return key, stream
+
+    def ours(self, id: Any) -> Any:
+        """The id under which a client's request runs."""
+        return next((k for k, s in reversed(self.streams.items()) if s.id == id and type(s.id) is type(id)), id)
+
+    async def send(self, _: bytes, message: Message) -> None:
+        """Put a message for the client on the stream where it belongs."""
+        if "method" not in message:
+            stream = self.streams.pop(str(message["id"]), None)
+            if stream is not None:
+                stream.out.put_nowait({**message, "id": stream.id})
+                stream.out.put_nowait(None)
+            return
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        if (stream := self.streams.get(str(params.get("progressToken")))) is not None:
+            stream.out.put_nowait({**message, "params": {**params, "progressToken": stream.token}})
+            return
+        meta = params.get("_meta")
+        if isinstance(meta, dict) and (stream := self.streams.get(str(meta.get(f"{META}subscriptionId")))) is not None:
+            meta = {**meta, f"{META}subscriptionId": stream.id}
+            stream.out.put_nowait({**message, "params": {**params, "_meta": meta}})
+            return
+        if self.listening is not None:
+            self.listening.put_nowait(message)
+        elif self.streams:
+            next(reversed(self.streams.values())).out.put_nowait(message)
+        else:
+            self.backlog.append(message)
+
+    async def over(self, why: str) -> None:
+        """The server is gone: nobody is left waiting."""
+        for stream in self.streams.values():
+            stream.out.put_nowait(wire.failure(stream.id, UPSTREAM_GONE, why))
+            stream.out.put_nowait(None)
+        self.streams.clear()
+        if self.listening is not None:
+            self.listening.put_nowait(None)
+
+
+class HttpFront:
+    """Clients over HTTP, each session with a server of its own."""
+
+    def __init__(self, connect: Callable[[], Connection], token: str, say: Callable[[str], None]) -> None:
+        self.connect, self.token, self.say = connect, token, say
+        self.episodes: dict[str, Episode] = {}
+        self.failed = 0  # sessions that ended because their server did
+        self.ready: Episode | None = None  # whose server runs, and whose client is still to come
+        self.port = 0
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def start(self, port: int) -> None:
+        """Start a server for the first client and listen on this machine; port 0 takes one that is free.
+
+        Clients bound what they wait for an answer, and a server may take longer to start. Whoever comes first, with a
+        session or without, finds it running. Raises `WireError` where it cannot be started.
+        """
+        await self._make_ready()
+        self._server = await asyncio.start_server(self._connected, HOST, port, limit=server.HEAD)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """End all sessions."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for key in list(self.episodes):
+            await self._end(key, failed=False)
+        if self.ready is not None:
+            await self.ready.connection.close()
+
+    async def _make_ready(self) -> None:
+        """Start a server that nobody has asked for yet, and wait for a sign of life: any answer to a ping will do."""
+        episode = Episode(self.connect())
+        await episode.open()
+        connection = episode.connection
+        if not isinstance(connection.target, str):  # one behind a URL runs already
+            with contextlib.suppress(WireError):
+                await connection.link.request("ping", timeout=START)
+        if connection.link.ended:
+            await connection.close()
+            raise WireError(connection.link.ended)
+        self.ready = episode
+
+    def _taken(self) -> Episode:
+        """An episode for a client: the one that is ready and still runs, else a new one."""
+        ready, self.ready = self.ready, None
+        if ready is not None and not ready.connection.reading.done():
+            ready.connection.began = time.monotonic()
+            return ready
+        return Episode(self.connect())
+
+    async def _end(self, key: str, *, failed: bool) -> None:
+        episode = self.episodes.pop(key, None)
+        if episode is not None and episode.opened is not None and not episode.opened.cancelled():
+            if failed:
+                self.failed += 1
+                self.say(episode.connection.link.ended)
+            await episode.connection.close(failed=failed)
+            await episode.over(episode.connection.link.ended or "the session is over")
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            while (request := await server.read_request(reader)) is not None:
+                if not await self._answer(request, reader, writer) or request.last:
+                    break
+                await writer.drain()
+        except Answered as answered:
+            body = wire.dump(wire.failure(None, wire.INVALID_REQUEST, str(answered)))
+            server.write_answer(writer, answered.status, body, last=True)
+        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the client left, or we do
+        finally:
+            self._tasks.discard(task)
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                writer.close()
+
+    def _admit(self, request: Request) -> str:
+        """Let in who may come in; the name of an episode in the address."""
+        server.admit(request, self.port)
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self.token.encode()):
+            raise Answered(401, "send the token of this proxy: Authorization: Bearer TOKEN")
+        path = _PATH.fullmatch(request.path.partition("?")[0])
+        if path is None:
+            raise Answered(404, "the address is /mcp, or /mcp/NAME for an episode of its own")
+        return path[1] or ""
+
+    async def _answer(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer a request; may another one follow on this connection?"""
+        name, session = self._admit(request), request.headers.get("mcp-session-id")
+        if request.method == "POST":
+            if not request.headers.get("content-type", "").lower().startswith(JSON):
+                raise Answered(415, f"expected {JSON}")
+            try:
+                message = wire.parse(request.body)
+            except BadFrame as bad:
+                server.write_answer(writer, 400, wire.dump(wire.failure(None, bad.code, str(bad))))
+                return True
+            return await self._post(message, name, session, reader, writer)
+        if session is None:
+            raise Answered(405, "only a session has a stream or an end; it begins with initialize")
+        episode = self.episodes.get(session)
+        if episode is None:
+            raise Answered(404, "no such session; it has ended")
+        if request.method == "GET":
+            await self._listen(episode, reader, writer)
+            return False
+        if request.method == "DELETE":
+            await self._end(session, failed=False)
+            server.write_answer(writer, 200, b"")
+            return True
+        raise Answered(405, "expected GET, POST or DELETE")
+
+    async def _post(
+        self,
+        message: Message,
+        name: str,
+        session: str | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bool:
+        more: dict[str, str] = {}
+        if session is None and message.get("method") == "initialize":
+            session = secrets.token_urlsafe(18)
+            more = {"Mcp-Session-Id": session}
+        elif session is not None and session not in self.episodes:
+            raise Answered(404, "no such session; it has ended")
+        key = session or f"/{name}"
+        try:
+            episode = await self._episode(key)
+        except WireError as error:
+            self.say(str(error))
+            server.write_answer(writer, 200, wire.dump(wire.failure(message.get("id"), UPSTREAM_GONE, str(error))))
+            return True
+        relay = episode.connection.relay
+        if "method" not in message or "id" not in message:
+            params = message.get("params")
+            if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
+                params["requestId"] = episode.ours(params.get("requestId"))
+            await relay.from_client(wire.dump(message))
+            server.write_answer(writer, 202, b"")
+            return True
+        at, stream = episode.begin(message)
+        leaving = asyncio.create_task(reader.read(1)) if session is None else None  # else a broken line ends nothing
+        try:
+            await relay.from_client(wire.dump(message))
+            return await self._reply(stream, leaving, writer, more)
+        finally:
+            if episode.streams.pop(at, None) is not None and session is None:
+                cancelled = wire.notification("notifications/cancelled", {"requestId": at})
+                await asyncio.shield(relay.from_client(wire.dump(cancelled)))
+            if leaving is not None:
+                leaving.cancel()
+                await asyncio.gather(leaving, return_exceptions=True)
+
+    async def _episode(self, key: str) -> Episode:
+        episode = self.episodes.get(key)
+        if episode is None:
+            if len(self.episodes) >= SESSIONS:
+                raise WireError(f"{SESSIONS} sessions are open; end one of them first")
+            episode = self.episodes[key] = self._taken()
+        try:
+            await episode.open()
+        except WireError:
+            self.episodes.pop(key, None)
+            raise
+        if episode.connection.watch is None:
+            episode.connection.watch = self._watch(key, episode)
+        return episode
+
+    def _watch(self, key: str, episode: Episode) -> asyncio.Task[None]:
+        async def watch() -> None:
+            await asyncio.wait({episode.connection.reading})
+            if self.episodes.get(key) is episode:
+                await self._end(key, failed=True)
+
+        task = asyncio.create_task(watch())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _reply(
+        self, stream: Stream, leaving: asyncio.Task[bytes] | None, writer: asyncio.StreamWriter, more: dict[str, str]
+    ) -> bool:
+        """The answer, as JSON where it is all there is to say, else as a stream of events that ends with it."""
+        first = await _either(stream.out.get(), leaving)
+        if first is None:
+            return False
+        if "method" not in first:
+            server.write_answer(writer, 200, wire.dump(first), more)
+            return leaving is None or not leaving.done()
+        server.write_head(
+            writer, 200, {"Content-Type": STREAM, "Cache-Control": "no-cache", "Connection": "close", **more}
+        )
+        event: Message | None = first
+        while event is not None:
+            writer.write(b"event: message\ndata: " + wire.dump(event) + b"\n\n")
+            await writer.drain()
+            event = await _either(stream.out.get(), leaving)
+        return False
+
+    async def _listen(self, episode: Episode, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The stream of a session: what the server says of its own accord."""
+        out: asyncio.Queue[Message | None] = asyncio.Queue()
+        while episode.backlog:
+            out.put_nowait(episode.backlog.popleft())
+        before, episode.listening = episode.listening, out
+        if before is not None:
+            before.put_nowait(None)
+        server.write_head(writer, 200, {"Content-Type": STREAM, "Cache-Control": "no-cache", "Connection": "close"})
+        leaving = asyncio.create_task(reader.read(1))
+        try:
+            while (event := await _either(out.get(), leaving)) is not None:
+                writer.write(b"event: message\ndata: " + wire.dump(event) + b"\n\n")
+                await writer.drain()
+        finally:
+            leaving.cancel()
+            if episode.listening is out:
+                episode.listening = None
+
+
+async def _either(wanted: Any, leaving: asyncio.Task[bytes] | None) -> Message | None:
+    """What is wanted, or None when the client leaves first."""
+    task = asyncio.ensure_future(wanted)
+    try:
+        await asyncio.wait({task} if leaving is None else {task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        found: Message | None = task.result() if task.done() else None
+        return found
+    finally:
+        task.cancel()

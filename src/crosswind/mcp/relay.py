@@ -1,0 +1,454 @@
+"""Between one client and one server: tools are shown perturbed and calls translated back; all else passes untouched.
+
+A relay never looks at the handshake except to note who speaks and to say that lists of tools may change, so clients
+and servers of either era of the protocol meet as they would without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from crosswind.errors import Unfair
+from crosswind.mcp import live, wire
+from crosswind.mcp import tools as forms
+from crosswind.mcp.http_channel import META
+from crosswind.mcp.live import LiveSession, Running, Trial
+from crosswind.mcp.tools import PROTOCOL, SERVER, Json, Tool
+from crosswind.mcp.upstream import CALL_TIMEOUT, Link
+from crosswind.mcp.wire import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    UPSTREAM_GONE,
+    BadFrame,
+    Message,
+    WireError,
+)
+from crosswind.perturbation import Layers, Perturbation
+from crosswind.recipe import Recipe
+from crosswind.types import ToolCall, ToolError, ToolResult, ToolSpec
+
+LIST_CHANGED = "notifications/tools/list_changed"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+MOST = 1000  # calls of one client under way; more are read when some are done
+OWN_PARAMS = ("name", "arguments")  # of a call; all others are handed on
+
+
+class Front(Protocol):
+    """The client's side: takes frames for the client; the message is given as well, to tell where they belong."""
+
+    async def send(self, frame: bytes, message: Message) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is laid over a server."""
+
+    recipe: Recipe | None = None
+    stack: Layers | None = None  # instead of a recipe: this very stack
+    seed: int = 0
+    timeout: float = CALL_TIMEOUT
+
+    @property
+    def perturbs(self) -> bool:
+        return bool(self.stack) or self.recipe is not None
+
+    def draw(self, tools: Mapping[str, Tool]) -> live.Live:
+        """The stack for a server's tools."""
+        if self.stack is not None:
+            return live.Live(self.stack, live.attempt(tools, self.stack))
+        return live.follow(tools, self.recipe, self.seed)
+
+
+class _Refused(Exception):
+    """The server answered a request of ours with an error that is the client's to read."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__("refused")
+        self.error = error
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A call that the server cannot answer before the client has told it more."""
+
+    running: Running
+    raws: list[Json] = field(default_factory=list)
+
+
+class Relay:
+    """One client's connection to one server."""
+
+    def __init__(self, front: Front, link: Link, plan: Plan, say: Callable[[str], None]) -> None:
+        self.front, self.link, self.plan, self.say = front, link, plan, say
+        self.session: LiveSession | None = None
+        self.trial: Trial | None = None
+        self.left_out: tuple[str, ...] = ()
+        self.client = ""  # who the client says it is
+        self.shook_hands = False  # as in the older era; in the newer one each request says its revision
+        self.instructions = ""
+        self.first_shown: tuple[Json, ...] = ()
+        self._page: Message = {}  # what the server's list of tools says besides
+        self._stale = False
+        self._listing = asyncio.Lock()
+        self._shown: dict[str, Json] = {}
+        self._calls: dict[str, asyncio.Task[None]] = {}
+        self._passed: dict[str, Any] = {}  # requests of the client that the server answers itself: method by id
+        self._listens: dict[str, tuple[Any, bool]] = {}  # open subscriptions: their id, and whether we serve them
+        self._suspended: dict[str, _Waiting] = {}
+
+    # -- from the client
+
+    async def from_client(self, frame: bytes) -> None:
+        """Take a frame of the client."""
+        try:
+            message = wire.parse(frame)
+        except BadFrame as bad:
+            await self._answer(wire.failure(None, bad.code, str(bad)))
+            return
+        method, id = message.get("method"), message.get("id")
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        self._note(method, params)
+        if method in ("tools/list", "tools/call") and "id" in message:
+            while len(self._calls) >= MOST:
+                await asyncio.wait(self._calls.values(), return_when=asyncio.FIRST_COMPLETED)
+            if _key(id) in self._calls:
+                await self._answer(wire.failure(id, INVALID_REQUEST, "a request with this id is under way"))
+                return
+            work = self._list(id, params) if method == "tools/list" else self._call(id, params)
+            task = asyncio.create_task(self._guarded(id, work))
+            self._calls[_key(id)] = task
+            task.add_done_callback(lambda _: self._calls.pop(_key(id), None))
+            return
+        if method == "notifications/cancelled":
+            wanted = _key(params.get("requestId"))
+            if (running := self._calls.get(wanted)) is not None:
+                running.cancel()
+                return
+            if self._listens.pop(wanted, (None, False))[1]:
+                return
+            self._passed.pop(wanted, None)
+        elif method == "subscriptions/listen" and "id" in message:
+            self._listens[_key(id)] = (id, False)
+        if method is not None and "id" in message:
+            self._passed[_key(id)] = method
+        try:
+            await self.link.channel.write(frame)
+        except WireError:
+            if method is not None and "id" in message:
+                await self.gone()
+
+    def _note(self, method: str | None, params: Message) -> None:
+        """See who the client is."""
+        who = None
+        if method == "initialize":
+            who = params.get("clientInfo")
+        elif not self.client and isinstance(meta := params.get("_meta"), dict):
+            who = meta.get(f"{META}clientInfo")
+        if isinstance(who, dict):
+            self.client = f"{who.get('name', '')} {who.get('version', '')}".strip()
+
+    async def _guarded(self, id: Any, work: Any) -> None:
+        """Do what the client asked for, and answer with an error where it cannot be done."""
+        try:
+            await work
+        except _Refused as refused:
+            await self._answer({"jsonrpc": "2.0", "id": id, "error": refused.error})
+        except WireError as error:
+            await self._answer(wire.failure(id, UPSTREAM_GONE, str(error)))
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # ours: said aloud, and the client is not left waiting
+            self.say(f"internal error: {type(error).__name__}: {error}")
+            await self._answer(wire.failure(id, INTERNAL_ERROR, f"crosswind failed: {type(error).__name__}"))
+
+    async def _answer(self, message: Message) -> None:
+        await self.front.send(wire.dump(message), message)
+
+    # -- from the server
+
+    async def from_server(self, message: Message, frame: bytes) -> None:
+        """Take a message of the server that is no answer to a request of ours."""
+        method = message.get("method")
+        if method == LIST_CHANGED:
+            self._stale = True
+        elif method == ACKNOWLEDGED and self._moves and isinstance(honoured := _honoured(message), dict):
+            honoured["toolsListChanged"] = True
+            frame = wire.dump(message)
+        elif method is None:
+            asked = self._passed.pop(_key(message["id"]), None)
+            self.shook_hands = self.shook_hands or (asked == "initialize" and "result" in message)
+            if asked in ("initialize", "server/discover") and self._begun(message):
+                frame = wire.dump(message)
+            elif asked == "subscriptions/listen":
+                key = _key(message["id"])
+                if "error" in message and self._moves and key in self._listens:
+                    await self._serve_listening(message["id"])
+                    return
+                self._listens.pop(key, None)
+        await self.front.send(frame, message)
+
+    def _begun(self, message: Message) -> bool:
+        """Say that the list of tools may change, if it may; was the message changed?"""
+        about = message.get("result")
+        if not isinstance(about, dict):
+            return False
+        self.instructions = str(about.get("instructions") or "")
+        capabilities = about.get("capabilities")
+        tools = capabilities.get("tools") if isinstance(capabilities, dict) else None
+        if not self.plan.perturbs or not isinstance(tools, dict) or tools.get("listChanged") is True:
+            return False
+        tools["listChanged"] = True
+        return True
+
+    @property
+    def _moves(self) -> bool:
+        """May layers change the list of tools on the way?"""
+        return self.plan.perturbs and (self.session is None or bool(self.session.moments))
+
+    async def _serve_listening(self, id: Any) -> None:
+        """Keep a subscription that the server does not offer."""
+        self._listens[_key(id)] = (id, True)
+        params = {"notifications": {"toolsListChanged": True}, "_meta": {f"{META}subscriptionId": id}}
+        await self._answer(wire.notification(ACKNOWLEDGED, params))
+
+    async def gone(self) -> None:
+        """The server is gone: whoever waits is told."""
+        passed, self._passed = self._passed, {}
+        for key in passed:
+            await self._answer(wire.failure(json.loads(key), UPSTREAM_GONE, self.link.ended or "the server is gone"))
+
+    async def close(self) -> None:
+        """End what is under way."""
+        tasks = list(self._calls.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def drain(self) -> None:
+        """Wait until the client has all its answers."""
+        while self._calls or self._passed.keys() - self._listens.keys():
+            await asyncio.sleep(0.005)
+
+    async def settle(self) -> None:
+        """Let calls come to their answers; for when the server is gone, so that they all do at once."""
+        await asyncio.gather(*self._calls.values(), return_exceptions=True)
+
+    # -- tools
+
+    async def _ready(self, params: Message) -> LiveSession:
+        """The session, once the server's tools are known and a stack is drawn for them."""
+        async with self._listing:
+            if self.session is not None and not self._stale:
+                return self.session
+            meta = params.get("_meta")
+            meta = {k: v for k, v in meta.items() if k != "progressToken"} if isinstance(meta, dict) else None
+            self._stale = False
+            listed, page = await self.link.listing(meta)
+            if "error" in page:
+                raise _Refused(page["error"])
+            self._page, tools = page, forms.tools_of(listed)
+            if self.session is None:
+                self._begin(tools)
+            else:
+                try:
+                    self.session.renew(tools)
+                except Unfair as unfair:
+                    self.say(f"the server's new tools do not go with the layers ({unfair}); the old ones stay")
+            assert self.session is not None
+            self._shown = {}
+            return self.session
+
+    def _begin(self, tools: Mapping[str, Tool]) -> None:
+        drawn = self.plan.draw(tools)
+        self.trial, self.left_out = drawn.trial, drawn.left_out
+        self.session = LiveSession(tools, drawn.layers)
+        if self.plan.perturbs:
+            kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
+            self.say(f"laid over {len(tools)} tools: {kinds}")
+            for why in drawn.left_out:
+                self.say(f"left out: {why}")
+        self.first_shown = tuple(self._listed().values())
+
+    def _listed(self) -> dict[str, Json]:
+        """The tools as the client is shown them now, by name."""
+        session = self.session
+        assert session is not None
+        if not self._shown:
+            for spec in session.tools():
+                hidden = self._hidden(spec.ids)
+                told = {old: new for old, new in hidden.items() if not forms.PLAIN_WORD.fullmatch(old)}
+                doc = forms.renamed(session.render(spec.doc), told)
+                if told and any(forms.renamed(p.doc, told) != p.doc for p in spec.params.values()):
+                    params = {n: replace(p, doc=forms.renamed(p.doc, told)) for n, p in spec.params.items()}
+                    spec = spec.but(params=params)
+                self._shown[spec.name] = forms.shown(spec, session.canonical, doc, self._outline(spec))
+        return self._shown
+
+    def _outline(self, spec: ToolSpec) -> Json | None:
+        """The schema of a shown tool's results; None where it has none, or where they are not JSON."""
+        assert self.session is not None
+        assert self.trial is not None
+        of = [self.session.canonical[id] for id in spec.ids if id in self.session.canonical]
+        if not of or any(tool.output is None for tool in of):
+            return None
+        if len(of) == 1 and not any(map(_reshapes, self.session.layers)):
+            return of[0].output
+        shapes = self.trial.shapes.get(spec.name) or [s for id in spec.ids for s in self.trial.shapes_of.get(id, [])]
+        if shapes and all(isinstance(shape, str) for shape in shapes):
+            return None
+        properties: Json = {}
+        for shape in shapes:
+            properties |= forms.outlined(shape if isinstance(shape, dict) else {"result": shape})["properties"]
+        return {"type": "object", **({"properties": properties} if properties else {})}
+
+    def _hidden(self, ids: frozenset[str]) -> dict[str, str]:
+        """Names that the client must not see, and what takes their place: tools, and parameters of some of them."""
+        assert self.session is not None
+        assert self.trial is not None
+        shown = self.session.specs
+        out: dict[str, str] = {}
+        for name in self.session.canonical:
+            if name not in shown or not shown[name].listed:
+                named = [spec.name for spec in shown.values() if spec.listed and name in spec.ids]
+                if named:
+                    out[name] = " and ".join(named)
+                    out[f"{name}Arguments"] = f"{named[0]}Arguments"
+        for id in ids:
+            out |= {old: new for old, new in self.trial.names.get(id, {}).items() if old != new}
+        return out
+
+    async def _list(self, id: Any, params: Message) -> None:
+        if params.get("cursor") is not None:
+            await self._answer(wire.failure(id, INVALID_PARAMS, "no such cursor: the list comes in one page"))
+            return
+        session = await self._ready(params)
+        page = dict(self._page)
+        if session.moments and "ttlMs" in page:
+            page["ttlMs"] = 0
+        await self._answer(wire.result(id, {**page, "tools": list(self._listed().values())}))
+
+    # -- calls
+
+    async def _call(self, id: Any, params: Message) -> None:
+        name, args = params.get("name"), params.get("arguments")
+        if not isinstance(name, str) or not (args is None or isinstance(args, dict)):
+            await self._answer(wire.failure(id, INVALID_PARAMS, "a call has a name and an object of arguments"))
+            return
+        if params.get("task") is not None:
+            await self._answer(wire.failure(id, INVALID_PARAMS, "calls as tasks are not offered"))
+            return
+        session = await self._ready(params)
+        more = {key: value for key, value in params.items() if key not in OWN_PARAMS}
+        waiting = self._suspended.pop(_state(name, params), None) if _continues(params) else None
+        if waiting is None:
+            before = session.specs
+            waiting = _Waiting(session.begin(ToolCall(name, args or {})))
+            if session.specs is not before:
+                self._shown = {}
+                await self._list_changed()
+        running = waiting.running
+        try:
+            while running.asked is not None:
+                response = await self._ask(running.asked, more)
+                value = response.get("result")
+                if "error" in response:
+                    error = response["error"]
+                    text = str(error.get("message", "")) if isinstance(error, dict) else str(error)
+                    answer = ToolResult(None, ToolError(PROTOCOL, text))
+                elif not isinstance(value, dict):
+                    raise WireError("the server answered tools/call with something that is no result")
+                elif value.get("resultType", "complete") != "complete":
+                    self._suspended[_state(name, value)] = waiting
+                    await self._answer(wire.result(id, value))
+                    return
+                else:
+                    answer = forms.result_of(value, session.canonical.get(running.asked.tool))
+                waiting.raws.append(response)
+                session.go_on(running, answer)
+                more = _again(more)
+        except WireError as error:
+            lost = ToolResult(None, ToolError("infrastructure", str(error)))
+            session.record(running, lost)
+            raise
+        await self._finish(id, waiting, session, modern=_modern(params))
+
+    async def _ask(self, call: ToolCall, more: Message) -> Message:
+        params = {"name": call.tool, "arguments": dict(call.args), **more}
+        return await self.link.request("tools/call", params, timeout=self.plan.timeout)
+
+    async def _finish(self, id: Any, waiting: _Waiting, session: LiveSession, *, modern: bool) -> None:
+        """Answer the client's call."""
+        running, result = waiting.running, waiting.running.result
+        assert result is not None
+        if result.error is not None and result.error.code in (SERVER, PROTOCOL):
+            ids = frozenset(call.tool for call, _ in running.inner)
+            text = forms.renamed(result.error.text, self._hidden(ids))
+            if text != result.error.text:
+                result = ToolResult(None, ToolError(result.error.code, text))
+        session.record(running, result)
+        if running.inner and result is running.inner[-1][1]:  # as the server gave it
+            await self._answer({**waiting.raws[-1], "id": id})
+            return
+        if result.error is not None and result.error.code == PROTOCOL:
+            error = waiting.raws[-1].get("error")
+            code = error.get("code") if isinstance(error, dict) else INTERNAL_ERROR
+            await self._answer({**wire.failure(id, 0, ""), "error": {"code": code, "message": result.error.text}})
+            return
+        inner = [raw["result"] for raw in waiting.raws if isinstance(raw.get("result"), dict)]
+        structured = "outputSchema" in self._listed().get(running.call.tool, {})
+        value = forms.answer(result, inner, structured=structured)
+        if modern:
+            value["resultType"] = "complete"
+        await self._answer(wire.result(id, value))
+
+    async def _list_changed(self) -> None:
+        """Tell the client that other tools are shown now, in the manner of its era."""
+        if self.shook_hands:
+            await self._answer(wire.notification(LIST_CHANGED))
+        for id, _ in list(self._listens.values()):
+            await self._answer(wire.notification(LIST_CHANGED, {"_meta": {f"{META}subscriptionId": id}}))
+
+
+def _key(id: Any) -> str:
+    """An id as the key of a table: 1 and "1" are two."""
+    return json.dumps(id)
+
+
+def _honoured(message: Message) -> Any:
+    params = message.get("params")
+    return params.get("notifications") if isinstance(params, dict) else None
+
+
+def _modern(params: Message) -> bool:
+    """Does a request say which revision it is of, as those of the newer era do?"""
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and f"{META}protocolVersion" in meta
+
+
+def _continues(params: Message) -> bool:
+    return "requestState" in params or "inputResponses" in params
+
+
+def _state(name: str, holder: Message) -> str:
+    """What ties a call that was put off to its continuation."""
+    return json.dumps([name, holder.get("requestState")], sort_keys=True)
+
+
+def _again(more: Message) -> Message:
+    """What a further call for the same request of the client takes along: not what was meant for the first."""
+    out = {key: value for key, value in more.items() if key not in ("requestState", "inputResponses")}
+    if isinstance(meta := out.get("_meta"), dict) and "progressToken" in meta:
+        out["_meta"] = {key: value for key, value in meta.items() if key != "progressToken"}
+    return out
+
+
+def _reshapes(layer: Perturbation) -> bool:
+    """May a layer give other results than the server did?"""
+    cls = type(layer)
+    return cls.handle is not Perturbation.handle or cls.encode_result is not Perturbation.encode_result

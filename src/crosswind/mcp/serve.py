@@ -1,0 +1,281 @@
+"""An episode as an MCP server: what a client calls becomes the replies that `play` asks for.
+
+`Desk` answers the messages of both eras of the protocol (the handshake up to 2025-11-25, and 2026-07-28, which has
+none) and knows nothing of pipes and sockets: `server_wire.py` carries them. A client sees what every other agent sees:
+the tools as they are shown now, `ask_user` among them, results as text, and what the user says. All words it adds are
+the same with and without obstacles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from crosswind import __version__
+from crosswind.mcp import wire
+from crosswind.mcp.wire import Message
+from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents, Toolset
+from crosswind.models.spec import Price
+from crosswind.play import result_text
+from crosswind.recipe import Drawn
+from crosswind.types import Param, ToolSpec, failed
+
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN = "2026-07-28"
+UNSUPPORTED_VERSION, NO_RESOURCE = -32022, -32002
+VERSION_KEY, SUBSCRIPTION_KEY = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/subscriptionId"
+CHANGED, ACKNOWLEDGED = "notifications/tools/list_changed", "notifications/subscriptions/acknowledged"
+LISTEN = "subscriptions/listen"
+NAME = "tools"  # what clients are told the server is called; says nothing of an evaluation
+REQUEST, POLICY = "task://request", "task://policy"
+
+FINAL = "final_answer"
+FINAL_SPEC = ToolSpec(
+    FINAL,
+    "Tell the user how it ended: the answer, or why it cannot be done. The last thing to do.",
+    {"answer": Param("string")},
+)
+USER = (
+    "Questions to the user go through the tool ask_user. What the user says of their own accord while you work stands "
+    "below the result of a tool, after the words 'The user says:'; it comes from the user and not from the tool."
+)
+ENDING = f" Give the final answer through the tool {FINAL}."
+OVER = failed("over", "This task is over.")
+
+Send = Callable[[Message], None]
+Finish = Callable[[str], Awaitable[str]]
+
+
+def briefing(policy: str, *, ends: bool = False) -> str:
+    """The policy, and how the user is reached."""
+    return f"{policy}\n\n{USER}{ENDING if ends else ''}".strip()
+
+
+class Refused(Exception):
+    """A request that the protocol answers with an error."""
+
+    def __init__(self, code: int, text: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(text)
+        self.code, self.text, self.data = code, text, data
+
+
+class Desk:
+    """One episode as a server. `tools` leads to the session; `finish`, where there is one, takes the final answer."""
+
+    def __init__(self, tools: Toolset, query: str, *, finish: Finish | None = None) -> None:
+        self.tools, self.query, self.finish = tools, query, finish
+        self.briefing = briefing(tools.policy, ends=finish is not None)
+        self.listeners: dict[int, Send] = {}  # who is told when the tools change
+        self.over = asyncio.Event()
+        self.calls = 0  # of tools
+        self.heard = asyncio.get_running_loop().time()  # when the last message came
+
+    # -- messages
+
+    async def respond(self, message: Message, send: Send) -> Message | None:
+        """The answer to a message, or None where it needs none; `send` leads back on the same stream meanwhile."""
+        self.heard = asyncio.get_running_loop().time()
+        if "method" not in message or "id" not in message:
+            return None
+        id, method, params = message["id"], message["method"], message.get("params")
+        try:
+            if params is not None and not isinstance(params, dict):
+                raise Refused(wire.INVALID_PARAMS, "params must be an object")
+            params = params or {}
+            modern = self._era(params)
+            if method == LISTEN and modern:
+                return await self._listen(id, params, send)
+            value = await self._result(method, params)
+        except Refused as refused:
+            answer = wire.failure(id, refused.code, refused.text)
+            if refused.data is not None:
+                answer["error"]["data"] = refused.data
+            return answer
+        finally:
+            self.heard = asyncio.get_running_loop().time()
+        if modern:
+            value = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **value}
+        return wire.result(id, value)
+
+    def listen(self, send: Send) -> Callable[[], None]:
+        """Tell `send` of changes from now on, until what is returned is called."""
+        key = max(self.listeners, default=0) + 1
+        self.listeners[key] = send
+        return lambda: self.listeners.pop(key, None) and None
+
+    def close(self) -> None:
+        """No more calls; streams end."""
+        self.over.set()
+
+    def _era(self, params: dict[str, Any]) -> bool:
+        """Is the request of the era without a handshake?"""
+        meta = params.get("_meta")
+        version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+        if version is None or version in HANDSHAKE:
+            return False
+        if version != MODERN:
+            supported = {"supported": [*HANDSHAKE, MODERN], "requested": version}
+            raise Refused(UNSUPPORTED_VERSION, "unsupported protocol version", supported)
+        return True
+
+    async def _listen(self, id: Any, params: dict[str, Any], send: Send) -> Message:
+        """A stream that lasts as long as the episode: acknowledged first, then a word for each change."""
+        wanted = params.get("notifications")
+        tools = isinstance(wanted, dict) and wanted.get("toolsListChanged") is True
+        meta = {"_meta": {SUBSCRIPTION_KEY: id}}
+        send(wire.notification(ACKNOWLEDGED, {"notifications": {"toolsListChanged": True} if tools else {}, **meta}))
+        stop = self.listen(lambda note: send({**note, "params": meta})) if tools else None
+        try:
+            await self.over.wait()
+        finally:
+            if stop:
+                stop()
+        return wire.result(id, {"resultType": "complete", **meta})
+
+    async def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        match method:
+            case "initialize":
+                asked = params.get("protocolVersion")
+                version = asked if asked in HANDSHAKE else HANDSHAKE[-1]
+                return {"protocolVersion": version, **self._introduction()}
+            case "server/discover":
+                return {"supportedVersions": [*HANDSHAKE, MODERN], **self._introduction()}
+            case "ping":
+                return {}
+            case "tools/list":
+                return {"tools": self._tools()}
+            case "tools/call":
+                return await self._call(params)
+            case "prompts/list":
+                return {"prompts": [{"name": "request", "description": "What the user wants."}]}
+            case "prompts/get":
+                if params.get("name") != "request":
+                    raise Refused(wire.INVALID_PARAMS, "there is one prompt, called request")
+                return {"messages": [{"role": "user", "content": {"type": "text", "text": self.query}}]}
+            case "resources/list":
+                kinds = ((REQUEST, "request"), (POLICY, "policy"))
+                return {"resources": [{"uri": uri, "name": name, "mimeType": "text/plain"} for uri, name in kinds]}
+            case "resources/templates/list":
+                return {"resourceTemplates": []}
+            case "resources/read":
+                uri = params.get("uri")
+                if uri not in (REQUEST, POLICY):
+                    raise Refused(NO_RESOURCE, "resource not found")
+                text = self.query if uri == REQUEST else self.briefing
+                return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]}
+        raise Refused(wire.METHOD_NOT_FOUND, f"no method {method[:100]!r} here")
+
+    def _introduction(self) -> dict[str, Any]:
+        return {
+            "capabilities": {"tools": {"listChanged": True}, "prompts": {}, "resources": {}},
+            "serverInfo": {"name": NAME, "version": __version__},
+            "instructions": self.briefing,
+        }
+
+    # -- tools
+
+    def _tools(self) -> list[dict[str, Any]]:
+        specs = self.tools.shown if self.finish is None else (*self.tools.shown, FINAL_SPEC)
+        functions = (spec.function()["function"] for spec in specs)
+        return [{"name": f["name"], "description": f["description"], "inputSchema": f["parameters"]} for f in functions]
+
+    async def _call(self, params: dict[str, Any]) -> dict[str, Any]:
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            raise Refused(wire.INVALID_PARAMS, "the name of the tool is missing")
+        arguments = {} if arguments is None else arguments
+        self.calls += 1
+        if self.over.is_set():
+            return said(result_text(OVER))
+        if name == FINAL and self.finish is not None:
+            answer = arguments.get("answer") if isinstance(arguments, dict) else None
+            if not isinstance(answer, str):
+                return said(result_text(failed("bad_arguments", "answer: expected a text")))
+            return said(await self.finish(answer))
+        before = self.tools.shown
+        over = asyncio.ensure_future(self.over.wait())
+        made = asyncio.ensure_future(self.tools.call(name, arguments))
+        try:
+            await asyncio.wait({made, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+        if not made.done():  # the budget is used up, or the episode was stopped
+            made.cancel()
+            return said(result_text(OVER))
+        if self.tools.shown != before:
+            for send in list(self.listeners.values()):
+                send(wire.notification(CHANGED))
+        return said(made.result())
+
+
+def said(text: str) -> dict[str, Any]:
+    """The result of a tool; what the user says with it is a text of its own."""
+    result, heard, words = text.partition(HEARD)
+    content = [{"type": "text", "text": result}]
+    if heard:
+        content.append({"type": "text", "text": heard.lstrip() + words})
+    return {"content": content, "isError": is_error(result)}
+
+
+def is_error(text: str) -> bool:
+    """Is this a result as `play.result_text` writes an error?"""
+    if not text.startswith('{"error": '):
+        return False
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.keys() == {"error", "message"}
+
+
+# ---------------------------------------------------------------- one episode, served until its end
+
+
+class Served(PythonAgents):
+    """The agent at the other end of a connection. It says its last words through the tool `final_answer`."""
+
+    concurrency = 1
+
+    def __init__(self, ready: Callable[[Desk], None]) -> None:
+        self.name = "mcp"
+        self.price: Price | None = None
+        self.settings: dict[str, Any] = {}
+        self.ready = ready  # told of the desk as soon as the tools are known
+        self.desk: Desk | None = None
+        self.said: asyncio.Future[str] | None = None  # the final answer
+        self.reply: asyncio.Future[str] | None = None  # what the user says to it
+
+    def make(self, drawn: Drawn) -> PythonAgent:
+        return PythonAgent(self)
+
+    async def run(self, query: str, tools: Toolset) -> str:
+        """Wait for the final answer; nothing, if the client leaves without one."""
+        self.said = asyncio.get_running_loop().create_future()
+        if self.desk is None:
+            self.desk = Desk(tools, query, finish=self._finish)
+            self.ready(self.desk)
+        elif self.reply is not None:  # the user has answered what should have been the last words
+            words = query.rpartition("\n\nUser: ")[2]
+            self.reply.set_result(HEARD.lstrip() + words)
+        return await self.said
+
+    async def _finish(self, answer: str) -> str:
+        if self.said is None or self.said.done():
+            return result_text(OVER)
+        self.reply = asyncio.get_running_loop().create_future()
+        self.said.set_result(answer)
+        return await self.reply
+
+    def leave(self) -> None:
+        """The client is gone: it says no more."""
+        if self.said is not None and not self.said.done():
+            self.said.set_result("")
+
+    def end(self) -> None:
+        """The episode is over: whoever waits for the user hears so."""
+        if self.desk is not None:
+            self.desk.close()
+        if self.reply is not None and not self.reply.done():
+            self.reply.set_result("The task is over. Thank you.")

@@ -1,0 +1,271 @@
+"""A remote server: a peer that answers requests, and an asynchronous toolbox over it.
+
+`Link` is what a proxy needs: our own requests beside whatever else passes. `Remote` is what a program needs that wants
+to use a server's tools: it shakes hands by itself, in the manner of either era of the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Self
+
+from crosswind import __version__
+from crosswind.mcp import schema, wire
+from crosswind.mcp.http_channel import META, HttpChannel
+from crosswind.mcp.tools import PROTOCOL, Tool, all_specs, result_of, tools_of
+from crosswind.mcp.wire import BadFrame, Channel, Child, Message, WireError
+from crosswind.types import ToolCall, ToolError, ToolResult, Tools
+
+HANDSHAKE = "2025-11-25"  # the newest revision that begins with `initialize`
+MODERN = "2026-07-28"  # the first that does not
+TOKEN = "CROSSWIND_SERVER_TOKEN"  # the variable with the token that a server behind a URL wants
+TIMEOUT = 60.0  # seconds for anything that is no call of a tool
+CALL_TIMEOUT = 300.0
+PAGES = 200  # of a list of tools
+NOISE = 1000  # frames that are none, after which a server is taken for one that does not speak the protocol
+
+Other = Callable[[Message, bytes], Awaitable[None]]
+
+
+async def open_channel(
+    target: Sequence[str] | str,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stderr: IO[bytes] | None = None,
+) -> Channel:
+    """A channel to a server: a command to start, or the URL of one that runs."""
+    if isinstance(target, str):
+        token = os.environ.get(TOKEN, "")
+        return HttpChannel(target, headers={"Authorization": f"Bearer {token}"} if token else {})
+    return await Child.start(target, env=env, cwd=cwd, stderr=stderr)
+
+
+class Link:
+    """A server on a channel. Answers to our own requests go to whoever asked, everything else to `other`."""
+
+    def __init__(self, channel: Channel, other: Other, complain: Callable[[str], None] = lambda _: None) -> None:
+        self.channel, self.other, self.complain = channel, other, complain
+        self.ended = ""  # why there is no more to come, once there is not
+        self._mark, self._count = secrets.token_hex(4), 0  # ids that no client has
+        self._waiting: dict[str, asyncio.Future[Message]] = {}
+
+    async def run(self) -> None:
+        """Read until the server ends."""
+        noise = 0
+        try:
+            while (frame := await self._read()) is not None:
+                try:
+                    message = wire.parse(frame)
+                except BadFrame as bad:
+                    noise += 1
+                    if noise <= 3:
+                        self.complain(f"the server wrote something that is no message ({bad})")
+                    if noise > NOISE:
+                        raise WireError(f"the server wrote {noise} lines that are no messages") from None
+                    continue
+                waiting = None
+                if "method" not in message and isinstance(message["id"], str):
+                    waiting = self._waiting.pop(message["id"], None)
+                if waiting is None:
+                    if "method" in message or not str(message["id"]).startswith(f"crosswind-{self._mark}-"):
+                        await self.other(message, frame)  # a late answer to one of ours is nobody's
+                elif not waiting.done():
+                    waiting.set_result(message)
+            self.ended = await self._how()
+        except WireError as error:
+            self.ended = str(error)
+        finally:
+            self.ended = self.ended or "the connection to the server was closed"
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(WireError(self.ended))
+            self._waiting.clear()
+
+    async def _read(self) -> bytes | None:
+        while True:
+            try:
+                return await self.channel.read()
+            except BadFrame as bad:
+                raise WireError(f"the server sent {bad}") from None
+
+    async def _how(self) -> str:
+        if not isinstance(self.channel, Child):
+            return "the server closed the connection"
+        await self.channel.wait(0.5)
+        return f"the server {self.channel.ended or 'closed its output'}"
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        await self.channel.write(wire.dump(message))
+
+    async def request(
+        self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT
+    ) -> Message:
+        """Ask something and give the whole answer. Raises `WireError` where none comes."""
+        if self.ended:
+            raise WireError(self.ended)
+        self._count += 1
+        id = f"crosswind-{self._mark}-{self._count}"
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[id] = future
+        sent = False
+        try:
+            async with asyncio.timeout(timeout):
+                await self.send(wire.request(id, method, params))  # a server that reads nothing takes no request
+                sent = True
+                return await future
+        except TimeoutError:
+            if sent:
+                await self._cancel(id, "timeout")
+            raise WireError(f"the server did not answer {method} within {timeout:g} seconds") from None
+        except asyncio.CancelledError:
+            if sent:
+                await asyncio.shield(self._cancel(id, "cancelled by the client"))
+            raise
+        finally:
+            self._waiting.pop(id, None)
+
+    async def _cancel(self, id: str, why: str) -> None:
+        with contextlib.suppress(WireError):
+            await self.send(wire.notification("notifications/cancelled", {"requestId": id, "reason": why}))
+
+    async def listing(self, meta: Mapping[str, Any] | None = None) -> tuple[list[Any], Message]:
+        """All tools, and the first answer without them; an error is given as it came, with no tools."""
+        listed: list[Any] = []
+        first: Message = {}
+        cursor: Any = None
+        seen: set[str] = set()
+        for _ in range(PAGES):
+            params = {**({"_meta": dict(meta)} if meta else {}), **({} if cursor is None else {"cursor": cursor})}
+            response = await self.request("tools/list", params)
+            page = response.get("result")
+            if "error" in response:
+                return [], response
+            if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
+                raise WireError("the server answered tools/list with something that is no list of tools")
+            first = first or page
+            listed += page["tools"]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return listed, {k: v for k, v in first.items() if k not in ("tools", "nextCursor")}
+            if str(cursor) in seen:
+                break
+            seen.add(str(cursor))
+        raise WireError("the server's list of tools does not end")
+
+
+class Remote:
+    """A server's tools, for a program: an asynchronous toolbox. Use it as a context.
+
+    With `strict` a server that does not keep to its own schemas counts as one that fails.
+    """
+
+    def __init__(
+        self,
+        target: Sequence[str] | str,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stderr: IO[bytes] | None = None,
+        timeout: float = CALL_TIMEOUT,
+        strict: bool = False,
+    ) -> None:
+        self.target, self.env, self.cwd, self.stderr = target, env, cwd, stderr
+        self.timeout, self.strict = timeout, strict
+        self.listed: dict[str, Tool] = {}
+        self.raw: list[Any] = []  # the same as it came
+        self.about: Message = {}  # what the server said of itself
+        self._meta: Message = {}
+
+    async def __aenter__(self) -> Self:
+        self.channel = await open_channel(self.target, env=self.env, cwd=self.cwd, stderr=self.stderr)
+        self.link = Link(self.channel, self._other)
+        self._reading = asyncio.create_task(self.link.run())
+        try:
+            await self._greet()
+            await self.refresh()
+        except BaseException:
+            await self.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the connection, and the process where there is one."""
+        await self.channel.close()
+        self._reading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._reading
+
+    async def _greet(self) -> None:
+        """Begin in the older manner, which servers of both eras know; else in the newer one."""
+        who = {"name": "crosswind", "version": __version__}
+        hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": who}
+        response = await self.link.request("initialize", hello)
+        if isinstance(response.get("result"), dict):
+            self.about = response["result"]
+            await self.link.send(wire.notification("notifications/initialized"))
+            return
+        self._meta = {
+            f"{META}protocolVersion": MODERN,
+            f"{META}clientInfo": who,
+            f"{META}clientCapabilities": {},
+        }
+        again = await self.link.request("server/discover", {"_meta": self._meta})
+        if not isinstance(again.get("result"), dict):
+            raise WireError(f"the server refused to begin: {_words(response)}")
+        self.about = again["result"]
+
+    async def refresh(self) -> None:
+        """Ask for the tools anew."""
+        listed, page = await self.link.listing(self._meta)
+        if "error" in page:
+            raise WireError(f"the server does not list its tools: {_words(page)}")
+        if self.strict and (bad := schema.bad_listing(listed)):
+            raise WireError(f"the server's list of tools cannot be used: {bad}")
+        self.raw = listed
+        self.listed = tools_of(listed)
+
+    def tools(self) -> Tools:
+        """The tools as the server listed them last."""
+        return all_specs(self.listed)
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Call a tool. A tool's error is a result; a server that is gone or does not answer raises `WireError`."""
+        params: Message = {"name": call.tool, "arguments": dict(call.args)}
+        if self._meta:
+            params["_meta"] = self._meta
+        response = await self.link.request("tools/call", params, timeout=self.timeout)
+        if "error" in response:
+            if isinstance(response["error"], dict) and response["error"].get("code") == wire.UPSTREAM_GONE:
+                raise WireError(_words(response))
+            return ToolResult(None, ToolError(PROTOCOL, _words(response)))
+        value = response["result"]
+        if not isinstance(value, dict):
+            raise WireError("the server answered tools/call with something that is no result")
+        if value.get("resultType", "complete") != "complete":
+            raise WireError(f"the server wants more before it answers ({value['resultType']}), which is not supported")
+        tool = self.listed.get(call.tool)
+        if self.strict and tool is not None and (bad := schema.lie(value, tool.output)):
+            raise WireError(f"the server's answer to {call.tool} does not fit the schema that it lists: {bad}")
+        return result_of(value, tool)
+
+    async def _other(self, message: Message, _: bytes) -> None:
+        """Answer what a server may ask of a client; we offer nothing but being there."""
+        if "method" in message and "id" in message:
+            if message["method"] == "ping":
+                await self.link.send(wire.result(message["id"], {}))
+            else:
+                await self.link.send(wire.failure(message["id"], wire.METHOD_NOT_FOUND, "not offered by this client"))
+
+
+def _words(response: Message) -> str:
+    error = response.get("error")
+    return str(error.get("message", error)) if isinstance(error, dict) else str(error)

@@ -1,0 +1,261 @@
+"""Frames of the model context protocol: JSON-RPC messages, one on a line, over pipes.
+
+A channel carries frames as bytes and looks into none of them, so it serves every revision of the protocol. Frames are
+bounded in size, processes end with their group, and whoever reads learns why there is no more to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from crosswind.errors import InfrastructureError
+
+LIMIT = 16 * 2**20  # bytes of one frame
+CHUNK = 2**16
+GRACE = 2.0  # seconds that a process has to end after its input did, and again after it was asked to
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+UPSTREAM_GONE = -32000  # the server behind a proxy is not there any more
+
+Message = dict[str, Any]
+
+
+class WireError(InfrastructureError):
+    """The other side broke the connection or the framing."""
+
+
+class BadFrame(WireError):
+    """A frame that is no message; the next one may be. `code` is what JSON-RPC calls it."""
+
+    def __init__(self, text: str, code: int = PARSE_ERROR) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Channel(Protocol):
+    """Frames in both directions. `read` gives None at the end and raises `BadFrame` for a frame that is none."""
+
+    async def read(self) -> bytes | None: ...
+    async def write(self, frame: bytes) -> None: ...
+    async def close(self) -> None: ...
+
+
+# ---------------------------------------------------------------- messages
+
+
+def parse(frame: bytes) -> Message:
+    """The message in a frame. Raises `BadFrame` where there is none."""
+    try:
+        message = json.loads(frame)
+    except (ValueError, RecursionError) as error:
+        raise BadFrame(f"not JSON: {str(error)[:120]}") from None
+    if not isinstance(message, dict):
+        what = "a batch, which no revision in use has" if isinstance(message, list) else type(message).__name__
+        raise BadFrame(f"expected a JSON-RPC message, got {what}", INVALID_REQUEST)
+    if message.get("jsonrpc") != "2.0" or not (isinstance(message.get("method"), str) or _answers(message)):
+        raise BadFrame("expected a JSON-RPC 2.0 request, notification or response", INVALID_REQUEST)
+    id = message.get("id", 0)
+    if isinstance(id, bool) or not (isinstance(id, (str, int, float)) or (id is None and "method" not in message)):
+        raise BadFrame("the id of a message is a text or a number", INVALID_REQUEST)
+    return message
+
+
+def _answers(message: Message) -> bool:
+    return "method" not in message and "id" in message and ("result" in message) is not ("error" in message)
+
+
+def dump(message: Mapping[str, Any]) -> bytes:
+    """A message as a frame: one line, without the end of it."""
+    return json.dumps(message, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def request(id: str | int, method: str, params: Mapping[str, Any] | None = None) -> Message:
+    """A request."""
+    return {"jsonrpc": "2.0", "id": id, "method": method, **({} if params is None else {"params": dict(params)})}
+
+
+def notification(method: str, params: Mapping[str, Any] | None = None) -> Message:
+    """A message that is not answered."""
+    return {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": dict(params)})}
+
+
+def result(id: Any, value: Mapping[str, Any]) -> Message:
+    """The answer to a request."""
+    return {"jsonrpc": "2.0", "id": id, "result": dict(value)}
+
+
+def failure(id: Any, code: int, text: str) -> Message:
+    """The answer to a request that failed as a request."""
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
+
+
+# ---------------------------------------------------------------- lines
+
+
+class Lines:
+    """A channel of lines over two streams."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, limit: int = LIMIT) -> None:
+        self.reader, self.writer, self.limit = reader, writer, limit
+        self._buffer = bytearray()
+        self._looked = 0  # bytes of the buffer that hold no end of a line
+        self._ended = False
+
+    async def read(self) -> bytes | None:
+        while True:
+            at = self._buffer.find(b"\n", self._looked)
+            if at >= 0:
+                line = bytes(self._buffer[:at]).strip()
+                del self._buffer[: at + 1]
+                self._looked = 0
+                if len(line) > self.limit:
+                    raise self._too_long()
+                if line:
+                    return line
+                continue
+            if len(self._buffer) > self.limit:
+                await self._skip()
+                raise self._too_long()
+            self._looked = len(self._buffer)
+            if self._ended:
+                return None  # half a line at the end is nobody's message
+            if not await self._more():
+                self._ended = True
+
+    async def _more(self) -> bool:
+        try:
+            data = await self.reader.read(CHUNK)
+        except (ConnectionError, OSError):
+            data = b""
+        self._buffer += data
+        return bool(data)
+
+    async def _skip(self) -> None:
+        """Forget a line that is too long, to its end."""
+        while True:
+            at = self._buffer.find(b"\n")
+            if at >= 0:
+                del self._buffer[: at + 1]
+                break
+            self._buffer.clear()
+            if not await self._more():
+                self._ended = True
+                break
+        self._looked = 0
+
+    def _too_long(self) -> BadFrame:
+        return BadFrame(f"a frame of more than {self.limit} bytes", INVALID_REQUEST)
+
+    async def write(self, frame: bytes) -> None:
+        try:
+            self.writer.write(frame + b"\n")
+            await self.writer.drain()
+        except (ConnectionError, OSError, RuntimeError) as error:
+            raise WireError(f"the other side does not read any more ({type(error).__name__})") from None
+
+    async def close(self) -> None:
+        with contextlib.suppress(ConnectionError, OSError, RuntimeError):
+            self.writer.close()
+
+
+async def own_pipes(*, limit: int = LIMIT) -> Lines:
+    """The channel over this process's own standard input and output."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=CHUNK)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, out)
+    return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop), limit=limit)
+
+
+class Child:
+    """A process that speaks on its standard input and output, in a group of its own, and ends with this channel."""
+
+    def __init__(self, process: asyncio.subprocess.Process, lines: Lines) -> None:
+        self.process, self.lines = process, lines
+        self._closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stderr: IO[bytes] | None = None,
+        limit: int = LIMIT,
+    ) -> Child:
+        """Start a command. Its standard error is ours unless given. Raises `WireError` where it cannot be started."""
+        if not command:
+            raise WireError("no command was given")
+        if shutil.which(command[0], path=(env or os.environ).get("PATH")) is None:
+            raise WireError(f"cannot start {command[0]!r}: no such command; is it installed, and on the PATH?")
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                cwd=cwd,
+                env=None if env is None else dict(env),
+                limit=CHUNK,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WireError(f"cannot start {command[0]!r}: {error.strerror}") from None
+        assert process.stdin
+        assert process.stdout
+        return cls(process, Lines(process.stdout, process.stdin, limit=limit))
+
+    async def read(self) -> bytes | None:
+        return await self.lines.read()
+
+    async def write(self, frame: bytes) -> None:
+        await self.lines.write(frame)
+
+    @property
+    def ended(self) -> str:
+        """How the process ended, in words; empty while it runs."""
+        code = self.process.returncode
+        if code is None:
+            return ""
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the process to end by itself; has it?"""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.process.wait(), seconds)
+        return self.process.returncode is not None
+
+    async def close(self) -> None:
+        """End the process: by the end of its input, else by asking, else by force; and whatever it started."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await self.lines.close()
+        if not await self.wait(GRACE):
+            self._signal(signal.SIGTERM)
+            await self.wait(GRACE)
+        self._signal(signal.SIGKILL)  # the group may outlive its leader
+        await self.process.wait()
+        transport = getattr(self.process, "_transport", None)
+        if transport is not None:  # else its pipes are closed when the loop is gone, with a warning
+            transport.close()
+
+    def kill(self) -> None:
+        """End the process and its group at once."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
