@@ -1,17 +1,20 @@
 """A provider that misbehaves on demand: an HTTP server on loopback, in a thread, that follows a plan.
 
 Each request is answered by the next `Answer` of the plan, the last one over and over. `{auth}` in a body is replaced by
-whatever the client sent to authenticate itself, as careless servers do in their errors.
+whatever the client sent to authenticate itself, as careless servers do in their errors, and `{sent}` by the path and
+the credentials, as they came and decoded.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import threading
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
+from urllib.parse import unquote
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class FakeProvider:
         self.plan = list(plan)
         self.requests: list[dict[str, Any]] = []
         self.auth: list[str] = []
+        self.paths: list[str] = []
         self.port = 0
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -122,8 +126,9 @@ class FakeProvider:
         else:
             self.requests.append(json.loads(body))
             self.auth.append(auth)
+            self.paths.append(head[0].split(" ")[1])
             answer = self.plan.pop(0) if len(self.plan) > 1 else self.plan[0]
-        payload = answer.body.replace(b"{auth}", auth.encode())
+        payload = answer.body.replace(b"{auth}", auth.encode()).replace(b"{sent}", _sent(head[0], auth).encode())
         lines = [f"HTTP/1.1 {answer.status} X", f"content-type: {answer.kind}", f"content-length: {len(payload)}"]
         lines += [f"{name}: {value}" for name, value in answer.headers.items()]
         half = len(payload) // 2
@@ -136,3 +141,10 @@ class FakeProvider:
         writer.write(payload[half:])
         await writer.drain()
         return True
+
+
+def _sent(line: str, auth: str) -> str:
+    """The request line and the credentials, as they came and decoded."""
+    word = auth.rpartition(" ")[2]
+    plain = base64.b64decode(word).decode() if auth.startswith("Basic ") else ""
+    return f"{line} {unquote(line)} {auth} {word} {plain} {plain.partition(':')[2]}"

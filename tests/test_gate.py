@@ -262,7 +262,10 @@ def test_errors_are_left_out_and_too_many_leave_no_verdict() -> None:
     assert (few.verdict, few.exit_code, few.errors, few.findings[0].decision.n) == ("pass", 0, 8, 96)
     many = examine(lost, [parse_rule("all=0.1")], max_errors=0.03)
     assert (many.verdict, many.exit_code) == ("infrastructure", 3)
-    assert examine([], [parse_rule("all=0.1")]).verdict == "infrastructure"
+    nothing = examine([], [parse_rule("all=0.1")])
+    assert nothing.verdict == "infrastructure"
+    assert "no finished episode" in nothing.says
+    assert "0 of 0" not in nothing.says
 
 
 # ---------------------------------------------------------------- the command
@@ -298,6 +301,7 @@ def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
     small = folder_of(tmp_path / "small", made_up([(True, True)] * 9))
     code, text = run("gate", small, "--max-drop", "tier=0.10")
     assert code == 4
+    assert "tasks" in text
     assert "inconclusive (n 29)" in text
     assert run("gate", small, "--max-drop", "tier=0.10", "--allow-inconclusive")[0] == 0
 

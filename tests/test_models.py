@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import importlib.util
 import json
@@ -333,6 +334,7 @@ INFRASTRUCTURE = {
     "a list": [reply([1, 2])],
     "a null message": [reply({"choices": [{"message": None}]})],
     "calls of a wrong shape": [reply({"choices": [{"message": {"tool_calls": [1]}}]})],
+    "a text that is none": [reply({"choices": [{"message": {"content": 5}}]})],
     "a redirect": [failing(307, location="http://127.0.0.1:9/elsewhere")],
     "a refusal later on": [completion("", ("find_places", "{}")), failing(400)],
 }
@@ -493,6 +495,8 @@ def test_the_conversation_is_sent_as_the_api_has_it(drawn: Drawn) -> None:
         ([failing(529)], "error"),
         ([Answer(b"<html>{auth}", kind="text/html")], "error"),
         ([reply({"content": None})], "error"),
+        ([reply({"type": "message", "content": "{auth}", "usage": None})], "error"),
+        ([reply({"type": "message", "content": ["{auth}"]})], "error"),
         ([Answer(blocks().body, stall=30)], "error"),
     ],
 )  # fmt: skip
@@ -515,6 +519,80 @@ def test_anthropics_bad_key_ends_the_run(drawn: Drawn) -> None:
     with FakeProvider(failing(401)) as fake, pytest.raises(CrosswindError, match="ANTHROPIC_API_KEY") as raised:
         played(open_agent(address(fake, "anthropic"), FAST), drawn)
     assert CANARY not in str(raised.value)
+
+
+@with_openai
+def test_an_answer_in_parts_of_a_wrong_shape_is_read_as_far_as_it_goes(drawn: Drawn) -> None:
+    parts = [{"text": 5}, {"text": "It costs"}, None, {"text": " 1 euro."}]
+    with FakeProvider(reply({"choices": [{"message": {"content": parts}}], "usage": {"prompt_tokens": 1000}})) as fake:
+        trajectory, _ = played(open_agent(address(fake), FAST), drawn)
+    assert trajectory.final == "It costs 1 euro."
+
+
+def escaped(text: str) -> str:
+    """A text as JSON may write it too."""
+    return "".join(f"\\u{ord(c):04x}" for c in text)
+
+
+def as_json(text: str) -> Answer:
+    """An answer whose `KEY` is written in escapes, and `TWICE` in escapes within a text of JSON."""
+    twice = json.dumps(escaped(CANARY))[1:-1]
+    return Answer(text.replace("KEY", escaped(CANARY)).replace("TWICE", twice).encode())
+
+
+ESCAPED = {
+    "said": '{"choices":[{"message":{"content":"your key is KEY"}}],"usage":{"prompt_tokens":1000}}',
+    "an argument": (
+        '{"choices":[{"message":{"tool_calls":[{"id":"KEY","function":'
+        '{"name":"find_KEY","arguments":"{\\"city\\":\\"TWICE\\"}"}}]}}],"usage":{"prompt_tokens":1000}}'
+    ),
+    "no message": '{"error":{"KEY":"bad key KEY"}}',
+    "no json": '{"error":"bad key KEY',
+}
+
+
+@with_openai
+@pytest.mark.parametrize("name", ESCAPED)
+def test_a_key_that_comes_back_in_escapes_is_hidden_too(name: str, episode: Episode) -> None:
+    with FakeProvider(as_json(ESCAPED[name]), GOOD if name == "an argument" else as_json(ESCAPED[name])) as fake:
+        record = record_of(episode, open_agent(address(fake), FAST)).model_dump_json()
+    assert "[hidden]" in record
+    assert CANARY not in record
+    assert escaped(CANARY)[:12] not in record.replace("\\\\", "\\")
+
+
+@with_openai
+@pytest.mark.parametrize(
+    ("start", "end", "told"),
+    [
+        ("bob:canaryPW%40one@", "/v1", ["canaryPW", base64.b64encode(b"bob:canaryPW@one").decode()]),
+        ("canaryTOKEN@", "/v1", ["canaryTOKEN", base64.b64encode(b"canaryTOKEN:").decode()]),
+        ("", "/v1?key=canaryQ%21two&api-version=2026-01-01", ["canaryQ"]),
+    ],
+)
+def test_what_an_address_holds_in_secrets_is_hidden_in_every_form(
+    start: str, end: str, told: list[str], episode: Episode
+) -> None:
+    """The server repeats what it was sent, as it came and decoded; the query goes with each request."""
+    with FakeProvider(completion("{sent} of 2026-01-01")) as fake:
+        source = open_agent(f"openai:m@http://{start}127.0.0.1:{fake.port}{end}", FAST)
+        record = record_of(episode, source)
+    assert record.outcome == "fail"
+    stored = record.model_dump_json()
+    assert "of 2026-01-01" in stored  # a version is no secret
+    if "?" in end:
+        assert fake.paths[0] == "/v1/chat/completions?key=canaryQ%21two&api-version=2026-01-01"
+        assert "/v1/chat/completions?key=[hidden]" in stored
+    else:
+        assert fake.paths[0] == "/v1/chat/completions"
+    for secret in told:
+        assert secret not in stored + json.dumps(source.settings) + source.name
+
+
+def test_a_fragment_in_an_address_is_refused() -> None:
+    with pytest.raises(CrosswindError, match="behind # in an address is never sent") as refused:
+        open_agent("openai:m@http://127.0.0.1:1/v1#canaryFRAGMENT")
+    assert "canaryFRAGMENT" not in str(refused.value)
 
 
 @with_openai
@@ -592,6 +670,32 @@ async def offline(query, tools):
 async def wrong(query, tools):
     return 3
 
+async def leaves(query, tools):
+    raise SystemExit(0)
+
+async def cancelled(query, tools):
+    task = asyncio.create_task(asyncio.sleep(9))
+    task.cancel()
+    await task
+
+async def cancels_itself(query, tools):
+    asyncio.current_task().cancel()
+    await asyncio.sleep(9)
+
+class Odd(BaseException):
+    pass
+
+async def odd(query, tools):
+    raise Odd
+
+async def tells(query, tools):
+    await tools.call("SECRET", {"city": ["SECRET"]})
+    return "the key is SECRET"
+
+async def tells_of_its_provider(query, tools):
+    from crosswind.errors import InfrastructureError
+    raise InfrastructureError("no answer to SECRET")
+
 async def endless(query, tools):
     while True:
         await tools.call("weather", {})
@@ -637,6 +741,37 @@ def test_a_callable_that_crashes_has_failed_and_the_user_is_told(callables: str,
     assert (trajectory.ended, trajectory.final, judge(trajectory).outcome) == ("answer", "", "fail")
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("leaves", "SystemExit"),
+        ("cancelled", "CancelledError"),
+        ("cancels_itself", "CancelledError"),
+        ("odd", "Odd"),
+    ],
+)
+def test_a_callable_that_leaves_has_failed_and_the_run_goes_on(
+    name: str, told: str, callables: str, drawn: Drawn
+) -> None:
+    with pytest.warns(remote.ModelWarning, match=told):
+        trajectory, _ = played(open_agent(f"{callables}:{name}"), drawn)
+    assert (trajectory.ended, trajectory.final, judge(trajectory).outcome) == ("answer", "", "fail")
+
+
+def test_a_module_that_leaves_when_it_is_imported_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_script_and_no_module.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CrosswindError, match="importing a_script_and_no_module failed: SystemExit"):
+        open_agent("python:a_script_and_no_module:agent")
+
+
+@pytest.mark.parametrize("name", ["tells", "tells_of_its_provider"])
+def test_what_a_callable_says_holds_no_key(name: str, callables: str, drawn: Drawn) -> None:
+    trajectory, _ = played(open_agent(f"{callables}:{name}"), drawn)
+    assert "[hidden]" in trajectory.final + trajectory.why
+    assert CANARY not in trajectory.model_dump_json()
+
+
 def test_a_callable_whose_provider_fails_ends_as_an_error(callables: str, drawn: Drawn) -> None:
     trajectory, _ = played(open_agent(f"{callables}:offline"), drawn)
     assert trajectory.ended == "error"
@@ -676,6 +811,8 @@ def test_the_users_own_words_come_with_the_result() -> None:
     from crosswind.models.python_agent import PythonAgent
 
     class Source:
+        secrets = Secrets()
+
         async def run(self, query: str, tools: Any) -> str:
             return str(await tools.call("f"))
 

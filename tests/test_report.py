@@ -172,7 +172,7 @@ def test_every_link_leads_somewhere(reader: Reader) -> None:
 def test_every_cell_of_the_heat_table_has_its_n_and_interval(said: Content) -> None:
     text = Reader(parts.heat(said.summary.drops["cell"]).html).text
     for drop in said.summary.drops["cell"].values():
-        assert f"n {drop.pairs}" in text
+        assert f"{drop.pairs} pairs of {drop.tasks} tasks" in text
         assert "to" in text
     assert text.count("no pairs") == 16 - len(said.summary.drops["cell"])
 
@@ -223,7 +223,7 @@ def test_verdicts(said: Content, tmp_path: Path) -> None:
     few = summary(played("by_name"), measures=False)
     assert "points that may be chance" in verdict(few, "by_name")
     idle = summary(played("idle"), measures=False)
-    assert "next to nothing even in the clean world" in verdict(idle, "idle")
+    assert "next to nothing even in the clean world (0 of 4 clean episodes)" in verdict(idle, "idle")
     clean = summary([r for r in played("oracle") if r.clean], measures=False)
     assert "no task was played both clean and shifted" in verdict(clean, "oracle")
     assert "nothing to say yet" in verdict(summary([], measures=False), "nobody")
@@ -389,6 +389,37 @@ def test_report_as_json_and_markdown(tmp_path: Path) -> None:
     assert (tmp_path / "x.html").exists()
 
 
+def test_a_line_that_cannot_be_read_is_named_and_stops_no_report(tmp_path: Path) -> None:
+    run_of(played("by_name"), tmp_path)
+    path = tmp_path / "episodes.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:6], b"{}\n", *lines[7:]]))
+    done = crosswind("report", str(tmp_path), "--baselines", "4", "--episodes", "2")
+    assert done.exit_code == 0, done.output
+    told = "1 of 20 lines of episodes.jsonl cannot be read and are left out: line 7 ("
+    assert f"note: {told}" in done.output
+    page = Reader((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert told in page
+    assert "19 episodes" in page
+    assert told in crosswind("show", str(tmp_path)).output
+    assert told in crosswind("compare", str(tmp_path), str(tmp_path), "-o", str(tmp_path / "c.html")).output
+    assert "cannot be read" in crosswind("report", str(tmp_path), "--markdown", "--baselines", "0").output
+
+
+def test_a_page_that_does_not_fit_on_the_disk_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    run_of(played("by_name"), tmp_path / "run")
+    monkeypatch.setattr("crosswind.store.os.fsync", full)
+    done = crosswind("report", str(tmp_path / "run"), "--baselines", "0", "-o", str(tmp_path / "r.html"))
+    assert isinstance(done.exception, CrosswindError)
+    assert "No space left" in str(done.exception)
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
 def test_compare_commands(tmp_path: Path) -> None:
     run_of(played("by_name"), tmp_path / "a")
     run_of(played("oracle"), tmp_path / "b")
@@ -425,7 +456,7 @@ def test_show_lists_and_opens(tmp_path: Path) -> None:
         (("compare", "{}"), "two or more folders"),
         (("show", "{}", "nothing like this"), "no episode"),
         (("show", "{}", "poi/"), "episodes have 'poi/' in their key"),
-        (("show", "{}", "--outcome", "lost"), "expected pass, fail or error"),
+        (("show", "{}", "--outcome", "lost"), "expected pass, fail"),
     ],
 )
 def test_what_a_user_can_mend_is_said(args: tuple[str, ...], words: str, tmp_path: Path) -> None:

@@ -15,15 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from crosswind import cli, runner
 from crosswind import domain as domain_module
-from crosswind.commands.run import folder_name, narrowed
+from crosswind.commands.run import Display, Forecast, folder_name, narrowed
 from crosswind.domain import JUDGE
 from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.metrics.stats import flipped
 from crosswind.models import spec
 from crosswind.models.spec import Price, open_agent
 from crosswind.perturbation import dump_layers
@@ -44,6 +46,7 @@ class Source:
 
     price: Price | None = Price(1.0, 10.0)
     concurrency = 4
+    resumes = False
 
     def __init__(self, change: Any = None) -> None:
         self.name, self.change = "double", change
@@ -313,6 +316,69 @@ def test_a_bug_of_ours_is_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not crash.value.by_agent
 
 
+def test_what_was_cancelled_inside_an_agent_is_its_failure_and_costs_no_other_episode(tmp_path: Path) -> None:
+    async def now_and_then(nth: int, turn: int) -> None:
+        if nth % 3 == 0:
+            task = asyncio.create_task(asyncio.sleep(9))
+            task.cancel()
+            await task
+
+    with pytest.warns(UserWarning, match="awaited what was cancelled"):
+        ran = played(tmp_path / "run", Source(now_and_then), limit=9, concurrency=2, limits=Limits(episode=60.0))
+    records = load_run(tmp_path / "run").records
+    assert (ran.manifest.state, ran.left, len(records)) == ("finished", 0, 9)
+    assert Counter(r.outcome for r in records) == {"pass": 6, "fail": 3}
+    assert {(r.ended, r.final) for r in records if not r.passed} == {("answer", "")}
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_run_that_lost_an_episode_is_never_called_finished(tmp_path: Path, concurrency: int) -> None:
+    """An agent that cancels the task it is played in takes a worker with it."""
+
+    async def take_along(nth: int, turn: int) -> None:
+        if nth == 3:
+            task = asyncio.current_task()
+            assert task
+            task.cancel()
+            await asyncio.sleep(9)
+
+    with pytest.raises(Crash, match="CancelledError") as crash:
+        played(tmp_path / "run", Source(take_along), limit=9, concurrency=concurrency)
+    assert crash.value.by_agent
+    assert load_run(tmp_path / "run").manifest.state == "stopped"
+    ran = played(tmp_path / "run", limit=9)
+    assert (ran.manifest.state, len(load_run(tmp_path / "run").records)) == ("finished", 9)
+
+
+def test_an_agent_that_leaves_stops_the_run_as_a_bug_would(tmp_path: Path) -> None:
+    async def leave(nth: int, turn: int) -> None:
+        if nth == 3:
+            raise SystemExit(0)
+
+    with pytest.raises(Crash, match="SystemExit") as crash:
+        played(tmp_path / "run", Source(leave), concurrency=1)
+    assert crash.value.by_agent
+    assert len(load_run(tmp_path / "run").records) == 2
+
+
+def test_an_agent_is_told_its_trial_if_it_wants_to_know(tmp_path: Path) -> None:
+    told: list[int] = []
+
+    class Curious(Double):
+        trial = 9
+
+        async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+            told.append(self.trial)
+            return Message(role="assistant")
+
+    class Sources(Source):
+        def make(self, drawn: Drawn) -> Agent:
+            return Curious(super().make(drawn), None, 1)
+
+    played(tmp_path / "run", Sources(), trials=3, limit=6, concurrency=1)
+    assert told == [0, 1, 2, 0, 1, 2]
+
+
 # ---------------------------------------------------------------- deadlines and budgets
 
 
@@ -367,7 +433,7 @@ def test_a_budget_counts_for_the_whole_folder(tmp_path: Path, limits: Limits) ->
     assert not ran.broken
     assert 0 < ran.progress.done < 20
     again = played(tmp_path / "run", limits=limits)
-    assert (again.progress.done, again.manifest.state) == (0, "stopped")
+    assert (again.progress.done, again.manifest.state, again.budget) == (0, "stopped", True)
     assert played(tmp_path / "run").manifest.state == "finished"
 
 
@@ -490,6 +556,8 @@ def test_the_command_runs_continues_and_refuses(tmp_path: Path, crosswind: Calla
     given = ("run", "quick", "--agent", "memoriser", "--out", tmp_path / "run")
     shown = crosswind(*given, "--limit", "8")
     assert "perception" in shown
+    assert "change in points" in shown
+    assert "tasks" in shown
     assert f"crosswind report {tmp_path / 'run'}" in shown.replace("\n", "")
     data = json.loads(crosswind(*given, "--json"))
     assert (data["state"], data["episodes"], data["played"], data["errors"]) == ("finished", 20, 12, 0)
@@ -538,9 +606,25 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, crosswind: Callable[..., str]) 
     data = json.loads(crosswind(*given, "--json"))
     assert (data["episodes"], data["exact"], data["by_tier"]["clean"]) == (60, True, 12)
     assert data["input_tokens"] > data["output_tokens"] > 0
-    assert 0 < data["detectable"]["all"] < 1
-    assert "60 episodes" in crosswind(*given)
+    assert (data["tasks"]["perception"], data["tasks"]["all"]) == (4, 4)
+    assert data["detectable"]["all"] is None  # 48 pairs, but of four tasks
+    shown = crosswind(*given)
+    assert "60 episodes" in shown
+    assert "tasks" in shown
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("sizes", [[1] * 40, [8] * 40, [12] * 10 + [1] * 30], ids=["alone", "even", "uneven"])
+def test_what_a_dry_run_promises_the_analysis_delivers(sizes: list[int]) -> None:
+    """Pairs of one task change all alike here: the worst case, which is what the promise is made for."""
+    fall = Forecast({str(n): size for n, size in enumerate(sizes)}).detectable
+    assert fall
+    rng, found = Random(7), 0
+    for _ in range(300):
+        luck = [rng.random() for _ in sizes]
+        ways = [-1 if one < 0.05 + fall else 1 if one < 0.1 + fall else 0 for one in luck]
+        found += flipped(way * size for way, size in zip(ways, sizes, strict=True)) < 0.05
+    assert found >= 0.74 * 300
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -573,9 +657,43 @@ def test_a_crash_is_told_without_a_traceback(tmp_path: Path) -> None:
     assert "hostile" not in told
 
 
+LEAVING = """
+import asyncio, sys
+
+async def agent(query, tools):
+    async def left():
+        sys.exit(0)
+    task = asyncio.create_task(left())
+    await asyncio.sleep(9)
+"""
+
+
+def test_a_task_of_an_agents_own_that_leaves_is_told_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    start = [sys.executable, "-m", "crosswind.cli", "run", "quick", "--agent", "python:leaving:agent", "--out", "run"]
+    path = str(Path(runner.__file__).parent.parent)
+    done = subprocess.run(
+        start,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    assert done.returncode == 70
+    assert "the agent's code raised SystemExit: 0" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert load_run(tmp_path / "run").manifest.state == "stopped"
+
+
+def test_a_line_of_progress_ends_where_it_ends() -> None:
+    assert Display(quiet=True).line(Progress(total=20)) == "0/20 episodes, 0/s"
+
+
 def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    env = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     with subprocess.Popen(command(tmp_path, "slow"), stderr=theirs, stdout=subprocess.DEVNULL, env=env) as child:
         os.close(theirs)
         shown = b""
@@ -586,3 +704,4 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     os.close(ours)
     assert b"/20 episodes" in shown
     assert b"perception 100 %" in shown
+    assert b"internalization" in shown  # the last of a line that is too long for the terminal

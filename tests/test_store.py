@@ -18,7 +18,17 @@ from crosswind.errors import BadFile, CrosswindError
 from crosswind.models.spec import open_agent
 from crosswind.record import Record
 from crosswind.runner import Limits, manifest_of, run
-from crosswind.store import CannotStore, Locked, Manifest, Store, as_line, differences, iter_records, load_run
+from crosswind.store import (
+    CannotStore,
+    Locked,
+    Manifest,
+    Store,
+    as_line,
+    differences,
+    iter_records,
+    load_run,
+    replace_file,
+)
 from crosswind.suite import suites
 
 QUICK = suites["quick"]
@@ -110,6 +120,19 @@ def test_a_damaged_line_in_the_middle_is_named_and_nothing_touched(
         with pytest.raises(BadFile, match=r"episodes\.jsonl:2: the line is damaged .* sed -i\.bak 2d"):
             read(tmp_path / "run")
     assert path.read_bytes() == b"".join(lines)
+
+
+def test_who_only_looks_at_a_run_gets_it_without_its_damaged_lines(tmp_path: Path, records: list[Record]) -> None:
+    path = written(tmp_path / "run", records[:4])
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"{\n", lines[1], b'{"key": 1}\n', b"\0\0\n", lines[3], b'{"torn']))
+    found = load_run(tmp_path / "run", damaged=True)
+    assert [r.key for r in found.records] == [records[1].key, records[3].key]
+    torn, damaged = found.problems[:2]
+    assert torn.startswith("line 6 of episodes.jsonl is torn")
+    assert damaged.startswith("3 of 5 lines of episodes.jsonl cannot be read and are left out: line 1 (")
+    assert "; line 3 (" in damaged
+    assert "; line 4 (" in damaged
 
 
 def test_the_remedy_for_a_damaged_line_works(tmp_path: Path, records: list[Record]) -> None:
@@ -293,6 +316,21 @@ def test_lines_that_the_disk_did_not_take_are_cut_off(
             with pytest.raises(CannotStore, match="No space left"):
                 store.sync()
     assert [r.key for r in load_run(folder).records] == [records[0].key]
+
+
+def test_a_file_that_does_not_fit_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A real full disk: the system refuses to let files grow."""
+    page = tmp_path / "page.html"
+    replace_file(page, b"old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            replace_file(page, b"x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    assert page.read_bytes() == b"old"
 
 
 def test_a_manifest_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,7 +250,7 @@ def certify(
 @app.command()
 def play(
     domain: Annotated[str, typer.Option(help="The domain to play in.")],
-    agent: Annotated[str, typer.Option(help="Who plays.")] = "oracle",
+    agent: Annotated[str, typer.Option(help="Who plays, as for `crosswind run --agent`.")] = "oracle",
     seed: Seed = 0,
     family: Annotated[str, typer.Option(help="The family of tasks; by default the seed chooses.")] = "",
     perturb: Annotated[list[str], typer.Option(help="kind or kind:severity; may be given several times.")] = [],  # noqa: B006
@@ -264,13 +264,20 @@ def play(
     """Play one episode and show it: what the agent saw beside what the world saw, with the obstacles it met."""
     import asyncio
 
+    from crosswind.models.spec import open_agent
     from crosswind.play import judge
     from crosswind.play import play as play_episode
-    from crosswind.registry import agents
 
     drawn = _draw(domain, family, seed, perturb, stack, split, size)
-    make = agents[agent]
-    trajectory = asyncio.run(play_episode(drawn, make(drawn), agent))
+    source = open_agent(agent)
+
+    async def once() -> Trajectory:
+        try:
+            return await play_episode(drawn, source.make(drawn), source.name)
+        finally:
+            await source.aclose()
+
+    trajectory = asyncio.run(once())
     verdict = judge(trajectory)
     if json_:
         data = trajectory.model_dump(mode="json")

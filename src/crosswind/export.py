@@ -232,6 +232,8 @@ class _Tally:
         if record.outcome == "error":
             self.errors += 1
             return
+        if not record.judged:
+            return
         for name in ("accuracy", "clean" if record.clean else "shifted"):
             self.scored[name][0] += record.passed
             self.scored[name][1] += 1
@@ -326,7 +328,7 @@ def sample(record: Record, manifest: Manifest) -> Data:
     }
     if record.outcome == "error":
         out["error"] = {"message": record.why, "traceback": record.why, "traceback_ansi": record.why}
-    else:
+    elif record.judged:
         score: Data = {
             "value": "C" if record.passed else "I",
             "answer": record.final,

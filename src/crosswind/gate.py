@@ -116,7 +116,7 @@ class Finding(Model):
         seen = (
             f"clean success {100 * d.after:.1f} % of {d.n}, wanted {100 * self.most:g} %"
             if self.rule.startswith("min-clean")
-            else f"{100 * d.before:.1f} % to {100 * d.after:.1f} % over {d.n} pairs, "
+            else f"{100 * d.before:.1f} % to {100 * d.after:.1f} % over {d.n} pairs of {d.tasks} tasks, "
             f"a {'fall' if d.delta <= 0 else 'rise'} of {abs(100 * d.delta):.1f} points, allowed {100 * self.most:g}"
         )
         return f"{self.group}: {seen}" + (f"; {_wanted(d)}" if self.verdict == "inconclusive" else "")
@@ -168,7 +168,9 @@ def examine(
     everything = [*records, *(baseline or ())]
     errors = sum(r.outcome == "error" for r in everything)
     reasons = list(unfinished)
-    if not records or errors > max_errors * len(everything):
+    if not records:
+        reasons.append("the run has no finished episode; give the same run command again")
+    elif errors > max_errors * len(everything):
         reasons.append(
             f"{errors} of {len(everything)} episodes were lost to infrastructure, more than {100 * max_errors:g} %; "
             "give the same run command again to play them"
@@ -265,7 +267,7 @@ def _drop_test(one: Rule, name: str, pairs: Sequence[tuple[Record, Record]]) -> 
 
 
 def _clean_test(records: Sequence[Record], least: float) -> _Test:
-    clean = [r for r in records if r.clean and r.outcome != "error"]
+    clean = [r for r in records if r.clean and r.judged]
     outcomes, ids = [r.passed for r in clean], [r.task_id for r in clean]
 
     def decided(surely: float) -> Decision:
@@ -276,9 +278,9 @@ def _clean_test(records: Sequence[Record], least: float) -> _Test:
 
 def _clean_and_shifted(records: Sequence[Record], notes: list[str]) -> list[tuple[Record, Record]]:
     """The pairs of one run, without those that lack a side."""
-    clean = {r.pair: r for r in records if r.clean and r.outcome != "error"}
+    clean = {r.pair: r for r in records if r.clean and r.judged}
     shifted = [r for r in records if not r.clean]
-    pairs = [(clean[r.pair], r) for r in shifted if r.outcome != "error" and r.pair in clean]
+    pairs = [(clean[r.pair], r) for r in shifted if r.judged and r.pair in clean]
     if len(pairs) < len(shifted):
         notes.append(f"{len(shifted) - len(pairs)} of {len(shifted)} pairs lack a side and are left out")
     return pairs
@@ -292,13 +294,13 @@ def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str
         raise CrosswindError(
             "the two runs share no episode; a baseline is a run of the same suite with the same seed and trials"
         )
-    judges = {r.judge for pair in same for r in pair if r.outcome != "error"}
+    judges = {r.judge for pair in same for r in pair if r.judged}
     if len(judges) > 1:
         raise CrosswindError(
             f"the two runs were judged by different verifiers ({', '.join(sorted(judges))}); "
             "bring both to the present one with: crosswind rescore DIR --write"
         )
-    pairs = [p for p in same if all(r.outcome != "error" for r in p)]
+    pairs = [p for p in same if all(r.judged for r in p)]
     if left := max(len(then), len(now)) - len(pairs):
         notes.append(f"{left} episodes have no counterpart in the other run, or lack a side, and are left out")
     return pairs

@@ -2,7 +2,8 @@
 
 Three kinds of failure are never mixed. What the agent does wrong is data. What a provider or a machine does wrong is
 tried again, then stored as an error and left out of every score. What is wrong with crosswind or with an agent's own
-code raises `Crash` and stops the run. Whatever stops it, finished episodes are safe and the next run goes on from them.
+code raises `Crash` and stops the run. Whatever stops it, finished episodes are safe and the next run goes on from them;
+a run is finished only when every episode of its plan is on record.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
@@ -28,7 +30,7 @@ from crosswind.recipe import Drawn, draw
 from crosswind.record import Record, Usage, base_task, certificate, key_of, recorded, trajectory_of
 from crosswind.registry import domains, perturbations
 from crosswind.store import Manifest, Store, iter_records, load_manifest, now
-from crosswind.suite import CLEAN, LOOKED, Condition, Episode, Suite, tasks, under
+from crosswind.suite import CLEAN, LOOKED, Condition, Episode, Suite, under
 from crosswind.types import TIERS, Agent, Message, Task, Tools
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ STACKS = "stacks"  # where episodes with several layers are counted
 class Crash(Exception):
     """Something is wrong with crosswind or with an agent's code, not with what the agent does."""
 
-    def __init__(self, key: str, error: Exception, *, by_agent: bool) -> None:
+    def __init__(self, key: str, error: BaseException, *, by_agent: bool) -> None:
         super().__init__(f"{key}: {type(error).__name__}: {error}")
         self.key, self.error, self.by_agent = key, error, by_agent
 
@@ -83,26 +85,20 @@ class _Tasks:
 
     def __init__(self, suite: Suite, seed: int) -> None:
         self.suite, self.seed = suite, seed
-        self.families: dict[str, list[str]] = {}
         self.recent: OrderedDict[tuple[str, int], tuple[Task, list[Walk]]] = OrderedDict()
 
-    def nth(self, name: str, n: int) -> tuple[Task, list[Walk]]:
+    def nth(self, name: str, n: int) -> tuple[Task, list[Walk]] | None:
         """What `suite.tasks` gives as its nth."""
         found = self.recent.pop((name, n), None)
         if found is None:
-            families = self.families.get(name) or self._families(domains[name])
-            task = domains[name].task(families[n % len(families)], self.seed + n, split=self.suite.split)
+            task = domains[name].nth(n, self.seed, split=self.suite.split, levels=self.suite.levels)
+            if task is None:
+                return None
             found = task, []
         self.recent[name, n] = found
         if len(self.recent) > RECENT:
             self.recent.popitem(last=False)
         return found
-
-    def _families(self, domain: Domain) -> list[str]:
-        levels = self.suite.levels
-        next(tasks(domain, self.seed, levels=levels))  # complains of levels that the domain does not have
-        names = [name for name, family in domain.families.items() if not levels or family.level in levels]
-        return self.families.setdefault(domain.name, names)
 
 
 class Plan:
@@ -152,7 +148,10 @@ class Plan:
         domain, condition = domains[want.domain], want.condition
         while want.at < LOOKED * want.wanted + 60:
             number, want.at = want.at, want.at + 1
-            task, walk = self._tasks.nth(want.domain, number)
+            found = self._tasks.nth(want.domain, number)
+            if found is None:
+                break
+            task, walk = found
             keys = [key_of(task.id, condition.name, trial) for trial in range(self.trials)]
             drawn: Drawn | None = None
             if condition.stack and not all(key in self.finished for key in keys):
@@ -167,7 +166,7 @@ class Plan:
                 if self._count(key) and drawn:
                     yield Job(Episode(condition.name, task.id, drawn, condition.severity), trial, key)
             return
-        want.got = want.wanted  # it looked at enough
+        want.got = want.wanted  # it looked at enough, or at all there are
 
     def _first(self, domain: str, number: int) -> bool:
         """Is this the first time that a task is taken?"""
@@ -297,6 +296,7 @@ class Ran:
     broken: bool = False  # the infrastructure stopped it, or every episode ended as an error
     cut: int = 0  # bytes of a torn line that were cut off
     refused: tuple[str, ...] = ()  # draws for which no fair stack was found
+    budget: bool = False  # tokens or cost stopped it
 
     @property
     def left(self) -> int:
@@ -313,13 +313,19 @@ class _Timed:
         self.agent, self.seconds = agent, seconds
         self.until = None if seconds is None else asyncio.get_running_loop().time() + seconds
         self.late = False
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         try:
             async with asyncio.timeout_at(self.until) as clock:
                 message = await self.agent.reply(chat, tools)
-        except Exception as error:
+        except asyncio.CancelledError:
+            worker = asyncio.current_task()
+            if worker is None or worker.cancelling():
+                raise  # the run is being stopped
+            warnings.warn("an agent awaited what was cancelled, and said nothing; that is its failure", stacklevel=1)
+            return Message(role="assistant")
+        except (Exception, SystemExit) as error:
             self.error = error
             if not clock.expired():
                 raise
@@ -351,11 +357,13 @@ async def play_job(
     for pause in (*pauses, None):
         agent: _Timed | None = None
         try:
-            agent = _Timed(source.make(drawn), seconds)
+            agent = _Timed(made := source.make(drawn), seconds)
+            if hasattr(made, "trial"):
+                made.trial = job.trial
             trajectory = await play(drawn, agent, source.name)
         except CrosswindError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Crash(job.key, error, by_agent=agent is None or agent.error is error) from error
         usage = usage.plus(agent.usage)
         if agent.late:
@@ -422,6 +430,7 @@ class _Runner:
         self.stopped = limits.reached(progress.spent)
         self.broken = False
         self.in_a_row = 0
+        self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
         self.written, self.synced = asyncio.Event(), asyncio.Event()
 
     async def work(self) -> None:
@@ -437,10 +446,12 @@ class _Runner:
             except Exception as error:
                 raise Crash("the next one, while it was drawn", error, by_agent=False) from error
             if job is not None:
+                self.under_way[job.key] = None
                 record = await play_job(
                     job, self.source, seed=self.plan.seed, seconds=self.limits.episode, pauses=self.pauses
                 )
                 self.store.append(record)
+                del self.under_way[job.key]
                 self.finished(record)
                 self.written.set()
                 if self.store.behind >= BEHIND:
@@ -489,6 +500,9 @@ class _Runner:
                 await self.work_together(concurrency)
                 for other in others:
                     other.cancel()
+            if self.under_way or not (self.plan.whole or self.stopped):  # a worker is gone, and nobody sent it away
+                lost = next(iter(self.under_way), "one that was never begun")
+                raise Crash(lost, asyncio.CancelledError("the task that played it was cancelled"), by_agent=True)
         except TimeoutError:
             if not clock.expired():
                 raise
@@ -542,7 +556,8 @@ async def run(
             with suppress(CrosswindError):
                 manifest = store.write(manifest, state="stopped" if why else "finished", why=why, planned=planned)
         nothing = progress.errors > 0 and not progress.scores
-        return Ran(manifest, progress, runner.stopped, runner.broken or nothing, store.cut, tuple(plan.refused))
+        spent = bool(limits.reached(progress.spent))
+        return Ran(manifest, progress, runner.stopped, runner.broken or nothing, store.cut, tuple(plan.refused), spent)
 
 
 # ---------------------------------------------------------------- judging anew

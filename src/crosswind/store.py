@@ -6,7 +6,8 @@
     episodes.jsonl.torn    lines that a crash left half written, cut off and kept
     retried.jsonl          episodes that ended as errors of the infrastructure and were played again
 
-A crash can tear the last line and nothing else, so a torn last line is expected and any other bad line is an error.
+A crash can tear the last line and nothing else, so a torn last line is expected and any other bad line is an error;
+who only looks at a run may leave it out.
 """
 
 from __future__ import annotations
@@ -86,22 +87,35 @@ class Run:
     problems: list[str] = field(default_factory=list)  # what a reader should know, each a sentence
 
 
-def load_run(folder: Path | str) -> Run:
-    """Read the folder of a run. Raises `BadFile` where it is none, or where a line before the last is damaged."""
+def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
+    """Read the folder of a run. Raises `BadFile` where it is none, or where a line before the last is damaged.
+
+    With `damaged` such lines are left out, and named among the problems.
+    """
     folder = Path(folder)
     manifest = load_manifest(folder)
     problems: list[str] = []
-    records = list(iter_records(folder, problems))
+    lost: list[str] = []
+    records = list(iter_records(folder, problems, lost if damaged else None))
+    if lost:
+        few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
+        of = f"{len(lost)} of {len(lost) + len(records)} lines of {EPISODES}"
+        problems.append(f"{of} cannot be read and are left out: {'; '.join(few)}")
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
         problems.append(f"the run is not finished ({len(records)}{of} episodes); the same command continues it")
     return Run(folder, manifest, records, problems)
 
 
-def iter_records(folder: Path | str, problems: list[str] | None = None) -> Iterator[Record]:
-    """The finished episodes of a run one after the other, each once; `problems` collects what is odd."""
+def iter_records(
+    folder: Path | str, problems: list[str] | None = None, damaged: list[str] | None = None
+) -> Iterator[Record]:
+    """The finished episodes of a run one after the other, each once; `problems` collects what is odd.
+
+    A damaged line raises `BadFile`, or is named in `damaged`.
+    """
     path, seen = Path(folder) / EPISODES, set[str]()
-    for number, record, _ in _lines(path):
+    for number, record, _ in _lines(path, damaged):
         if record is None:
             if problems is not None:
                 problems.append(f"line {number} of {path.name} is torn and left out; its episode is not finished")
@@ -134,7 +148,7 @@ def _known_schema(version: object, where: str) -> None:
         raise BadFile(f"{where}: was written by a newer crosswind (schema {version}, known: {SCHEMA}); upgrade it")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, Record | None, bytes]]:
+def _lines(path: Path, damaged: list[str] | None = None) -> Iterator[tuple[int, Record | None, bytes]]:
     """Line number, record and bytes of each line; a torn last line has no record."""
     try:
         file = path.open("rb")
@@ -147,10 +161,14 @@ def _lines(path: Path) -> Iterator[tuple[int, Record | None, bytes]]:
             try:
                 record = Record.model_validate_json(line)
             except ValidationError as error:
-                if not _is_json(line) and not file.read(1):
+                if not _is_json(line) and not file.peek(1):
                     yield number, None, line
                     return
-                raise _damaged(path, number, line, error) from None
+                found = _damaged(path, number, line, error)
+                if damaged is None:
+                    raise found from None
+                damaged.append(f"line {number} ({_brief(error)})")
+                continue
             _known_schema(record.schema_version, f"{path}:{number}")
             yield number, record, line
 
@@ -436,11 +454,16 @@ def _unwritable(folder: Path, error: OSError) -> CrosswindError:
 def replace_file(path: Path, data: bytes) -> None:
     """Put a file in place, whole or not at all."""
     fresh = path.with_name(path.name + ".new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
     sync_folder(path.parent)
 
 

@@ -34,7 +34,7 @@ def demo(
     run(suite=suite, agent=agent, out=out, seed=seed)
     console = terminal.console()
     records = load_run(out).records
-    clean = [record.passed for record in records if record.clean and record.outcome != "error"]
+    clean = [record.passed for record in records if record.clean and record.judged]
     if clean and sum(clean) / len(clean) <= LITTLE:
         console.print(
             f"{agent} solves {sum(clean)} of {len(clean)} clean tasks: next to nothing, so its fall says nothing. "

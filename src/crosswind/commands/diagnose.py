@@ -40,8 +40,8 @@ def diagnose(
 
     The cause is found by comparing both sides of the stored trajectory with the certified way, which is drawn again;
     what the run stored is not believed. With --repair each failed episode is played again from the point of failure on
-    without the layers of one channel (query, tools, observations, rules), and the channels whose repair restores success
-    are counted. Agents that cannot take up a conversation play from the start.
+    without the layers of one channel (query, tools, observations, rules), and the channels whose repair restores
+    success are counted. Agents that cannot take up a conversation play from the start.
 
     Examples:
 

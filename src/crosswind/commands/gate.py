@@ -141,10 +141,11 @@ def _show(outcome: Outcome) -> None:
     from crosswind.junit import cells
 
     console = terminal.console()
-    table = terminal.table_of("check", "before", "after", "change, points", "pairs", "allowed", "verdict")
+    table = terminal.table_of("check", "before", "after", "change, points", "pairs", "tasks", "allowed", "verdict")
     colour = {"pass": "green", "fail": "red", "inconclusive": "yellow", "infrastructure": "magenta"}
     for finding in outcome.findings:
         row = [Text(terminal.safe(cell)) for cell in cells(finding)]
+        row.insert(-2, Text(str(finding.decision.tasks)))
         row[-1].stylize(colour[finding.verdict])
         table.add_row(*row)
     if outcome.findings:

@@ -37,7 +37,8 @@ def report(
 
     The verdict in a sentence, changes by tier, axis, perturbation, severity and kind of task with their intervals,
     causes of failure, costs, scripted agents for scale, and episodes to open. An unfinished run is reported as far as
-    it came. With --json or --markdown a page is written only where -o names one.
+    it came, and lines that cannot be read are named and left out. With --json or --markdown a page is written only
+    where -o names one.
 
     Examples:
 
@@ -58,7 +59,7 @@ def report(
         if status:
             status(str(folder))
         page_wanted = out is not None or not quiet
-        said = content(load_run(folder), played=baselines, opened=episodes if page_wanted else 0)
+        said = content(load_run(folder, damaged=True), played=baselines, opened=episodes if page_wanted else 0)
     if page_wanted:
         _write(out or folder / "report.html", html.page(said))
     if json_:
@@ -67,6 +68,8 @@ def report(
         print(md.report(said), end="")
     else:
         print(terminal.safe(said.verdict))
+        for problem in said.run.problems:
+            print(f"note: {terminal.safe(problem)}")
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
 
 
@@ -98,7 +101,7 @@ def compare(
     with terminal.Status("reading", json_ or markdown) as status:
         if status:
             status(*map(str, folders))
-        said = pairs.comparison([load_run(folder) for folder in folders], opened=episodes)
+        said = pairs.comparison([load_run(folder, damaged=True) for folder in folders], opened=episodes)
     if json_:
         terminal.print_json(said.as_json())
     elif markdown:
@@ -106,13 +109,15 @@ def compare(
     else:
         _write(out, pairs.page(said))
         print(terminal.safe(said.verdict))
+        for note in pairs.notes(said):
+            print(f"note: {terminal.safe(note)}")
         print(f"wrote {terminal.safe(str(out))}")
 
 
 def show(
     folder: Folder,
     episode: Annotated[str, typer.Argument(help="A number from the list, a key, or a part of one.")] = "",
-    outcome: Annotated[str, typer.Option(help="List only these: pass, fail or error.")] = "",
+    outcome: Annotated[str, typer.Option(help="List only these: pass, fail, error or unjudged.")] = "",
     condition: Annotated[str, typer.Option(help="List only conditions that have this in their name.")] = "",
     cause: Annotated[str, typer.Option(help="List only failures with this in their cause.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Lines of the list.")] = 40,
@@ -133,9 +138,9 @@ def show(
     from crosswind.report.episode import view
     from crosswind.store import load_run
 
-    if outcome not in ("", "pass", "fail", "error"):
-        raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail or error")
-    run = load_run(folder)
+    if outcome not in ("", "pass", "fail", "error", "unjudged"):
+        raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail, error or unjudged")
+    run = load_run(folder, damaged=True)
     if episode:
         number, record = shown.pick(run.records, episode)
         if json_:

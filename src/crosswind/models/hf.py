@@ -71,11 +71,11 @@ class HuggingFace:
     def make(self, drawn: Drawn) -> HuggingFaceAgent:
         if self.engine is None:
             self.engine = self._load()
-        seed: object = None
+        seed: tuple[int, str] | None = None
         if self.limits.temperature:
             episode = json.dumps([drawn.base.id, dump_layers(drawn.layers)], sort_keys=True)
             self._played[episode] += 1
-            seed = f"{self._played[episode]} {episode}"  # trials of one episode differ
+            seed = self._played[episode] - 1, episode  # trials of one episode differ
         return HuggingFaceAgent(self, self.engine, next(self._numbers), seed)
 
     async def aclose(self) -> None:
@@ -137,7 +137,9 @@ class HuggingFace:
 class HuggingFaceAgent:
     """One episode's agent."""
 
-    def __init__(self, source: HuggingFace, engine: Engine, key: int, seed: object) -> None:
+    trial: int | None = None  # set by a run, which may be one that goes on
+
+    def __init__(self, source: HuggingFace, engine: Engine, key: int, seed: tuple[int, str] | None) -> None:
         self.source, self.engine, self.key, self.seed = source, engine, key, seed
         self.usage, self.calls = Usage(), 0
         self.conversation = prompts.Conversation(source.script) if source.script else None
@@ -148,7 +150,11 @@ class HuggingFaceAgent:
     def submit(self, ids: list[int]) -> Future[Completion]:
         """Have the next turn written."""
         heat = self.source.limits.temperature or 0.0
-        return self.engine.submit(ids, key=self.key, max_new=self.source.max_tokens, temperature=heat, seed=self.seed)
+        seed = None
+        if self.seed is not None:
+            nth, episode = self.seed
+            seed = f"{nth if self.trial is None else self.trial} {episode}"
+        return self.engine.submit(ids, key=self.key, max_new=self.source.max_tokens, temperature=heat, seed=seed)
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         source = self.source

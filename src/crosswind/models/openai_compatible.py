@@ -25,7 +25,7 @@ class OpenAICompatible(Remote):
             base_url=self.url,
             max_retries=0,
             timeout=self.limits.timeout,
-            http_client=http_client(sdk, self.url),
+            http_client=http_client(sdk, self.url, self.query),
         )
 
     def body(self, chat: Sequence[Message], tools: Tools) -> dict[str, Any]:
@@ -51,7 +51,10 @@ class OpenAICompatible(Remote):
         except (LookupError, TypeError, AttributeError):
             return None
         if isinstance(text, list):  # in parts
-            text = "".join(part.get("text") or "" for part in text if isinstance(part, dict))
+            texts = [part.get("text") for part in text if isinstance(part, dict)]
+            text = "".join(part for part in texts if isinstance(part, str))
+        if not isinstance(text, str):
+            return None
         used = data.get("usage")
         used = used if isinstance(used, dict) else {}
         return Said(text, calls, count(used.get("prompt_tokens")), count(used.get("completion_tokens")))

@@ -11,8 +11,9 @@ user's words. Its calls are turned inside out into the replies that `play` asks 
 - what it returns is said to the user. If the user answers (it was a question, or the user has a change of mind), the
   callable is called once more, with the conversation so far as the query.
 
-Whatever the callable raises is the agent's failure and ends the episode without an answer, except for what tells of a
-provider (`InfrastructureError`, timeouts, connections, and exceptions of the SDKs).
+Whatever the callable raises is the agent's failure and ends the episode without an answer, `SystemExit` and a task that
+was cancelled included, except for what tells of a provider (`InfrastructureError`, timeouts, connections, and
+exceptions of the SDKs).
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ Callee = Callable[[str, "Toolset"], Awaitable[str]]
 class Toolset:
     """The tools of one episode, as the callable is handed them."""
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Secrets | None = None) -> None:
+        self.secrets = secrets or Secrets()
         self.policy = ""
         self.shown: Tools = ()
         self.waiting: dict[str, asyncio.Future[str]] = {}  # calls made and not answered, by id
@@ -60,7 +62,8 @@ class Toolset:
     async def call(self, name: str, arguments: Any = None) -> str:
         """Call a tool; the result as text."""
         self.made += 1
-        request = Request(id=f"call_{self.made}", tool=clean(str(name)), args={} if arguments is None else arguments)
+        tool, args = self.secrets.out_of(clean(str(name))), {} if arguments is None else self.secrets.within(arguments)
+        request = Request(id=f"call_{self.made}", tool=tool, args=args)
         answer = asyncio.get_running_loop().create_future()
         self.waiting[request.id] = answer
         self.asked.put_nowait(request)
@@ -76,7 +79,7 @@ class PythonAgent:
     """One episode of a callable."""
 
     def __init__(self, source: PythonAgents) -> None:
-        self.source, self.tools = source, Toolset()
+        self.source, self.tools = source, Toolset(source.secrets)
         self.usage = Usage()
         self.running: asyncio.Task[str] | None = None
 
@@ -115,7 +118,10 @@ class PythonAgent:
         assert self.running is not None
         done, self.running = self.running, None  # if the user has an answer, it is called once more
         self.usage = self.usage.plus(Usage(requests=1))
-        return Message(role="assistant", content=done.result())
+        if done.cancelled():  # not by us: whoever cancels an episode does not come back for its result
+            blame(self.source.name, "CancelledError")
+            return Message(role="assistant")
+        return Message(role="assistant", content=self.source.secrets.out_of(done.result()))
 
     def __del__(self) -> None:
         if self.running is not None and not self.running.done() and not self.running.get_loop().is_closed():
@@ -130,10 +136,16 @@ def _query(chat: Sequence[Message]) -> str:
     return "\n\n".join(f"{'User' if m.role == 'user' else 'You'}: {m.content}" for m in said)
 
 
+def blame(name: str, told: str) -> None:
+    """Tell the user that an agent's code broke, which counts as a failure of the agent."""
+    warnings.warn(ModelWarning(f"{name} raised {told}; counted as the agent's failure"), stacklevel=2)
+
+
 class PythonAgents:
     """A callable found by its module and name; the current folder is looked in first."""
 
     price: Price | None
+    secrets = Secrets()
     concurrency = 8
     resumes = False  # the loop is its own
 
@@ -154,13 +166,16 @@ class PythonAgents:
         """One call of the callable, with its failures told apart."""
         try:
             text = await self.callee(query, tools)
-        except (InfrastructureError, CrosswindError):
+        except (CrosswindError, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception as error:
+        except InfrastructureError as error:
+            error.args = (self.secrets.scrub(str(error)),)
+            raise
+        except BaseException as error:  # SystemExit too: it would end the run, and as if all were well
             told = self.secrets.scrub(f"{type(error).__name__}: {error}")[:300]
             if isinstance(error, (OSError, TimeoutError)) or type(error).__module__.split(".")[0] in PROVIDERS:
                 raise InfrastructureError(f"{self.name}: {told}") from None
-            warnings.warn(ModelWarning(f"{self.name} raised {told}; counted as the agent's failure"), stacklevel=1)
+            blame(self.name, told)
             return ""
         if not isinstance(text, str):
             raise CrosswindError(f"{self.name} returned {type(text).__name__}; expected the final text, a str")
@@ -182,7 +197,7 @@ def _load(rest: str) -> Callee:
         raise CrosswindError(f"python:{rest}: {what}") from None
     except AttributeError:
         raise CrosswindError(f"python:{rest}: {module} has no {name!r}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CrosswindError(f"python:{rest}: importing {module} failed: {type(error).__name__}: {error}") from None
     called = thing if inspect.isroutine(thing) else getattr(thing, "__call__", None)  # noqa: B004
     if not inspect.iscoroutinefunction(called):

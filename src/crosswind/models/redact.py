@@ -1,18 +1,29 @@
-"""What must not be repeated: keys, and names and passwords in addresses."""
+"""What must not be repeated: keys, and what addresses hold: names, passwords, values of the query.
+
+A secret comes back in other forms than it was given in: percent-encoded or not, in Base64 (as `Authorization: Basic`
+has it), escaped as JSON does. All of these are known here; text that hides a secret in another way is not seen through.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from urllib.parse import urlsplit, urlunsplit
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit, urlunsplit
 
 HIDDEN = "[hidden]"
 SHORTEST = 6  # characters; anything shorter would blot out innocent text
+DEPTH = 32  # of values; a record keeps less
+OPEN = frozenset({"api-version", "api_version", "version"})  # parameters of a query whose values are no secrets
 _KEYS = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|key)[-_][A-Za-z0-9_-]{16,}")
 _HEADERS = re.compile(
     r"""((?:authorization|api[-_]?key|x-api-key)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)[^\s"',}]+""", re.I
 )
 _BEARER = re.compile(r"(\bbearer\s+)[^\s\"',}]{6,}", re.I)
 _USERINFO = re.compile(r"(?<=://)[^/\s@'\"]*@")
+_ESCAPE = re.compile(r"\\u00([2-7][0-9A-Fa-f])")  # a printable character as JSON may write it
 
 
 class Secrets:
@@ -21,7 +32,8 @@ class Secrets:
     __slots__ = ("_values",)
 
     def __init__(self, *values: str | None) -> None:
-        self._values = sorted({v for v in values if v and len(v) >= SHORTEST}, key=len, reverse=True)
+        given = [v for v in values if v and len(v) >= SHORTEST]
+        self._values = sorted({form for v in given for form in _forms(v)}, key=len, reverse=True)
 
     def out_of(self, text: str) -> str:
         """Text without the values themselves."""
@@ -29,8 +41,21 @@ class Secrets:
             text = text.replace(value, HIDDEN)
         return text
 
+    def within(self, value: Any, depth: int = 0) -> Any:
+        """A value out of JSON without them, wherever in it they stand; what lies too deep to be stored is left."""
+        if isinstance(value, str):
+            return self.out_of(value)
+        if depth > DEPTH or not self._values:
+            return value
+        if isinstance(value, list):
+            return [self.within(one, depth + 1) for one in value]
+        if isinstance(value, dict):
+            return {self.within(name, depth + 1): self.within(one, depth + 1) for name, one in value.items()}
+        return value
+
     def scrub(self, text: str) -> str:
         """Text for an error or a log: without the values, and without what looks like any key."""
+        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
         text = _KEYS.sub(HIDDEN, self.out_of(text))
         text = _BEARER.sub(rf"\g<1>{HIDDEN}", _HEADERS.sub(rf"\g<1>{HIDDEN}", text))
         return _USERINFO.sub("", text)
@@ -50,10 +75,24 @@ def bare(url: str) -> str:
 
 
 def passwords(url: str) -> list[str]:
-    """The secrets that an address holds."""
+    """The secrets that an address holds, as they stand and as they are sent."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return []
-    user = parts.netloc.rpartition("@")[0]
-    return [part for part in (user, parts.password or "", parts.query) if part]
+    user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
+    out = [f"{user}:{password}", f"{unquote(user)}:{unquote(password)}"] if user or password else []
+    out += [password, unquote(password)] if colon else [user, unquote(user)]
+    for pair in parts.query.split("&"):
+        name, equals, value = pair.partition("=")
+        if name.lower() not in OPEN:
+            out += [value, unquote_plus(value)] if equals else [name, unquote_plus(name)]
+    return [part for part in dict.fromkeys(out) if part]
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A secret as it may be repeated."""
+    yield from (value, quote(value, safe=""), quote_plus(value), json.dumps(value)[1:-1])
+    data = value.encode("utf-8", "replace")
+    for code in (b64encode(data), urlsafe_b64encode(data)):
+        yield from (code.decode(), code.decode().rstrip("="))

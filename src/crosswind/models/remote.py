@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from crosswind.errors import CrosswindError, InfrastructureError
 from crosswind.flow import rng_for
@@ -111,11 +111,12 @@ class Remote:
     resumes = True
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
-        self.model, self.url = _split(rest, self.provider, self.home)
+        self.model, whole = _split(rest, self.provider, self.home)
+        self.url, self.query = _without_query(whole)
         self.limits = settings
         self.max_tokens = settings.max_tokens or TOKENS
         self._key = _key(self.url, self.variable, f"{self.provider}:{self.model}")
-        self.secrets = Secrets(self._key, *passwords(self.url))
+        self.secrets = Secrets(self._key, *passwords(whole))
         shown = bare(self.url)
         self.name = self.secrets.scrub(f"{self.provider}:{self.model}" + (f"@{shown}" if self.url != self.home else ""))
         self.price: Price | None = settings.price()
@@ -223,10 +224,12 @@ class Remote:
         if not calls and (not native or "<tool_call>" in text):  # a server may hand on a call as it was written
             text, written = parse(text)
             calls = [(None, call.tool, call.args) for call in written]
+        hide = self.secrets.within  # once more: calls and their arguments may have been JSON in a text
         requests = tuple(
-            Request(id=agent.fresh(id), tool=clean(tool)[:500], args=arguments(args)) for id, tool, args in calls
+            Request(id=agent.fresh(id), tool=hide(clean(tool))[:500], args=hide(arguments(args)))
+            for id, tool, args in calls
         )
-        return Message(role="assistant", content=text, requests=requests)
+        return Message(role="assistant", content=hide(text), requests=requests)
 
     def say(self, text: str) -> None:
         """Tell the user something once."""
@@ -253,12 +256,13 @@ class Remote:
             told = self._told(f"{type(cause).__name__}: {cause}")
             raise Fault(told, retryable=True, sort="unreachable") from None
         try:
-            data = json.loads(self.secrets.out_of(text))
+            data = self.secrets.within(json.loads(text))
+            said = self.read(data)
         except (ValueError, RecursionError):
             raise Fault(f"the answer is no JSON: {self._told(text)!r}", retryable=True, sort="nonsense") from None
-        said = self.read(data)
         if said is None:
-            raise Fault(f"the answer holds no message: {self._told(text)!r}", retryable=True, sort="nonsense")
+            told = self._told(json.dumps(data, ensure_ascii=False))
+            raise Fault(f"the answer holds no message: {told!r}", retryable=True, sort="nonsense")
         return said
 
     async def _receive(self, body: dict[str, Any]) -> str:
@@ -330,9 +334,12 @@ def sdk(package: str, extra: str) -> Any:
         raise CrosswindError(f"this agent needs the package {package!r}; pip install 'crosswind[{extra}]'") from None
 
 
-def http_client(package: Any, url: str) -> Any:
-    """The SDK's HTTP client: no redirects, since a key goes to one address; no proxy on the way to this machine."""
-    return package.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not loopback(url))
+def http_client(package: Any, url: str, query: list[tuple[str, str]]) -> Any:
+    """The SDK's HTTP client: no redirects, since a key goes to one address; no proxy on the way to this machine.
+
+    What the address has as its query goes with every request.
+    """
+    return package.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not loopback(url), params=query or None)
 
 
 def loopback(url: str) -> bool:
@@ -368,6 +375,14 @@ def _split(rest: str, provider: str, home: str) -> tuple[str, str]:
     if link_local:
         raise CrosswindError(f"{bare(url)} is a link-local address, where no model is served but credentials may be")
     return model, url
+
+
+def _without_query(url: str) -> tuple[str, list[tuple[str, str]]]:
+    """An address, and the query that it ended with."""
+    parts = urlsplit(url)
+    if parts.fragment:
+        raise CrosswindError(f"{bare(url)}: what stands behind # in an address is never sent; leave it out")
+    return urlunsplit(parts._replace(query="")).rstrip("/"), parse_qsl(parts.query, keep_blank_values=True)
 
 
 def _key(url: str, variable: str, spec: str) -> str:

@@ -22,7 +22,7 @@ TELLS = {
 def sample(records: Sequence[Record], limit: int) -> list[Record]:
     """Pairs of a run spread evenly over it: shifted episodes with their clean ones, at most `limit` of the former."""
     trial = min((r.trial for r in records), default=0)
-    first = [r for r in records if r.trial == trial and r.outcome != "error"]
+    first = [r for r in records if r.trial == trial and r.judged]
     clean = {r.pair: r for r in first if r.clean}
     shifted = [r for r in first if not r.clean and r.pair in clean]
     if len(shifted) > limit:

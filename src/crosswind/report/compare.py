@@ -123,8 +123,8 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 
 def _versus(name: str, first: Run, second: Run, opened: int) -> Versus | None:
-    theirs = {r.key: r for r in first.records if r.outcome != "error"}
-    ours = {r.key: r for r in second.records if r.outcome != "error"}
+    theirs = {r.key: r for r in first.records if r.judged}
+    ours = {r.key: r for r in second.records if r.judged}
     shared = [(theirs[key], record) for key, record in ours.items() if key in theirs]
     same = [(a, b) for a, b in shared if a.layers == b.layers]
     every = drop("all", same)
@@ -227,7 +227,7 @@ def _tiles(said: Comparison) -> Iterator[tuple[str, str, str, str]]:
     for one in said.versus:
         for name, found in (("all", one.every), ("clean world", one.clean), ("open world", one.shifted)):
             if found:
-                under = f"{words.span(found.low, found.high)}, {words.many(found.pairs, 'pair')}"
+                under = f"{words.span(found.low, found.high)}, {words.pairs(found)}"
                 colour = charts.sign_class(found.delta, words.clear(found))
                 yield f"{clipped(one.name, 40)}, {name}, points", words.points(found.delta), under, colour
 

@@ -91,16 +91,15 @@ def verdict(found: Summary, agent: str) -> str:
         return f"{agent} passed {passed}; no task was played both clean and shifted, so nothing is known of a fall."
     if drop.clean <= LITTLE:
         return (
-            f"{agent} solves next to nothing even in the clean world ({words.percent(drop.clean)} of "
-            f"{words.many(drop.pairs, 'pair')}), so there is nothing to lose and no fall to measure yet."
+            f"{agent} solves next to nothing even in the clean world ({found.clean.passed} of "
+            f"{words.many(found.clean.n, 'clean episode')}), so there is nothing to lose and no fall to measure yet."
         )
     start = f"{agent} solves {words.percent(drop.clean)} of its tasks in the clean world"
     if not words.clear(drop):
         gap = f"a difference of {words.points(drop.delta)} points that may be chance" if drop.delta else "no difference"
-        of = f"{words.many(drop.pairs, 'pair')} of {words.many(drop.tasks, 'task')}"
         return (
             f"{start} and {words.percent(drop.shifted)} of the same tasks in the open world, {gap} "
-            f"({words.SURE} {words.span(drop.low, drop.high)}, {of}){_could(found)}."
+            f"({words.SURE} {words.span(drop.low, drop.high)}, {words.pairs(drop)}){_could(found)}."
         )
     size = f"{100 * abs(drop.delta):.0f} points"
     low, high = sorted((100 * abs(drop.low), 100 * abs(drop.high)))

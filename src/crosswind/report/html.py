@@ -101,7 +101,7 @@ def _tiles(found: Summary) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _tile(name: str, drop: Drop) -> tuple[str, str, str, str]:
-    under = f"{words.span(drop.low, drop.high)}, {words.many(drop.pairs, 'pair')}"
+    under = f"{words.span(drop.low, drop.high)}, {words.pairs(drop)}"
     return f"{name}, points", words.points(drop.delta), under, charts.sign_class(drop.delta, words.clear(drop))
 
 
@@ -143,7 +143,7 @@ def _tiers(found: Summary) -> Markup:
         lead(
             "Change in points when a task of the clean world meets one obstacle, by the stage of thought that it "
             "tries (tier) and where it lies (axis). Under each figure its "
-            f"{words.SURE} and the number of pairs."
+            f"{words.SURE}, and how many pairs of how many tasks it is over."
         ),
         parts.heat(found.drops["cell"]),
         tag("h3", "Tiers"),

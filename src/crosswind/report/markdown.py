@@ -27,11 +27,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def change(drop: Drop | None) -> str:
-    """A change with its interval and number of pairs."""
+    """A change with its interval, and what it was seen in."""
     if drop is None or not drop.pairs:
         return "–"
     mark = "**" if words.clear(drop) else ""
-    return f"{mark}{words.points(drop.delta)}{mark} ({words.span(drop.low, drop.high)}; n {drop.pairs})"
+    return f"{mark}{words.points(drop.delta)}{mark} ({words.span(drop.low, drop.high)}; {words.pairs(drop)})"
 
 
 def heat(cells: dict[str, Drop]) -> str:

@@ -123,7 +123,7 @@ def _change(name: str, under: str, drop: Drop, scale: charts.Scale) -> Markup:
         tag(
             "span",
             f"{words.percent(drop.clean)} to {words.percent(drop.shifted)}",
-            tag("small", f"{words.many(drop.pairs, 'pair')}, {words.chance(drop.p_holm)}"),
+            tag("small", f"{words.pairs(drop)}, {words.chance(drop.p_holm)}"),
             class_="value more",
         ),
     )
@@ -132,11 +132,7 @@ def _change(name: str, under: str, drop: Drop, scale: charts.Scale) -> Markup:
 def under(drop: Drop, axis: str = "") -> str:
     """The line under a name: the axis, and the change over pairs whose obstacle was seen, where that differs."""
     seen = drop.exposed
-    told = (
-        f"where seen: {words.points(seen.delta)} ({words.many(seen.pairs, 'pair')})"
-        if seen and seen.pairs < drop.pairs
-        else ""
-    )
+    told = f"where seen: {words.points(seen.delta)} ({words.pairs(seen)})" if seen and seen.pairs < drop.pairs else ""
     return " · ".join(filter(None, (axis, told)))
 
 
@@ -175,7 +171,7 @@ def heat_cell(drop: Drop | None) -> Markup:
         "td",
         tag("b", words.points(drop.delta)),
         tag("small", words.span(drop.low, drop.high)),
-        tag("small", f"n {drop.pairs}"),
+        tag("small", words.pairs(drop)),
         class_=colour or None,
     )
 
@@ -244,7 +240,8 @@ def _inside(shown: View) -> Markup:
     if shown.missing:
         parts.append(tag("p", clipped(shown.missing, SHOWN), class_="note"))
     if record.why:
-        parts.append(tag("p", "The infrastructure failed: ", clipped(record.why, SHOWN), class_="note"))
+        blamed = "The infrastructure failed: " if record.outcome == "error" else "Why it ended: "
+        parts.append(tag("p", blamed, clipped(record.why, SHOWN), class_="note"))
     checks = [
         f"{'✓' if c.passed else '✗'} {c.name}{': ' + clipped(c.why, SHOWN) if c.why else ''}" for c in record.checks
     ]

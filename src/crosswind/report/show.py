@@ -16,7 +16,7 @@ from crosswind.report import words
 from crosswind.report.episode import Exchange, Line, View
 from crosswind.store import Run
 
-COLOURS = {"pass": "green", "fail": "red", "error": "yellow"}
+COLOURS = {"pass": "green", "fail": "red", "error": "yellow", "unjudged": "cyan"}
 
 
 def pick(records: Sequence[Record], wanted: str) -> tuple[int, Record]:
@@ -86,7 +86,8 @@ def episode(console: Console, shown: View, number: int) -> None:
         console.print(Text(terminal.safe(shown.missing), style="yellow"))
     console.print(f"ended: {record.ended} after {words.many(len(record.steps), 'step')}; budget {record.budget}")
     if record.why:
-        console.print(Text(f"the infrastructure failed: {terminal.short(record.why, 600)}", style="yellow"))
+        blamed = "the infrastructure failed" if record.outcome == "error" else "why it ended"
+        console.print(Text(f"{blamed}: {terminal.short(record.why, 600)}", style="yellow"))
     for check in record.checks:
         passed = "ok " if check.passed else "NOT"
         console.print(Text(f"  {passed} {terminal.short(check.name, 60)}: {terminal.short(check.why, 300)}"))

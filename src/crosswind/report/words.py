@@ -50,6 +50,11 @@ def many(n: int, one: str, more: str = "") -> str:
     return f"{n:,} {one if n == 1 else more or one + 's'}"
 
 
+def pairs(change: Drop) -> str:
+    """What a change was seen in: pairs, and the tasks they are of, which is what makes it sure."""
+    return f"{many(change.pairs, 'pair')} of {many(change.tasks, 'task')}"
+
+
 def number(value: float | None, digits: int = 2) -> str:
     """A plain number."""
     return "–" if value is None else f"{value:,.{digits}f}".replace("-", MINUS)
