@@ -1,0 +1,5 @@
+"""`python -m crosswind`: the command line."""
+
+from crosswind.cli import main
+
+main()
