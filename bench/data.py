@@ -1,18 +1,21 @@
 """How fast demonstrations are made, how long they are, and that their number costs no memory.
 
-Three parts:
+Four parts:
+  same    in how many episodes a row holds the tokens that a model is given in an evaluation; needs --tokenizer
   speed   demonstrations/s beside certified draws/s of the same recipe, in turns (A B A B ...), as a ratio
   length  tokens of a demonstration under a model's tokenizer, and how near the estimate is; needs --tokenizer
   memory  the most memory that `crosswind data` held after so many demonstrations
 
 A draw is a task of the split train drawn and a stack on it certified; a demonstration is that, the conversation, its
 length and a line of JSON, with whatever had to be drawn again because it was too long or no kind applied; "none left
-out" is without a limit to the length. Seconds are those of the processor. Every figure of `speed` is the median over the rounds, with the least and the greatest.
+out" is without a limit to the length. Seconds are those of the processor. Every figure of `speed` is the median over
+the rounds, with the least and the greatest.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import json
 import os
@@ -26,21 +29,26 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import fmean, median
 
 from crosswind import __version__
+from crosswind.agents.oracle import Oracle
 from crosswind.commands.data import spread
 from crosswind.errors import CannotPerturb
 from crosswind.flow import rng_for
-from crosswind.models.prompts import script_of
-from crosswind.recipe import draw
+from crosswind.models.prompts import Conversation, Script, script_of, spoken
+from crosswind.play import play
+from crosswind.recipe import Drawn, draw, load_recipe
 from crosswind.registry import domains
+from crosswind.suite import tasks
 from crosswind.train.data import DataConfig, Measure, demonstration_at, estimate, stream
 from crosswind.train.formats import line, written
-from crosswind.train.rows import rows, tokens
+from crosswind.train.rows import Row, demonstration, rows, tokens
+from crosswind.types import Message, Tools
 
-PARTS = ("speed", "length", "memory")
+PARTS = ("same", "speed", "length", "memory")
 CASES = {"clean": ("mixed", 0.0), "mixed, share 0.3": ("mixed", 0.3), "mixed": ("mixed", 1.0), "hard": ("hard", 1.0)}
 WINDOW, ENDLESS = 2048, 10**6  # tokens
 EXAMPLES = """examples:
@@ -63,6 +71,49 @@ def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 def told(figures: Sequence[float], form: str = "{:,.0f}") -> str:
     middle, least, most = (form.format(f(figures)) for f in (median, min, max))
     return f"{middle} ({least} to {most})"
+
+
+# ---------------------------------------------------------------- the same tokens
+
+
+class Watched:
+    """The oracle, with what a model in its place would have been given."""
+
+    def __init__(self, drawn: Drawn, script: Script) -> None:
+        self.oracle, self.talk = Oracle(drawn), Conversation(script)
+        self.prompts: list[list[int]] = []
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        self.prompts.append(self.talk.update(chat, tools))
+        message = await self.oracle.reply(chat, tools)
+        self.talk.wrote(self.talk.script.agent(spoken(message)))
+        return message
+
+
+def same(script: Script, count: int) -> dict[str, int]:
+    """Episodes of every domain: clean, by recipe, and with menus and minds that change midway."""
+    found = Counter[str]()
+    for name in domains.names():
+        say(f"same: {name}")
+        domain = domains[name]
+        for n, task in enumerate(islice(tasks(domain, 5, split="train"), -(-count // len(domains.names())))):
+            recipe = load_recipe("hard" if n % 2 else "mixed")
+            picks: Sequence[str | tuple[str, int]] = recipe.pick(rng_for("same", n)) if n % 4 else ()
+            picks = ("retired_midway", "changed_mind") if n % 8 == 1 else picks
+            try:
+                drawn = draw(domain, task, picks, n, strict=False)
+            except CannotPerturb:
+                continue
+            agent = Watched(drawn, script)
+            asyncio.run(play(drawn, agent, "watched"))
+            told: list[list[int]] = []
+            for row in rows(demonstration(drawn)):
+                ids, mask = tokens(row, script)
+                told += [ids[:i] for i in range(1, len(ids)) if mask[i] and not mask[i - 1]]
+            found += Counter(episodes=1, turns=len(told), perturbed=bool(drawn.layers))
+            found["menus that changed"] += len(rows(demonstration(drawn))) > 1
+            found["episodes that differ"] += told != agent.prompts
+    return dict(found)
 
 
 # ---------------------------------------------------------------- speed
@@ -209,6 +260,10 @@ def memory(sizes: Sequence[int]) -> list[dict[str, object]]:
     return out
 
 
+def counted(script: Script, row: Row) -> int:
+    return len(tokens(row, script).ids)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -217,11 +272,13 @@ def main() -> None:
     parser.add_argument("--domains", nargs="+", default=["poi", "medical"], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=5, help="of the part speed")
     parser.add_argument("--count", type=int, default=300, help="draws in a round, and demonstrations that are measured")
+    parser.add_argument("--episodes", type=int, default=420, help="of the part same")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 20_000], help="of the part memory")
     parser.add_argument("--tokenizer", default="", help="embedded, or a model's folder; needs the extra train")
     parser.add_argument("--json", type=Path, help="a file for all figures")
     args = parser.parse_args()
     exact: Measure | None = None
+    script: Script | None = None
     if args.tokenizer:
         from transformers import AutoTokenizer
 
@@ -229,21 +286,24 @@ def main() -> None:
 
         where = place_of(args.tokenizer)
         script = script_of(AutoTokenizer.from_pretrained(where.path, **where.options))
-        exact = lambda row: len(tokens(row, script).ids)  # noqa: E731
+        exact = partial(counted, script)
+    elif wanting := [part for part in ("same", "length") if part in args.parts]:
+        say(f"{' and '.join(wanting)}: left out, for want of --tokenizer")
     load = " ".join(f"{x:.1f}" for x in os.getloadavg())
     print(
         f"crosswind {__version__}, {date.today().isoformat()}, {platform.python_implementation()} "
         f"{platform.python_version()}, {os.cpu_count()} cores, one used; load at start {load}"
     )
     data: dict[str, object] = {}
+    if "same" in args.parts and script:
+        data["same"] = seen = same(script, args.episodes)
+        print("\n" + ", ".join(f"{what}: {n}" for what, n in seen.items()))
     if "speed" in args.parts:
         data["speed"] = figures = speed(args.domains, args.count, args.rounds, exact)
         print(f"\n{args.rounds} rounds of {args.count}\n\n{show_speed(figures)}")
     if "length" in args.parts and exact:
         data["length"] = found = length(args.domains, args.count, exact)
         print("\n" + table(list(found[0]), [[str(v) for v in one.values()] for one in found]))
-    elif "length" in args.parts:
-        say("length: left out, since it needs --tokenizer")
     if "memory" in args.parts:
         data["memory"] = held = memory(args.sizes)
         print("\n" + table(list(held[0]), [[str(v) for v in one.values()] for one in held]))

@@ -19,6 +19,7 @@ from crosswind.types import SAY, Agent, Ended, Message, Step, ToolCall, ToolErro
 
 TEXT = 20_000  # characters of one value that a trajectory keeps
 DEPTH = 24
+_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: every result of every episode passes here
 Opening = Callable[[Session, list[Message]], None]  # goes the first part of the way, and adds it to the conversation
 
 
@@ -100,8 +101,8 @@ async def _carry_out(session: Session, message: Message, budget: int) -> list[Me
 def result_text(result: ToolResult) -> str:
     """A result as an agent reads it."""
     if result.error:
-        return json.dumps({"error": result.error.code, "message": result.error.text}, ensure_ascii=False)
-    return result.content if isinstance(result.content, str) else json.dumps(result.content, ensure_ascii=False)
+        return _json({"error": result.error.code, "message": result.error.text})
+    return result.content if isinstance(result.content, str) else _json(result.content)
 
 
 def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
