@@ -32,9 +32,7 @@ class Lora(Model):
     alpha: float = Field(default=32.0, gt=0)  # the adapter is scaled by alpha / rank
     dropout: float = Field(default=0.0, ge=0, lt=1)
     targets: str | tuple[str, ...] = "all-linear"  # every linear layer but the output, or names of modules
-    fold: bool = (
-        False  # add the adapter to the weights before each product: fewer and larger kernels, the same gradient
-    )
+    fold: bool = True  # add the adapter to the weights before each product: fewer and larger kernels, same gradient
 
 
 class DomainStage(Model):

@@ -1,0 +1,228 @@
+"""`crosswind study`: train and test the arms of a study, and tell what came out."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosswind import terminal
+
+if TYPE_CHECKING:
+    from crosswind.train.arms import Part, Study
+
+NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
+
+EPILOG = """Examples:
+
+crosswind study fragility --arms base,static,paft --seeds 0 --out runs/study
+
+crosswind study fragility --out runs/study --budget-minutes 25 (whatever fits)
+
+crosswind study fragility --arms paft --dev --set data.share=0.4 --tag share-0.4 --out runs/study
+
+crosswind study report runs/study --into docs/results
+
+The same command goes on where it was stopped; finished arms are skipped. docs/study.md explains the study."""
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the study.")]
+File = Annotated[Path | None, typer.Option(metavar="YAML", help="Another definition than the packaged one.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
+    for command in (fragility, arms, report, collect, pack, unpack):
+        group.command()(command)
+    app.add_typer(group, name="study")
+
+
+def fragility(
+    out: Out,
+    arms: Annotated[str, typer.Option(metavar="A,B", help="Arms to run, with commas; all unless given.")] = "",
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Seeds; those of each arm unless given.")] = "",
+    budget_minutes: Annotated[
+        float | None, typer.Option(min=0.1, help="Stop before so many minutes; nothing is begun that will not fit.")
+    ] = None,
+    dev: Annotated[bool, typer.Option("--dev", help="Test on the dev suite, on which choices are made.")] = False,
+    set_: Annotated[
+        list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change an option of the arms; needs --dev, --tag.")
+    ] = [],  # noqa: B006
+    tag: Annotated[str, typer.Option(help="Goes into the names of the arms that --set changes.")] = "",
+    model: Annotated[str, typer.Option(help="Another model than the study's.")] = "",
+    slots: Annotated[int | None, typer.Option(min=1, help="Conversations kept on the device.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Episodes played at a time.")] = None,
+    commit: Annotated[str | None, typer.Option(help="The commit to note, where there is no repository.")] = None,
+    file: File = None,
+    json_: Json = False,
+) -> None:
+    """Train arms and test each of them, one after the other; every arm is stored as it ends.
+
+    Exits with 1 if an arm failed; the others are run all the same.
+    """
+    from crosswind.commands.train import Shown
+    from crosswind.errors import CrosswindError
+
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise CrosswindError(f"a study needs the package {package!r}; pip install 'crosswind[train]'")
+    study = _study(file, model)
+    names = [name for name in arms.split(",") if name]
+    part: Part = "dev" if dev else "test"
+    if set_ or tag:
+        if not (set_ and tag and dev and names):
+            raise CrosswindError("--set is for choices: give --dev, --arms and a --tag with it; tests are as defined")
+        study, names = _changed(study, names, set_, tag)
+    from crosswind.train.study import run
+
+    with Shown(json_) as progress:
+        done = run(
+            study,
+            out,
+            arms=names,
+            seeds=_numbers(seeds),
+            part=part,
+            minutes=budget_minutes,
+            slots=slots,
+            concurrency=concurrency,
+            commit=commit,
+            tell=lambda text: None if json_ else print(terminal.safe(text), file=sys.stderr, flush=True),
+            progress=progress,
+        )
+    if json_:
+        terminal.print_json(vars(done))
+    else:
+        for told, some in (("finished", done.finished), ("finished before", done.before)):
+            if some:
+                print(f"{told}: {', '.join(some)}")
+        for what, reasons in (("failed", done.failed), ("left", done.left)):
+            for name, why in reasons.items():
+                print(f"{what}: {name}: {terminal.safe(why)}")
+        if done.stopped:
+            print(f"stopped: {done.stopped}")
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def arms(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="A study's folder, to see what is there.")
+    ] = None,
+    file: File = None,
+    json_: Json = False,
+) -> None:
+    """List the arms of the study, and which of them are finished."""
+    study = _study(file, "")
+    rows: list[dict[str, Any]] = []
+    for arm, seed in study.queue():
+        done = bool(folder and (folder / "arms" / arm.name / f"seed-{seed}" / "test.json").is_file())
+        rows.append({"wave": arm.wave, "arm": arm.name, "seed": seed, "about": arm.about, "finished": done})
+    if json_:
+        terminal.print_json(rows)
+        return
+    table = terminal.table_of("wave", "arm", "seed", "about", "finished")
+    for row in rows:
+        table.add_row(row["wave"], row["arm"], str(row["seed"]), row["about"], "yes" if row["finished"] else "")
+    terminal.console().print(table)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study's folder, or where results were collected.")],
+    into: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where study.md and its plots go; the same folder unless given.")
+    ] = None,
+    file: File = None,
+) -> None:
+    """Make the tables and plots of a study from its stored episodes."""
+    from crosswind.report.study import write
+
+    for path in write(_study(file, ""), folder, into or folder):
+        print(path)
+
+
+def collect(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study's folder.")],
+    into: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept.")],
+) -> None:
+    """Copy the results of finished arms, without trajectories and weights, to where they are kept."""
+    from crosswind.train.study import collect
+
+    print(f"{collect(folder, into)} results are in {into}")
+
+
+def pack(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study's folder.")],
+    into: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")],
+    adapters: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Adapters to take along.")] = "",
+    runs: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Runs with all their trajectories.")] = "",
+) -> None:
+    """Put results into few files, to carry them elsewhere; `unpack` puts them back."""
+    from crosswind.train.study import bundle
+
+    some = [[name for name in text.split(",") if name] for text in (adapters, runs)]
+    for path in bundle(folder, into, adapters=some[0], runs=some[1]):
+        print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def unpack(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What `pack` made.")],
+    out: Out,
+) -> None:
+    """Put packed results back into a study's folder."""
+    from crosswind.train.study import unbundle
+
+    unbundle(files, out)
+    print(f"unpacked into {out}")
+
+
+# ---------------------------------------------------------------- options as the study takes them
+
+
+def _study(file: Path | None, model: str) -> Study:
+    from crosswind.train.arms import load_study
+
+    study = load_study(file)
+    return study.model_copy(update={"model": model}) if model else study
+
+
+def _numbers(text: str) -> list[int] | None:
+    from crosswind.errors import CrosswindError
+
+    if not text:
+        return None
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError:
+        raise CrosswindError(f"--seeds {text!r}: expected numbers with commas, such as 0,1") from None
+
+
+def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tuple[Study, list[str]]:
+    """The study with changed copies of some arms, under names of their own."""
+    import yaml
+
+    from crosswind.errors import CrosswindError
+    from crosswind.train.arms import Arm, merged
+
+    options: dict[str, Any] = {}
+    for text in changes:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise CrosswindError(f"--set {text!r}: expected KEY=VALUE, such as data.share=0.2")
+        try:
+            found: Any = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise CrosswindError(f"--set {text!r}: the value is not valid YAML") from None
+        for step in reversed(key.strip().split(".")):
+            found = {step: found}
+        options = merged(options, found)
+    copies: list[Arm] = []
+    for name in names:
+        arm = study.arm(name)
+        named = {"name": f"{name}-{tag}", "train": merged(arm.train, options), "like": ""}
+        copies.append(Arm.model_validate({**arm.model_dump(), **named}))
+    kept = [study.arm(arm.name) for arm in study.arms]
+    flat = [arm.model_copy(update={"like": ""}) for arm in kept]
+    return study.model_copy(update={"arms": (*flat, *copies)}), [arm.name for arm in copies]

@@ -1,0 +1,129 @@
+"""Plots as SVG files of their own: forests of changes, curves, points. Plain elements, no style sheet, no dependency.
+
+They are read on white and on dark pages, so every plot has its own white ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import pairwise
+
+INK, GREY, GRID = "#1f2933", "#52606d", "#d9e2ec"
+COLOURS = ("#2f6fb0", "#c1432e", "#3a8a4d", "#8a5fb0", "#b8860b", "#3d8c8c")
+Point = tuple[float, float, float, float]  # x, y, and the interval of y
+Forest = tuple[str, Sequence[tuple[float, float, float] | None]]  # a name, and by series: value, low, high
+
+
+def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 12, colour: str = INK) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" '
+        f'font-family="system-ui, sans-serif">{escape(text)}</text>'
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str = GRID, width: float = 1.0) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width:g}"/>'
+
+
+def _dot(x: float, y: float, colour: str, title: str = "") -> str:
+    told = f"<title>{escape(title)}</title>" if title else ""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}">{told}</circle>'
+
+
+def _page(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" role="img" aria-label="{escape(title)}">'
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>'
+        f"{_text(12, 22, title, size=14)}{''.join(parts)}</svg>\n"
+    )
+
+
+def _legend(names: Sequence[str], x: float, y: float) -> str:
+    out, at = [], x
+    for name, colour in zip(names, COLOURS, strict=False):
+        out.append(_dot(at, y - 4, colour) + _text(at + 8, y, name, colour=GREY))
+        at += 26 + 7 * len(name)
+    return "".join(out)
+
+
+def forest(title: str, series: Sequence[str], rows: Sequence[Forest], *, low: float = -1.0, high: float = 0.25) -> str:
+    """Changes with their intervals, a row for each name and a colour for each series."""
+    left, right, top, step = 170.0, 640.0, 62.0, 14.0 * max(1, len(series)) + 8
+    height = top + step * len(rows) + 30
+
+    def x(value: float) -> float:
+        return left + (right - left) * (min(max(value, low), high) - low) / (high - low)
+
+    parts, mark = [_legend(series, left, 42)], low
+    while mark <= high + 1e-9:
+        parts.append(_line(x(mark), top - 8, x(mark), height - 26, GREY if abs(mark) < 1e-9 else GRID))
+        parts.append(_text(x(mark), height - 10, f"{100 * mark:+.0f}", anchor="middle", size=11, colour=GREY))
+        mark += 0.25
+    for i, (name, values) in enumerate(rows):
+        at = top + i * step
+        parts.append(_text(left - 10, at + step / 2, name, anchor="end"))
+        for n, value in enumerate(values):
+            y, colour = at + 8 + 14 * n, COLOURS[n % len(COLOURS)]
+            if value is None:
+                parts.append(_text(left + 4, y + 4, "missing", size=10, colour=GREY))
+                continue
+            middle, lower, upper = value
+            parts.append(_line(x(lower), y, x(upper), y, colour, 2))
+            parts.append(_dot(x(middle), y, colour, f"{100 * middle:+.1f} ({100 * lower:+.1f} to {100 * upper:+.1f})"))
+    return _page(right + 24, height, title, parts)
+
+
+def curve(title: str, across: str, names: Sequence[str], series: Mapping[str, Sequence[Point]]) -> str:
+    """Values over places in order, which are named; y from the lowest that is shown to 0 and above."""
+    left, right, top, bottom = 70.0, 640.0, 60.0, 300.0
+    every = [bound for points in series.values() for point in points for bound in (point[2], point[3])]
+    low, high = min([*every, -0.1]), max([*every, 0.0])
+    low, high = -0.1 * round(-low * 10 + 0.5), 0.1 * round(high * 10 + 0.5) if high > 0 else 0.0
+
+    def x(place: float) -> float:
+        return left + 30 + (right - left - 60) * place / max(1, len(names) - 1)
+
+    def y(value: float) -> float:
+        return bottom - (bottom - top) * (value - low) / (high - low or 1)
+
+    parts = [_legend(list(series), left, 42)]
+    for n in range(6):
+        value = low + (high - low) * n / 5
+        parts.append(_line(left, y(value), right, y(value)))
+        parts.append(_text(left - 8, y(value) + 4, f"{100 * value:+.0f}", anchor="end", size=11, colour=GREY))
+    for n, name in enumerate(names):
+        parts.append(_text(x(n), bottom + 20, name, anchor="middle", colour=GREY))
+    parts.append(_text((left + right) / 2, bottom + 40, across, anchor="middle", colour=GREY))
+    for (_, points), colour in zip(series.items(), COLOURS, strict=False):
+        for one, other in pairwise(points):
+            parts.append(_line(x(one[0]), y(one[1]), x(other[0]), y(other[1]), colour, 1.5))
+        for place, value, lower, upper in points:
+            parts.append(_line(x(place), y(lower), x(place), y(upper), colour))
+            parts.append(_dot(x(place), y(value), colour, f"{100 * value:+.1f}"))
+    return _page(right + 24, bottom + 52, title, parts)
+
+
+def scatter(title: str, across: str, up: str, points: Mapping[str, tuple[float, float]]) -> str:
+    """Named points between 0 and 1 in both directions."""
+    left, right, top, bottom = 70, 560, 50, 470
+
+    def x(value: float) -> float:
+        return left + (right - left) * value
+
+    def y(value: float) -> float:
+        return bottom - (bottom - top) * value
+
+    parts = []
+    for n in range(5):
+        parts += [_line(left, y(n / 4), right, y(n / 4)), _line(x(n / 4), top, x(n / 4), bottom)]
+        parts.append(_text(left - 8, y(n / 4) + 4, f"{25 * n} %", anchor="end", size=11, colour=GREY))
+        parts.append(_text(x(n / 4), bottom + 18, f"{25 * n} %", anchor="middle", size=11, colour=GREY))
+    parts.append(_text((left + right) / 2, bottom + 38, across, anchor="middle", colour=GREY))
+    parts.append(_text(left, top - 8, up, colour=GREY))
+    for name, (a, b) in points.items():
+        parts.append(_dot(x(a), y(b), COLOURS[0], name))
+        side = "end" if a > 0.8 else "start"
+        parts.append(_text(x(a) + (-7 if a > 0.8 else 7), y(b) + 4, name, anchor=side, size=10, colour=GREY))
+    return _page(right + 40, bottom + 52, title, parts)

@@ -1,0 +1,470 @@
+"""The report on a study: tables and plots from the stored outcomes of its arms. An arm that is not there is missing.
+
+Every figure is computed from rows (`train.outcomes`) by `crosswind.metrics`. Seeds of an arm are pooled; intervals
+resample tasks, each with all its episodes of all seeds, so that seeds of one task do not count as news of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from crosswind.errors import BadFile
+from crosswind.metrics import By, Cell, Drop, Measures, Study, averaged, cell, clean_and_robust, drop, drops, grouped
+from crosswind.record import Record
+from crosswind.registry import perturbations
+from crosswind.report import plots, words
+from crosswind.report.findings import Finding, asked, findings
+from crosswind.report.markdown import literal, table
+from crosswind.train import outcomes
+from crosswind.train.arms import Arm, Part, suite_of
+from crosswind.train.arms import Study as Definition
+from crosswind.train.study import LOG, Done
+from crosswind.types import TIERS
+
+SUITES = ("original", "tiers", "heldout", "medical")
+SAID = {
+    "original": "scenarios of the original study, severity 3, on poi",
+    "tiers": "train kinds in test words, severities 1 to 4, on poi",
+    "heldout": "kinds never trained, severities 1 to 4, on poi",
+    "medical": "both, in a domain never trained",
+}
+MISSING = "missing"
+HEART = ("base", "static", "paft")
+
+
+class Pool:
+    """The outcomes of one arm, its seeds together."""
+
+    def __init__(self, arm: Arm, done: Sequence[Done], rows: Iterable[outcomes.Row]) -> None:
+        self.arm, self.done = arm, sorted(done, key=lambda one: one.seed)
+        self.records: list[Record] = []
+        self.measures: dict[str, Measures] = {}
+        for record, measures in rows:
+            if measures is not None:  # errors of the infrastructure count nowhere
+                self.records.append(record)
+                self.measures[record.key] = measures
+
+    @property
+    def name(self) -> str:
+        return self.arm.name
+
+    @property
+    def seeds(self) -> list[int]:
+        return [one.seed for one in self.done]
+
+    @cached_property
+    def clean(self) -> list[Record]:
+        return [record for record in self.records if record.clean]
+
+    def of(self, suite: str, *, keep: Callable[[Record], bool] = lambda _: True) -> list[Record]:
+        """The shifted episodes of a suite, those that are to be kept."""
+        return [r for r in self.records if not r.clean and suite in ("", suite_of(r.condition)) and keep(r)]
+
+    def drop(self, suite: str, keep: Callable[[Record], bool] = lambda _: True) -> Drop | None:
+        """What shifts of a suite did, over the pairs that are to be kept."""
+        return drops([*self.clean, *self.of(suite, keep=keep)], "all").get("all")
+
+    def drops(self, suite: str, by: By) -> dict[str, Drop]:
+        return drops([*self.clean, *self.of(suite)], by)
+
+    @cached_property
+    def cells(self) -> dict[str, dict[str, Drop]]:
+        """By suite and tier."""
+        return {suite: self.drops(suite, "tier") for suite in SUITES}
+
+    def tier(self, suite: str, tier: str) -> Drop | None:
+        return self.cells[suite].get(tier)
+
+    def solved(self, domain: str) -> Cell:
+        """Clean accuracy."""
+        return cell(record for record in self.clean if record.domain == domain)
+
+    def study(self, records: Iterable[Record]) -> Study:
+        return averaged(records, self.measures)
+
+    def refusals(self, suite: str) -> Cell:
+        """Of the episodes that a shift made impossible: those that were refused."""
+        return _share((self.measures[r.key].refused, r) for r in self.of(suite, keep=impossible))
+
+    def false_refusals(self, suite: str | None) -> Cell:
+        """Of the episodes that can be solved: those that were refused; None: of the clean ones."""
+        some = self.clean if suite is None else self.of(suite)
+        return _share((self.measures[r.key].refused, r) for r in some if not r.refuse)
+
+    def seed(self, seed: int) -> Pool:
+        """One seed alone."""
+        rows = [outcomes.Row(r, self.measures[r.key]) for r in self.records if r.trial == seed]
+        return Pool(self.arm, [one for one in self.done if one.seed == seed], rows)
+
+
+def impossible(record: Record) -> bool:
+    """Was the task taken away by a shift? Tasks that cannot be done in clean worlds either are another matter."""
+    return record.refuse and any(perturbations[kind].goal == "refuse" for kind in record.kinds)
+
+
+def _share(found: Iterable[tuple[bool, Record]]) -> Cell:
+    return cell(r.model_copy(update={"outcome": "pass" if yes else "fail"}) for yes, r in found)
+
+
+def between(one: Pool, other: Pool, suite: str, tier: str | None = None) -> Drop | None:
+    """What the second arm does better or worse than the first, in the very same episodes; seeds are matched if equal.
+
+    Without a suite: in clean episodes.
+    """
+
+    def named(pool: Pool) -> list[Record]:
+        return pool.of(suite, keep=lambda r: tier in (None, r.tier)) if suite else pool.clean
+
+    base: dict[tuple[str, str], dict[int, Record]] = {}
+    for record in named(one):
+        base.setdefault((record.task_id, record.condition), {})[record.trial] = record
+    found = []
+    for record in named(other):
+        if seeds := base.get((record.task_id, record.condition)):
+            found.append((seeds.get(record.trial) or seeds[min(seeds)], record))
+    return drop(f"{one.name} to {other.name}", found)
+
+
+# ---------------------------------------------------------------- what is there
+
+
+def pools(study: Definition, folder: Path, part: Part = "test") -> dict[str, Pool]:
+    """The arms that are there, in the order of the definition; arms that it does not have come last."""
+    found: dict[str, list[tuple[Done, list[outcomes.Row]]]] = {}
+    for path in sorted(folder.glob(f"arms/*/seed-*/{part}.json")):
+        done = Done.model_validate_json(path.read_bytes())
+        rows = outcomes.read(path.with_name(f"{part}.jsonl.xz"), done.arm, done.seed)[1]
+        found.setdefault(done.arm, []).append((done, rows))
+    order = [*(name for name in study.by_name if name in found), *(n for n in found if n not in study.by_name)]
+    out = {}
+    for name in order:
+        first = found[name][0][0]
+        arm = study.by_name.get(name) or Arm.model_validate(
+            {"name": name, "wave": first.wave, "about": first.about, "method": first.method}
+        )
+        out[name] = Pool(arm, [done for done, _ in found[name]], [row for _, rows in found[name] for row in rows])
+    return out
+
+
+def write(study: Definition, folder: Path, into: Path) -> list[Path]:
+    """Write study.md, study_details.md and the plots; the paths come back."""
+    found = pools(study, folder)
+    dev = pools(study, folder, "dev")
+    if not found and not dev:
+        raise BadFile(f"{folder}: holds no finished arm (arms/ARM/seed-N/test.json); run `crosswind study fragility`")
+    into.mkdir(parents=True, exist_ok=True)
+    pictures = drawn(study, found)
+    pages = {
+        "study.md": page(study, found, dev, folder, sorted(pictures)),
+        "study_details.md": details(study, found),
+        **{f"study_{name}.svg": text for name, text in pictures.items()},
+    }
+    for name, text in pages.items():
+        (into / name).write_text(text, encoding="utf-8")
+    return [into / name for name in pages]
+
+
+# ---------------------------------------------------------------- the page
+
+
+def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder: Path, plotted: Sequence[str]) -> str:
+    """The main page."""
+    there = sum(len(pool.done) for pool in found.values())
+    absent = [f"{arm.name} (seed {seed})" for arm, seed in study.queue() if not _has(found, arm.name, seed)]
+    out = [
+        f"# The {study.name} study",
+        f"{study.summary} Made by `crosswind study report` from the stored episodes; docs/study.md explains suites, "
+        "arms and figures. Changes are in percentage points, shifted minus clean on the same tasks, with 95 % "
+        "intervals that resample tasks; bold ones are clear after Holm's correction over the tiers of a row.",
+        f"{words.many(there, 'result')} of {len(study.queue())} are there. "
+        + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
+        *_warnings(study, found),
+        "## Accuracy and its change",
+    ]
+    for suite in SUITES:
+        out += [f"### {suite}: {SAID[suite]}", _changes(study, found, suite)]
+    out += ["## In the same episodes as static", _against(study, found)]
+    out += ["## Each seed by itself", _by_seed(found)]
+    out += ["## Refusals", _refusals(study, found)]
+    out += ["## How they play, under train kinds in test words", _playing(study, found)]
+    out += ["## At severity 1", _mild(study, found)]
+    out += ["## Does the clean score predict robustness?", _correlation(found)]
+    out += ["## The findings of the original study", _findings(findings(found))]
+    out += ["## What was asked of the arms", _findings(asked(found))]
+    if plotted:
+        out += ["## Plots", *(f"![{name.replace('_', ' ')}](study_{name}.svg)" for name in plotted)]
+    out += ["## Choices, on the dev split", _dev(dev)]
+    out += ["## Every evaluation on the test split", _log(folder)]
+    out += ["## What was trained", _trained(study, found)]
+    return "\n\n".join(out) + "\n"
+
+
+def _has(found: dict[str, Pool], arm: str, seed: int) -> bool:
+    return arm in found and seed in found[arm].seeds
+
+
+def _warnings(study: Definition, found: dict[str, Pool]) -> list[str]:
+    wanted = study.suite_hash("test")
+    odd = sorted({f"{p.name}/seed-{d.seed}" for p in found.values() for d in p.done if d.suite_hash != wanted})
+    out = [f"> Note: tested by another definition of the suites than the present one: {', '.join(odd)}."] if odd else []
+    codes = {done.code for pool in found.values() for done in pool.done}
+    if len(codes) > 1:
+        out.append(f"> Note: results were made by {len(codes)} versions of the code; the log at the end tells which.")
+    return out
+
+
+def _rows(
+    study: Definition, found: dict[str, Pool], row: Callable[[Pool], Sequence[str]], width: int, *, all_: bool = False
+) -> list[list[str]]:
+    """A row for each arm that is there; with `all_` also for those that are not, which say so."""
+    names = [name for name in study.by_name if all_ or name in found]
+    names += [name for name in found if name not in study.by_name]
+    return [
+        [literal(name), *(row(found[name]) if name in found else [MISSING, *["–"] * (width - 1)])] for name in names
+    ]
+
+
+def changed(one: Drop | None) -> str:
+    """A change with its interval."""
+    if one is None:
+        return "–"
+    mark = "**" if words.clear(one) else ""
+    return f"{mark}{words.points(one.delta)}{mark} ({words.span(one.low, one.high)})"
+
+
+def share(one: Cell) -> str:
+    return "–" if one.rate is None else f"{100 * one.rate:.1f} ({100 * one.low:.0f} to {100 * one.high:.0f}; {one.n})"
+
+
+def _changes(study: Definition, found: dict[str, Pool], suite: str) -> str:
+    domain = "medical" if suite == "medical" else "poi"
+
+    def row(pool: Pool) -> list[str]:
+        cells = [pool.tier(suite, tier) for tier in TIERS]
+        n = sum(one.pairs for one in cells if one)
+        return [str(len(pool.seeds)), share(pool.solved(domain)), *map(changed, cells), str(n)]
+
+    heads = ["arm", "seeds", "clean, %", *TIERS, "pairs"]
+    return table(heads, _rows(study, found, row, len(heads) - 1, all_=True))
+
+
+def _against(study: Definition, found: dict[str, Pool]) -> str:
+    if "static" not in found:
+        return "static is missing."
+    base = found["static"]
+
+    def row(pool: Pool) -> list[str]:
+        return [changed(between(base, pool, "")), *(changed(between(base, pool, suite)) for suite in SUITES)]
+
+    some = {name: pool for name, pool in found.items() if name != "static"}
+    heads = ["arm", "clean", *SUITES]
+    rows = [one for one in _rows(study, some, row, len(heads) - 1) if one[0] != "static"]
+    return "Share of episodes passed, minus that of static, in points.\n\n" + table(heads, rows)
+
+
+def _by_seed(found: dict[str, Pool]) -> str:
+    rows = []
+    for pool in found.values():
+        for seed in pool.seeds:
+            one = pool.seed(seed)
+            line = [literal(pool.name), str(seed), share(one.solved("poi"))]
+            line += [changed(one.tier("tiers", tier)) for tier in TIERS]
+            rows.append([*line, *(changed(one.drop(suite)) for suite in ("original", "heldout", "medical"))])
+    heads = ["arm", "seed", "clean, %", *(f"tiers: {tier}" for tier in TIERS), "original", "heldout", "medical"]
+    return table(heads, rows)
+
+
+def _refusals(study: Definition, found: dict[str, Pool]) -> str:
+    def row(pool: Pool) -> list[str]:
+        right = [share(pool.refusals(suite)) for suite in SUITES]
+        return [*right, share(pool.false_refusals(None)), share(pool.false_refusals("tiers"))]
+
+    heads = ["arm", *(f"right: {suite}" for suite in SUITES), "false: clean", "false: tiers"]
+    told = "Right: of episodes that a shift made impossible, those refused, in %. False: of those that can be solved."
+    return f"{told}\n\n{table(heads, _rows(study, found, row, len(heads) - 1))}"
+
+
+def _playing(study: Definition, found: dict[str, Pool]) -> str:
+    out = []
+    figures: tuple[tuple[str, Callable[[Study], str]], ...] = (
+        ("Tool error rate, % of calls", lambda s: words.percent(s.tool_error_rate)),
+        ("Errors of the agent's own making, % of calls", lambda s: words.percent(s.own_error_rate)),
+        ("Exploration, 0 to 1", lambda s: words.number(s.exploration)),
+        ("Tool-chain length (on the certified way)", lambda s: _chain(s)),
+    )
+    for title, told in figures:
+
+        def row(pool: Pool, told: Callable[[Study], str] = told) -> list[str]:
+            by_tier = [pool.of("tiers", keep=lambda r, tier=tier: r.tier == tier) for tier in TIERS]  # type: ignore[misc]
+            clean = [r for r in pool.clean if r.domain == "poi"]
+            return [told(pool.study(clean)), *(told(pool.study(some)) for some in by_tier)]
+
+        out.append(f"{title}:\n\n{table(['arm', 'clean', *TIERS], _rows(study, found, row, 1 + len(TIERS)))}")
+    return "\n\n".join(out)
+
+
+def _chain(one: Study) -> str:
+    return f"{words.number(one.chain_length, 1)} ({words.number(one.gold_chain_length, 1)})"
+
+
+def _mild(study: Definition, found: dict[str, Pool]) -> str:
+    def row(pool: Pool) -> list[str]:
+        out = []
+        for suite in ("tiers", "heldout"):
+            for tier in TIERS:
+                out.append(changed(pool.drop(suite, lambda r, tier=tier: r.severity == 1 and r.tier == tier)))  # type: ignore[misc]
+        return out
+
+    heads = ["arm", *(f"{suite}: {tier}" for suite in ("tiers", "heldout") for tier in TIERS)]
+    return table(heads, _rows(study, found, row, len(heads) - 1))
+
+
+def _correlation(found: dict[str, Pool]) -> str:
+    overall = {name: one for name, pool in found.items() if (one := pool.drop(""))}
+    both = clean_and_robust(overall)
+    rows = [
+        [literal(name), words.percent(clean), words.points(delta), words.percent(kept)]
+        for name, (clean, delta, kept) in both.agents.items()
+    ]
+    told = []
+    for what, with_ in (("the change", both.delta), ("the share of solved tasks that stay solved", both.kept)):
+        rho = "cannot be told" if with_.rho is None else f"{with_.rho:+.2f} ({words.chance(with_.p)})"
+        told.append(f"Rank correlation of the clean score and {what} over {with_.n} arms: {rho}.")
+    return f"{' '.join(told)}\n\n{table(['arm', 'clean', 'change over all suites', 'kept'], rows)}"
+
+
+def _findings(some: Sequence[Finding]) -> str:
+    rows = [[literal(one.claim, 400), f"**{one.mark}**", one.numbers, literal(one.rule, 400)] for one in some]
+    return table(["claim", "mark", "our numbers", "rule"], rows)
+
+
+def _dev(dev: dict[str, Pool]) -> str:
+    rows = []
+    for pool in dev.values():
+        by_tier = pool.drops("", "tier")
+        rows.append(
+            [
+                literal(pool.name),
+                ", ".join(map(str, pool.seeds)),
+                share(pool.solved("poi")),
+                *(changed(by_tier.get(tier)) for tier in TIERS),
+                share(pool.refusals("")),
+                share(pool.false_refusals("")),
+            ]
+        )
+    if not rows:
+        return "No evaluation on the dev split is stored here."
+    return table(["arm", "seeds", "clean, %", *TIERS, "right refusals", "false refusals"], rows)
+
+
+def _log(folder: Path) -> str:
+    path = folder / LOG
+    if not path.is_file():
+        return "There is no log."
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        names = ("when", "event", "arm", "seed", "commit", "code", "config", "suite")
+        rows.append([literal(str(one.get(name, ""))) for name in names])
+    return table(["when", "event", "arm", "seed", "commit", "code", "configuration", "suites"], rows)
+
+
+def _trained(study: Definition, found: dict[str, Pool]) -> str:
+    def row(pool: Pool) -> list[str]:
+        first = pool.done[0]
+        train = first.train or {}
+        return [
+            literal(pool.arm.about),
+            pool.arm.method or "–",
+            ", ".join(map(str, pool.seeds)),
+            str(train.get("steps", "–")),
+            f"{train['demonstrations']:,}" if train.get("demonstrations") else "–",
+            ", ".join(f"{what} {words.duration(seconds)}" for what, seconds in first.spent.items()),
+        ]
+
+    heads = ["arm", "about", "method", "seeds", "steps", "demonstrations", "time of the first seed"]
+    return table(heads, _rows(study, found, row, len(heads) - 1, all_=True))
+
+
+# ---------------------------------------------------------------- details
+
+
+def details(study: Definition, found: dict[str, Pool]) -> str:
+    """Every arm by axis, family, level, kind and severity."""
+    out = [
+        f"# The {study.name} study: details",
+        "By arm, all suites together: accuracy clean and shifted, the change with its interval, and how the shifted "
+        "episodes were played. Refused: of those to be refused; false: of those that can be solved.",
+    ]
+    groupings: tuple[By, ...] = ("tier", "axis", "level", "severity", "family", "kind")
+    for pool in found.values():
+        out.append(f"## {literal(pool.name)}")
+        for by in groupings:
+            changes = pool.drops("", by)
+            groups = grouped(pool.of(""), by)
+            rows = []
+            for name, one in changes.items():
+                some, played = groups[name], pool.study(groups[name])
+                right = _share((pool.measures[r.key].refused, r) for r in some if r.refuse)
+                rows.append(
+                    [
+                        literal(name),
+                        str(one.pairs),
+                        words.percent(one.clean),
+                        words.percent(one.shifted),
+                        changed(one),
+                        words.percent(played.tool_error_rate),
+                        words.number(played.exploration),
+                        words.number(played.chain_length, 1),
+                        words.percent(right.rate),
+                        words.percent(played.false_refusal_rate),
+                    ]
+                )
+            heads = [by, "pairs", "clean", "shifted", "change", "tool errors", "exploration", "chain"]
+            out.append(table([*heads, "refused", "false"], rows))
+    return "\n\n".join(out) + "\n"
+
+
+# ---------------------------------------------------------------- plots
+
+
+def drawn(study: Definition, found: dict[str, Pool]) -> dict[str, str]:
+    """The plots that can be made of what is there, by name."""
+    out: dict[str, str] = {}
+    if not found:
+        return out
+    for suite in SUITES:
+        rows = []
+        for name in study.by_name:
+            pool = found.get(name)
+            values = [
+                (one.delta, one.low, one.high) if pool and (one := pool.tier(suite, tier)) else None for tier in TIERS
+            ]
+            if pool or name in HEART:
+                rows.append((name, values))
+        out[f"{suite}"] = plots.forest(f"Change under {suite}, points", TIERS, rows)
+    curves = {
+        "steps": ("steps of static fine-tuning", ("static-200", "static-400", "static", "static-3200")),
+        "data": ("demonstrations of static fine-tuning", ("static-6k", "static-24k", "static")),
+        "share": ("share of perturbed demonstrations", ("static", "paft-0.1", "paft-0.2", "paft", "paft-0.5")),
+    }
+    for name, (across, arms) in curves.items():
+        there = [arm for arm in arms if arm in found]
+        if len(there) < 2:
+            continue
+        series: dict[str, list[plots.Point]] = {}
+        for suite in SUITES:
+            changes = ((place, found[arm].drop(suite)) for place, arm in enumerate(there))
+            series[suite] = [(float(place), one.delta, one.low, one.high) for place, one in changes if one]
+        out[name] = plots.curve(f"Change by {across}, points", across, there, series)
+    points = {
+        name: (one.clean, one.shifted)
+        for name, pool in found.items()
+        if (one := pool.drop("")) and pool.solved("poi").n
+    }
+    if len(points) > 1:
+        out["clean_and_robust"] = plots.scatter("Clean and shifted accuracy, all suites", "clean", "shifted", points)
+    return out

@@ -1,0 +1,196 @@
+"""A study as data: its arms, each a way to train a model, and the suites on which all of them are tested.
+
+Everything that could be chosen after the fact stands in one file: which models are trained, from which seeds, and the
+tasks, kinds and severities they are tested on. Results carry hashes of it. Nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from crosswind.errors import CrosswindError
+from crosswind.files import read
+from crosswind.flow import rng_for
+from crosswind.recipe import known_kinds
+from crosswind.record import Record
+from crosswind.registry import domains, near
+from crosswind.splits import held_out_kinds
+from crosswind.suite import CLEAN, Suite
+from crosswind.train.config import Method
+from crosswind.types import Model
+
+FOLDER = Path(__file__).parent.parent / "data" / "study"
+FRAGILITY = "fragility"
+Wave = Literal["A", "B", "C"]
+WAVES: tuple[Wave, ...] = ("A", "B", "C")
+Part = Literal["dev", "test"]
+
+
+class Arm(Model):
+    """One way to train: a method and the options in which it differs from the defaults, or from another arm."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    wave: Wave
+    about: str = ""
+    method: Method | None = None  # None: nothing is trained
+    like: str = ""  # an arm before this one, whose method, start and options are taken over
+    start: str = ""  # an arm before this one, whose adapter is gone on from
+    seeds: tuple[int, ...] = ()  # those of the study unless given
+    train: dict[str, Any] = Field(default_factory=dict)  # options of the training
+
+
+class Study(Model):
+    """The whole file."""
+
+    name: str
+    summary: str = ""
+    model: str = "embedded"
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    max_tokens: int = Field(default=256, ge=1)  # of one reply
+    dev_seed: int = Field(default=0, ge=0)  # of tasks and layers
+    test_seed: int = Field(default=0, ge=0)
+    arms: tuple[Arm, ...] = Field(min_length=1)
+    dev: Suite
+    test: Suite
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        before: set[str] = set()
+        for arm in self.arms:
+            if arm.name in before:
+                raise ValueError(f"the arm {arm.name!r} comes twice")
+            for other in (arm.like, arm.start):
+                if other and other not in before:
+                    raise ValueError(f"the arm {arm.name!r} names {other!r}, which does not come before it")
+            before.add(arm.name)
+        if self.dev.split != "dev" or self.test.split != "test":
+            raise ValueError("the suite dev has the split dev, and the suite test the split test")
+        held_out = set(held_out_kinds())
+        for condition in self.dev.conditions:
+            if found := held_out.intersection(condition.recipe.kinds()):
+                raise ValueError(f"the suite dev names {min(found)!r}, which is held out: choices would be made on it")
+        return self
+
+    @cached_property
+    def by_name(self) -> dict[str, Arm]:
+        """The arms with what they take over from others written out."""
+        out: dict[str, Arm] = {}
+        for arm in self.arms:
+            if arm.like:
+                of = out[arm.like]
+                arm = arm.model_copy(
+                    update={
+                        "method": arm.method or of.method,
+                        "start": arm.start or of.start,
+                        "train": merged(of.train, arm.train),
+                    }
+                )
+            out[arm.name] = arm
+        return out
+
+    def arm(self, name: str) -> Arm:
+        if name not in self.by_name:
+            raise CrosswindError(f"the study has no arm {name!r}; {near(name, list(self.by_name))}")
+        return self.by_name[name]
+
+    def seeds_of(self, arm: Arm) -> tuple[int, ...]:
+        return arm.seeds or self.seeds
+
+    def suite(self, part: Part) -> Suite:
+        return self.test if part == "test" else self.dev
+
+    def seed(self, part: Part) -> int:
+        return self.test_seed if part == "test" else self.dev_seed
+
+    def queue(self, names: Sequence[str] = (), seeds: Sequence[int] | None = None) -> list[tuple[Arm, int]]:
+        """Arms and seeds in the order in which they are run: by wave, all seeds of an arm together.
+
+        Without names all arms come; with seeds, only those of them that an arm named has or, if it was named, all of
+        them. An arm that another one starts from comes before it, named or not.
+        """
+        wanted = [self.arm(name) for name in names] or list(self.by_name.values())
+        out: dict[tuple[str, int], None] = {}
+
+        def add(arm: Arm, seed: int) -> None:
+            if arm.start:
+                add(self.by_name[arm.start], seed)
+            out.setdefault((arm.name, seed))
+
+        for arm in wanted:
+            own = self.seeds_of(arm)
+            for seed in own if seeds is None else seeds if names else [s for s in seeds if s in own]:
+                add(arm, seed if arm.method else 0)
+        return [(self.by_name[name], seed) for name, seed in out]
+
+    def options(self, arm: Arm, seed: int) -> dict[str, Any]:
+        """What an arm is trained with, as a configuration file would have it; without where it starts."""
+        return {"model": self.model, "seed": seed, **arm.train}
+
+    def told(self, arm: Arm, seed: int) -> dict[str, Any]:
+        """The same as results tell it: the model by its name, wherever it lies."""
+        named = {"model": Path(self.model).name}
+        return {**self.options(arm, seed), **named} if arm.method else named
+
+    def config_hash(self, arm: Arm, seed: int) -> str:
+        """A name for what an arm's weights depend on."""
+        start = self.config_hash(self.by_name[arm.start], seed) if arm.start else ""
+        return digest([arm.method, self.told(arm, seed), start])
+
+    def suite_hash(self, part: Part) -> str:
+        """A name for what a test consists of."""
+        return digest([self.suite(part).model_dump(mode="json"), self.seed(part), self.max_tokens])
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with others laid over them, part by part; `domains` is one part."""
+    out = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping) and key != "domains"
+        out[key] = merged(out[key], value) if both else value
+    return out
+
+
+def digest(data: object) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def load_study(path: Path | str | None = None) -> Study:
+    """The study of a file; ours without one."""
+    document = read(path or FOLDER / f"{FRAGILITY}.yaml")
+    study = document.fit(Study)
+    for part, suite in (("dev", study.dev), ("test", study.test)):
+        for i, condition in enumerate(suite.conditions):
+            known_kinds(document, (part, "conditions", i, "stack"), condition.recipe)
+            for name in condition.domains:
+                if name not in domains:
+                    raise document.error(
+                        (part, "conditions", i, "domains"), f"no domain {name!r}; {near(name, domains.names())}"
+                    )
+    return study
+
+
+# ---------------------------------------------------------------- what a condition's name says
+
+
+def suite_of(condition: str) -> str:
+    """The suite of the report to which a condition belongs: what stands before the first stroke."""
+    return condition.partition("/")[0]
+
+
+def severity_of(suite: Suite, record: Record) -> int | None:
+    """The severity of an episode, also where its condition has a range: what was picked is picked again."""
+    if record.clean or record.severity is not None:
+        return record.severity
+    condition = next((c for c in suite.conditions if c.name == record.condition), None)
+    if condition is None or record.condition == CLEAN:
+        return None
+    picks = dict(condition.recipe.pick(rng_for("suite", record.seed, condition.name, record.task_id)))
+    found = {picks[kind] for kind in record.kinds if kind in picks}
+    return found.pop() if len(found) == 1 and len(record.kinds) == 1 else None

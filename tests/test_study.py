@@ -1,0 +1,383 @@
+"""Tests of the study: its definition, running arms, stopping and going on, and the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind.errors import BadFile, CrosswindError
+from crosswind.recipe import kinds_of
+from crosswind.registry import perturbations
+from crosswind.runner import Plan
+from crosswind.splits import HELD_OUT
+from crosswind.suite import ORIGINAL
+from crosswind.train import outcomes
+from crosswind.train.arms import Study, load_study, merged, severity_of, suite_of
+from crosswind.types import TIERS
+
+ROOT = Path(__file__).parent.parent
+
+
+# ---------------------------------------------------------------- the definition
+
+
+def test_the_arms_of_the_study() -> None:
+    study = load_study()
+    waves = {wave: [arm.name for arm in study.arms if arm.wave == wave] for wave in "ABC"}
+    assert waves["A"] == ["base", "static", "paft"]
+    assert {"static-200", "static-400", "static-3200", "static-24k", "paft-0.1", "paft-0.5", "paft-full"} <= {
+        *waves["B"]
+    }
+    assert {"rl", "rl-perturbed", "rl-brief", "rl-brief-perturbed", "paft-rl", "adaptive"} == {*waves["C"]}
+    assert study.seeds_of(study.arm("paft")) == study.seeds_of(study.arm("adaptive")) == (0, 1, 2)
+    assert study.arm("paft-0.1").train["data"] == {**study.arm("paft").train["data"], "share": 0.1}
+    assert study.arm("paft-0.1").method == "paft"
+    hashes = {study.config_hash(arm, seed) for arm, seed in study.queue()}
+    assert len(hashes) == len(study.queue())
+
+
+def test_an_arm_that_another_starts_from_comes_first() -> None:
+    study = load_study()
+    assert [(arm.name, seed) for arm, seed in study.queue(["paft-rl"], [1])] == [("paft", 1), ("paft-rl", 1)]
+    assert [(arm.name, seed) for arm, seed in study.queue(["base", "static"], [1])] == [("base", 0), ("static", 1)]
+    with pytest.raises(CrosswindError, match="no arm 'pfat'"):
+        study.queue(["pfat"])
+
+
+def test_every_arm_has_options_that_its_method_takes() -> None:
+    from crosswind.train.config import TrainConfig, check, for_method
+
+    study = load_study()
+    for arm, seed in study.queue():
+        if arm.method in ("sft", "paft"):
+            check(for_method(TrainConfig.model_validate(study.options(arm, seed), strict=False), arm.method))
+
+
+def test_arms_of_reinforcement_have_options_that_it_takes() -> None:
+    pytest.importorskip("trl")
+    from crosswind.train.grpo import GrpoConfig
+
+    study = load_study()
+    for arm, seed in study.queue():
+        if arm.method == "grpo":
+            config = GrpoConfig.model_validate(study.options(arm, seed), strict=False)
+            assert bool(config.data.share) == arm.name.endswith(("perturbed", "paft-rl"))
+            assert arm.start
+            assert arm.train["steps"] == config.steps  # written down: a budget reckons with it
+
+
+def test_the_suites_have_the_kinds_that_their_names_say() -> None:
+    study = load_study()
+    groups = {
+        "original": set(ORIGINAL),
+        "tiers": {*kinds_of("train")},
+        "heldout": HELD_OUT,
+        "dev": {*kinds_of("train")},
+    }
+    for condition in (*study.dev.conditions, *study.test.conditions):
+        suite, tier, *more = condition.name.split("/")
+        group = groups[{"trained": "tiers", "heldout": "heldout"}[more[0]] if more else suite]
+        assert set(condition.recipe.kinds()) == {kind for kind in group if perturbations[kind].tier == tier}
+    cells: dict[tuple[str, str], int] = {}
+    for condition in study.test.conditions:
+        cell = suite_of(condition.name), condition.name.split("/")[1]
+        cells[cell] = cells.get(cell, 0) + (condition.tasks or 0)
+    assert cells == {(suite, tier): 300 for suite in ("original", "tiers", "heldout", "medical") for tier in TIERS}
+
+
+def test_severities_of_a_range_are_found_again(tmp_path: Path) -> None:
+    from crosswind.record import Usage, recorded
+    from crosswind.types import Trajectory
+
+    study = load_study()
+    seen = set()
+    for job in Plan(study.dev, 0, limit=80):
+        if job is None or not job.episode.drawn.layers:
+            continue
+        drawn = job.episode.drawn
+        trajectory = Trajectory(
+            task=drawn.certificate.task,
+            layers=tuple(layer.model_dump(mode="json") for layer in drawn.layers),
+            agent="nobody",
+            policy="",
+            tools=(),
+            steps=(),
+            final="",
+            ended="answer",
+            receipts=(),
+            gold_steps=1,
+            budget=1,
+        )
+        record = recorded(job.episode, trajectory, seed=0, trial=0, usage=Usage(), query="")
+        severity = severity_of(study.dev, record)
+        assert severity in (1, 2, 3, 4)
+        seen.add(severity)
+    assert seen == {1, 2, 3, 4}
+
+
+def test_options_are_merged_part_by_part() -> None:
+    base = {"steps": 1, "data": {"share": 0.3, "domains": {"poi": 1}}}
+    assert merged(base, {"data": {"domains": {"retail": 1}}}) == {
+        "steps": 1,
+        "data": {"share": 0.3, "domains": {"retail": 1}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("name: static\n", "name: base\n"), "comes twice"),
+        (("like: static,", "like: nothing,"), "does not come before"),
+        (("split: dev", "split: test"), "the suite dev has the split dev"),
+        (("paraphrase: 1, ", "paraphrase: 1, terse_query: 1, "), "is held out"),
+    ],
+)
+def test_a_bad_definition_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+    from crosswind.train.arms import FOLDER
+
+    text = (FOLDER / "fragility.yaml").read_text()
+    assert change[0] in text
+    path = tmp_path / "study.yaml"
+    path.write_text(text.replace(*change, 1))
+    with pytest.raises(BadFile, match=told):
+        load_study(path)
+
+
+# ---------------------------------------------------------------- a study in miniature
+
+MINI: dict[str, Any] = {
+    "name": "mini",
+    "model": "",
+    "seeds": [0],
+    "max_tokens": 24,
+    "arms": [
+        {"name": "base", "wave": "A"},
+        {
+            "name": "static",
+            "wave": "A",
+            "method": "sft",
+            "train": {
+                "steps": 6,
+                "batch": 4,
+                "lr": 0.003,
+                "save_every": 2,
+                "log_every": 1,
+                "lora": {"rank": 4},
+                "data": {"domains": {"shelf": 1}, "max_tokens": 0},
+            },
+        },
+        {"name": "paft", "wave": "A", "like": "static", "method": "paft", "train": {"data": {"share": 0.3}}},
+    ],
+    "dev": {
+        "name": "dev",
+        "split": "dev",
+        "domains": ["shelf"],
+        "tasks": 2,
+        "conditions": [{"name": "dev/perception", "tasks": 2, "stack": [{"kind": "semantic_rename"}]}],
+    },
+    "test": {
+        "name": "test",
+        "split": "test",
+        "domains": ["shelf"],
+        "tasks": 6,
+        "conditions": [
+            {
+                "name": "tiers/perception",
+                "stack": [{"one_of": {"semantic_rename": 1, "parameter_rename": 1}, "severity": [1, 4]}],
+            },
+            {"name": "heldout/interaction", "stack": [{"one_of": {"envelope": 1}, "severity": [1, 2]}]},
+        ],
+    },
+}
+
+
+@pytest.fixture
+def mini(tmp_path: Path) -> Any:
+    pytest.importorskip("torch")
+    pytest.importorskip("trl")
+    from tests import tiny
+
+    with tiny.shelf(tmp_path):
+        model = tiny.save(tmp_path / "model", "shelf", hidden=32)
+        study = {**MINI, "model": str(model)}
+        (tmp_path / "mini.yaml").write_text(json.dumps(study))
+        yield load_study(tmp_path / "mini.yaml")
+
+
+def go(study: Study, out: Path, **options: Any) -> Any:
+    from crosswind.train.study import run
+
+    return run(study, out, commit="c0ffee", **options)
+
+
+def test_arms_are_trained_tested_stored_and_reported(mini: Study, tmp_path: Path) -> None:
+    from crosswind.report.study import write
+    from crosswind.store import load_run
+
+    out = tmp_path / "out"
+    done = go(mini, out, arms=["base", "static"])
+    assert done.finished == ["base/seed-0", "static/seed-0"]
+    assert not done.failed
+    folder = out / "arms" / "static" / "seed-0"
+    run = load_run(folder / "test")
+    assert run.manifest.state == "finished"
+    assert run.manifest.agent == "mini:static/seed-0"
+    assert str(tmp_path) not in (folder / "test" / "run.json").read_text()
+    head, rows = outcomes.read(folder / "test.jsonl.xz", "static", 0)
+    assert head["arm"] == "static"
+    assert len(rows) == len(run.records) > 15
+    by_key = {record.key: record for record in run.records}
+    for row in rows:
+        record = by_key[row.record.key]
+        assert (row.record.outcome, row.record.exposed, row.record.cause, row.record.kinds, row.record.tier) == (
+            record.outcome,
+            record.exposed,
+            record.cause,
+            record.kinds,
+            record.tier,
+        )
+    log = [json.loads(line) for line in (out / "test_log.jsonl").read_text().splitlines()]
+    assert [(line["arm"], line["event"]) for line in log] == [
+        (arm, event) for arm in ("base", "static") for event in ("begins", "ended")
+    ]
+    again = go(mini, out, arms=["base", "static"])
+    assert again.before == ["base/seed-0", "static/seed-0"]
+    assert len((out / "test_log.jsonl").read_text().splitlines()) == 4
+
+    pages = write(mini, out, tmp_path / "docs")
+    text = pages[0].read_text()
+    assert "paft" in text
+    assert "missing" in text
+    assert "c0ffee" in text
+
+
+def test_an_arm_goes_on_where_it_was_killed(mini: Study, tmp_path: Path) -> None:
+    """A process is killed while it trains; the next call goes on, and ends with the weights of an unbroken run."""
+    from safetensors.torch import load_file
+
+    script = (
+        "import sys; from pathlib import Path; from tests import tiny\n"
+        "from crosswind.train.arms import load_study; from crosswind.train.study import run\n"
+        "with tiny.shelf(Path(sys.argv[1])):\n"
+        "    run(load_study(sys.argv[2]), Path(sys.argv[3]), arms=['static'], commit='')\n"
+    )
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    other = tmp_path / "other"
+    other.mkdir()
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(other), str(tmp_path / "mini.yaml"), str(out)], env=env
+    )
+    mark = out / "arms/static/seed-0/train/checkpoints/checkpoint-2/crosswind.json"
+    until = time.monotonic() + 60
+    while not mark.is_file() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert mark.parent.parent.is_dir()
+    assert not (out / "arms/static/seed-0/test.json").is_file()
+    assert go(mini, out, arms=["static"]).finished == ["static/seed-0"]
+    assert go(mini, whole, arms=["static"]).finished == ["static/seed-0"]
+    weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (out, whole)]
+    assert all((weights[0][name] == weights[1][name]).all() for name in weights[1])
+
+
+def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
+    from crosswind.train import study as running
+
+    out = tmp_path / "out"
+    short = go(mini, out, arms=["base", "static"], minutes=0.5)  # nothing was ever measured: a minute must be left
+    assert not short.finished
+    assert set(short.left) == {"base/seed-0", "static/seed-0"}
+
+    monkeypatch.setattr(running, "UNKNOWN", 0.0)
+    lefts = iter([100.0] * 4)
+    monkeypatch.setattr(running.Clock, "left", property(lambda self: next(lefts, -1.0)))
+    part = go(mini, out, arms=["static"], minutes=5)
+    assert "is trained up to step" in part.stopped
+    monkeypatch.undo()
+
+    rest = go(mini, out, arms=["static"])
+    assert rest.finished == ["static/seed-0"]
+    told = json.loads((out / "arms/static/seed-0/test.json").read_text())
+    assert told["train"]["resumed"]
+    slow = {**told, "spent": {"train": 6000.0, "test": 6000.0}}
+    (out / "arms/static/seed-0/test.json").write_text(json.dumps(slow))
+    late = go(mini, out, arms=["paft"], minutes=30)  # what was measured says that it will not fit
+    assert "it takes about" in late.left["paft/seed-0"]
+
+
+def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
+    from crosswind.train import study as running
+
+    def broken(self: Any, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no such luck")
+
+    out = tmp_path / "out"
+    monkeypatch.setattr(running.Job, "train", broken)
+    done = go(mini, out, arms=["static", "base"])
+    assert done.finished == ["base/seed-0"]
+    assert "no such luck" in done.failed["static/seed-0"]
+    assert "no such luck" in (out / "arms/static/seed-0/failed.txt").read_text()
+    changed = mini.model_copy(update={"max_tokens": 25})
+    with pytest.raises(CrosswindError, match="another definition"):
+        go(changed, out, arms=["base"])
+
+
+def test_results_are_carried_and_collected(mini: Study, tmp_path: Path) -> None:
+    from crosswind.store import load_run
+    from crosswind.train.study import bundle, collect, unbundle
+
+    out, there = tmp_path / "out", tmp_path / "there"
+    go(mini, out, arms=["static"])
+    files = bundle(out, tmp_path / "packed", adapters=["static/0"], runs=["static"])
+    assert [file.name for file in files] == ["results.tar", "adapter-static-0.tar", "run-static-0.tar"]
+    unbundle(files, there)
+    assert go(mini, there, arms=["static"]).before == ["static/seed-0"]
+    packed, first = (load_run(p / "arms/static/seed-0/test").records for p in (there, out))
+    assert packed == first
+    assert (there / "arms/static/seed-0/train/adapter/adapter_config.json").is_file()
+    kept = tmp_path / "kept"
+    assert collect(there, kept) == 1
+    assert sorted(p.name for p in kept.rglob("*") if p.is_file()) == ["test.json", "test.jsonl.xz", "test_log.jsonl"]
+
+
+def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:
+    from crosswind.train.study import Job
+
+    out = tmp_path / "out"
+    with Job(mini, mini.arm("base"), 0, out, "test").locked() as ours:
+        assert ours
+        assert go(mini, out, arms=["base"]).left == {"base/seed-0": "another process works at it"}
+
+
+def test_an_adapter_ships_with_a_card(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
+    gguf = pytest.importorskip("gguf")
+    from crosswind.models import weights
+    from crosswind.train.ship import ship
+
+    path = tmp_path / "base.gguf"
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    monkeypatch.setattr(weights, "fetch", lambda _: path)
+    go(mini, tmp_path / "out", arms=["static"])
+    made = ship(tmp_path / "out/arms/static/seed-0", "static", tmp_path / "adapters")
+    assert sorted(p.name for p in made.iterdir()) == ["README.md", "adapter.gguf", "crosswind.json"]
+    card = (made / "README.md").read_text()
+    assert "Arm `static`, seed 0" in card
+    assert "| tiers: " in card
+    with pytest.raises(CrosswindError, match="not finished"):
+        ship(tmp_path, "paft", tmp_path / "adapters")
