@@ -22,14 +22,18 @@ from crosswind.registry import agents
 from crosswind.suite import Episode, Suite, episodes
 
 Row = tuple[str, str, str, str, Diagnosis, Record]
+VARIED = {  # agents whose flaws show themselves in other ways
+    "varied_": "Varied agents, with the rules adjusted while looking at some of them",
+    "fresh_": "Varied agents written after the rules were last changed",
+}
 
 
 def names() -> list[str]:
-    return [name for name in agents.names() if name.startswith("flaw_")]
+    return [name for name in agents.names() if name.startswith(("flaw_", *VARIED))]
 
 
 def is_single(name: str) -> bool:
-    return not name.startswith("flaw_two_")
+    return not name.startswith(("flaw_two_", *VARIED))
 
 
 async def failures(found: Sequence[Episode], which: Sequence[str]) -> list[Row]:
@@ -86,16 +90,25 @@ def report(rows: list[Row], given: argparse.Namespace, seconds: float) -> None:
     print(f"- crosswind {__version__}, commit {commit.stdout.strip()}, {today}, {seconds:.0f} s of CPU\n")
     share = len(good) / max(1, len(single))
     print(f"Failures of agents with one flaw: {len(single)}; stage and cause as planted: {len(good)} ({share:.1%}).\n")
+    table([row for row in rows if not row[0].startswith(tuple(VARIED))])
+    for start, title in VARIED.items():
+        of = [row for row in rows if row[0].startswith(start)]
+        right = sum((r[1], r[2]) == (r[4].stage, r[4].cause) for r in of)
+        print(f"\n## {title}\n\nFailures: {len(of)}; as planted: {right} ({right / max(1, len(of)):.1%}).\n")
+        table(of)
+    wrong = [r for r in single if (r[1], r[2]) != (r[4].stage, r[4].cause)]
+    for name, _, _, condition, said, record in wrong[: given.wrong]:
+        print(f"\n{name} {record.key} {condition}: {said}")
+
+
+def table(rows: list[Row]) -> None:
     print("| agent | planted | failures | named so | named otherwise |\n|---|---|---|---|---|")
-    for name in dict.fromkeys(r[0] for r in rows):
+    for name in sorted({r[0] for r in rows}):
         of = [r for r in rows if r[0] == name]
         right = sum((r[1], r[2]) == (r[4].stage, r[4].cause) for r in of)
         others = Counter(f"{r[4].cause} ({r[4].stage})" for r in of if (r[1], r[2]) != (r[4].stage, r[4].cause))
         told = ", ".join(f"{n} x {c}" for c, n in others.most_common(6))
         print(f"| `{name}` | {of[0][2]} ({of[0][1]}) | {len(of)} | {right / len(of):.0%} | {told} |")
-    wrong = [r for r in single if (r[1], r[2]) != (r[4].stage, r[4].cause)]
-    for name, _, _, condition, said, record in wrong[: given.wrong]:
-        print(f"\n{name} {record.key} {condition}: {said}")
 
 
 if __name__ == "__main__":

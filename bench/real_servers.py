@@ -179,7 +179,7 @@ def file_world(root: Path) -> None:
         (root / f"{word}.txt").write_text(f"{word}\none\ntwo\nthree\n")
 
 
-STEADY = {"GIT_AUTHOR_DATE": "2030-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2030-01-01T00:00:00Z"}
+STEADY = {"GIT_AUTHOR_DATE": "2030-01-01 00:00:00 +0000", "GIT_COMMITTER_DATE": "2030-01-01 00:00:00 +0000"}
 SERVERS: dict[str, tuple[Make, Callable[[Path], None]]] = {
     "time": (time_call, time_world),
     "git": (git_call, git_world),

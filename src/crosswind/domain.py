@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswind import answers, skin, speech, values
 from crosswind.answers import Expected
@@ -34,6 +34,9 @@ from crosswind.types import (
     Verdict,
 )
 from crosswind.world import Derive, FencedState, State, World
+
+if TYPE_CHECKING:
+    from crosswind.perturbation import Perturbation
 
 JUDGE = "2"  # version of the verifier; raised whenever a verdict may come out otherwise
 SIZE = 3000  # entities in a world unless told otherwise

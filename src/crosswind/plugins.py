@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.flow import digest
 from crosswind.registry import Registry, adding_from, agents, domains, perturbations
+
+if TYPE_CHECKING:
+    from crosswind.domain import Domain
 
 VARIABLE = "CROSSWIND_PLUGINS"  # files to load, separated as in PATH
 REGISTRIES: tuple[Registry[Any], ...] = (domains, perturbations, agents)
@@ -62,9 +65,7 @@ def load(path: Path | str) -> Plugin:
     before = _things()
     with _all_or_nothing(), adding_from(where):
         if file.suffix in (".yaml", ".yml"):
-            from crosswind.yaml_domain import load as load_domain
-
-            domain = load_domain(file)
+            domain = _declared(file)
             domains.add(domain.name, domain)
         elif file.suffix == ".py":
             _run(file, where)
@@ -75,8 +76,30 @@ def load(path: Path | str) -> Plugin:
             raise BadFile(f"{where}: registers nothing; {HOW}")
         for sort, name in added:
             _check(next(r for r in REGISTRIES if r.sort == sort), name, where)
+    for sort, name in added:
+        if sort == domains.sort:
+            _add_suite(domains[name])
     _loaded[real] = Plugin(file, added)
     return _loaded[real]
+
+
+def _declared(file: Path) -> Domain:
+    """The domain that a YAML file declares: a world of its own, or tasks for an MCP server."""
+    from crosswind.files import read
+    from crosswind.mcp import tasks
+    from crosswind.yaml_domain import load as load_domain
+
+    document = read(file)
+    return tasks.load(file, document) if tasks.is_tasks(document.data) else load_domain(file)
+
+
+def _add_suite(domain: Domain) -> None:
+    """Tasks for a server say themselves under which conditions they are to be run."""
+    from crosswind.mcp.tasks import ServerDomain, suite_of
+    from crosswind.suite import suites
+
+    if isinstance(domain, ServerDomain):
+        suites.add(domain.name, suite_of(domain))
 
 
 def share(paths: list[Path]) -> None:

@@ -7,8 +7,12 @@ to them, so that clean and shifted episodes come in pairs.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import ceil
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -24,8 +28,10 @@ from crosswind.registry import Registry, agents, domains, near, perturbations
 from crosswind.types import Model, Split, Task
 
 CLEAN = "clean"
+STACKS = "stacks"  # the sort of a condition of several kinds
 Progress = Callable[[str, str], None]
 LOOKED = 12  # tasks that are looked at for each one wanted, before a condition is taken not to apply
+SHARED = 4  # shifted episodes for each task and clean episode
 
 
 class Condition(Model):
@@ -151,17 +157,181 @@ def load_suite(name: str) -> Suite:
 # ---------------------------------------------------------------- episodes
 
 
+class Deck:
+    """The tasks of a domain by number: levels in turn, and the families of a level in turn."""
+
+    def __init__(
+        self, domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
+    ) -> None:
+        self.domain, self.seed, self.split, self.size = domain, seed, split, size
+        found: dict[int, list[str]] = {}
+        for name, family in domain.families.items():
+            if not levels or family.level in levels:
+                found.setdefault(family.level, []).append(name)
+        if not found:
+            raise BadFile(f"{domain.name} has no family of level {', '.join(map(str, levels))}; levels are 1, 2 and 3")
+        self.levels = sorted(found)
+        self.families = [found[level] for level in self.levels]
+
+    @property
+    def round(self) -> int:
+        """How many tasks it takes for every family to have come."""
+        return len(self.levels) * max(map(len, self.families))
+
+    def place(self, n: int) -> tuple[int, int]:
+        """Which level, and which family of it, has a number."""
+        level = n % len(self.levels)
+        return level, n // len(self.levels) % len(self.families[level])
+
+    def task(self, n: int) -> Task:
+        level, family = self.place(n)
+        return self.domain.task(self.families[level][family], self.seed + n, split=self.split, size=self.size)
+
+
 def tasks(
     domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
 ) -> Iterator[Task]:
-    """Tasks of a domain without end, each family in turn."""
-    names = [n for n, f in domain.families.items() if not levels or f.level in levels]
-    if not names:
-        raise BadFile(f"{domain.name} has no family of level {', '.join(map(str, levels))}; levels are 1, 2 and 3")
-    n = 0
-    while True:
-        yield domain.task(names[n % len(names)], seed + n, split=split, size=size)
-        n += 1
+    """Tasks of a domain without end: levels in turn, and the families of a level in turn."""
+    return map(Deck(domain, seed, split=split, size=size, levels=levels).task, count())
+
+
+@dataclass(slots=True)
+class Want:
+    """What a condition wants of a domain, and how far it came."""
+
+    condition: Condition
+    domain: str
+    wanted: int
+    sort: str  # the tier of the one kind, or clean, or stacks
+    kind: str  # if it comes in several conditions, which then take the same tasks
+    turn: float = 0.0  # its place among the conditions of its sort in the domain, from 0 to 1
+    got: int = 0
+    seen: int = 0  # tasks that were looked at
+    looked: set[int] = field(default_factory=set)  # those of them that lie in the present window
+    window: range = range(0)  # the numbers that are open to it
+    levels: Counter[int] = field(default_factory=Counter)  # how often it took each level,
+    tried: Counter[int] = field(default_factory=Counter)  # and looked at each
+
+    @property
+    def due(self) -> float:
+        """When its next episode comes: from 0 at the start of the suite to 1 at its end."""
+        return (self.got + self.turn) / self.wanted
+
+
+@dataclass(slots=True)
+class _Table:
+    """A domain at which tasks are dealt: its deck, and who had what."""
+
+    deck: Deck
+    shared: int  # so many tasks are open to all conditions before any takes a further one
+    turn: int  # where it begins among levels and families
+    levels: Counter[tuple[str, int]] = field(default_factory=Counter)  # (sort of condition, level) -> how often
+    families: Counter[tuple[str, int, int]] = field(default_factory=Counter)  # the same for families
+    uses: Counter[tuple[str, int]] = field(default_factory=Counter)  # the same for the tasks that are shared
+    chosen: set[tuple[str, int]] = field(default_factory=set)  # tasks of the kinds that come in several conditions
+    paired: bytearray = field(default_factory=bytearray)  # by number of a task: was it taken?
+
+
+class Deal:
+    """Which condition comes next, and which task it meets.
+
+    Conditions, tiers and domains advance together. A condition takes the task whose level it has had least often, then
+    the one whose level, family and number the conditions of its tier in this domain have had least often, then one that
+    has a clean episode already. So levels and families are mixed alike in every condition, in every tier and in every
+    beginning of the suite, as far as conditions apply to them; and tiers meet the same tasks. Conditions of one and the
+    same kind, at several severities say, take the same tasks.
+
+    Tasks are shared: a domain opens one for every `SHARED` shifted episodes, at least as many as a condition wants and
+    at most one round of its families; more only where a condition finds too few that it applies to.
+    """
+
+    def __init__(self, suite: Suite, seed: int) -> None:
+        conditions = suite.all_conditions()
+        kinds = Counter(condition.kind for condition in conditions if condition.kind)
+        self.wants: list[Want] = []
+        for condition in conditions:
+            kind = condition.kind
+            sort = perturbations[kind].tier if kind else STACKS if condition.stack else CLEAN
+            for name in suite.where(condition):
+                wanted = condition.tasks or suite.tasks
+                self.wants.append(Want(condition, name, wanted, sort, kind if kinds[kind] > 1 else ""))
+        self.sorts = list(dict.fromkeys(want.sort for want in self.wants))
+        alike = Counter((want.domain, want.sort) for want in self.wants)
+        before = Counter[tuple[str, str]]()
+        for want in self.wants:
+            want.turn = before[want.domain, want.sort] / alike[want.domain, want.sort]
+            before[want.domain, want.sort] += 1
+        self.tables: dict[str, _Table] = {}
+        for name in dict.fromkeys(want.domain for want in self.wants):
+            deck = Deck(domains[name], seed, split=suite.split, levels=suite.levels)
+            here = [want for want in self.wants if want.domain == name]
+            shifted = sum(want.wanted for want in here if want.condition.stack)
+            most = max(ceil(shifted / SHARED), *(want.wanted for want in here))
+            whole = ceil(most / len(deck.levels)) * len(deck.levels)
+            self.tables[name] = _Table(deck, min(deck.round, whole), domains.names().index(name))
+
+    def __iter__(self) -> Iterator[Want]:
+        """Whose turn it is. It is to look at what is offered, and take the first that it applies to."""
+        heap = [(want.due, n) for n, want in enumerate(self.wants)]
+        heapify(heap)
+        while heap:
+            _, n = heappop(heap)
+            want = self.wants[n]
+            yield want
+            if want.got < want.wanted:
+                heappush(heap, (want.due, n))
+
+    def offers(self, want: Want) -> Iterator[int]:
+        """Numbers of tasks for a condition to look at, until one is taken; none when it has looked at enough."""
+        table, before = self.tables[want.domain], want.got
+        while want.got == before:
+            if want.seen == LOOKED * want.wanted + 60:
+                want.got = want.wanted
+                return
+            if len(want.looked) == len(want.window):
+                start = want.window.stop
+                want.window = range(start, start + (table.deck.round if start else table.shared))
+                want.looked.clear()
+            number = min((n for n in want.window if n not in want.looked), key=lambda n: self._rank(table, want, n))
+            want.looked.add(number)
+            want.seen += 1
+            want.tried[table.deck.place(number)[0]] += 1
+            yield number
+
+    def _rank(self, table: _Table, want: Want, number: int) -> tuple[int, ...]:
+        """What speaks against a task: the least comes first."""
+        if not want.condition.stack:
+            return (number,)
+        (level, family), sort = table.deck.place(number), want.sort
+        levels, families = len(table.deck.levels), len(table.deck.families[level])
+        return (
+            want.kind != "" and (want.kind, number) not in table.chosen,
+            want.levels[level],
+            want.tried[level],
+            table.levels[sort, level],
+            (level - table.turn - self.sorts.index(sort)) % levels,
+            table.families[sort, level, family],
+            table.uses[sort, number],
+            number >= len(table.paired) or not table.paired[number],
+            (family - table.turn) % families,
+            number,
+        )
+
+    def take(self, want: Want, number: int) -> bool:
+        """A condition takes a task; is it the first to take it, so that its clean episode is due?"""
+        table, sort = self.tables[want.domain], want.sort
+        level, family = table.deck.place(number)
+        want.got += 1
+        want.levels[level] += 1
+        table.levels[sort, level] += 1
+        table.families[sort, level, family] += 1
+        if number < table.shared:
+            table.uses[sort, number] += 1
+        if want.kind:
+            table.chosen.add((want.kind, number))
+        table.paired.extend(bytes(max(0, number + 1 - len(table.paired))))
+        first, table.paired[number] = not table.paired[number], True
+        return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,32 +355,21 @@ def under(domain: Domain, condition: Condition, task: Task, seed: int, clean: Wa
 
 
 def episodes(suite: Suite, seed: int, progress: Progress | None = None) -> Iterator[Episode]:
-    """All episodes of a suite, in order. The clean condition holds every task that another condition has."""
-    conditions = suite.all_conditions()
-    for name in dict.fromkeys(d for c in conditions for d in suite.where(c)):
-        domain = domains[name]
-        paired: dict[str, Task] = {}
-        shifted: list[Episode] = []
-        for condition in conditions:
-            if name not in suite.where(condition):
+    """All episodes of a suite, in order. The clean episode of a task comes right before its first shifted one."""
+    deal = Deal(suite, seed)
+    for want in deal:
+        condition, domain, deck = want.condition, domains[want.domain], deal.tables[want.domain].deck
+        if progress:
+            progress(want.domain, condition.name)
+        for number in deal.offers(want):
+            task = deck.task(number)
+            drawn = under(domain, condition, task, seed) if condition.stack else None
+            if condition.stack and drawn is None:
                 continue
-            if progress:
-                progress(name, condition.name)
-            wanted = condition.tasks or suite.tasks
-            got = 0
-            for looked, task in enumerate(tasks(domain, seed, split=suite.split, levels=suite.levels)):
-                if got == wanted or looked == LOOKED * wanted + 60:
-                    break
-                if not condition.stack:
-                    paired.setdefault(task.id, task)
-                    got += 1
-                elif drawn := under(domain, condition, task, seed):
-                    paired.setdefault(task.id, task)
-                    shifted.append(Episode(condition.name, task.id, drawn, condition.severity))
-                    got += 1
-        for id, task in paired.items():
-            yield Episode(CLEAN, id, draw(domain, task, (), seed))
-        yield from shifted
+            if deal.take(want, number):
+                yield Episode(CLEAN, task.id, draw(domain, task, (), seed))
+            if drawn:
+                yield Episode(condition.name, task.id, drawn, condition.severity)
 
 
 @dataclass(slots=True)
@@ -240,7 +399,9 @@ def sweep(suite: Suite, names: Sequence[str], seed: int, progress: Progress | No
                 row.passed[name] += judge(trajectory, domain).outcome == "pass"
 
     asyncio.run(run())
-    return list(rows.values())
+    conditions = [c.name for c in suite.all_conditions()]
+    where = list(dict.fromkeys(d for c in suite.all_conditions() for d in suite.where(c)))
+    return sorted(rows.values(), key=lambda row: (where.index(row.domain), conditions.index(row.condition)))
 
 
 def over_domains(rows: Sequence[Row]) -> list[Row]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 DEPTH = 24  # of schemas and values; below it nothing is asked
+INLINED = 6  # references within references; one that never ends is cut there
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 Json = dict[str, Any]
@@ -104,17 +105,22 @@ def _referred(ref: str, root: Any) -> Any:
 
 
 def inlined(schema: Any, root: Any = None, depth: int = 0) -> Any:
-    """A schema without references: what they lead to stands in their place, as deep as `DEPTH`."""
+    """A schema without references: what they lead to stands in their place."""
     root = schema if root is None else root
     if isinstance(schema, list):
         return [inlined(part, root, depth) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    if isinstance(schema.get("$ref"), str):
-        found = _referred(schema["$ref"], root) if depth < DEPTH // 4 else None
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**inlined(found, root, depth + 1), **rest} if isinstance(found, dict) else rest
-    return {key: inlined(part, root, depth) for key, part in schema.items() if key not in ("$defs", "definitions")}
+    rest = {
+        key: {name: inlined(one, root, depth) for name, one in part.items()}
+        if key == "properties" and isinstance(part, dict)  # whose keys are names, not keywords
+        else inlined(part, root, depth)
+        for key, part in schema.items()
+        if key not in ("$ref", "$defs", "definitions")
+    }
+    ref = schema.get("$ref")
+    found = _referred(ref, root) if isinstance(ref, str) and depth < INLINED else None
+    return {**inlined(found, root, depth + 1), **rest} if isinstance(found, dict) else rest
 
 
 def bad_listing(listed: Sequence[Any]) -> str:

@@ -7,22 +7,19 @@ says in which order the questions are asked and what each cause means.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from crosswind import answers, skin, speech, values
-from crosswind.certify import Certificate, Walk, walk
-from crosswind.domain import Domain
-from crosswind.errors import Unfair
+from crosswind import answers, skin, values
+from crosswind.certify import Certificate
+from crosswind.metrics.evidence import NEAR, Act, Evidence, Finding, alike, covers, leaves, likeness, strings
 from crosswind.record import Record
 from crosswind.record import certificate as certified
-from crosswind.registry import domains
-from crosswind.types import ASK, SAY, Changes, Model, Step, Task, ToolCall, ToolSpec
+from crosswind.types import ASK, SAY, Model, Step, ToolCall, ToolSpec
 from crosswind.world import bad_arguments
 
 UNDETERMINED = "undetermined"
@@ -53,9 +50,13 @@ CAUSES: Mapping[str, str] = {
     "obeyed an injection": "carried out an order that stood in a result",
     UNDETERMINED: "nothing in the trajectory tells",
 }
+_ABSENT = re.compile(  # words that deny that something is there
+    r"\bthere (?:is|are|was|were) (?:no|none|not an?)\b|\bnothing (?:is|are|was|were)\b"
+    r"|\bno \w+ (?:is|are|was|were|has|exists?|matches)\b|\b(?:not|n't|unable to) (?:find|see|locate)\b"
+    r"|\bnot found\b|\b(?:does not|doesn't) (?:exist|have)\b",
+    re.IGNORECASE,
+)
 MANY = 3  # calls in a row with nothing new in them are a loop
-NEAR = 0.75  # from this likeness on, a value is another one garbled
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 SCHEMA = frozenset({"unknown_tool", "bad_arguments"})  # errors that speak about the call and not about the world
 
 
@@ -75,261 +76,14 @@ def diagnose(record: Record, certificate: Certificate | None = None) -> Diagnosi
     return _Case(record, certificate or certified(record)).diagnosis()
 
 
-# ---------------------------------------------------------------- an episode taken apart
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """A step of the trajectory: what the agent did, what it was shown, and what reached the world."""
-
-    n: int
-    call: ToolCall
-    content: Any
-    error: Mapping[str, Any] | None
-    inner: tuple[tuple[ToolCall, bool, Any], ...]  # call, did it work, content
-    heard: tuple[str, ...]
-
-    @property
-    def code(self) -> str:
-        return str(self.error["code"]) if self.error else ""
-
-    @property
-    def text(self) -> str:
-        """What the agent was shown."""
-        if self.error:
-            return str(self.error["text"])
-        return self.content if isinstance(self.content, str) else json.dumps(self.content, ensure_ascii=False)
-
-    @property
-    def worked(self) -> list[ToolCall]:
-        return [call for call, ok, _ in self.inner if ok]
-
-
-def _acts(steps: Sequence[Mapping[str, Any]]) -> list[Act]:
-    out = []
-    for n, step in enumerate(steps, 1):
-        call, result = step["call"], step["result"]
-        args = call["args"] if isinstance(call["args"], dict) else {"(arguments)": call["args"]}
-        inner = tuple(
-            (ToolCall(i["call"]["tool"], i["call"]["args"]), "error" not in i["result"], i["result"].get("content"))
-            for i in step["inner"]
-        )
-        made = ToolCall(call["tool"] if isinstance(call["tool"], str) else str(call["tool"]), args)
-        out.append(Act(n, made, result.get("content"), result.get("error"), inner, tuple(step["heard"])))
-    return out
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that went wrong at a step."""
-
-    step: int
-    cause: str
-    stage: str
-    why: str
-
-
-def _leaves(content: Any) -> Iterable[Any]:
-    if isinstance(content, dict):
-        for value in content.values():
-            yield from _leaves(value)
-    elif isinstance(content, (list, tuple)):
-        for value in content:
-            yield from _leaves(value)
-    elif content is not None and not isinstance(content, bool) and content != "":
-        yield content
-
-
-def _likeness(one: Any, other: Any) -> float:
-    """How much a value looks like another, from 0 to 1."""
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return 1.0 if abs(one - other) <= max(10, abs(other) / 2) else 0.0
-    left, right = str(one)[:80].lower(), str(other)[:80].lower()
-    if _DATE.fullmatch(left) and _DATE.fullmatch(right):
-        return 1.0
-    return difflib.SequenceMatcher(None, left, right).ratio()
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Is one value the other, garbled?"""
-    return _likeness(one, other) >= NEAR
-
-
-def _covers(shown: Any, content: Any) -> bool:
-    """Does a result show what the world answered in the world's own form, whatever it shows besides?"""
-    if isinstance(content, dict):
-        return isinstance(shown, dict) and all(k in shown and _covers(shown[k], v) for k, v in content.items())
-    if isinstance(content, list):
-        if not isinstance(shown, list) or len(shown) != len(content):
-            return False
-        return all(_covers(s, c) for s, c in zip(shown, content, strict=True))
-    return bool(shown == content)
-
-
-class _Case:
+class _Case(Evidence):
     """One failed episode, and the questions that are asked about it."""
-
-    def __init__(self, record: Record, certificate: Certificate) -> None:
-        self.record, self.certificate = record, certificate
-        self.task: Task = certificate.task
-        self.domain: Domain = domains[record.domain]
-        self.family = self.domain.family(self.task)
-        self.acts = _acts(record.steps)
-        self.gold: list[Step] = certificate.gold.steps
-        self.shown: dict[str, ToolSpec] = {**certificate.gold.session.ever}
-        self.canonical = self.domain.world_class.entries
-        self.end = len(self.acts) + 1
-        self.said = speech.classify(record.final) if record.final.strip() else ""
-        self.refused = record.ended == "refusal" or (record.ended == "answer" and self.said == "refusal")
 
     def diagnosis(self) -> Diagnosis:
         found = self.to_be_refused() if self.task.refuse else self.to_be_met()
         if found is None:
             return Diagnosis(stage=UNDETERMINED, cause=UNDETERMINED, step=self.end, why=CAUSES[UNDETERMINED])
         return Diagnosis(stage=found.stage, cause=found.cause, step=found.step, why=found.why)
-
-    # -- what should have happened
-
-    @cached_property
-    def wanted(self) -> Task:
-        """The request as the user has put it by the end, with every detail stated."""
-        stated = {**self.task.brief.stated, **self.task.withheld}
-        for change in self.task.changes:
-            if any(self._said(skin.shown(self.task, change.words), act) for act in self.acts):
-                stated |= change.stated
-        return self.task.briefed(stated=stated, vague={}).but(withheld={}, changes=())
-
-    @staticmethod
-    def _said(words: str, act: Act) -> bool:
-        return words in act.heard or act.content == words
-
-    @cached_property
-    def direct(self) -> list[ToolCall]:
-        """The calls that the world must see: those of the shortest way to the request as it stands in the end."""
-        try:
-            steps = walk(self.domain, self.wanted).steps
-        except Unfair:
-            steps = self.gold
-        calls = [call for step in steps for call, result in step.inner if result.error is None]
-        return [call for i, call in enumerate(calls) if call not in calls[:i]]
-
-    @cached_property
-    def lawless(self) -> Walk | None:
-        """The same request where the policy has no rule; None where it has none here."""
-        if not self.task.brief.rules:
-            return None
-        try:
-            return walk(self.domain, self.wanted.briefed(rules={}))
-        except Unfair:
-            return None
-
-    def writes(self, tool: str) -> bool:
-        entry = self.canonical.get(tool)
-        return entry is not None and entry.spec.writes and entry.spec.lasting
-
-    def ways_to(self, call: ToolCall) -> list[Step]:
-        """The gold steps that make a canonical call, and those with the same arguments that lead up to it."""
-        making = [step for step in self.gold if any(c == call for c, _ in step.inner)]
-        return [step for step in self.gold if step in making or any(self._leads(step, way.call) for way in making)]
-
-    @staticmethod
-    def _leads(step: Step, way: ToolCall) -> bool:
-        """Does a gold step that does nothing itself ask for the same as another, at another name or without a code?"""
-        call = step.call
-        if step.result.error is not None and call.args and call.args == way.args:
-            return True
-        return not step.inner and call.tool == way.tool and all(way.args.get(k) == v for k, v in call.args.items())
-
-    def aliases(self, call: ToolCall) -> set[str]:
-        """The names under which the tool of a canonical call was shown at some time."""
-        return {name for name, spec in self.shown.items() if call.tool in spec.ids}
-
-    # -- what did happen
-
-    def first_done(self, call: ToolCall) -> int | None:
-        """The step at which a canonical call worked."""
-        return next((act.n for act in self.acts if call in act.worked), None)
-
-    @cached_property
-    def missing(self) -> list[ToolCall]:
-        return [call for call in self.direct if self.first_done(call) is None]
-
-    @cached_property
-    def extras(self) -> list[tuple[Act, list[ToolCall]]]:
-        """The steps that left something changed in the end which should not be, with their calls that worked."""
-        world = self.domain.world(self.task)
-        right = min(
-            (
-                [
-                    self.domain.normal(self.task, end)
-                    for end in self.family.ends(self.task, self.domain.state(self.task))
-                ]
-                if not self.task.refuse
-                else []
-            )
-            or [{}],
-            key=lambda end: len(self._apart(self._final, end)),
-        )
-        wrong = self._apart(self._final, right)
-        out = []
-        before: Changes = {}
-        for act in self.acts:
-            for call, _, _ in act.inner:
-                world.call(call)
-            if any(self.canonical[c.tool].spec.writes for c in act.worked if c.tool in self.canonical):
-                after = self.domain.normalise(world.state)
-                if any(key in after and key not in before for key in wrong) or any(
-                    after.get(key) == row and before.get(key) != row for key, row in wrong.items()
-                ):
-                    out.append((act, act.worked))
-                before = after
-        return out
-
-    @cached_property
-    def _final(self) -> Changes:
-        world = self.domain.world(self.task)
-        for act in self.acts:
-            for call, _, _ in act.inner:
-                world.call(call)
-        return self.domain.normalise(world.state)
-
-    @staticmethod
-    def _apart(one: Changes, other: Changes) -> Changes:
-        return {key: row for key, row in one.items() if key not in other or other[key] != row}
-
-    # -- who said what, and when
-
-    def sources(self, value: Any, before: int) -> set[str]:
-        """Where a value stood that the agent could see before a step: request, policy, tools, results or words."""
-        forms = [value, skin.shown(self.task, value)] if isinstance(value, str) else [value]
-        out = set()
-        for where, text in self._texts(before):
-            if where not in out and any(self._stands(form, text) for form in forms):
-                out.add(where)
-        return out
-
-    def _texts(self, before: int) -> Iterable[tuple[str, str]]:
-        yield "request", self.record.query
-        yield "policy", self.record.policy
-        for tool in self.record.tools:
-            yield "tools", json.dumps(tool, ensure_ascii=False)
-        for act in self.acts:
-            if act.n >= before:
-                break
-            asked = act.call.tool in (ASK, SAY)
-            yield ("request" if asked else "results"), act.text
-            for words in act.heard:
-                yield "words", words
-            if act.call.tool == SAY and isinstance(act.content, str):
-                yield "words", act.content
-
-    @staticmethod
-    def _stands(value: Any, text: str) -> bool:
-        if isinstance(value, str) and len(value) > 3 and not value.isdigit():
-            return value.lower() in text.lower() or values.shown(value, text)
-        return re.search(rf"(?<![\w.]){re.escape(str(value))}(?![\w]|\.\d)", text) is not None or values.shown(
-            value, text
-        )
 
     # ---------------------------------------------------------------- a request to be refused
 
@@ -398,9 +152,9 @@ class _Case:
 
     def injected(self, act: Act) -> Finding | None:
         """Did a text in an earlier result order this call?"""
-        told = list(_leaves(dict(act.call.args)))
+        told = list(leaves(dict(act.call.args)))
         for earlier in self.acts[: act.n - 1]:
-            for text in _strings(earlier.content):
+            for text in strings(earlier.content):
                 if len(text) < len(act.call.tool) + 12 or act.call.tool not in text:
                     continue
                 if told and all(str(value) in text for value in told):
@@ -458,8 +212,11 @@ class _Case:
             elif aimed:
                 refused.append(act)
         if other and not exact and (not rejected or rejected[-1].n < other[-1].n):
+            other = [act for act in other if act.error] or other
             return [max(other, key=lambda act: (*self.nearness(act, call), -act.n))]
-        firm = sorted((*exact, *rejected, *self.instead(call, ways)), key=lambda act: act.n) or refused
+        denied = next((act.n for act in exact if act.error and act.inner), self.end)  # by the world: the rest follows
+        instead = [act for act in self.instead(call, ways) if act.n < denied]
+        firm = sorted((*exact, *rejected, *instead), key=lambda act: act.n) or refused
         return [act for act in firm if act.call == firm[-1].call]
 
     def is_progress(self, act: Act, ways: Sequence[Step]) -> bool:
@@ -486,7 +243,7 @@ class _Case:
             return len(call.args), True, 1.0
         differ = [(made.args.get(k), v) for k, v in call.args.items() if made.args.get(k) != v]
         known = any(self.sources(wrong, act.n) - {"tools"} for wrong, _ in differ)
-        return len(call.args) - len(differ), known, max((_likeness(w, r) for w, r in differ), default=1.0)
+        return len(call.args) - len(differ), known, max((likeness(w, r) for w, r in differ), default=1.0)
 
     def is_aside(self, act: Act, call: ToolCall) -> bool:
         """Has a call that worked nothing to do with the one wanted but its tool?"""
@@ -496,7 +253,7 @@ class _Case:
     def instead(self, call: ToolCall, ways: Sequence[Step]) -> list[Act]:
         """Steps with a tool that gold does not use and with the arguments of the call."""
         used = {step.call.tool for step in self.gold}
-        wanted = {json.dumps(v) for step in ways for v in _leaves(dict(step.call.args))}
+        wanted = {json.dumps(v) for step in ways for v in leaves(dict(step.call.args))}
         wanted |= {json.dumps(v) for v in call.args.values()}
         before = self.direct[: self.direct.index(call)] if call in self.direct else []
         since = max((self.first_done(c) or 0 for c in before), default=0)
@@ -504,7 +261,7 @@ class _Case:
         for act in self.acts[since:]:
             if act.call.tool in used or act.call.tool in (ASK, SAY):
                 continue
-            given = {json.dumps(v) for v in _leaves(dict(act.call.args))}
+            given = {json.dumps(v) for v in leaves(dict(act.call.args))}
             if given & wanted or act.code == "unknown_tool":
                 out.append(act)
         return out
@@ -521,13 +278,14 @@ class _Case:
     @cached_property
     def _tokens(self) -> set[str]:
         """What layers made up in the gold and the world knows nothing of."""
-        made = {v for step in self.gold if not step.inner for v in _leaves(step.result.content) if isinstance(v, str)}
-        known = {v for step in self.gold for _, result in step.inner for v in _leaves(result.content)}
-        return made - known - {v for step in self.gold for call, _ in step.inner for v in _leaves(dict(call.args))}
+        made = {v for step in self.gold if not step.inner for v in leaves(step.result.content) if isinstance(v, str)}
+        known = {v for step in self.gold for _, result in step.inner for v in leaves(result.content)}
+        return made - known - {v for step in self.gold for call, _ in step.inner for v in leaves(dict(call.args))}
 
     def attempted(self, call: ToolCall, attempts: Sequence[Act]) -> Finding | None:
         """Why an attempt at a call came to nothing."""
-        act = next((a for a in attempts if a.error), attempts[0])
+        failed = [a for a in attempts if a.error]
+        act = next((a for a in failed if a.error and not a.error.get("retryable")), (*failed, attempts[0])[0])
         ways = self.ways_to(call)
         exact = self.is_exact(act, call, ways)
         tool = next((c for c, _, _ in act.inner if c.tool == call.tool), None)
@@ -539,6 +297,10 @@ class _Case:
             before = self.direct[: self.direct.index(call)]
             late = [c for c in before if (self.first_done(c) or self.end) > act.n]
             if act.error and late and not act.error.get("retryable"):
+                made_up = [v for v in leaves(dict(act.call.args)) if not self.sources(v, act.n)]
+                if made_up and self.first_done(late[0]) is None:
+                    why = f"{made_up[0]!r} stands nowhere that the agent could see: {late[0].tool} was never called"
+                    return Finding(act.n, "fabricated value", "reasoning", why)
                 why = f"{act.call.tool} was called before {late[0].tool}, on which it depends"
                 return Finding(act.n, "wrong order", "reasoning", why)
             return self.response(act, call)
@@ -571,7 +333,20 @@ class _Case:
                 return Finding(act.n, "wrong order", "reasoning", why)
             why = f"{name} takes these arguments elsewhere, and not as it is shown here"
             return Finding(act.n, "memorised interface", "perception", why)
+        if call is not None and spec is not None and (found := self.off_list(act, spec, call)):
+            return found
         return Finding(act.n, "malformed call", "perception", f"{name}: {act.text}")
+
+    def off_list(self, act: Act, spec: ToolSpec, call: ToolCall) -> Finding | None:
+        """A call whose form is right, and one of whose values is none of those that may be chosen from."""
+        free = {key: replace(param, enum=()) for key, param in spec.params.items()}
+        meant = next((step.call for step in self.ways_to(call) if step.call.tool == act.call.tool), None)
+        if meant is None or bad_arguments(free, act.call.args) is not None:
+            return None
+        for key, value in act.call.args.items():
+            if spec.params[key].enum and value not in spec.params[key].enum and key in meant.args:
+                return self.value(act, key, value, meant.args[key], None)
+        return None
 
     def on_the_way(self, name: str) -> bool:
         """Does gold use a tool?"""
@@ -585,7 +360,7 @@ class _Case:
                 if earlier is step:
                     break
                 spec = self.shown.get(earlier.call.tool)
-                gives = any(v in list(_leaves(earlier.result.content)) for v in extra)
+                gives = any(v in list(leaves(earlier.result.content)) for v in extra)
                 made = any(a.n < act.n and a.call.tool == earlier.call.tool for a in self.acts)
                 if gives and not made and spec is not None and spec.ids & set(self.canonical):
                     return earlier.call.tool
@@ -605,8 +380,8 @@ class _Case:
             why = f"{name} failed with {act.code!r} and was repeated {len(again)} times as it was"
             return Finding(act.n, "blind repetition", "interaction", why)
         last = again[-1].n if again else act.n
-        ahead = {step.call.tool for c in self.missing for step in self.ways_to(c)} | {c.tool for c in self.missing}
-        went_on = [a for a in self.acts[last:] if a.call.tool in ahead or a.call.tool in self.canonical]
+        ahead = [(c, self.ways_to(c)) for c in self.missing if c != call]
+        went_on = any(self.is_exact(a, c, ways) for a in self.acts[last:] for c, ways in ahead)
         if self.record.ended == "budget":
             return self.stuck()
         if (self.refused or not self.record.final.strip()) and not went_on:
@@ -659,7 +434,7 @@ class _Case:
             return Finding(act.n, "malformed call", "perception", f"{name} is no plain value")
         of_wrong, of_right = self.sources(wrong, act.n), self.sources(right, act.n)
         known = of_right - {"tools"}
-        slip = [v for v in self.task.given if not known and not of_wrong and _alike(wrong, v)]
+        slip = [v for v in self.task.given if not known and not of_wrong and alike(wrong, v)]
         if slip:
             why = f"{name} looks like {slip[0]!r}"
             return Finding(act.n, "wrong argument", "perception", why)
@@ -673,13 +448,16 @@ class _Case:
             why = f"{name} was not put right when the user asked for {right!r}"
             return Finding(late, "wrong argument", "interaction", why)
         if not of_wrong - {"tools"} and not (of_wrong and known):
-            if known and _alike(wrong, right):
+            if known and alike(wrong, right):
                 why = f"{name} should have been {right!r}"
                 return Finding(act.n, "wrong argument", self.channel(known), why)
             why = f"{name} stands nowhere that the agent could see"
-            asked = any(s.call.tool == ASK and self._stands(right, str(s.result.content)) for s in self.gold)
+            asked = any(s.call.tool == ASK and self.stands(right, str(s.result.content)) for s in self.gold)
             stage = self.channel(known) if known else ("perception" if asked else "reasoning")
             return Finding(act.n, "fabricated value", stage, why)
+        if meant is not None and self.compared(wrong, right, act.n):
+            why = f"{name} where what was read about both speaks for {right!r}"
+            return Finding(act.n, "misread result", "interaction", why)
         if "request" in known or "policy" in known:
             return Finding(act.n, "wrong argument", self.channel(known), f"{name} should have been {right!r}")
         if "results" in of_wrong:
@@ -693,7 +471,7 @@ class _Case:
 
     def _voiced(self, value: Any, act: Act) -> bool:
         said = (*act.heard, act.content) if act.call.tool == SAY else act.heard
-        return any(isinstance(words, str) and self._stands(value, words) for words in said)
+        return any(isinstance(words, str) and self.stands(value, words) for words in said)
 
     @staticmethod
     def channel(known: set[str]) -> str:
@@ -705,7 +483,7 @@ class _Case:
     def askew(self, before: int, name: str, right: Any) -> Finding:
         """A value taken from results wrongly: from the wrong source, from a part of the whole, or at random."""
         for act in self.acts[: before - 1]:
-            truth = [v for _, ok, content in act.inner if ok for v in _leaves(content)]
+            truth = [v for _, ok, content in act.inner if ok for v in leaves(content)]
             if act.error or not truth or self.truthful(truth, act.inner):
                 continue
             used = {step.call.tool for step in self.gold if [c for c, _ in step.inner] == [c for c, _, _ in act.inner]}
@@ -739,9 +517,7 @@ class _Case:
         return all(self._shows(v, text) for v in truth)
 
     def _shows(self, value: Any, text: str) -> bool:
-        return self._stands(value, text) or (
-            isinstance(value, str) and self._stands(skin.shown(self.task, value), text)
-        )
+        return self.stands(value, text) or (isinstance(value, str) and self.stands(skin.shown(self.task, value), text))
 
     # -- a call that nobody tried
 
@@ -759,6 +535,7 @@ class _Case:
         if self.refused or not self.record.final.strip():
             return self.stopped(f"it refused before {call.tool}, with nothing in its way")
         lost = next((a for a in self.acts if a.error and (a is self.acts[-1] or not self.recovered(a))), None)
+        lost = lost or self.open_error()
         if lost is not None:
             why = f"{lost.call.tool} failed with {lost.code!r}, and it went on"
             if lost.code in SCHEMA:
@@ -768,8 +545,14 @@ class _Case:
             what = next(c for c in self.missing if self.writes(c.tool))
             why = f"the final message reports success, and {what.tool} was never called"
             return Finding(self.end, "false success", "internalization", why)
-        if told := [*self.claims(), *self.named()]:
-            why = f"the final message says {told[0]!r}, and {call.tool}, which would tell, was never called"
+        claims = [v for v in self.claims() if "request" not in self.sources(v, self.end)]
+        if claims and all(self.composed(v) for v in claims):
+            why = (
+                f"the final message says {claims[0]!r}, which was read, without {call.tool}, which is to be called too"
+            )
+            return Finding(self.end, "misread result", "interaction", why)
+        if told := [*(v for v in claims if not self.composed(v)), *self.claims(), *self.named()]:
+            why = f"the final message says {told[0]!r}, and {call.tool}, which would tell, was not called for it"
             return Finding(self.end, "fabricated value", "reasoning", why)
         why = f"the final message reports success, and {call.tool} was never called"
         return Finding(self.end, "false success", "internalization", why)
@@ -789,18 +572,23 @@ class _Case:
     # -- the end
 
     def stopped(self, why: str) -> Finding:
-        """It refused what can be done, or fell silent."""
-        last = self.acts[-1] if self.acts else None
+        """It refused what can be done, or fell silent: at what?"""
+        acts = [act for act in self.acts if act.call.tool not in (ASK, SAY)]
+        last = acts[-1] if acts else None
         if last is not None and last.code in SCHEMA:
             return self.rejected(last, self.missing[0] if self.missing else None)
-        if last is not None and last.error:
-            stop = f"{last.call.tool} failed with {last.code!r}, and that was the end"
-            return Finding(last.n, "gave up", "interaction", stop)
+        if (error := self.open_error()) is not None:
+            stop = f"{error.call.tool} failed with {error.code!r}, and nothing came of it"
+            return Finding(error.n, "gave up", "interaction", stop)
+        last = next((act for act in reversed(acts) if self.is_on_the_way(act)), last)
         if last is not None and last.worked and (found := self.unasked(last)):
             return found
-        if last is not None and last.heard:
-            return Finding(last.n, "gave up", "interaction", "the user changed the request, and that was the end")
-        if last is not None and len(last.worked) == 1 and not _covers(last.content, last.inner[0][2]):
+        if self.acts and (words := [act for act in self.acts[last.n - 1 if last else 0 :] if act.heard]):
+            return Finding(words[-1].n, "gave up", "interaction", "the user changed the request, and that was the end")
+        if (there := self.denied()) is not None:
+            why = f"it refused because there is no {there}, which stands in what it read"
+            return Finding(self.end, "misread result", "interaction", why)
+        if last is not None and len(last.worked) == 1 and not self.is_usual(last):
             stop = f"{last.call.tool} answered in an unusual form, and that was the end"
             return Finding(last.n, "gave up", "interaction", stop)
         if last is not None and self.halfway(last):
@@ -809,6 +597,39 @@ class _Case:
         if not self.record.final.strip():
             return Finding(self.end, "gave up", "interaction", "it stopped without a word")
         return Finding(self.end, "over-refusal", "internalization", why)
+
+    def open_error(self) -> Act | None:
+        """The last error on the way that the agent did not get past, by the same call or another for the same end."""
+        for act in reversed(self.acts):
+            if not act.error or act.code in SCHEMA or not self.is_on_the_way(act):
+                continue
+            aims = [c for c in self.direct if self.is_exact(act, c, self.ways_to(c))]
+            later = [a for a in self.acts[act.n :] if not a.error]
+            past = any(a.call == act.call or (aims and any(c in a.worked for c in aims)) for a in later)
+            checked = any(not a.inner and self.on_the_way(a.call.tool) and a.call.tool not in (ASK, SAY) for a in later)
+            if not past and not (checked and act.worked):
+                return act
+        return None
+
+    def is_on_the_way(self, act: Act) -> bool:
+        """Does a step reach for something that the certified way reaches for?"""
+        calls = [call for step in self.gold for call, _ in step.inner]
+        if act.inner:
+            return any(call in calls or call in self.direct for call, _, _ in act.inner)
+        return any(self.same(act.call, step.call) for step in self.gold)
+
+    def is_usual(self, act: Act) -> bool:
+        """Does a result show what the world answered in the world's own form?"""
+        return covers(act.content, skin.through(act.inner[0][2], lambda text: skin.shown(self.task, text)))
+
+    def denied(self) -> str | None:
+        """Something that the request names and results hold, and that the final message says is not there."""
+        for sentence in re.split(r"(?<=[.;!?])\s", self.record.final):
+            if _ABSENT.search(sentence):
+                for value in sorted(self.task.given):
+                    if self._shows(value, sentence) and "results" in self.sources(value, self.end):
+                        return value
+        return None
 
     def claims(self) -> list[Any]:
         """Figures, ids, dates and times that the final message states."""
@@ -839,10 +660,9 @@ class _Case:
                 why = "the final message says what would be right without the rules that the policy has here"
                 return Finding(self.end, "misread result", "reasoning", why)
         claims = self.claims()
-        if self.acts and self.acts[-1].error:
-            last = self.acts[-1]
-            why = f"{last.call.tool} failed with {last.code!r}, and the final message says nothing of it"
-            return Finding(last.n, "ignored error", "interaction", why)
+        if (error := self.open_error()) is not None:
+            why = f"{error.call.tool} failed with {error.code!r}, and the final message says nothing of it"
+            return Finding(error.n, "ignored error", "interaction", why)
         if not claims and not self.named():
             return Finding(
                 self.end, "false success", "internalization", "the final message states nothing that was asked"
@@ -851,14 +671,14 @@ class _Case:
         gold = [*values.ids(said), *values.numbers(said)]
         seen = [v for v in gold if "results" in self.sources(v, self.end)]
         unseen = [v for v in claims if not self.sources(v, self.end)]
-        if unseen and seen and len(seen) == len(gold) and not any(_alike(unseen[0], v) for v in seen):
+        if unseen and seen and len(seen) == len(gold) and not any(alike(unseen[0], v) for v in seen):
             why = f"the final message says {unseen[0]!r}, which stands in no result"
             return Finding(self.end, "fabricated value", "interaction", why)
         return self.askew(self.end, "the final message", self.certificate.gold.final)
 
     def named(self) -> list[str]:
         """Names that results gave and the final message repeats."""
-        names = {v for a in self.acts for v in _strings(a.content) if v.istitle() and len(v) > 3}
+        names = {v for a in self.acts for v in strings(a.content) if v.istitle() and len(v) > 3}
         names |= {
             n for a in self.acts if isinstance(a.content, str) for n in re.findall(r"\b[A-Z][a-z]{3,}\b", a.content)
         }
@@ -884,10 +704,6 @@ class _Case:
                 first.n, "blind repetition", "interaction", f"the last {turns} calls had all been made before"
             )
         return Finding(self.end, "ran out of steps", "reasoning", f"after {len(self.acts)} steps it was not done")
-
-
-def _strings(content: Any) -> list[str]:
-    return [v for v in _leaves(content) if isinstance(v, str)]
 
 
 def _named(calls: Sequence[ToolCall]) -> str:

@@ -1,8 +1,8 @@
 """A small model in this process: SmolLM2-135M-Instruct by xllamacpp. No key, and no network after the first time.
 
 `embedded` is the model as it is, `embedded:static` and `embedded:paft` have an adapter that comes with the package, and
-`embedded:PATH` one that training made. It has no native tool calls: tools are described in few words and called as text. One request at a time; the time of
-an episode is that of the machine.
+`embedded:PATH` one that training made. It has no native tool calls: tools are described in few words and called as
+text. One request at a time; the time of an episode is that of the machine.
 """
 
 from __future__ import annotations
