@@ -185,11 +185,11 @@ SERVERS: dict[str, tuple[Make, Callable[[Path], None]]] = {
     "git": (git_call, git_world),
     "filesystem": (file_call, file_world),
 }
-_CLOCK = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*")
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*| at 0x[0-9a-f]+")
 
 
 def comparable(result: ToolResult, root: Path) -> Any:
-    """A result without what differs between two twins: their folder, and the time of day."""
+    """A result without what differs between two twins: their folder, the time of day, where objects lie in memory."""
     if result.error is not None:
         return "error"
     text = json.dumps(result.content, sort_keys=True).replace(str(root), "ROOT")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 
 import pytest
 
@@ -101,6 +102,32 @@ def test_tiers_are_balanced_over_tiers_and_axes_and_use_no_held_out_kind() -> No
     for tier in TIERS:
         counts = [n for (t, _), n in cells.items() if t == tier]
         assert max(counts) - min(counts) <= 2
+
+
+def test_levels_and_families_are_mixed_in_every_tier_and_every_beginning() -> None:
+    made = list(islice(episodes(suites["tiers"], 0), 500))
+    for part in (made[:200], made):
+        levels: dict[str, Counter[int]] = {}
+        for episode in part:
+            if layers := episode.drawn.layers:
+                family = episode.drawn.domain.families[episode.drawn.base.family]
+                levels.setdefault(layers[0].tier, Counter())[family.level] += 1
+        for tier in ("perception", "interaction", "internalization"):
+            assert max(levels[tier].values()) - min(levels[tier].values()) <= 8, (tier, levels[tier])
+        assert all(levels["reasoning"][level] >= 5 for level in (1, 2, 3))  # some of its kinds need several writes
+        tasks = Counter(episode.pair for episode in part if episode.drawn.layers)
+        assert max(tasks.values()) <= len(part) / 20  # no few tasks carry the whole
+    assert len({e.pair for e in made if e.condition == CLEAN}) == len({e.pair for e in made})
+
+
+def test_severities_of_a_kind_meet_the_same_tasks() -> None:
+    suite = suites["doses"].model_copy(update={"domains": ("poi",)})
+    met: dict[str, set[str]] = {}
+    for episode in episodes(suite, 0):
+        if episode.condition.startswith("semantic_rename@"):
+            met.setdefault(episode.condition, set()).add(episode.pair)
+    assert len(met) == 5
+    assert len({frozenset(pairs) for pairs in met.values()}) == 1
 
 
 def test_heldout_has_only_held_out_kinds_and_original_the_scenarios_of_the_study() -> None:

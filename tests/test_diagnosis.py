@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from crosswind.agents._scripted import Reciter, lines_of
-from crosswind.agents.flawed._walker import Flawed
+from crosswind.agents.flawed._walker import Flawed, effective_writes
+from crosswind.agents.flawed.limits import FalseSuccess
 from crosswind.errors import CannotPerturb
 from crosswind.flow import rng_for
 from crosswind.metrics.diagnosis import CAUSES, STAGES, UNDETERMINED, Diagnosis, diagnose
@@ -21,7 +22,7 @@ from crosswind.recipe import Choice, Drawn, draw
 from crosswind.record import Record, Usage, recorded
 from crosswind.registry import agents, domains, perturbations
 from crosswind.suite import Condition, Episode, Suite, episodes, suites
-from crosswind.types import TIERS, Message, Request, Trajectory
+from crosswind.types import TIERS, Flow, Message, Request, ToolCall, Trajectory
 
 SINGLE = [n for n in agents.names() if n.startswith("flaw_") and not n.startswith("flaw_two_")]
 RARE = ("flaw_fabricates_details", "flaw_unsafe_retry", "flaw_obeys_injections")  # few episodes bring them out
@@ -253,6 +254,82 @@ def test_recovered_detours_do_not_count() -> None:
         call("weather", {"city": "Nowhere", "date": "2031-01-01"}),
     ]
     assert named(episode, [*detours, *lines[:-2], lines[-1]]) == ("internalization", "false success")
+
+
+class WritesAndLeavesOut(FalseSuccess):
+    """Makes a write that nobody asked for, first of all, and leaves out the last that was."""
+
+    begun = False
+
+    def wish(self, call: ToolCall) -> Flow:
+        if not self.begun:
+            self.begun = True
+            own = {c.tool for c, _ in self.plan}
+            assert any(self.through(w).error is None for w in effective_writes(self) if w.tool not in own)
+        return (yield from super().wish(call))
+
+
+def test_of_two_things_that_matter_the_earlier_step_counts() -> None:
+    episode = drawn_for("poi", "book_visit")
+    record = recorded_play(episode, WritesAndLeavesOut(episode.drawn), "two")
+    said = diagnose(record, episode.drawn.certificate)
+    assert (said.cause, said.step) == ("wrong tool", 1)
+
+
+def refused_after(episode: Episode, *more: Message) -> tuple[str, str]:
+    """The certified way up to its first error, some more, and words that say that it could not."""
+    at = next(i for i, s in enumerate(episode.drawn.certificate.gold.steps) if s.result.error)
+    return named(episode, [*gold(episode)[: at + 1], *more, say("Sorry, I was not able to finish this.")])
+
+
+@pytest.mark.parametrize("kind", ["transient_error", "lost_acknowledgement"])
+def test_asking_or_looking_elsewhere_before_giving_up_is_still_giving_up(kind: str) -> None:
+    episode = drawn_for("poi", "book_visit", kind)
+    elsewhere = call("find_places", {"city": "Nowhere", "category": "castle"})
+    assert refused_after(episode, elsewhere) == ("interaction", "gave up")
+    assert refused_after(episode, call("ask_user", {"question": "What now?"})) == ("interaction", "gave up")
+
+
+@pytest.mark.parametrize("kind", ["transient_error", "lost_acknowledgement"])
+def test_an_error_passed_over_comes_before_a_false_report(kind: str) -> None:
+    episode = drawn_for("poi", "book_visit", kind)
+    at = next(i for i, s in enumerate(episode.drawn.certificate.gold.steps) if s.result.error)
+    lines = [*gold(episode)[: at + 1], call("ask_user", {"question": "Anything else?"}), say("All of it is done.")]
+    assert named(episode, lines) == ("interaction", "ignored error")
+
+
+def test_a_call_that_rests_on_a_write_never_made_is_made_up() -> None:
+    """The id that a write would have given stands nowhere; were the write made later, it would be the wrong order."""
+    episode = drawn_for("poi", "book_visit")
+    lines = gold(episode)
+    skipped = next(i for i, m in enumerate(lines) if m.requests and m.requests[0].tool == "reserve")
+    assert named(episode, [*lines[:skipped], *lines[skipped + 1 :]]) == ("reasoning", "fabricated value")
+    turned = [*lines[:skipped], lines[skipped + 1], lines[skipped], *lines[skipped + 2 :]]
+    assert named(episode, turned) == ("reasoning", "wrong order")
+
+
+def test_the_sum_of_a_part_is_misread_and_another_figure_made_up() -> None:
+    episode = drawn_for("poi", "total_price")
+    steps = episode.drawn.certificate.gold.steps
+    prices = [s.result.content["price"] for s in steps if s.call.tool == "place_details"]
+    assert len(prices) > 1
+    without = [m for m, s in zip(gold(episode), steps, strict=False)][:-1]
+    assert named(episode, [*without, say(f"The total is {sum(prices[:-1])} euros.")])[1] == "misread result"
+    assert named(episode, [*without, say("The total is 98317 euros.")])[1] == "fabricated value"
+
+
+def test_a_given_value_in_the_wrong_place_is_a_wrong_argument_though_the_list_has_it_not() -> None:
+    episode = drawn_for("poi", "best_price")
+    first = gold(episode)[0].requests[0]
+    swapped = {"city": first.args["category"], "category": first.args["city"]}
+    assert named(episode, [call("find_places", swapped), say("Done.")]) == ("perception", "wrong argument")
+
+
+def test_refusing_because_something_is_not_there_that_was_read_is_misreading() -> None:
+    episode = drawn_for("poi", "cancel_visit")
+    date = episode.drawn.base.brief.stated["date"]
+    lines = [gold(episode)[0], say(f"I cannot do this: no reservation is planned on {date}.")]
+    assert named(episode, lines) == ("interaction", "misread result")
 
 
 def test_hostile_trajectories_are_diagnosed_too() -> None:

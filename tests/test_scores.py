@@ -368,7 +368,7 @@ def test_an_old_name_is_an_error_of_ones_own() -> None:
     assert found.exploration is not None
     assert found.exploration < 0.5
     assert found.false_success_rate == 1  # it says "Done."
-    assert shifted_study("memoriser", "transient_error").own_error_rate == 0
+    assert shifted_study("one_shot", "transient_error").own_error_rate == 0  # it stops at the error, and makes none
 
 
 def test_drops_of_scripted_agents_are_known() -> None:

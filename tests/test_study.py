@@ -248,6 +248,9 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, tmp_path: Path
     assert [(line["arm"], line["event"]) for line in log] == [
         (arm, event) for arm in ("base", "static") for event in ("begins", "ended")
     ]
+    hashes = {json.loads((p / "test.json").read_text())["episodes_hash"] for p in (out / "arms").glob("*/seed-0")}
+    assert len(hashes) == 1
+    assert hashes != {""}
     again = go(mini, out, arms=["base", "static"])
     assert again.before == ["base/seed-0", "static/seed-0"]
     assert len((out / "test_log.jsonl").read_text().splitlines()) == 4
@@ -284,8 +287,9 @@ def test_an_arm_goes_on_where_it_was_killed(mini: Study, tmp_path: Path) -> None
     process.wait()
     assert mark.parent.parent.is_dir()
     assert not (out / "arms/static/seed-0/test.json").is_file()
-    assert go(mini, out, arms=["static"]).finished == ["static/seed-0"]
-    assert go(mini, whole, arms=["static"]).finished == ["static/seed-0"]
+    for folder in (out, whole):
+        done = go(mini, folder, arms=["static"])
+        assert done.finished == ["static/seed-0"], (done, *(p.read_text() for p in folder.rglob("failed.txt")))
     weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (out, whole)]
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[1])
 

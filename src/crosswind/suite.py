@@ -158,12 +158,20 @@ def load_suite(name: str) -> Suite:
 
 
 class Deck:
-    """The tasks of a domain by number: levels in turn, and the families of a level in turn."""
+    """The tasks of a domain by number: levels in turn, and the families of a level in turn.
+
+    A domain that has an order of its own (`nth`), and an end, keeps them.
+    """
 
     def __init__(
         self, domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
     ) -> None:
-        self.domain, self.seed, self.split, self.size = domain, seed, split, size
+        self.domain, self.seed, self.split, self.size, self.within = domain, seed, split, size, tuple(levels)
+        self._own: list[str] | None = None  # the families of its tasks in the domain's own order
+        if type(domain).nth is not Domain.nth:
+            self._own = []
+            while task := self._nth(len(self._own)):
+                self._own.append(task.family)
         found: dict[int, list[str]] = {}
         for name, family in domain.families.items():
             if not levels or family.level in levels:
@@ -174,25 +182,39 @@ class Deck:
         self.families = [found[level] for level in self.levels]
 
     @property
+    def end(self) -> int | None:
+        """How many tasks there are; None: without end."""
+        return None if self._own is None else len(self._own)
+
+    @property
     def round(self) -> int:
         """How many tasks it takes for every family to have come."""
-        return len(self.levels) * max(map(len, self.families))
+        return len(self.levels) * max(map(len, self.families)) if self._own is None else len(self._own)
 
     def place(self, n: int) -> tuple[int, int]:
         """Which level, and which family of it, has a number."""
+        if self._own is not None:
+            level = self.levels.index(self.domain.families[self._own[n]].level)
+            return level, self.families[level].index(self._own[n])
         level = n % len(self.levels)
         return level, n // len(self.levels) % len(self.families[level])
 
     def task(self, n: int) -> Task:
+        task = None if self._own is None else self._nth(n)
         level, family = self.place(n)
-        return self.domain.task(self.families[level][family], self.seed + n, split=self.split, size=self.size)
+        name = self.families[level][family]
+        return task or self.domain.task(name, self.seed + n, split=self.split, size=self.size)
+
+    def _nth(self, n: int) -> Task | None:
+        return self.domain.nth(n, self.seed, split=self.split, size=self.size, levels=self.within)
 
 
 def tasks(
     domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
 ) -> Iterator[Task]:
-    """Tasks of a domain without end: levels in turn, and the families of a level in turn."""
-    return map(Deck(domain, seed, split=split, size=size, levels=levels).task, count())
+    """Tasks of a domain, as many as there are: levels in turn, and the families of a level in turn."""
+    deck = Deck(domain, seed, split=split, size=size, levels=levels)
+    return map(deck.task, count() if deck.end is None else range(deck.end))
 
 
 @dataclass(slots=True)
@@ -285,13 +307,14 @@ class Deal:
         """Numbers of tasks for a condition to look at, until one is taken; none when it has looked at enough."""
         table, before = self.tables[want.domain], want.got
         while want.got == before:
-            if want.seen == LOOKED * want.wanted + 60:
-                want.got = want.wanted
-                return
             if len(want.looked) == len(want.window):
-                start = want.window.stop
-                want.window = range(start, start + (table.deck.round if start else table.shared))
+                start, end = want.window.stop, table.deck.end
+                stop = start + (table.deck.round if start else table.shared)
+                want.window = range(start, stop if end is None else min(stop, end))
                 want.looked.clear()
+            if not want.window or want.seen == LOOKED * want.wanted + 60:
+                want.got = want.wanted  # it looked at enough, or at all there are
+                return
             number = min((n for n in want.window if n not in want.looked), key=lambda n: self._rank(table, want, n))
             want.looked.add(number)
             want.seen += 1
@@ -433,6 +456,13 @@ ORIGINAL = (
     *("tool_merge", "tool_split", "dependency_inversion", "rule_change", "verification_code"),
     *("conflicting_information", "unsolvable", "fatal_error"),
 )
+# kinds that need no more of a domain than tools, results and a recorded solution, for benchmarks of other people
+BORROWED = (
+    *("verbose_query", "name_noise", "semantic_rename", "identity_erasure", "parameter_rename", "schema_noise"),
+    *("distractor_tools", "lookalike_tools", "tool_split", "retired_midway", "confirm_before_write"),
+    *("verification_code", "foreign_interface", "envelope", "format_switch", "key_rename", "rate_limit"),
+    *("redirection", "transient_error", "lost_acknowledgement"),
+)
 for _suite in (
     Suite(
         name="quick",
@@ -467,6 +497,20 @@ for _suite in (
         severities=(1, 2, 3, 4, 5),
         domains=("poi", "retail"),
         tasks=4,
+    ),
+    Suite(
+        name="bfcl",
+        summary="Multi-turn tasks of the Berkeley Function Calling Leaderboard (package bfcl-eval), by its checker.",
+        domains=("bfcl",),
+        tasks=40,
+        conditions=_one(*BORROWED),
+    ),
+    Suite(
+        name="agentdojo",
+        summary="The user tasks of AgentDojo (package agentdojo), judged by their utility functions.",
+        domains=("agentdojo",),
+        tasks=97,
+        conditions=_one(*BORROWED, severity=1),
     ),
     Suite(
         name="full",

@@ -26,7 +26,7 @@ from crosswind.mcp.server_wire import HOST, JSON, STREAM, Answered, Request
 from crosswind.mcp.wire import UPSTREAM_GONE, BadFrame, Message, WireError
 
 SESSIONS = 32  # at a time
-START = 20.0  # seconds that a server has for a sign of life before clients are let in
+START = 0.5  # seconds after which a server that was started and still runs is taken to stay
 BACKLOG = 1000  # messages that wait for a client to ask for them
 _PATH = re.compile(r"/mcp(?:/([A-Za-z0-9_.-]{1,64}))?/?")
 
@@ -144,13 +144,12 @@ class HttpFront:
             await self.ready.connection.close()
 
     async def _make_ready(self) -> None:
-        """Start a server that nobody has asked for yet, and wait for a sign of life: any answer to a ping will do."""
+        """Start a server that nobody has asked for yet. It is asked nothing: the first message settles the era."""
         episode = Episode(self.connect())
         await episode.open()
         connection = episode.connection
         if not isinstance(connection.target, str):  # one behind a URL runs already
-            with contextlib.suppress(WireError):
-                await connection.link.request("ping", timeout=START)
+            await asyncio.wait({connection.reading}, timeout=START)
         if connection.link.ended:
             await connection.close()
             raise WireError(connection.link.ended)

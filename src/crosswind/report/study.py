@@ -210,6 +210,9 @@ def _warnings(study: Definition, found: dict[str, Pool]) -> list[str]:
     wanted = study.suite_hash("test")
     odd = sorted({f"{p.name}/seed-{d.seed}" for p in found.values() for d in p.done if d.suite_hash != wanted})
     out = [f"> Note: tested by another definition of the suites than the present one: {', '.join(odd)}."] if odd else []
+    dealt = {done.episodes_hash for pool in found.values() for done in pool.done}
+    if len(dealt) > 1:
+        out.append("> Note: not all arms played the same episodes; comparisons of arms take those that both played.")
     codes = {done.code for pool in found.values() for done in pool.done}
     if len(codes) > 1:
         out.append(f"> Note: results were made by {len(codes)} versions of the code; the log at the end tells which.")

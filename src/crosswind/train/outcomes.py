@@ -7,6 +7,7 @@ and the page of an episode. `pack` keeps those as well, compressed; the store is
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import multiprocessing
@@ -182,6 +183,12 @@ def unpack(folder: Path, into: Path) -> Path:
             out.write(piece)
     replace_file(into / MANIFEST, (folder / MANIFEST).read_bytes())
     return into
+
+
+def played(rows: Iterable[Row]) -> str:
+    """A name for the episodes of a table, however they ended."""
+    every = sorted(f"{r.task_id}|{r.condition}|{'+'.join(r.kinds)}|{r.severity}" for r, _ in rows)
+    return hashlib.sha256("\n".join(every).encode()).hexdigest()[:16]
 
 
 def passed(rows: Iterable[Row]) -> tuple[int, int]:

@@ -51,8 +51,8 @@ def _card(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
     lines = [
         f"# {name}: an adapter of {about['base']} for tool use",
         "",
-        f"{done.about[:1].upper()}{done.about[1:]}. LoRA, half precision, as one GGUF file; `embedded:{name}` loads it in "
-        f"llama.cpp, `hf:embedded+{name}` in transformers.",
+        f"{done.about[:1].upper()}{done.about[1:]}. LoRA, half precision, as one GGUF file; `embedded:{name}` loads it "
+        f"in llama.cpp, `hf:embedded+{name}` in transformers.",
         "",
         f"- Arm `{done.arm}`, seed {done.seed}, of the {done.study} study; commit `{done.commit or 'unknown'}`, "
         f"configuration `{done.config_hash}`.",
@@ -62,8 +62,8 @@ def _card(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
         f"- Training: {train.get('steps', 0)} steps, {train.get('tokens', 0):,} tokens; all options in `{ABOUT}`.",
         f"- Licence: {LICENCE}.",
         "",
-        f"Clean, % passed: poi {share(pool.solved('poi'))}, medical {share(pool.solved('medical'))}. Changes under shifts, "
-        "in points with 95 % intervals:",
+        f"Clean, % passed: poi {share(pool.solved('poi'))}, medical {share(pool.solved('medical'))}. Changes under "
+        "shifts, in points with 95 % intervals:",
         "",
         f"| suite | {' | '.join(TIERS)} |",
         f"|---|{'---:|' * len(TIERS)}",

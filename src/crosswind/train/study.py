@@ -75,6 +75,7 @@ class Done(Model):
     config: dict[str, Any]  # the options of the training, as written down
     config_hash: str
     suite_hash: str
+    episodes_hash: str = ""  # of the episodes played: equal definitions can still deal other tasks in another version
     commit: str  # of the repository; empty where there is none
     code: str  # a digest of the package
     crosswind: str
@@ -309,6 +310,7 @@ class Job:
             config=self.study.told(self.arm, self.seed),
             config_hash=self.config_hash,
             suite_hash=self.suite_hash,
+            episodes_hash=outcomes.played(rows),
             commit=commit,
             code=code(),
             crosswind=__version__,

@@ -1,0 +1,107 @@
+"""A first draft of a file of tasks, from a server's tools; what only a person can know is marked in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from crosswind.mcp.drift import Snapshot, snapshot
+from crosswind.mcp.running import Running, Server, blocking
+from crosswind.mcp.tasks import BLANK
+from crosswind.mcp.tools import Tool, tools_of
+
+Json = dict[str, Any]
+LINE = 100  # characters of a description that a comment repeats
+
+
+def look(server: Server, base: Path) -> tuple[Snapshot, Mapping[str, Any]]:
+    """The interface of a server, and what it says of itself. Raises `WireError` where it fails."""
+    running = Running(server, base)
+    remote = blocking(running.start)
+    blocking(running.close)
+    return snapshot(server.words, remote.about, remote.raw), remote.about
+
+
+def blank(what: str) -> str:
+    """A mark for something to be written."""
+    return f"{BLANK}: {what}>"
+
+
+def draft(found: Snapshot, server: Server, domain: str, taken: str) -> str:
+    """The text of a file with one task for each tool; `taken` is where the snapshot lies."""
+    tools = tools_of(found.tools)
+    who = " ".join(filter(None, (found.name, found.version))) or found.server
+    head = [
+        f"# Tasks for {_line(who)}: a draft, one task for each of its {len(tools)} tools.",
+        "# docs/mcp_tasks.md explains the keys.",
+        f"# Whatever is marked {BLANK} ...> is yours to write; `crosswind run` refuses the file until none is left.",
+        "# Leave out tasks that make no sense, and join tools into tasks as people would ask for them.",
+        "#",
+        "#   crosswind run THIS_FILE --agent oracle                   # does every gold solve its task?",
+        "#   crosswind run THIS_FILE --agent openai:MODEL@URL",
+        "",
+    ]
+    top: Json = {"domain": domain, "server": _server(server), "snapshot": taken}
+    text = "\n".join(head) + _yaml(top)
+    text += "tasks:\n"
+    for name, tool in tools.items():
+        doc = _line(str(tool.raw.get("description") or ""))
+        text += f"  # {doc}\n" if doc else ""
+        text += "".join(f"  {line}\n" for line in _yaml([_task(name, tool)]).splitlines())
+    return text
+
+
+def _server(server: Server) -> Json:
+    if server.url:
+        return {"url": server.url}
+    out: Json = {"command": list(server.command)}
+    if server.folder:
+        out["folder"] = server.folder
+    if server.env:
+        out["env"] = dict(server.env)
+    return out
+
+
+def _task(name: str, tool: Tool) -> Json:
+    """A task that calls one tool."""
+    args = {
+        param: blank(_about(part.type, part.doc, part.enum))
+        for param, part in tool.spec.params.items()
+        if part.required
+    }
+    conditions: Json = {"tool": name}
+    if args:
+        conditions["args"] = dict(args)
+    if tool.spec.writes:
+        conditions["times"] = 1
+    task: Json = {
+        "name": re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:64],
+        "query": blank(f"what a user would say, who wants what {name} does"),
+        "answer": [blank("a text that a right answer contains; number: 3, matches: ... and others are possible")],
+        "calls": [conditions],
+    }
+    if tool.spec.writes:
+        task["nothing_else"] = True
+    gold: Json = {"call": name, **({"args": args} if args else {})}
+    task |= {"gold": [gold], "says": blank("the answer of the gold; take: {x: path} in a call and $x here")}
+    return task
+
+
+def _about(kind: str, doc: str, enum: Sequence[str]) -> str:
+    if enum:
+        return f"one of {', '.join(enum[:8])}"
+    return f"{kind}{', ' + _line(doc) if doc else ''}"
+
+
+def _line(text: str) -> str:
+    """The beginning of a text, on one line, without what could end a mark or a comment."""
+    flat = " ".join("".join(c if c.isprintable() else " " for c in text).replace("<", "(").replace(">", ")").split())
+    return flat if len(flat) <= LINE else flat[: LINE - 3] + "..."
+
+
+def _yaml(data: Any) -> str:
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=10_000)

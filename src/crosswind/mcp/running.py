@@ -1,0 +1,237 @@
+"""A server for one episode: a fresh copy of its folder, the process in it, and its tools to be called.
+
+Requests, records and golds must not depend on where the copy lies, so the folder has one name towards agents: it is
+put in its place in every call, and taken out of every answer. Whatever goes wrong here raises `WireError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any, Self, TypeVar
+
+from pydantic import Field, field_validator, model_validator
+
+from crosswind.mcp.upstream import Remote
+from crosswind.mcp.wire import WireError
+from crosswind.skin import through
+from crosswind.types import Model, ToolCall, ToolError, ToolResult
+
+T = TypeVar("T")
+FOLDER = "{folder}"  # in commands and variables: where the copy lies
+# what a server is given of our environment unless the file names more; keys of providers are not among it
+INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "SYSTEMROOT")
+WORDS = 400  # characters of a server's last words that a message repeats
+
+
+class Server(Model):
+    """How a server is reached: a command to start for every episode, or the URL of one that runs."""
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: dict[str, str] = Field(default_factory=dict)
+    inherit: tuple[str, ...] = ()  # variables of ours that it gets besides the usual ones
+    folder: str = ""  # copied fresh for every episode; relative to the file
+    shown_as: str = "/work"  # what the copy is called in requests, calls and results
+    setup: tuple[tuple[str, ...], ...] = ()  # commands that are run in the copy before the server starts
+    start_timeout: float = Field(default=30.0, gt=0)  # seconds to start and to list the tools, and for the setup
+    call_timeout: float = Field(default=60.0, gt=0)
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(shlex.split(value)) if isinstance(value, str) else _texts(value)
+
+    @field_validator("setup", mode="before")
+    @classmethod
+    def _each(cls, value: object) -> object:
+        if not isinstance(value, (list, tuple)):
+            return value
+        return tuple(tuple(shlex.split(one)) if isinstance(one, str) else _texts(one) for one in value)
+
+    @field_validator("env", mode="before")
+    @classmethod
+    def _variables(cls, value: object) -> object:
+        return {k: _text(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+    @field_validator("shown_as")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        if not re.fullmatch(r"(/[\w.-]+)+", value):
+            raise ValueError(f"shown_as is {value!r}; expected a path such as /work/repo")
+        return value
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if bool(self.command) is bool(self.url):
+            raise ValueError("give the server's command or its url, and not both")
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"the url is {self.url!r}; expected an address that begins with http:// or https://")
+        if self.url and (self.env or self.inherit or self.folder or self.setup):
+            raise ValueError("a server behind a url is not started here: env, inherit, folder and setup need a command")
+        if any(not one for one in self.setup):
+            raise ValueError("a command of the setup is empty")
+        return self
+
+    @property
+    def words(self) -> str:
+        """The server in one line."""
+        return self.url or shlex.join(self.command)
+
+
+def _text(value: object) -> object:
+    """A number that YAML read is a text here."""
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def _texts(value: object) -> object:
+    return tuple(map(_text, value)) if isinstance(value, (list, tuple)) else value
+
+
+class Running:
+    """A server that runs, and the folder it works in; both are gone once it is closed."""
+
+    def __init__(self, server: Server, base: Path) -> None:
+        self.server, self.base = server, base
+        self.root: Path | None = None
+        self.remote: Remote | None = None
+        self._errors: IO[bytes] | None = None
+        self._shown = re.compile(rf"(?<![\w.-]){re.escape(server.shown_as)}(?![\w-])")
+
+    @property
+    def folder(self) -> Path:
+        assert self.root is not None
+        return self.root / "work"
+
+    async def start(self) -> Remote:
+        """Make the folder, start the server and list its tools."""
+        server, target = self.server, self.server.url or list(self.server.command)
+        try:
+            if isinstance(target, list):
+                await asyncio.to_thread(self._prepare)
+                target = [part.replace(FOLDER, str(self.folder)) for part in target]
+            self.remote = Remote(
+                target,
+                env=self._environment() if self.root else None,
+                cwd=self.folder if self.root else None,
+                stderr=self._errors,
+                timeout=server.call_timeout,
+                strict=True,
+            )
+            async with asyncio.timeout(server.start_timeout):
+                await self.remote.__aenter__()
+        except TimeoutError:
+            self.remote = None
+            said = self._last_words()
+            await self.close()
+            raise WireError(f"the server was not ready within {server.start_timeout:g} seconds{said}") from None
+        except WireError as error:
+            self.remote = None
+            said = self._last_words()
+            await self.close()
+            raise WireError(f"{error}{said}") from None
+        except BaseException:
+            self.remote = None
+            await self.close()
+            raise
+        return self.remote
+
+    def _environment(self) -> dict[str, str]:
+        ours = {name: os.environ[name] for name in (*INHERITED, *self.server.inherit) if name in os.environ}
+        return ours | {name: value.replace(FOLDER, str(self.folder)) for name, value in self.server.env.items()}
+
+    def _prepare(self) -> None:
+        """Copy the folder and run the setup in it."""
+        server = self.server
+        self.root = Path(tempfile.mkdtemp(prefix="crosswind-server-")).resolve()
+        self._errors = (self.root / "stderr").open("w+b")
+        try:
+            if server.folder:
+                shutil.copytree(self.base / server.folder, self.folder, symlinks=True)
+            else:
+                self.folder.mkdir()
+        except (OSError, shutil.Error) as error:
+            raise WireError(f"the folder {server.folder!r} cannot be copied: {error}") from None
+        for command in server.setup:
+            made = [part.replace(FOLDER, str(self.folder)) for part in command]
+            try:
+                subprocess.run(
+                    made,
+                    cwd=self.folder,
+                    env=self._environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._errors,
+                    timeout=server.start_timeout,
+                    check=True,
+                )
+            except (OSError, subprocess.SubprocessError) as error:
+                raise WireError(f"the setup {shlex.join(command)!r} failed: {error}") from None
+
+    def _last_words(self) -> str:
+        """The end of what the server wrote on its standard error, for a message."""
+        if self._errors is None or self._errors.closed:
+            return ""
+        with contextlib.suppress(OSError):
+            size = self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, size - WORDS))
+            said = self._errors.read().decode("utf-8", "replace").strip()
+            return f"; its last words: {self._back(said)}" if said else ""
+        return ""
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Call a tool, with the folder as agents know it."""
+        assert self.remote is not None
+        args = call.args
+        if self.root is not None:
+            args = through(dict(args), lambda text: self._shown.sub(lambda _: str(self.folder), text))
+        try:
+            result = await self.remote.call(ToolCall(call.tool, args))
+        except WireError as error:
+            raise WireError(f"{call.tool}: {error}{self._last_words()}") from None
+        if result.error is not None:
+            error_ = result.error
+            return ToolResult(None, ToolError(error_.code, self._back(error_.text), error_.retryable))
+        return ToolResult(through(result.content, self._back))
+
+    def _back(self, text: str) -> str:
+        return text if self.root is None else text.replace(str(self.folder), self.server.shown_as)
+
+    async def close(self) -> None:
+        """End the server and remove its folder."""
+        remote, self.remote = self.remote, None
+        if remote is not None:
+            await remote.aclose()
+        if self._errors is not None:
+            self._errors.close()
+        if self.root is not None:
+            try:
+                await asyncio.to_thread(shutil.rmtree, self.root, ignore_errors=True)
+            except RuntimeError:  # this process is ending, and starts no more threads
+                shutil.rmtree(self.root, ignore_errors=True)
+
+
+# ---------------------------------------------------------------- from code that does not wait
+
+
+@lru_cache(maxsize=1)
+def _aside() -> asyncio.AbstractEventLoop:
+    """A loop in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="crosswind-servers", daemon=True).start()
+    return loop
+
+
+def blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Do something asynchronous in that thread, and wait for it here."""
+    return asyncio.run_coroutine_threadsafe(work(), _aside()).result()

@@ -1,0 +1,303 @@
+"""An episode taken apart: what the agent did and was shown, what reached the world, and what should have happened.
+
+The diagnosis asks its questions of this. Nothing here looks at the kinds or tiers of layers, nor at names of agents.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from crosswind import skin, speech, values
+from crosswind.certify import Certificate, Walk, walk
+from crosswind.domain import Domain
+from crosswind.errors import Unfair
+from crosswind.record import Record
+from crosswind.registry import domains
+from crosswind.types import ASK, SAY, Changes, Step, Task, ToolCall, ToolResult, ToolSpec, failed
+
+NEAR = 0.75  # from this likeness on, a value is another one garbled
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A step of the trajectory: what the agent did, what it was shown, and what reached the world."""
+
+    n: int
+    call: ToolCall
+    content: Any
+    error: Mapping[str, Any] | None
+    inner: tuple[tuple[ToolCall, bool, Any], ...]  # call, did it work, content
+    heard: tuple[str, ...]
+
+    @property
+    def code(self) -> str:
+        return str(self.error["code"]) if self.error else ""
+
+    @property
+    def text(self) -> str:
+        """What the agent was shown."""
+        if self.error:
+            return str(self.error["text"])
+        return self.content if isinstance(self.content, str) else json.dumps(self.content, ensure_ascii=False)
+
+    @property
+    def worked(self) -> list[ToolCall]:
+        return [call for call, ok, _ in self.inner if ok]
+
+
+def acts_of(steps: Sequence[Mapping[str, Any]]) -> list[Act]:
+    out = []
+    for n, step in enumerate(steps, 1):
+        call, result = step["call"], step["result"]
+        args = call["args"] if isinstance(call["args"], dict) else {"(arguments)": call["args"]}
+        inner = tuple(
+            (ToolCall(i["call"]["tool"], i["call"]["args"]), "error" not in i["result"], i["result"].get("content"))
+            for i in step["inner"]
+        )
+        made = ToolCall(call["tool"] if isinstance(call["tool"], str) else str(call["tool"]), args)
+        out.append(Act(n, made, result.get("content"), result.get("error"), inner, tuple(step["heard"])))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that went wrong at a step."""
+
+    step: int
+    cause: str
+    stage: str
+    why: str
+
+
+def leaves(content: Any) -> Iterable[Any]:
+    if isinstance(content, dict):
+        for value in content.values():
+            yield from leaves(value)
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            yield from leaves(value)
+    elif content is not None and not isinstance(content, bool) and content != "":
+        yield content
+
+
+def likeness(one: Any, other: Any) -> float:
+    """How much a value looks like another, from 0 to 1."""
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return 1.0 if abs(one - other) <= max(10, abs(other) / 2) else 0.0
+    left, right = str(one)[:80].lower(), str(other)[:80].lower()
+    if _DATE.fullmatch(left) and _DATE.fullmatch(right):
+        return 1.0
+    return difflib.SequenceMatcher(None, left, right).ratio()
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Is one value the other, garbled?"""
+    return likeness(one, other) >= NEAR
+
+
+def covers(shown: Any, content: Any) -> bool:
+    """Does a result show what the world answered in the world's own form, whatever it shows besides?"""
+    if isinstance(content, dict):
+        return isinstance(shown, dict) and all(k in shown and covers(shown[k], v) for k, v in content.items())
+    if isinstance(content, list):
+        if not isinstance(shown, list) or len(shown) != len(content):
+            return False
+        return all(covers(s, c) for s, c in zip(shown, content, strict=True))
+    return bool(shown == content)
+
+
+def strings(content: Any) -> list[str]:
+    return [v for v in leaves(content) if isinstance(v, str)]
+
+
+class Evidence:
+    """One episode beside the certified way."""
+
+    def __init__(self, record: Record, certificate: Certificate) -> None:
+        self.record, self.certificate = record, certificate
+        self.task: Task = certificate.task
+        self.domain: Domain = domains[record.domain]
+        self.family = self.domain.family(self.task)
+        self.acts = acts_of(record.steps)
+        self.gold: list[Step] = certificate.gold.steps
+        self.shown: dict[str, ToolSpec] = {**certificate.gold.session.ever}
+        self.canonical = self.domain.world_class.entries
+        self.end = len(self.acts) + 1
+        self.said = speech.classify(record.final) if record.final.strip() else ""
+        self.refused = record.ended == "refusal" or (record.ended == "answer" and self.said == "refusal")
+
+    # -- what should have happened
+
+    @cached_property
+    def wanted(self) -> Task:
+        """The request as the user has put it by the end, with every detail stated."""
+        stated = {**self.task.brief.stated, **self.task.withheld}
+        for change in self.task.changes:
+            if any(self._said(skin.shown(self.task, change.words), act) for act in self.acts):
+                stated |= change.stated
+        return self.task.briefed(stated=stated, vague={}).but(withheld={}, changes=())
+
+    @staticmethod
+    def _said(words: str, act: Act) -> bool:
+        return words in act.heard or act.content == words
+
+    @cached_property
+    def direct(self) -> list[ToolCall]:
+        """The calls that the world must see: those of the shortest way to the request as it stands in the end."""
+        try:
+            steps = walk(self.domain, self.wanted).steps
+        except Unfair:
+            steps = self.gold
+        calls = [call for step in steps for call, result in step.inner if result.error is None]
+        return [call for i, call in enumerate(calls) if call not in calls[:i]]
+
+    @cached_property
+    def lawless(self) -> Walk | None:
+        """The same request where the policy has no rule; None where it has none here."""
+        if not self.task.brief.rules:
+            return None
+        try:
+            return walk(self.domain, self.wanted.briefed(rules={}))
+        except Unfair:
+            return None
+
+    def writes(self, tool: str) -> bool:
+        entry = self.canonical.get(tool)
+        return entry is not None and entry.spec.writes and entry.spec.lasting
+
+    def ways_to(self, call: ToolCall) -> list[Step]:
+        """The gold steps that make a canonical call, and those with the same arguments that lead up to it."""
+        making = [step for step in self.gold if any(c == call for c, _ in step.inner)]
+        return [step for step in self.gold if step in making or any(self._leads(step, way.call) for way in making)]
+
+    @staticmethod
+    def _leads(step: Step, way: ToolCall) -> bool:
+        """Does a gold step that does nothing itself ask for the same as another, at another name or without a code?"""
+        call = step.call
+        if step.result.error is not None and call.args and call.args == way.args:
+            return True
+        return not step.inner and call.tool == way.tool and all(way.args.get(k) == v for k, v in call.args.items())
+
+    def aliases(self, call: ToolCall) -> set[str]:
+        """The names under which the tool of a canonical call was shown at some time."""
+        return {name for name, spec in self.shown.items() if call.tool in spec.ids}
+
+    # -- what did happen
+
+    def first_done(self, call: ToolCall) -> int | None:
+        """The step at which a canonical call worked."""
+        return next((act.n for act in self.acts if call in act.worked), None)
+
+    @cached_property
+    def missing(self) -> list[ToolCall]:
+        return [call for call in self.direct if self.first_done(call) is None]
+
+    @cached_property
+    def extras(self) -> list[tuple[Act, list[ToolCall]]]:
+        """The steps that left something changed in the end which should not be, with their calls that worked."""
+        world = self.domain.world(self.task)
+        right = min(
+            (
+                [
+                    self.domain.normal(self.task, end)
+                    for end in self.family.ends(self.task, self.domain.state(self.task))
+                ]
+                if not self.task.refuse
+                else []
+            )
+            or [{}],
+            key=lambda end: len(self._apart(self._final, end)),
+        )
+        wrong = self._apart(self._final, right)
+        out = []
+        before: Changes = {}
+        for act in self.acts:
+            for call, worked, content in act.inner:
+                world.again(call, ToolResult(content) if worked else failed("failed"))
+            if any(self.canonical[c.tool].spec.writes for c in act.worked if c.tool in self.canonical):
+                after = self.domain.normalise(world.state)
+                if any(key in after and key not in before for key in wrong) or any(
+                    after.get(key) == row and before.get(key) != row for key, row in wrong.items()
+                ):
+                    out.append((act, act.worked))
+                before = after
+        return out
+
+    @cached_property
+    def _final(self) -> Changes:
+        world = self.domain.world(self.task)
+        for act in self.acts:
+            for call, worked, content in act.inner:
+                world.again(call, ToolResult(content) if worked else failed("failed"))
+        return self.domain.normalise(world.state)
+
+    @staticmethod
+    def _apart(one: Changes, other: Changes) -> Changes:
+        return {key: row for key, row in one.items() if key not in other or other[key] != row}
+
+    # -- figures
+
+    def composed(self, value: Any) -> bool:
+        """Is a figure one that was read, or the sum of those that one tool gave in one place?"""
+        if "results" in self.sources(value, self.end):
+            return True
+        sums: dict[tuple[str, str], float] = {}
+        seen: list[ToolCall] = []
+        for act in self.acts:
+            for call, ok, content in act.inner:
+                if ok and call not in seen:
+                    seen.append(call)
+                    for row in content if isinstance(content, list) else [content]:
+                        for key, one in row.items() if isinstance(row, dict) else ():
+                            if isinstance(one, (int, float)) and not isinstance(one, bool):
+                                sums[call.tool, key] = sums.get((call.tool, key), 0) + one
+        return isinstance(value, (int, float)) and any(abs(value - total) < 0.005 for total in sums.values())
+
+    def compared(self, one: Any, other: Any, before: int) -> bool:
+        """Did the way lead over the same question about both values, and did the agent ask it of both?"""
+        asked = [(call.tool, key, v) for call in self.direct for key, v in call.args.items() if self.done(call, before)]
+        return any((tool, key, other) in asked for tool, key, v in asked if v == one)
+
+    def done(self, call: ToolCall, before: int) -> bool:
+        return (self.first_done(call) or self.end) < before
+
+    # -- who said what, and when
+
+    def sources(self, value: Any, before: int) -> set[str]:
+        """Where a value stood that the agent could see before a step: request, policy, tools, results or words."""
+        forms = [value, skin.shown(self.task, value)] if isinstance(value, str) else [value]
+        out = set()
+        for where, text in self._texts(before):
+            if where not in out and any(self.stands(form, text) for form in forms):
+                out.add(where)
+        return out
+
+    def _texts(self, before: int) -> Iterable[tuple[str, str]]:
+        yield "request", self.record.query
+        yield "policy", self.record.policy
+        for tool in self.record.tools:
+            yield "tools", json.dumps(tool, ensure_ascii=False)
+        for act in self.acts:
+            if act.n >= before:
+                break
+            asked = act.call.tool in (ASK, SAY)
+            yield ("request" if asked else "results"), act.text
+            for words in act.heard:
+                yield "words", words
+            if act.call.tool == SAY and isinstance(act.content, str):
+                yield "words", act.content
+
+    @staticmethod
+    def stands(value: Any, text: str) -> bool:
+        if isinstance(value, str) and len(value) > 3 and not value.isdigit():
+            return value.lower() in text.lower() or values.shown(value, text)
+        return re.search(rf"(?<![\w.]){re.escape(str(value))}(?![\w]|\.\d)", text) is not None or values.shown(
+            value, text
+        )

@@ -1,0 +1,624 @@
+"""Reinforcement by GRPO: groups of episodes, rewarded by their verdicts, and steps towards what beat its own group.
+
+A step draws fresh groups, lets the model play every copy through `models.engine`, and learns from the tokens that were
+drawn from it, at the very places at which they were drawn. The loop is ours rather than TRL's; docs/grpo.md says why,
+and what every option means. Everything that a step does follows from the configuration, the number of the step and the
+weights, so that a run that was killed goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch.utils.checkpoint import checkpoint
+
+from crosswind.errors import CrosswindError
+from crosswind.flow import rng_for
+from crosswind.models.engine import Engine
+from crosswind.models.loading import ABOUT, merged
+from crosswind.recipe import Drawn
+from crosswind.store import append_file, replace_file
+from crosswind.train.batches import Batch, collate
+from crosswind.train.config import TrainConfig, check
+from crosswind.train.data import DataConfig
+from crosswind.train.model import device_of, in_bf16, prepare, save
+from crosswind.train.rollouts import Group, Players, Sampled, drawn_at, play_groups
+from crosswind.train.rows import Tokens
+from crosswind.train.sft import (
+    CHECKPOINTS,
+    METRICS,
+    Progress,
+    Result,
+    Update,
+    _cut_metrics,
+    begin,
+    compile_layers,
+    end,
+    story,
+)
+
+LORA_RATE, FULL_RATE = 2e-4, 2e-5  # learning rates unless given: a tenth of those that imitate
+SLOTS = 1024  # conversations at a time, at most, unless given
+FRESH, HELD = 10**9, 2 * 10**9  # first indices of draws to train on and to measure on; demonstrations begin at 0
+SCORES = 2**26  # numbers of the output layer that are held at a time
+UNUSED = ("batch", "accumulate", "buffer", "stages", "adaptive", "evaluate")
+FREE = ("micro", "slots")  # may change when a run goes on, beside what may in any training
+
+
+class GrpoConfig(TrainConfig):
+    """The file of a reinforcement; what it shares with other trainings means the same."""
+
+    steps: int = Field(default=60, ge=1)  # of playing and learning
+    schedule: Literal["cosine", "linear", "constant"] = "constant"
+    log_every: int = Field(default=1, ge=1)
+    save_every: int = Field(default=10, ge=1)
+    groups: int = Field(default=64, ge=1)  # per step
+    copies: int = Field(default=8, ge=2)  # episodes of a group
+    updates: int = Field(default=2, ge=1)  # of the weights per step; the groups are dealt out to them
+    epochs: int = Field(default=1, ge=1)  # how often each group is learnt from
+    temperature: float = Field(default=1.0, gt=0)
+    max_new: int = Field(default=256, ge=1)  # tokens of one reply
+    window: int = Field(default=2048, ge=64)  # tokens of a conversation
+    slots: int | None = Field(default=None, ge=1)  # conversations at a time; as many as a step has, up to 1,024
+    micro: int = Field(default=32768, ge=1)  # tokens of one pass, padding included
+    epsilon: float = Field(default=0.2, gt=0, lt=1)  # how far the ratio of probabilities may move and still be pushed
+    beta: float = Field(default=0.0, ge=0)  # weight of the divergence from the weights at the start
+    scale: Literal["none", "std"] = "none"  # divide advantages by the group's standard deviation?
+    old: Literal["trainer", "engine"] = "trainer"  # whose log-probabilities the ratio is taken to
+    partial: float = Field(default=0.0, ge=0, lt=1)  # credit of a failure for the checks that held
+    patience: int = Field(default=256, ge=0)  # groups in a row without a signal after which it stops; 0: never
+    measured: int = Field(default=128, ge=0)  # greedy episodes before and after, clean and perturbed
+
+    @model_validator(mode="after")
+    def _fit_for_groups(self) -> Self:
+        for name in UNUSED:
+            if name in self.model_fields_set and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} is not for grpo: groups, copies and updates say what a step is; leave it out")
+        return self
+
+    @property
+    def rate(self) -> float:
+        return self.lr if self.lr is not None else FULL_RATE if self.full else LORA_RATE
+
+    def recipe(self) -> dict[str, Any]:
+        return {name: value for name, value in super().recipe().items() if name not in (*UNUSED, *FREE)}
+
+
+# ---------------------------------------------------------------- what is learnt from
+
+
+@dataclass(slots=True)
+class Learnt:
+    """A row to learn from."""
+
+    row: Sampled
+    advantage: float
+    old: Any = None  # log-probabilities of its tokens before the step
+    reference: Any = None  # and at the start of the run
+
+
+def learnt(groups: Sequence[Group], *, std: bool) -> list[list[Learnt]]:
+    """The rows of each group that has a signal. An episode without a reward gives none."""
+    out: list[list[Learnt]] = []
+    for group in groups:
+        if not group.signal:
+            continue
+        pairs = zip(group.rollouts, group.advantages(std=std), strict=True)
+        out.append([Learnt(row, a) for one, a in pairs if one.reward is not None for row in one.rows])
+    return out
+
+
+def packed(rows: Sequence[Learnt], micro: int, multiple: int) -> Iterator[list[Learnt]]:
+    """Rows of about the same length together, so many that with their padding they have at most `micro` tokens."""
+    some: list[Learnt] = []
+    for one in sorted(rows, key=lambda one: -len(one.row.ids)):
+        width = -(-len((some or [one])[0].row.ids) // multiple) * multiple
+        if some and (len(some) + 1) * width > micro:
+            yield some
+            some = []
+        some.append(one)
+    if some:
+        yield some
+
+
+def log_probs(model: Any, batch: Batch, temperature: float) -> tuple[Any, Any]:
+    """Log-probabilities of the tokens that were drawn, and the entropy of what each was drawn from.
+
+    Only where something was drawn is the output layer computed, a part at a time; its scores are thrown away and
+    computed again when gradients are wanted, so that the memory they take does not grow with the batch.
+    """
+    device = model.device
+    places, targets = (torch.from_numpy(array).long().to(device) for array in (batch.places, batch.targets))
+    head, found = model.get_output_embeddings(), list[Any]()
+
+    def take(_: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        hidden = args[0]
+        found.append(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places))
+        return (found[0][:1], *args[1:])
+
+    hook = head.register_forward_pre_hook(take)
+    try:
+        model(input_ids=torch.from_numpy(batch.ids).long().to(device), use_cache=False)
+    finally:
+        hook.remove()
+    parts = []
+    size = max(1, SCORES // int(head.weight.shape[0]))
+    for hidden, wanted in zip(found[0].split(size), targets.split(size), strict=True):
+        if torch.is_grad_enabled():
+            parts.append(checkpoint(_chosen, head, hidden, wanted, temperature, use_reentrant=False))
+        else:
+            parts.append(_chosen(head, hidden, wanted, temperature))
+    return torch.cat([one for one, _ in parts]), torch.cat([other for _, other in parts])
+
+
+def _chosen(head: Any, hidden: Any, targets: Any, temperature: float) -> tuple[Any, Any]:
+    scores = head(hidden).float() / temperature
+    total = scores.logsumexp(-1)
+    chosen = scores.gather(1, targets[:, None])[:, 0] - total
+    with torch.no_grad():
+        entropy = total - ((scores - total[:, None]).exp() * scores).sum(-1)
+    return chosen, entropy
+
+
+# ---------------------------------------------------------------- a run
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run did so far; stored with its checkpoints."""
+
+    seconds: float = 0.0
+    episodes: int = 0
+    perturbed: int = 0
+    faults: int = 0
+    tokens: int = 0  # that the trainer read
+    learnt: int = 0  # that were drawn from the model and learnt from
+    written: int = 0  # that were drawn from it
+    groups: int = 0
+    signals: int = 0  # groups with a signal
+    silent: int = 0  # groups in a row without
+    heard: float = 0.0  # sum of their mean rewards
+    left_out: dict[str, int] = field(default_factory=dict)
+    first: float | None = None  # mean reward of the first step
+    last: list[float] = field(default_factory=list)  # and of the last ones
+    before: dict[str, float] = field(default_factory=dict)  # greedy success before training
+    stopped: str = ""
+
+
+LAST = 5  # steps over which the reward at the end is taken
+
+
+def run(config: GrpoConfig, out: Path | str | None = None, progress: Progress | None = None) -> Result:
+    """Train by a configuration into a folder, or go on where an earlier run of the same configuration stopped."""
+    check(config)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise CrosswindError("grpo runs in one process on one device; start it without accelerate launch")
+    if not (out or config.out):
+        raise CrosswindError("no folder to write to; give --out, or out in the configuration")
+    folder = Path(out or config.out)
+    if found := begin(folder, config, "grpo"):
+        return found
+    training = Training(config, folder, progress)
+    try:
+        return end(folder, config, training.go())
+    finally:
+        training.close()
+
+
+class Training:
+    """A model that plays and learns: the trainer's weights, and a copy of them in the engine."""
+
+    def __init__(self, config: GrpoConfig, folder: Path, progress: Progress | None = None) -> None:
+        self.config, self.folder, self.progress = config, folder, progress
+        self.device, self.bf16 = device_of(config), in_bf16(config)
+        self.model, self.tokenizer = prepare(config)
+        _plain_output(self.model)
+        self.model.to(self.device).eval()
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0  # it would make the ratio a matter of chance
+        self.engine = self._engine()
+        if config.checkpointing:
+            self.model.train()
+            self.model.gradient_checkpointing_enable({"use_reentrant": False})
+            self.model.enable_input_require_grads()
+        self.weights = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.start = [p.detach().clone() for p in self.weights.values()] if config.beta else []
+        self.optimizer = torch.optim.AdamW(
+            self.weights.values(), lr=config.rate, weight_decay=config.weight_decay, fused=self.device == "cuda"
+        )
+        self.totals, self.step, self.resumed = Totals(), 0, 0
+        self.drawing = 0.0  # seconds of the last groups
+        self.loss: float | None = None
+        self.players = Players(self.engine, self.tokenizer, temperature=config.temperature, max_tokens=config.max_new)
+        if config.compile:
+            compile_layers(self.model)
+
+    def _engine(self) -> Engine:
+        """A model of its own for playing; `sync` merges the adapter into its weights."""
+        config = self.config
+        own = copy.deepcopy(self.model)
+        own = (own if config.full else own.unload()).to(torch.bfloat16 if self.bf16 else torch.float32)
+        wanted = config.slots or min(SLOTS, config.groups * config.copies)
+        return Engine(own.requires_grad_(False), self.tokenizer, slots=wanted, window=config.window, seed=config.seed)
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def sync(self) -> None:
+        """Give the engine the weights as they are now; it forgets what it has read with others."""
+        self.engine.load_weights(self.model.named_parameters() if self.config.full else merged(self.model))
+
+    # ------------------------------------------------------------ from the first step to the last
+
+    def go(self) -> Result:
+        config, totals = self.config, self._load()
+        self.sync()
+        if not self.step and config.measured:
+            totals.before = self.measure("before")
+        while self.step < config.steps and not totals.stopped:
+            began = time.perf_counter()
+            line = self.advance()
+            totals.seconds += time.perf_counter() - began
+            totals.stopped = self._silence()
+            self._tell(line)
+            if self.step % config.save_every == 0 or self.step == config.steps or totals.stopped:
+                self._save()
+        if totals.stopped and not totals.signals and not sum(totals.last):
+            raise CrosswindError(totals.stopped)
+        return self._finish(self.measure("after") if config.measured else {})
+
+    def advance(self) -> dict[str, Any]:
+        """One step: play, learn, hand over the weights. What comes back is its line of metrics."""
+        config, laps = self.config, [time.perf_counter()]
+        groups = self.play()
+        laps.append(time.perf_counter())
+        ready = learnt(groups, std=config.scale == "std")
+        try:
+            self._score([row for group in ready for row in group])
+            laps.append(self._now())
+            figures = self._learn(ready)
+            laps.append(self._now())
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise self._too_large() from error
+        except RuntimeError as error:
+            if "can't allocate memory" in str(error):
+                raise self._too_large() from error
+            raise
+        if ready:
+            self.sync()
+        laps.append(self._now())
+        self.step += 1
+        spent = dict(zip(("rollout", "score", "update", "sync"), (b - a for a, b in pairwise(laps)), strict=True))
+        return self._line(groups, figures, {**spent, "of rollout: drawing": self.drawing})
+
+    def _line(self, groups: Sequence[Group], figures: dict[str, Any], spent: dict[str, float]) -> dict[str, Any]:
+        """The metrics of a step; what it did is added to the totals."""
+        totals = self.totals
+        episodes = [one for group in groups for one in group.rollouts]
+        rewards = [one.reward for one in episodes if one.reward is not None]
+        found = fmean(rewards) if rewards else 0.0
+        written, faults = sum(one.written for one in episodes), len(episodes) - len(rewards)
+        lengths = [len(row.ids) for one in episodes for row in one.rows] or [0]
+        for group in groups:
+            totals.silent, totals.heard = (
+                (0, 0.0) if group.signal else (totals.silent + 1, totals.heard + fmean(group.rewards or [0.0]))
+            )
+            totals.perturbed += len(group.rollouts) if group.kinds else 0
+            totals.signals += group.signal
+        totals.groups += len(groups)
+        totals.episodes += len(episodes)
+        totals.faults += faults
+        totals.written += written
+        totals.first = found if totals.first is None else totals.first
+        totals.last = [*totals.last, found][-LAST:]
+        return {
+            "step": self.step,
+            "reward": round(found, 6),
+            "clean": _share(groups, perturbed=False),
+            "perturbed": _share(groups, perturbed=True),
+            "signal": round(sum(group.signal for group in groups) / len(groups), 4),
+            "faults": faults,
+            "ended": dict(Counter(one.ended for one in episodes)),
+            "turns": round(fmean(one.turns for one in episodes), 2),
+            "written": round(written / len(episodes), 1),
+            "length": round(fmean(lengths), 1),
+            "longest": max(lengths),
+            **figures,
+            "lr": self._rate(self.step - 1),
+            "tokens_per_second": round(written / max(spent["rollout"], 1e-9), 1),
+            "episodes_per_second": round(len(episodes) / max(spent["rollout"], 1e-9), 2),
+            "seconds": {name: round(value, 3) for name, value in spent.items()},
+        }
+
+    def play(self) -> list[Group]:
+        """The groups of this step."""
+        config = self.config
+        first = FRESH + self.step * config.groups
+        return self._played(self.players, range(first, first + config.groups), config.data, config.copies)
+
+    def measure(self, when: Literal["before", "after"]) -> dict[str, float]:
+        """Greedy success on draws of the train split that are not trained on, clean and perturbed."""
+        config = self.config
+        greedy = Players(self.engine, self.tokenizer, temperature=0.0, max_tokens=config.max_new)
+        parts = {"clean": 0.0, **({"perturbed": 1.0} if config.data.share else {})}
+        out: dict[str, float] = {}
+        for done, (name, share) in enumerate(parts.items()):
+            if self.progress:
+                self.progress(Update(f"measuring {when}", done, len(parts)))
+            data = config.data.model_copy(update={"share": share})
+            groups = self._played(greedy, range(HELD, HELD + config.measured), data, 1)
+            judged = [one.passed for group in groups for one in group.rollouts if one.reward is not None]
+            out[name] = sum(judged) / max(1, len(judged))
+        return out
+
+    def _played(self, players: Players, indices: range, data: DataConfig, copies: int) -> list[Group]:
+        counts: Counter[str] = Counter()
+        far, self.drawing = self.step / self.config.steps, 0.0
+
+        def draw(index: int) -> Drawn:
+            began = time.perf_counter()
+            drawn = drawn_at(data, index, far, counts)
+            self.drawing += time.perf_counter() - began
+            return drawn
+
+        groups = play_groups(
+            players,
+            indices,
+            draw,
+            copies=copies,
+            seed=("grpo", self.config.seed, self.step),
+            partial=self.config.partial,
+        )
+        self.totals.left_out = dict(Counter(self.totals.left_out) + counts)
+        return groups
+
+    # ------------------------------------------------------------ learning
+
+    def _score(self, rows: Sequence[Learnt]) -> None:
+        """Log-probabilities before the step, and those of the weights at the start where they are wanted.
+
+        Where the weights change only once, they are those that the update itself computes.
+        """
+        config = self.config
+        once = config.updates * config.epochs == 1
+        for some in packed(rows, 4 * config.micro, config.pad_to):  # without gradients a pass takes far less memory
+            if config.old == "engine":
+                self._deal(some, "old", torch.tensor([p for one in some for p in one.row.logprobs], device=self.device))
+            elif not once:
+                self._deal(some, "old", self._forward(some)[0])
+            if config.beta:
+                with self._at_the_start():
+                    self._deal(some, "reference", self._forward(some)[0])
+
+    def _deal(self, rows: Sequence[Learnt], name: str, values: Any) -> None:
+        for one, part in zip(rows, values.split([len(one.row.logprobs) for one in rows]), strict=True):
+            setattr(one, name, part)
+
+    def _forward(self, rows: Sequence[Learnt], *, grad: bool = False) -> tuple[Any, Any]:
+        config = self.config
+        batch = collate([Tokens(one.row.ids, one.row.mask) for one in rows], self.tokenizer.pad_token_id, config.pad_to)
+        with torch.set_grad_enabled(grad), torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
+            found: tuple[Any, Any] = log_probs(self.model, batch, config.temperature)
+        if grad:
+            self.totals.tokens += batch.real
+            self.totals.learnt += len(batch.targets)
+        return found
+
+    @contextmanager
+    def _at_the_start(self) -> Iterator[None]:
+        """The weights as they were before training."""
+        now = [p.data for p in self.weights.values()]
+        try:
+            for parameter, value in zip(self.weights.values(), self.start, strict=True):
+                parameter.data = value
+            yield
+        finally:
+            for parameter, value in zip(self.weights.values(), now, strict=True):
+                parameter.data = value
+
+    def _learn(self, ready: list[list[Learnt]]) -> dict[str, Any]:
+        """Update the weights from groups with a signal; figures of what happened."""
+        config = self.config
+        sums = torch.zeros(6, device=self.device)  # loss, entropy, clipped, divergence, mismatch, tokens
+        norms, matched = list[Any](), 0
+        for epoch in range(config.epochs if ready else 0):
+            order = list(ready)
+            rng_for("grpo", config.seed, self.step, epoch).shuffle(order)
+            count = min(config.updates, len(order))
+            for n in range(count):
+                rows = [row for group in order[n::count] for row in group]
+                tokens = sum(len(one.row.logprobs) for one in rows)
+                for group in self.optimizer.param_groups:
+                    group["lr"] = self._rate(self.step)
+                self.optimizer.zero_grad(set_to_none=True)
+                for some in packed(rows, config.micro, config.pad_to):
+                    loss, figures = self._loss(some, tokens)
+                    loss.backward()
+                    if epoch or n:
+                        figures[4] = 0.0  # the weights have moved since the engine drew
+                    else:
+                        matched += sum(len(one.row.logprobs) for one in some)
+                    sums += figures
+                limit = config.clip or math.inf
+                norms.append(torch.nn.utils.clip_grad_norm_(self.weights.values(), limit))
+                self.optimizer.step()
+        loss, entropy, clipped, divergence, mismatch, tokens = sums.tolist()
+        total = max(tokens, 1.0)
+        self.loss = loss / max(1, len(norms))
+        if not math.isfinite(self.loss):
+            raise CrosswindError(f"the loss is {self.loss} at step {self.step + 1}; lower lr (it is {config.rate:g})")
+        return {
+            "loss": round(self.loss, 6),
+            "entropy": round(entropy / total, 5),
+            "clipped": round(clipped / total, 5),
+            **({"divergence": round(divergence / total, 6)} if config.beta else {}),
+            "mismatch": round(mismatch / max(1, matched), 7),
+            "grad_norm": round(float(torch.stack(norms).mean()), 5) if norms else 0.0,
+            "rows": sum(map(len, ready)),
+            "learnt": int(tokens),
+        }
+
+    def _loss(self, rows: Sequence[Learnt], tokens: int) -> tuple[Any, Any]:
+        """The part of some rows in the loss of an update with so many tokens, and figures summed over them."""
+        config, device = self.config, self.device
+        new, entropy = self._forward(rows, grad=True)
+        counts = torch.tensor([len(one.row.logprobs) for one in rows], device=device)
+        advantage = torch.tensor([one.advantage for one in rows], device=device).repeat_interleave(counts)
+        old = new.detach() if rows[0].old is None else torch.cat([one.old for one in rows])
+        ratio = (new - old).exp()
+        held = ratio.clamp(1 - config.epsilon, 1 + config.epsilon)
+        worth = torch.minimum(ratio * advantage, held * advantage)
+        divergence = torch.zeros_like(new)
+        if config.beta:
+            back = torch.cat([one.reference for one in rows]) - new
+            divergence = back.exp() - back - 1
+        loss = (config.beta * divergence - worth).sum() / tokens
+        with torch.no_grad():
+            engine = torch.tensor([p for one in rows for p in one.row.logprobs], device=device)
+            parts = (entropy, (worth < ratio * advantage).float(), divergence, (engine - new).abs())
+            figures = torch.stack([loss, *(part.sum() for part in parts), torch.ones_like(new).sum()]).float()
+        return loss, figures.detach()
+
+    def _rate(self, step: int) -> float:
+        """The learning rate of a step, from 0 on."""
+        config = self.config
+        rising = round(config.warmup * config.steps)
+        if step < rising:
+            return config.rate * (step + 1) / (rising + 1)
+        far = (step - rising) / max(1, config.steps - rising)
+        return (
+            config.rate
+            * {"constant": 1.0, "linear": 1 - far, "cosine": 0.5 + 0.5 * math.cos(math.pi * far)}[config.schedule]
+        )
+
+    def _now(self) -> float:
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    # ------------------------------------------------------------ when it should not go on
+
+    def _silence(self) -> str:
+        """Why there is nothing to learn, if there is not."""
+        config, totals = self.config, self.totals
+        over = self.step == config.steps and not totals.signals
+        if not over and (not config.patience or totals.silent < config.patience):
+            return ""
+        mean = totals.heard / totals.silent
+        told = f"the last {totals.silent} groups carry no signal: all episodes of each have the same reward"
+        if mean < 0.01:
+            where = "a better adapter" if config.start else "an adapter of `crosswind train sft` or `paft`"
+            return f"{told}, and it is 0; start from {where} (start: FOLDER), or take easier tasks (data.levels: [1])"
+        if mean > 0.99:
+            return f"{told}, and it is 1; nothing is left to learn here: take harder tasks, or more of data.share"
+        return f"{told} ({mean:.2f} on average); raise copies (now {config.copies}) or temperature"
+
+    def _too_large(self) -> CrosswindError:
+        config = self.config
+        told = f"out of memory with {config.micro} tokens in one pass"
+        more = f"try micro: {config.micro // 2}" if config.micro > config.window else "try checkpointing: true"
+        return CrosswindError(f"{told}; {more}, or a smaller window; the run goes on from its last checkpoint")
+
+    # ------------------------------------------------------------ what is stored
+
+    def _tell(self, line: dict[str, Any]) -> None:
+        config = self.config
+        if self.step % config.log_every == 0 or self.step == config.steps or self.totals.stopped:
+            append_file(self.folder / METRICS, (json.dumps(line) + "\n").encode())
+        if self.progress:
+            left = self.totals.seconds / self.step * (config.steps - self.step)
+            self.progress(Update("training", self.step, config.steps, self.loss, line["tokens_per_second"], left))
+
+    def _whole(self) -> dict[int, Path]:
+        found = (self.folder / CHECKPOINTS).glob("checkpoint-*")
+        return {int(path.name.rpartition("-")[2]): path for path in found if (path / ABOUT).is_file()}
+
+    def _save(self) -> None:
+        """A checkpoint; the note in it is written last and says that it is whole."""
+        path = self.folder / CHECKPOINTS / f"checkpoint-{self.step}"
+        path.mkdir(parents=True, exist_ok=True)
+        weights = {name: p.detach() for name, p in self.weights.items()}
+        torch.save({"weights": weights, "optimizer": self.optimizer.state_dict()}, path / "state.pt")
+        told = {"step": self.step, "loss": self.loss, "recipe": self.config.recipe(), "totals": asdict(self.totals)}
+        replace_file(path / ABOUT, json.dumps(told).encode())
+        whole = self._whole()
+        for old in sorted(whole)[: -self.config.keep]:
+            shutil.rmtree(whole[old], ignore_errors=True)
+
+    def _load(self) -> Totals:
+        """Take up the last whole checkpoint, if there is one."""
+        whole = self._whole()
+        for path in (self.folder / CHECKPOINTS).glob("checkpoint-*"):
+            if path not in whole.values():
+                shutil.rmtree(path, ignore_errors=True)  # half written when the run was killed
+        self.step = self.resumed = max(whole, default=0)
+        _cut_metrics(self.folder / METRICS, self.step)
+        if self.step:
+            told = json.loads((whole[self.step] / ABOUT).read_text(encoding="utf-8"))
+            self.totals, self.loss = Totals(**told["totals"]), told["loss"]
+            held = torch.load(whole[self.step] / "state.pt", map_location=self.device, weights_only=True)
+            with torch.no_grad():
+                for name, parameter in self.weights.items():
+                    parameter.copy_(held["weights"][name])
+            self.optimizer.load_state_dict(held["optimizer"])
+        return self.totals
+
+    def _finish(self, after: dict[str, float]) -> Result:
+        config, totals = self.config, self.totals
+        target = self.folder / ("model" if config.full else "adapter")
+        result = Result(
+            method="grpo",
+            out=str(self.folder),
+            adapter=str(target),
+            full=config.full,
+            steps=self.step,
+            loss=self.loss,
+            seconds=round(totals.seconds, 3),
+            tokens=totals.tokens,
+            learnt=totals.learnt,
+            demonstrations=totals.episodes,
+            perturbed=totals.perturbed,
+            left_out=totals.left_out,
+            tokens_per_second=round((totals.tokens + totals.written) / max(totals.seconds, 1e-9), 1),
+            resumed=self.resumed or None,
+            extra={
+                "reward_first": totals.first,
+                "reward_last": fmean(totals.last) if totals.last else None,
+                "greedy_before": totals.before,
+                "greedy_after": after,
+                "signal": round(totals.signals / max(1, totals.groups), 4),
+                "faults": totals.faults,
+                "stopped": totals.stopped or None,
+            },
+        )
+        save(self.model, self.tokenizer, target, story(config, result))
+        return result
+
+
+def _share(groups: Sequence[Group], *, perturbed: bool) -> float | None:
+    """Success of the clean groups, or of the perturbed ones."""
+    some = [r.passed for g in groups if bool(g.kinds) is perturbed for r in g.rollouts if r.reward is not None]
+    return round(sum(some) / len(some), 6) if some else None
+
+
+def _plain_output(model: Any) -> None:
+    """Refuse a model that changes the scores after its output layer: what is computed here would not be its own."""
+    for name in ("final_logit_softcapping", "logits_scaling", "logit_scale"):
+        if getattr(model.config, name, None) not in (None, 1, 1.0):
+            raise CrosswindError(f"models with {name} cannot be trained by grpo; take one without")
