@@ -175,7 +175,8 @@ def nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    known, suited = set(domains.names()), set(suites.names())
+    monkeypatch.setenv(plugins.VARIABLE, "")  # which `--plugin` adds to
+    known, suited, loaded = set(domains.names()), set(suites.names()), dict(plugins._loaded)
     yield
     for name in set(domains.names()) - known:
         domain = domains[name]
@@ -185,6 +186,7 @@ def nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     for name in set(suites.names()) - suited:
         suites.remove(name)
     plugins._loaded.clear()
+    plugins._loaded.update(loaded)
     assert list(scratch.iterdir()) == []
 
 
@@ -574,9 +576,7 @@ def test_a_server_that_lists_other_tools_later_is_an_error(tmp_path: Path) -> No
 )
 def test_a_server_that_does_not_start_says_why(tmp_path: Path, server: dict[str, Any], why: str) -> None:
     async def start() -> None:
-        await Running(
-            Server(**{k: tuple(v) if isinstance(v, list) else v for k, v in server.items()}), tmp_path
-        ).start()
+        await Running(Server.model_validate(server, strict=False), tmp_path).start()
 
     with pytest.raises(WireError, match=why):
         asyncio.run(start())

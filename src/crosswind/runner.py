@@ -16,7 +16,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,9 +27,9 @@ from crosswind.perturbation import load_layers
 from crosswind.play import clip, judge, play
 from crosswind.recipe import Drawn, draw
 from crosswind.record import Record, Usage, base_task, certificate, key_of, recorded, trajectory_of
-from crosswind.registry import domains, perturbations
+from crosswind.registry import domains
 from crosswind.store import Manifest, Store, iter_records, load_manifest, now
-from crosswind.suite import CLEAN, LOOKED, Condition, Episode, Suite, under
+from crosswind.suite import CLEAN, STACKS, Condition, Deal, Episode, Suite, Want, under
 from crosswind.types import TIERS, Agent, Message, Task, Tools
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is playe
 IN_A_ROW = 20  # episodes that end as errors one after the other: the provider is down, and the run stops
 RECENT = 128  # tasks that are kept with their clean walks
 BEHIND = 64  # lines that may be written and not yet on the disk
-STACKS = "stacks"  # where episodes with several layers are counted
 
 
 class Crash(Exception):
@@ -63,38 +61,16 @@ class Job:
     key: str
 
 
-@dataclass(slots=True)
-class _Want:
-    """What a condition wants of a domain, and how far it came."""
-
-    condition: Condition
-    domain: str
-    wanted: int
-    turn: float  # its place among the conditions of its tier, from 0 to 1
-    got: int = 0
-    at: int = 0  # the next task to look at
-
-    @property
-    def due(self) -> float:
-        """When its next episode comes: from 0 at the start of the run to 1 at its end."""
-        return (self.got + self.turn) / self.wanted
-
-
 class _Tasks:
     """The tasks of a suite by domain and number, those of late kept, with the oracle's clean walk once it is known."""
 
-    def __init__(self, suite: Suite, seed: int) -> None:
-        self.suite, self.seed = suite, seed
+    def __init__(self, deal: Deal) -> None:
+        self.deal = deal
         self.recent: OrderedDict[tuple[str, int], tuple[Task, list[Walk]]] = OrderedDict()
 
-    def nth(self, name: str, n: int) -> tuple[Task, list[Walk]] | None:
-        """What `suite.tasks` gives as its nth."""
-        found = self.recent.pop((name, n), None)
-        if found is None:
-            task = domains[name].nth(n, self.seed, split=self.suite.split, levels=self.suite.levels)
-            if task is None:
-                return None
-            found = task, []
+    def nth(self, name: str, n: int) -> tuple[Task, list[Walk]]:
+        """The task of a number in the deck of a domain."""
+        found = self.recent.pop((name, n), None) or (self.deal.tables[name].deck.task(n), [])
         self.recent[name, n] = found
         if len(self.recent) > RECENT:
             self.recent.popitem(last=False)
@@ -102,10 +78,10 @@ class _Tasks:
 
 
 class Plan:
-    """The episodes of a suite, those of `suite.episodes`, drawn when they are called for.
+    """The episodes of a suite, those of `suite.episodes` in their order, drawn when they are called for.
 
-    However far a run comes, what was played is a fair part of the whole: conditions, tiers and domains advance
-    together, and the clean episode of a task comes before its shifted ones. Nothing is held but the tasks of late.
+    However far a run comes, what was played is a fair part of the whole (`suite.Deal`), and the clean episode of a task
+    comes before its shifted ones. Nothing is held but the tasks of late.
     """
 
     def __init__(
@@ -115,16 +91,15 @@ class Plan:
         self.planned = 0  # so far, finished ones included
         self.whole = False  # all were drawn
         self.refused: list[str] = []  # draws for which no fair stack was found, and why
-        self._tasks = _Tasks(suite, seed)
-        self._wants = _wants(suite)
-        self._paired: dict[str, bytearray] = {}  # domain -> by number of a task: is its clean episode planned?
+        self._deal = Deal(suite, seed)
+        self._tasks = _Tasks(self._deal)
 
     @property
     def total(self) -> int:
         """How many episodes there are; an estimate until all were drawn."""
         if self.whole:
             return self.planned
-        more = sum(want.wanted - want.got for want in self._wants) * self.trials
+        more = sum(want.wanted - want.got for want in self._deal.wants) * self.trials
         return self.planned + more if self.limit is None else min(self.limit, self.planned + more)
 
     @property
@@ -133,25 +108,17 @@ class Plan:
 
     def __iter__(self) -> Iterator[Job | None]:
         """Jobs that are not finished. None is a moment to let others work: something was drawn for nothing."""
-        heap = [(want.due, n) for n, want in enumerate(self._wants)]
-        heapify(heap)
-        while heap and not self._full:
-            _, n = heappop(heap)
-            want = self._wants[n]
+        for want in self._deal:
+            if self._full:
+                break
             yield from self._next(want)
-            if want.got < want.wanted:
-                heappush(heap, (want.due, n))
         self.whole = True
 
-    def _next(self, want: _Want) -> Iterator[Job | None]:
+    def _next(self, want: Want) -> Iterator[Job | None]:
         """The next task to which a condition applies, under it; before it the clean episode, if that is missing."""
         domain, condition = domains[want.domain], want.condition
-        while want.at < LOOKED * want.wanted + 60:
-            number, want.at = want.at, want.at + 1
-            found = self._tasks.nth(want.domain, number)
-            if found is None:
-                break
-            task, walk = found
+        for number in self._deal.offers(want):
+            task, walk = self._tasks.nth(want.domain, number)
             keys = [key_of(task.id, condition.name, trial) for trial in range(self.trials)]
             drawn: Drawn | None = None
             if condition.stack and not all(key in self.finished for key in keys):
@@ -159,21 +126,11 @@ class Plan:
                 if drawn is None:
                     yield None
                     continue
-            want.got += 1
-            if self._first(want.domain, number):
+            if self._deal.take(want, number):
                 yield from self._clean(domain, task, walk)
             for trial, key in enumerate(keys if condition.stack else ()):
                 if self._count(key) and drawn:
                     yield Job(Episode(condition.name, task.id, drawn, condition.severity), trial, key)
-            return
-        want.got = want.wanted  # it looked at enough, or at all there are
-
-    def _first(self, domain: str, number: int) -> bool:
-        """Is this the first time that a task is taken?"""
-        paired = self._paired.setdefault(domain, bytearray())
-        paired.extend(bytes(max(0, number + 1 - len(paired))))
-        first, paired[number] = not paired[number], True
-        return first
 
     def _clean(self, domain: Domain, task: Task, walk: list[Walk]) -> Iterator[Job]:
         drawn: Drawn | None = None
@@ -199,25 +156,6 @@ class Plan:
         if drawn:
             walk[:] = [drawn.certificate.clean]
         return drawn
-
-
-def _wants(suite: Suite) -> list[_Want]:
-    """What every condition wants of every domain; those of one tier take turns."""
-    conditions = suite.all_conditions()
-    groups: dict[str, list[str]] = {}
-    for condition in conditions:
-        groups.setdefault(_group(condition), []).append(condition.name)
-    out = []
-    for condition in conditions:
-        group = groups[_group(condition)]
-        turn = group.index(condition.name) / len(group)
-        for name in suite.where(condition):
-            out.append(_Want(condition, name, condition.tasks or suite.tasks, turn))
-    return out
-
-
-def _group(condition: Condition) -> str:
-    return perturbations[condition.kind].tier if condition.kind else STACKS if condition.stack else CLEAN
 
 
 # ---------------------------------------------------------------- how it goes

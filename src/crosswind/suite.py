@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import ceil
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -138,6 +139,11 @@ def load_suite(name: str) -> Suite:
     if not name.endswith((".yaml", ".yml")):
         suites[name]  # says which names there are
     document = read(name)
+    if isinstance(document.data, dict) and "server" in document.data:  # tasks for an MCP server
+        from crosswind import plugins
+
+        plugins.share([Path(name)])
+        return suites[str(document.data["domain"])]
     suite = document.fit(Suite)
     for i, condition in enumerate(suite.conditions):
         known_kinds(document, ("conditions", i, "stack"), condition.recipe)

@@ -196,6 +196,7 @@ def _guarded(
     """Run it; whatever stops it comes out as a line and an exit code."""
     import asyncio
 
+    from crosswind.errors import InfrastructureError
     from crosswind.runner import Crash
     from crosswind.store import CannotStore
 
@@ -203,7 +204,7 @@ def _guarded(
     try:
         with watch:
             return asyncio.run(_run(suite, source, folder, limits, given, watch))
-    except CannotStore as error:
+    except (CannotStore, InfrastructureError) as error:
         print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
         raise typer.Exit(STOPPED) from None
     except Crash as crash:

@@ -63,14 +63,21 @@ class HuggingFace:
             "seed": settings.seed,
         }
         self.engine: Engine | None = None
+        self._failed: CrosswindError | None = None
         self.tokenizer: Any = None
         self.script: prompts.Script | None = None
         self._numbers = itertools.count()
         self._played: Counter[str] = Counter()
 
     def make(self, drawn: Drawn) -> HuggingFaceAgent:
+        if self._failed is not None:
+            raise self._failed  # many episodes begin at a time: one attempt at loading is enough
         if self.engine is None:
-            self.engine = self._load()
+            try:
+                self.engine = self._load()
+            except CrosswindError as error:
+                self._failed = error
+                raise
         seed: tuple[int, str] | None = None
         if self.limits.temperature:
             episode = json.dumps([drawn.base.id, dump_layers(drawn.layers)], sort_keys=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crosswind.errors import CrosswindError
-from crosswind.models import weights
+from crosswind.models import adapters, weights
 from crosswind.models.remote import sdk
 
 EMBEDDED = "embedded"
@@ -76,6 +76,7 @@ def load(name: str, dtype: Any) -> Loaded:
             transformers.utils.logging.enable_progress_bar()
     if hasattr(model.config, "quantization_config"):  # of the GGUF file; the weights were unpacked
         del model.config.quantization_config
+        model.is_quantized, model.hf_quantizer = False, None  # or it would refuse to change its dtype
     return Loaded(model, tokenizer)
 
 
@@ -83,6 +84,8 @@ def with_adapter(model: Any, folder: str) -> Any:
     """The model with a low-rank adapter merged into its weights, in fp32; the dtype stays as it was."""
     peft = sdk("peft", "train")
     dtype = model.dtype
+    if folder in adapters.SHIPPED or folder.endswith(".gguf"):
+        folder = str(adapters.as_folder(folder))
     try:
         return peft.PeftModel.from_pretrained(model.float(), folder).merge_and_unload().to(dtype)
     except (OSError, ValueError, RuntimeError) as error:

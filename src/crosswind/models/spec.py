@@ -6,7 +6,7 @@
     python:<module>:<callable>          async def agent(query, tools) -> str
     cmd:<command>                       any program that speaks MCP; {config}, {query}, ... are put in
     hf:<path or name>[+<adapter>]       transformers, in process
-    embedded                            a small model in process, offline after the first time
+    embedded[:<adapter>]                a small model in process, offline after the first time; static, paft or a path
 
 A spec never holds a secret: keys come from the environment, and a name or a password in an address is left out of
 `AgentSource.name`, which goes into files.
@@ -27,7 +27,7 @@ PROVIDERS = ("openai", "anthropic", "python", "cmd", "hf")
 EMBEDDED = "embedded"
 FORMS = (
     "expected the name of a scripted agent, openai:MODEL[@URL], anthropic:MODEL[@URL], python:MODULE:CALLABLE, "
-    "cmd:COMMAND, hf:PATH[+ADAPTER] or embedded"
+    "cmd:COMMAND, hf:PATH[+ADAPTER] or embedded[:ADAPTER]"
 )
 
 
@@ -118,6 +118,10 @@ def open_agent(spec: str, settings: AgentSettings | None = None) -> AgentSource:
 
         return Embedded(settings)
     provider, colon, rest = spec.partition(":")
+    if provider == EMBEDDED and rest:
+        from crosswind.models.embedded import Embedded
+
+        return Embedded(settings, rest)
     if not colon or provider not in PROVIDERS:
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS)]
         raise CrosswindError(f"no agent {_shown(spec)!r}; {near(_shown(spec), names)}; {FORMS}")
