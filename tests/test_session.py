@@ -14,7 +14,7 @@ from crosswind.perturbations.observation.transient_error import TransientError
 from crosswind.play import judge, play, result_text
 from crosswind.recipe import Drawn, draw
 from crosswind.session import Session
-from crosswind.types import ASK, Message, Request, ToolCall, ToolResult, Tools
+from crosswind.types import ASK, SAY, Message, Request, ToolCall, ToolResult, Tools
 from tests.toys import poi, task
 
 
@@ -253,3 +253,15 @@ def test_the_same_flow_serves_a_world_elsewhere() -> None:
         return [await adrive(session.flow(step.call), remote) for step in here.calls]
 
     assert asyncio.run(all_calls()) == [step.result for step in here.calls]
+
+
+def test_a_call_by_the_name_that_words_have_among_the_steps_is_a_call() -> None:
+    """Steps hold what was said under a name of its own; an agent that calls a tool of that name says nothing by it."""
+
+    class Says:
+        async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+            return Message(role="assistant", requests=(Request(id="x", tool=SAY, args=["no text"]),))
+
+    trajectory = asyncio.run(play(draw(poi(), task("best_price"), [], 1), Says(), "says"))
+    assert {step["call"]["tool"] for step in trajectory.steps} == {"say"}
+    assert judge(trajectory).outcome == "fail"

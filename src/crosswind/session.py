@@ -214,6 +214,8 @@ class Session:
             if i not in self.first and self._met_rows(inner):
                 self.clock.fired.append(i)
         fired = tuple(sorted(set(self.clock.fired))) if self.clock.fired else ()
+        if call.tool == SAY:  # among the steps this name stands for words, and only for them
+            call = replace(call, tool="say")
         self.steps.append(Step(call, result, inner, fired, heard))
         for i in fired:
             self.first.setdefault(i, len(self.steps))
