@@ -46,7 +46,8 @@ print(json.dumps({"registered": registered, "rates": out}))
 HEAD = """# Speed of the core with the whole catalogue registered
 
 Certified draws per CPU second, and steps of gold per CPU second, {count} tasks of the eighteen mirrored families,
-severity 2, in turns over {rounds} rounds; medians. The same kinds do more at the same severity than they did in the
+severity 2, in turns over {rounds} rounds; medians. A ratio is that of the two runs of one round, which the machine's
+moods meet alike: their median, and in brackets the least and the greatest. The same kinds do more at the same severity than they did in the
 core (`paged_results` always turns pages, for instance), so draws with layers are longer; the ratio of steps compares
 like with like.
 
@@ -87,12 +88,12 @@ def main() -> None:
             for which, source in (("core", args.core), ("here", here)):
                 found[which].append(rates(source, kinds, args.count))
         for domain in ("poi", "medical"):
-            draws, steps = (
-                [statistics.median(one[domain][i] for one in found[which]) for which in ("core", "here")]
-                for i in (0, 1)
-            )
-            cells = [f"{v:.0f}" for v in draws] + [f"{draws[1] / draws[0]:.2f}"]
-            cells += [f"{v:.0f}" for v in steps] + [f"{steps[1] / steps[0]:.2f}"]
+            cells = []
+            for i in (0, 1):
+                sides = [[one[domain][i] for one in found[which]] for which in ("core", "here")]
+                ratios = [there / before for before, there in zip(*sides, strict=True)]
+                cells += [f"{statistics.median(side):.0f}" for side in sides]
+                cells.append(f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
             print(f"| {domain} | {stack} | {' | '.join(cells)} |", flush=True)
 
 

@@ -227,13 +227,18 @@ def prescriptions_of(clinician_id: str) -> list[str]:
 
 def takers(state: State, opening_id: str) -> list[str]:
     """The live appointments that take an opening: never more than one in a sound world."""
-    edited = ((id, row) for (table, id), row in state.edits.items() if table == "appointments" and row is not None)
-    ids = dict.fromkeys(id for id, row in (*edited, *state.written("appointments")) if row["opening_id"] == opening_id)
+    ids: dict[str, None] = {}
+    if state.edits or state.overlay:
+        edited = ((id, row) for (table, id), row in state.edits.items() if table == "appointments" and row is not None)
+        rows = (*edited, *state.written("appointments"))
+        ids = dict.fromkeys(id for id, row in rows if row["opening_id"] == opening_id)
     n = OPENING_ID.number(state.split, state.seed, opening_id)
     if n is not None:
         day, j = divmod(n, OPENINGS)
         if j == kept_on(state.split, state.seed, day):
             ids[APPOINTMENT_ID.id(state.split, state.seed, on_day(state.seed, state.size, day))] = None
+    if not ids:
+        return []
     found = ((id, state.row("appointments", id)) for id in ids)
     return [id for id, row in found if row and row["opening_id"] == opening_id and row["status"] != "cancelled"]
 
