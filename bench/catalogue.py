@@ -47,9 +47,9 @@ HEAD = """# Speed of the core with the whole catalogue registered
 
 Certified draws per CPU second, and steps of gold per CPU second, {count} tasks of the eighteen mirrored families,
 severity 2, in turns over {rounds} rounds; medians. A ratio is that of the two runs of one round, which the machine's
-moods meet alike: their median, and in brackets the least and the greatest. The same kinds do more at the same severity than they did in the
-core (`paged_results` always turns pages, for instance), so draws with layers are longer; the ratio of steps compares
-like with like.
+moods meet alike: their median, and in brackets the least and the greatest. The same kinds do more at the same severity
+than they did in the core (`paged_results` always turns pages, for instance), so draws with layers are longer; the ratio
+of steps compares like with like.
 
 - command: `python bench/catalogue.py --core CHECKOUT --rounds {rounds} --count {count}`
 - core {core}, here {here}, {date}

@@ -81,12 +81,13 @@ class Watched:
 
     def __init__(self, drawn: Drawn, script: Script) -> None:
         self.oracle, self.talk = Oracle(drawn), Conversation(script)
+        self.thinks = (message for message in demonstration(drawn).chat if message.role == "assistant")
         self.prompts: list[list[int]] = []
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         self.prompts.append(self.talk.update(chat, tools))
         message = await self.oracle.reply(chat, tools)
-        self.talk.wrote(self.talk.script.agent(spoken(message)))
+        self.talk.wrote(self.talk.script.agent(spoken(next(self.thinks))))
         return message
 
 

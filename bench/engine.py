@@ -83,7 +83,7 @@ class Source(HuggingFace):
         key = next(self._numbers)
         if self.args.forced or self.args.host:
             return Forced(self, self.engine, key, drawn)
-        return HuggingFaceAgent(self, self.engine, key, key)
+        return HuggingFaceAgent(self, self.engine, key, (key, ""))
 
     def _load(self) -> Engine:
         if not self.args.host:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from crosswind import cli, splits
 from crosswind.agents.oracle import Oracle
 from crosswind.errors import CannotPerturb, CrosswindError, NotForTraining
 from crosswind.models import prompts
+from crosswind.models.parsing import parse
 from crosswind.models.prompts import Conversation, Script, script_of, spoken
 from crosswind.play import judge, play
 from crosswind.recipe import Choice, Drawn, Recipe, draw, follow, load_recipe
@@ -78,16 +80,19 @@ class Watched:
         self.oracle, self.conversation, self.writes = Oracle(drawn), Conversation(tok), writes
         self.tok = tok
         self.prompts: list[list[int]] = []
+        self.thinks = (m for m in demonstration(drawn).chat if m.role == "assistant")
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         ids = self.conversation.update(chat, tools)
-        if len(chat) % 5 == 0:
+        if len(chat) % 5 == 0 and not self.writes:
             whole = prompts.chatml(prompts.as_text(chat, tools))
             assert ids == self.tok.encode(whole, add_special_tokens=False)  # part by part as in one piece
         self.prompts.append(ids)
         message = await self.oracle.reply(chat, tools)
-        if self.writes:
-            self.conversation.wrote(self.conversation.script.agent(spoken(message)))
+        if self.writes:  # what it thinks stays in its own tokens, and nobody else sees it
+            text = spoken(next(self.thinks))
+            assert parse(text) == (message.content, [(r.tool, r.args) for r in message.requests])
+            self.conversation.wrote(self.conversation.script.agent(text))
         return message
 
 
@@ -104,7 +109,7 @@ def test_training_rows_hold_the_very_tokens_an_evaluation_gives(tok: Any) -> Non
         agent = Watched(one, tok, writes=n % 2 == 0)
         assert judge(asyncio.run(play(one, agent, "watched"))).outcome == "pass"
         found = []
-        for row in rows(demonstration(one)):
+        for row in rows(demonstration(one, reasons=agent.writes)):
             made = tokens(row, tok)
             found += [made.ids[:start] for start in starts(made.mask)]
         assert found == agent.prompts, (one.base.id, one.layers)
@@ -116,7 +121,7 @@ def test_training_rows_hold_the_very_tokens_an_evaluation_gives(tok: Any) -> Non
 
 def test_masks_cover_exactly_the_turns_of_the_agent(tok: Any) -> None:
     config = DataConfig(share=0.7, recipe="hard", max_tokens=0)
-    end = script_of(tok).end
+    end, thought = script_of(tok).end, 0
     for shown in islice(stream(config), 40):
         (row,) = rows(shown)
         ids, mask = tokens(row, tok)
@@ -132,7 +137,10 @@ def test_masks_cover_exactly_the_turns_of_the_agent(tok: Any) -> None:
         assert all(turn[-1] == end for turn in turns)
         spoken_turns = [spoken(m) for m in row.messages if m.role == "assistant"]
         assert [tok.decode(turn[:-1]) for turn in turns] == spoken_turns
-        assert all(text.startswith("<tool_call>{") for text in spoken_turns[:-1] if "<tool_call>" in text)
+        said = [re.sub(r"^<think>.*</think>\n", "", text) for text in spoken_turns]
+        assert all(text.startswith("<tool_call>{") for text in said[:-1] if "<tool_call>" in text)
+        thought += said != spoken_turns
+    assert thought >= 20
 
 
 def test_a_menu_that_changes_midway_gives_a_row_for_each_menu() -> None:
@@ -149,7 +157,7 @@ def test_a_menu_that_changes_midway_gives_a_row_for_each_menu() -> None:
 
 def test_a_demonstration_is_the_conversation_of_the_oracle() -> None:
     one = drawn("poi", 1, "underspecified", "transient_error")
-    shown = demonstration(one)
+    shown = demonstration(one, reasons=False)
     assert [m.role for m in shown.chat[:3]] == ["system", "user", "assistant"]
     assert shown.chat[-1].content == one.certificate.gold.final
     assert any("error" in m.content for m in shown.chat if m.role == "tool")
@@ -162,7 +170,7 @@ def test_a_demonstration_is_the_conversation_of_the_oracle() -> None:
 def test_refusals_are_demonstrated() -> None:
     shown = demonstration(drawn("medical", 0, "missing_tool"))
     assert shown.meta["ended"] == "refusal"
-    assert shown.chat[-1].content.startswith("I cannot")
+    assert re.match(r"(<think>.*</think>\n)?I cannot", shown.chat[-1].content)
     assert shown.meta["proof"] != "replay"
 
 
@@ -462,7 +470,11 @@ def test_every_format_holds_the_whole_conversation(form: Format, protocol: Any) 
         turns = row.get("messages") or row["conversations"]
         ours = [m for m in turns if m.get("role") == "assistant" or m.get("from") in ("gpt", "function_call")]
         assert len(ours) == len(shown.turns)
-        assert shown.chat[-1].content in json.dumps(turns[-1], ensure_ascii=False).replace('\\"', '"')
+        whole = json.dumps(turns, ensure_ascii=False).replace('\\"', '"')
+        assert shown.chat[-1].content.rpartition("</think>\n")[2] in whole
+        thoughts = [m.content for m in shown.chat if m.role == "assistant" and m.content.startswith("<think>")]
+        assert all(t.partition("<think>")[2].partition("</think>")[0] in whole for t in thoughts)
+        assert whole.count("<think>") == whole.count("</think>") == len(thoughts)
         if protocol == "text":
             plain = prompts.as_text(shown.chat, shown.menus[0][1])
             texts = [m.get("content", m.get("value")) for m in turns]
@@ -530,6 +542,10 @@ def test_the_command_writes_rows_and_what_they_are(crosswind: Command, tmp_path:
     said = crosswind("--count", "5", "--start", "7", *options)
     assert said[0].splitlines() == lines[7:]  # a shard
     assert "5 demonstrations" in said[1]
+    assert any("<think>" in line for line in lines)
+    bare = crosswind("--count", "12", *options, "--no-reasons")[0]
+    assert len(bare.splitlines()) == 12
+    assert "<think>" not in bare
     assert "exists" in crosswind("--count", "1", "--out", str(out), code=2)[1]
     assert out.read_text(encoding="utf-8").splitlines() == lines
     assert not list(out.parent.glob("*.new"))

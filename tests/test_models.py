@@ -905,6 +905,7 @@ def test_the_embedded_model_plays_an_episode(episode: Episode) -> None:
 
 @with_weights
 @with_openai
+@pytest.mark.filterwarnings("ignore::crosswind.models.remote.ModelWarning")  # it calls tools as text, and says so
 def test_a_real_server_on_loopback_is_evaluated(episode: Episode, monkeypatch: pytest.MonkeyPatch) -> None:
     from crosswind.models.embedded import serve
 

@@ -130,7 +130,14 @@ def plan(*kinds: str, seed: int = 0) -> Plan:
 
 def fits(value: Any, schema: Json) -> bool:
     """As much of JSON schema as the schemas here use."""
-    kinds: dict[str, Any] = {"object": dict, "array": list, "string": str, "number": (int, float), "integer": int, "boolean": bool}
+    kinds: dict[str, Any] = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "number": (int, float),
+        "integer": int,
+        "boolean": bool,
+    }
     if "type" in schema and not isinstance(value, kinds[schema["type"]]):
         return False
     if isinstance(value, dict):

@@ -8,7 +8,7 @@ demands a proof (`refusal.py`). Gold is the recorded walk and never edited.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind import skin
@@ -19,6 +19,7 @@ from crosswind.perturbation import Layers, Memo, Perturbation, performed
 from crosswind.session import Session
 from crosswind.types import (
     ASK,
+    NOTE,
     SAY,
     Brief,
     Changes,
@@ -37,6 +38,7 @@ from crosswind.types import (
 
 RETRIES = 6  # of a call that says nothing was done and that it may be repeated
 LIMIT = 160  # steps of a walk
+NOTED = 190  # characters of several notes before one step; most are digits, and of a token each
 Done = list[tuple[ToolCall, ToolResult]]
 
 
@@ -47,6 +49,7 @@ class Walk:
     session: Session
     end: str | Refusal
     changes: Changes  # of the canonical state, normalised
+    notes: dict[int, str] = field(default_factory=dict)  # working, by the step before which it was written
 
     @property
     def steps(self) -> list[Step]:
@@ -91,14 +94,15 @@ def walk(
     """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at."""
     session = Session(domain.stage(task, layers), task, layers)
     session.world.state.seen = seen
+    oracle = _Oracle(session, plans or {})
     try:
-        end = _Oracle(session, plans or {}).run()
+        end = oracle.run()
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         # what solve() does with a result that lacks what it needs; anything else is ours, and loud
         raise Unfair(
             "replay", f"the solution no longer finds what it needs: {type(error).__name__}: {error}"
         ) from error
-    return Walk(session, end, domain.normalise(session.world.state))
+    return Walk(session, end, domain.normalise(session.world.state), oracle.notes)
 
 
 class _Way:
@@ -119,6 +123,7 @@ class _Oracle:
         self.session, self.task = session, session.task
         self.family = session.domain.family(session.task)
         self.specs = {t.name: t for t in session.world.specs}
+        self.notes: dict[int, str] = {}
         self.ways: list[StepOf] = [
             self._way(i, layer, plans) for i, layer in enumerate(session.layers) if not layer.quiet
         ]
@@ -171,6 +176,10 @@ class _Oracle:
                     raise Unfair("replay", f"the final message {end!r} is not taken for an answer") from None
                 continue
             error = None
+            if call.tool == NOTE:
+                self._note(call.args["text"])
+                result = None
+                continue
             if call.tool == ASK:
                 result = ToolResult(self._ask(call.args["about"]))
                 continue
@@ -187,6 +196,15 @@ class _Oracle:
     def _anew(self, brief: Brief, done: Done) -> Solution:
         yield from undo(done, self.specs)
         return (yield from self.family.solve(brief))
+
+    def _note(self, text: str) -> None:
+        """Keep some working with the step that comes next, in the words of the episode.
+
+        Where a layer has merged calls there may be more of it than a reply holds: then the last is kept.
+        """
+        text, at = skin.shown(self.task, text), len(self.session.steps)
+        whole = f"{self.notes[at]}; {text}" if at in self.notes else text
+        self.notes[at] = whole if len(whole) <= NOTED else text
 
     def _send(self, call: ToolCall) -> ToolResult:
         for _ in range(RETRIES + 1):

@@ -25,6 +25,7 @@ SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 ASK = "ask_user"  # the tool through which an agent may ask; plain words do as well
 SAY = "(say)"  # how a message without a tool call stands among the steps
+NOTE = "(note)"  # working that a solution writes down before it acts; it is no step and reaches no world
 
 
 class Model(BaseModel):

@@ -11,7 +11,7 @@ from crosswind.agents._scripted import Scripted, requesting
 from crosswind.domain import recover
 from crosswind.errors import ToolFailed
 from crosswind.recipe import Drawn
-from crosswind.types import ASK, SAY, Message, Refusal, ToolCall, ToolResult, Tools
+from crosswind.types import ASK, NOTE, SAY, Message, Refusal, ToolCall, ToolResult, Tools
 
 
 class Solver(Scripted):
@@ -34,7 +34,10 @@ class Solver(Scripted):
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         try:
-            return self._request(self._next(chat[-1]), tools)
+            call = self._next(chat[-1])
+            while call.tool == NOTE:  # it keeps its working to itself
+                call = next(self.flow)
+            return self._request(call, tools)
         except StopIteration as stop:
             end: str | Refusal = stop.value
             return Message(role="assistant", content=end.text if isinstance(end, Refusal) else end)

@@ -90,6 +90,13 @@ def data(
     max_tokens: Annotated[
         int, typer.Option(min=0, help="Leave out what is longer and draw another in its place; 0: leave out nothing.")
     ] = 2048,
+    reasons: Annotated[
+        bool,
+        typer.Option(
+            "--reasons/--no-reasons",
+            help="With or without the oracle's working, <think>...</think>, before the turns that need some.",
+        ),
+    ] = True,
     tokenizer: Annotated[
         str,
         typer.Option(
@@ -116,7 +123,7 @@ def data(
     how = protocol or (How.text if format == Form.verl else How.native)
     if format == Form.verl and how == How.native:
         raise CrosswindError("verl takes rows from Parquet, whose columns have one type; use --protocol text")
-    config = _config(domain, recipe, share, group, severity, level, family, seed, max_tokens)
+    config = _config(domain, recipe, share, group, severity, level, family, seed, max_tokens, reasons)
     ruler = Ruler(_measure(tokenizer) if tokenizer else estimate)
     counts: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
@@ -168,6 +175,7 @@ def _config(
     family: list[str],
     seed: int,
     max_tokens: int,
+    reasons: bool,
 ) -> DataConfig:
     from pydantic import ValidationError
 
@@ -188,6 +196,7 @@ def _config(
         "families": tuple(family),
         "seed": seed,
         "max_tokens": max_tokens,
+        "reasons": reasons,
     }
     try:
         return DataConfig.model_validate(fields, strict=False)

@@ -448,8 +448,8 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
     from itertools import islice
 
     from crosswind.perturbation import Perturbation
-    from crosswind.runner import SORTS, STACKS, Plan
-    from crosswind.suite import CLEAN
+    from crosswind.runner import SORTS, Plan
+    from crosswind.suite import CLEAN, STACKS
 
     def sort_of(layers: tuple[Perturbation, ...]) -> str:
         return CLEAN if not layers else layers[0].tier if len(layers) == 1 else STACKS

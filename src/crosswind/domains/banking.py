@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from crosswind import values
 from crosswind.answers import Expected
 from crosswind.domain import Detail, Gathering, edit, read_choice, read_counts, read_ids, shifted_number
-from crosswind.domains import graphs
+from crosswind.domains import graphs, notes
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
 from crosswind.errors import ToolFailure
 from crosswind.flow import digest
@@ -781,7 +781,11 @@ class Remainder(AccountGraph):
         who, date = yield from self.gather(brief)
         limit = (yield from self.record(who))["daily_limit"]
         rows = yield from self.transfers(who)
-        used = sum(r["amount"] for r in rows if r["date"] == date and r["status"] != "recalled")
+        amounts = [r["amount"] for r in rows if r["date"] == date and r["status"] != "recalled"]
+        used = sum(amounts)
+        if len(amounts) > 1:
+            yield notes.total(amounts)
+        yield notes.note(f"{limit}-{used}={limit - used}")
         return f"{limit - used} euros are left."
 
     def ends(self, task: Task, start: State) -> list[Changes]:
@@ -883,7 +887,11 @@ class Suspicion(AccountGraph):
             if row["status"] == "signed":
                 cases = (yield ToolCall(t.entries, {t.thing: row[t.thing]})).content
                 totals[row["transfer_id"]] = sum(case["amount"] for case in cases)
-        return max(totals, key=lambda id: totals[id], default=None)
+                yield notes.total(case["amount"] for case in cases)
+        suspect = max(totals, key=lambda id: totals[id], default=None)
+        if suspect is not None:
+            yield notes.choice(totals, suspect, "most")
+        return suspect
 
     def solve(self, brief: Brief) -> Solution:
         who, reason = yield from self.gather(brief)
@@ -930,8 +938,9 @@ class Emergency(Suspicion):
         card = (yield from self.record(who))["card_id"]
         number = yield from self.dispute(suspect, reason)
         yield ToolCall("freeze_card", {"card_id": card})
-        rows = yield from self.transfers(who)
-        return f"The dispute is {number}; {sum(r['status'] == 'signed' for r in rows)} transfers are signed now."
+        signed = [(r["status"], r["status"] == "signed") for r in (yield from self.transfers(who))]
+        yield notes.count(signed)
+        return f"The dispute is {number}; {sum(counts for _, counts in signed)} transfers are signed now."
 
     def with_card(self, task: Task, start: State, ends: list[Changes]) -> list[Changes]:
         card = frozen(start, self.wanted(task, start)[0])

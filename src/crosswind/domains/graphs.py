@@ -8,13 +8,14 @@ Two families of two domains mirror each other when they are made of one graph.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
 
 from crosswind.answers import Expected
 from crosswind.domain import Detail, Domain, Family, Gathering
+from crosswind.domains import notes
 from crosswind.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
 from crosswind.world import State
 
@@ -251,11 +252,31 @@ class Graph(Family):
 
     def top(self, group: str, kind: str) -> Generator[ToolCall, ToolResult, Row | None]:
         rows = yield from self.found(group, kind)
-        return max(rows, key=lambda r: float(r[self.t.score]), default=None)
+        thing = max(rows, key=lambda r: float(r[self.t.score]), default=None)
+        if thing is not None:
+            scores = {r[self.t.thing]: r[self.t.score] for r in rows}
+            yield notes.choice(scores, thing[self.t.thing], "most")
+        return thing
 
     def fee(self, thing: str) -> Gathering:
         t = self.t
         return (yield ToolCall(t.details, {t.thing: thing})).content[t.fee]
+
+    def fees(self, rows: list[Row]) -> Generator[ToolCall, ToolResult, dict[str, Any]]:
+        """What each of the things found costs."""
+        fees = {}
+        for row in rows:
+            fees[row[self.t.thing]] = yield from self.fee(row[self.t.thing])
+        return fees
+
+    def calmer(self, group: str, dates: Sequence[str]) -> Generator[ToolCall, ToolResult, str]:
+        """The date with the lowest figure."""
+        t, figures = self.t, {}
+        for date in dates:
+            figures[date] = (yield ToolCall(t.outlook, {t.group: group, t.date: date})).content[t.figure]
+        calmest = min(figures, key=lambda d: figures[d])
+        yield notes.choice(figures, calmest, "least")
+        return calmest
 
     def earliest(
         self, thing: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES
@@ -263,8 +284,13 @@ class Graph(Family):
         """The earliest slot that fits, or the one that the rules of the house put in its place."""
         t = self.t
         rows = (yield ToolCall(t.slots, {t.thing: thing, t.date: date})).content
-        fit = [r for r in rows if r[t.room] >= need + int(rules.get(SPARE, 0))]
-        return (max if LATEST in rules else min)(fit, key=lambda r: str(r[t.time]), default=None)
+        spare = int(rules.get(SPARE, 0))
+        fit = [r for r in rows if r[t.room] >= need + spare]
+        slot = (max if LATEST in rules else min)(fit, key=lambda r: str(r[t.time]), default=None)
+        last = None if slot is None else f"{slot[t.time]} {slot[t.slot]}"
+        gone = [(str(r[t.time]), r[t.room]) for r in rows]
+        yield notes.first_fit(gone, need, spare, latest=LATEST in rules, last=last)
+        return slot
 
     def permit(self, slot: str, who: str) -> Gathering:
         t = self.t
@@ -349,7 +375,10 @@ class Fact(Graph):
         if thing is None:
             return self.nothing(group, kind)
         fee = yield from self.fee(thing[self.t.thing])
-        return self.say("fee", name=thing["name"], fee=fee + int(brief.rules.get(SURCHARGE, 0)))
+        more = int(brief.rules.get(SURCHARGE, 0))
+        if more:
+            yield notes.total([fee], more)
+        return self.say("fee", name=thing["name"], fee=fee + more)
 
     def target(self, task: Task, start: State) -> Thing | None:
         kind, group, *_ = self.wanted(task, start)
@@ -395,7 +424,9 @@ class Tally(Fact):
             return self.nothing(group, kind)
         rows = (yield ToolCall(t.entries, {t.thing: thing[t.thing]})).content
         least = floor + (STRICT in brief.rules)
-        return self.say("tally", name=thing["name"], count=sum(r[t.amount] >= least for r in rows))
+        reach = [(r[t.amount], r[t.amount] >= least) for r in rows]
+        yield notes.count(reach, f"more than {floor}" if STRICT in brief.rules else f"at least {floor}")
+        return self.say("tally", name=thing["name"], count=sum(counts for _, counts in reach))
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         thing = self.target(task, start)
@@ -427,7 +458,9 @@ class Versus(Graph):
                 return Refusal(f"there is no {kind} called {name} in {group}")
         one = yield from self.fee(ids[first])
         two = yield from self.fee(ids[second])
-        return self.say("less", name=first if one < two else second)
+        less = first if one < two else second
+        yield notes.choice({first: one, second: two}, less, "least")
+        return self.say("less", name=less)
 
     def pair(self, task: Task, start: State) -> list[Thing]:
         kind, group, *names = self.wanted(task, start)
@@ -632,14 +665,13 @@ class Thrift(Book):
         return None if fees[0] == fees[1] else self.stated(at[1], at[0], date, need, who, self.domain.means(rng))
 
     def choose(self, kind: str, group: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES) -> Gathering:
-        t = self.t
         rows = yield from self.found(group, kind)
         if not rows:
             return self.nothing(group, kind)
-        fees = {}
-        for row in rows:
-            fees[row[t.thing]] = yield from self.fee(row[t.thing])
-        slot = yield from self.earliest(min(fees, key=lambda id: fees[id]), date, need, rules)
+        fees = yield from self.fees(rows)
+        thing = min(fees, key=lambda id: fees[id])
+        yield notes.choice(fees, thing, "least")
+        slot = yield from self.earliest(thing, date, need, rules)
         return self.no_room(date) if slot is None else slot
 
     def target(self, task: Task, start: State) -> tuple[Thing, str] | None:
@@ -682,12 +714,8 @@ class Outing(Book):
         return self.stated(at[1], at[0], one, two, self.domain.needs(rng), who, self.domain.means(rng))
 
     def solve(self, brief: Brief) -> Solution:
-        t = self.t
         kind, group, one, two, need, who, means = yield from self.gather(brief)
-        figures = {}
-        for date in (one, two):
-            figures[date] = (yield ToolCall(t.outlook, {t.group: group, t.date: date})).content[t.figure]
-        date = min(figures, key=lambda d: figures[d])
+        date = yield from self.calmer(group, (one, two))
         slot = yield from self.choose(kind, group, date, need, brief.rules)
         if isinstance(slot, Refusal):
             return slot
@@ -814,10 +842,15 @@ class Total(Cancel):
         live = [row for row in rows if row[t.status] != t.cancelled]
         if not live:
             return Refusal(f"{who} has nothing booked")
-        total = 0
-        for row in live:
-            total += (yield from self.fee(row[t.thing])) + int(brief.rules.get(SURCHARGE, 0))
-        return self.say("total", total=total)
+        things = [row[t.thing] for row in live]
+        if len(live) < len(rows):
+            yield notes.note("without what is cancelled", " ".join(things))
+        fees = []
+        for thing in things:
+            fees.append((yield from self.fee(thing)))
+        more = int(brief.rules.get(SURCHARGE, 0))
+        yield notes.total(fees, more)
+        return self.say("total", total=sum(fees) + more * len(fees))
 
     def live_of(self, task: Task, start: State) -> list[Booking]:
         return [b for b in self.domain.bookings(start, self.settled(task, start)[self.t.who]) if b.live]
@@ -864,7 +897,9 @@ class Closest(Graph):
         for row in rows:
             call = ToolCall(t.distance, {t.source: source, t.target: row[t.thing]})
             far[row[t.name]] = (yield call).content[t.far]
-        return f"{min(far, key=lambda name: far[name])} is the closest."
+        closest = min(far, key=lambda name: far[name])
+        yield notes.choice(far, closest, "least")
+        return f"{closest} is the closest."
 
     def ranked(self, task: Task, start: State) -> list[str]:
         kind, group, source = self.wanted(task, start)
@@ -912,7 +947,9 @@ class Rebook(Book):
         yield from self.settle(booking, means)
         yield ToolCall(t.cancel, {t.booking: held[t.booking]})
         rows = (yield ToolCall(t.bookings, {t.who: who})).content
-        return self.say("left", count=sum(r[t.status] != t.cancelled for r in rows))
+        live = [(r[t.status], r[t.status] != t.cancelled) for r in rows]
+        yield notes.count(live)
+        return self.say("left", count=sum(counts for _, counts in live))
 
     def target(self, task: Task, start: State) -> tuple[Thing, str] | None:
         settled, t = self.settled(task, start), self.t

@@ -7,7 +7,7 @@ engineer who is on call in its region. All names and numbers are made up from th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from datetime import date as Date
 from datetime import timedelta
 from functools import lru_cache
@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 from crosswind import values
 from crosswind.answers import Expected
 from crosswind.domain import Detail, Gathering, edit, read_choice, read_counts, read_ids, shifted_number
-from crosswind.domains import graphs
+from crosswind.domains import graphs, notes
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
 from crosswind.errors import ToolFailure
 from crosswind.flow import digest
 from crosswind.names import Namer, Numbering, dates_from, made_of, unused
 from crosswind.registry import domains
-from crosswind.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
+from crosswind.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
 from crosswind.world import Derive, State, World, brief_of, tool
 
 TYPES: dict[str, tuple[str, ...]] = {  # with other words for them
@@ -1089,8 +1089,12 @@ class MostDowntime(Duty):
             return self.nothing(group, kind)
         totals = {}
         for row in rows:
-            totals[row[t.name]] = sum(r[t.amount] for r in (yield from self.logged(row[t.thing])))
-        return f"{max(totals, key=lambda name: totals[name])} has had the most downtime."
+            minutes = [r[t.amount] for r in (yield from self.logged(row[t.thing]))]
+            totals[row[t.name]] = sum(minutes)
+            yield notes.total(minutes)
+        worst = max(totals, key=lambda name: totals[name])
+        yield notes.choice(totals, worst, "most")
+        return f"{worst} has had the most downtime."
 
     def ranked(self, task: Task, start: State) -> list[str]:
         kind, group = self.wanted(task, start)
@@ -1185,9 +1189,12 @@ class PageWeakest(Duty):
         """The things whose incidents count."""
         return [min(things, key=lambda t: t.score)] if things else []
 
-    def picked(self, rows: list[Row]) -> list[Row]:
+    def picked(self, rows: list[Row]) -> Generator[ToolCall, ToolResult, list[Row]]:
         """The same of search results."""
-        return [min(rows, key=lambda r: float(r[self.t.score]))]
+        t = self.t
+        weakest = min(rows, key=lambda r: float(r[t.score]))
+        yield notes.choice({r[t.thing]: r[t.score] for r in rows}, weakest[t.thing], "least")
+        return [weakest]
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state, self.fewest)
@@ -1206,12 +1213,14 @@ class PageWeakest(Duty):
         if not rows:
             return self.nothing(group, kind)
         still: list[Row] = []
-        for row in self.picked(rows):
+        for row in (yield from self.picked(rows)):
             logged = yield from self.logged(row[t.thing])
             still += [r for r in logged if r[t.status] == "open"]
         if not still:
             return Refusal("no such incident is open")
-        return (yield from self.page(max(still, key=lambda r: int(r[t.amount]))["incident_id"], group, date))
+        longest = max(still, key=lambda r: int(r[t.amount]))["incident_id"]
+        yield notes.choice({r["incident_id"]: r[t.amount] for r in still}, longest, "most")
+        return (yield from self.page(longest, group, date))
 
     def logs(self, state: State, things: list[Thing]) -> list[tuple[str, Row]]:
         return [entry for thing in self.looked_at(things) for entry in self.domain.incidents(state, thing.id)]
@@ -1270,7 +1279,8 @@ class PageLongest(PageWeakest):
     def looked_at(self, things: list[Thing]) -> list[Thing]:
         return things
 
-    def picked(self, rows: list[Row]) -> list[Row]:
+    def picked(self, rows: list[Row]) -> Generator[ToolCall, ToolResult, list[Row]]:
+        yield from ()
         return rows
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:

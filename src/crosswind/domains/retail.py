@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from crosswind import values
 from crosswind.answers import Expected
 from crosswind.domain import Detail, Gathering, edit, read_choice, read_counts, read_ids, shifted_number
-from crosswind.domains import graphs
+from crosswind.domains import graphs, notes
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
 from crosswind.errors import ToolFailure
 from crosswind.flow import digest
@@ -1036,6 +1036,7 @@ class ReturnLargest(ShopGraph):
             return Refusal(f"{who} has no order")
         weights = yield from self.weigh(live)
         order = live[weights.index(max(weights))]
+        yield notes.choice(dict(zip((row[t.booking] for row in live), weights, strict=True)), order[t.booking], "most")
         number = yield from self.send_back(order[t.booking], quantity, reason)
         return f"The return of {quantity} units of {order[t.booking]} has the number {number}."
 
@@ -1133,6 +1134,7 @@ class RestockDate(ShopGraph):
             return self.nothing(group, kind)
         plan = yield from self.plan(product[self.t.thing])
         date = next((date for date, units in plan if units >= floor), None)
+        yield notes.first_fit(plan, floor, last=date)
         if date is None:
             return Refusal(f"no shipment of {floor} units is planned")
         return f"{product[self.t.name]} is restocked on {date}."
@@ -1191,6 +1193,7 @@ class RestockSoonest(ShopGraph):
             plan = yield from self.plan(row[self.t.thing])
             first[row[self.t.name]] = plan[0][0]
         name = min(first, key=lambda name: first[name])
+        yield notes.choice(first, name, "earliest")
         return f"{name} is restocked first."
 
     def ranked(self, task: Task, start: State) -> list[str]:
@@ -1255,10 +1258,7 @@ class ReplaceUnits(ShopGraph):
         if order is None:
             return Refusal(f"nothing was ordered for {date}")
         store = (yield ToolCall(t.details, {t.thing: order[t.thing]})).content[t.group]
-        late = {}
-        for day in (one, two):
-            late[day] = (yield ToolCall(t.outlook, {t.group: store, t.date: day})).content[t.figure]
-        day = min(late, key=lambda day: late[day])
+        day = yield from self.calmer(store, (one, two))
         lot = yield from self.earliest(order[t.thing], day, quantity, brief.rules)
         if lot is None:
             return self.no_room(day)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from crosswind import values
 from crosswind.answers import Expected
 from crosswind.domain import Detail, Gathering, edit, read_choice, read_counts, read_ids, shifted_number
-from crosswind.domains import graphs
+from crosswind.domains import graphs, notes
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
 from crosswind.errors import ToolFailure
 from crosswind.flow import digest
@@ -1052,7 +1052,9 @@ class Filing(graphs.Graph):
 
     def longest_of(self, owner: str) -> Gathering:
         rows = (yield ToolCall("list_files", {"contact_id": owner})).content
-        return max(rows, key=lambda r: int(r["pages"]))["file_id"]
+        file = max(rows, key=lambda r: int(r["pages"]))["file_id"]
+        yield notes.choice({r["file_id"]: r["pages"] for r in rows}, file, "most")
+        return file
 
     def share(self, file: str, reader: str) -> Gathering:
         return (yield ToolCall("share_file", {"file_id": file, "reader_id": reader})).content["link"]
@@ -1113,8 +1115,9 @@ class UnreadMails(Filing):
         if sender is None:
             return self.nothing(group, kind)
         mails = (yield ToolCall("list_mails", {t.who: who})).content
-        unread = sum(m["sender_id"] == sender[t.thing] and m["status"] == "unread" for m in mails)
-        return f"{unread} from {sender[t.name]}."
+        theirs = [(m["status"], m["status"] == "unread") for m in mails if m["sender_id"] == sender[t.thing]]
+        yield notes.count(theirs, f"from {sender[t.thing]}")
+        return f"{sum(counts for _, counts in theirs)} from {sender[t.name]}."
 
     def sender(self, task: Task, start: State) -> Thing | None:
         _, kind, group = self.wanted(task, start)
@@ -1237,10 +1240,10 @@ class PassOnAttachment(Filing):
         rows = yield from self.found(group, kind)
         if not rows:
             return self.nothing(group, kind)
-        tasks = {}
-        for row in rows:
-            tasks[row[t.thing]] = yield from self.fee(row[t.thing])
-        link = yield from self.share(mail["file_id"], min(tasks, key=lambda id: tasks[id]))
+        tasks = yield from self.fees(rows)
+        reader = min(tasks, key=lambda id: tasks[id])
+        yield notes.choice(tasks, reader, "least")
+        link = yield from self.share(mail["file_id"], reader)
         return f"Shared: {link}."
 
     def mail(self, task: Task, start: State) -> tuple[str, Row] | None:

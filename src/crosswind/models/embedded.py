@@ -93,9 +93,11 @@ class EmbeddedAgent:
 
     def __init__(self, source: Embedded) -> None:
         self.source, self.usage, self.calls = source, Usage(), 0
+        self.wrote: dict[int, Message] = {}  # by place in the chat: its own turns as it wrote them, thoughts and all
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
-        answer = await self.source.complete(prompts.chatml(prompts.as_text(chat, tools)), self.trial)
+        own = [self.wrote.get(i, message) for i, message in enumerate(chat)]
+        answer = await self.source.complete(prompts.chatml(prompts.as_text(own, tools)), self.trial)
         if "choices" not in answer:
             told = str(answer.get("error", answer))[:300]
             if "context" in told or "exceed" in told:
@@ -109,7 +111,11 @@ class EmbeddedAgent:
                 input_tokens=tokens[0], output_tokens=tokens[1], requests=1, cost=price.of(*tokens) if price else None
             )
         )
-        text, calls = parse(clean(answer["choices"][0]["text"]))
+        written = clean(answer["choices"][0]["text"])
+        if prompts.OPEN in written and prompts.CLOSE not in written:
+            written += prompts.CLOSE  # at which it stopped
+        self.wrote[len(chat)] = Message(role="assistant", content=written)
+        text, calls = parse(written)
         self.calls += len(calls)
         first = self.calls - len(calls)
         requests = (Request(id=f"call_{first + i}", tool=c.tool, args=c.args) for i, c in enumerate(calls))

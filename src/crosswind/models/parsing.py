@@ -49,9 +49,14 @@ def arguments(raw: object) -> Any:
         return raw
 
 
+def spoken_aloud(text: str) -> str:
+    """What a model wrote without what it only thought."""
+    return _THOUGHT.sub("", text).strip() if "<think>" in text else text
+
+
 def parse(text: str) -> tuple[str, list[Call]]:
     """What a model wrote, as what it says and the calls it makes."""
-    text = _THOUGHT.sub("", text).strip()
+    text = spoken_aloud(text).strip()
     if "<tool_call>" in text:
         calls = [call for body in _BLOCK.findall(text) for call in _calls(body)]
         return _BLOCK.sub("", text).replace("</tool_call>", "").strip(), calls

@@ -26,7 +26,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from crosswind.errors import CrosswindError, InfrastructureError
 from crosswind.flow import rng_for
-from crosswind.models.parsing import arguments, clean, parse
+from crosswind.models.parsing import arguments, clean, parse, spoken_aloud
 from crosswind.models.prompts import as_text
 from crosswind.models.redact import Secrets, bare, passwords
 from crosswind.models.retry import RETRYABLE, Fault, persist, retry_after
@@ -224,6 +224,7 @@ class Remote:
         if not calls and (not native or "<tool_call>" in text):  # a server may hand on a call as it was written
             text, written = parse(text)
             calls = [(None, call.tool, call.args) for call in written]
+        text = spoken_aloud(text)
         hide = self.secrets.within  # once more: calls and their arguments may have been JSON in a text
         requests = tuple(
             Request(id=agent.fresh(id), tool=hide(clean(tool))[:500], args=hide(arguments(args)))

@@ -64,6 +64,7 @@ class DataConfig(Model):
     families: tuple[str, ...] = ()  # empty: all that the levels leave
     fixed: int | None = Field(default=None, ge=1)  # so many demonstrations over and over, instead of fresh ones
     size: int = Field(default=SIZE, ge=100)  # entities in a world
+    reasons: bool = True  # the oracle writes its working down before it acts
 
     @field_validator("domains", mode="before")
     @classmethod
@@ -122,7 +123,7 @@ def demonstration_at(
             drawn = _drawn(domain, rng.choice(families), rng.getrandbits(31), picks, config.size, counts)
             if drawn is None:
                 continue
-            shown = demonstration(drawn)
+            shown = demonstration(drawn, reasons=config.reasons)
             counts["drawn"] += 1
             if config.max_tokens and max(map(measure or estimate, rows(shown))) > config.max_tokens:
                 counts["left out: too long"] += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import importlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ Data = dict[str, Any]
 FORMATS: tuple[Format, ...] = get_args(Format)
 PARQUET = ".parquet"
 GROUP = 500  # rows of a Parquet file that are written at a time
+_THOUGHT = re.compile(r"<think>(.*?)</think>\n?", re.S)
 
 
 def written(shown: Demonstration, form: Format, protocol: Protocol = "native") -> Iterator[Data]:
@@ -93,7 +95,9 @@ def _openai(message: Message) -> Data:
     if not message.requests:
         return {"role": message.role, "content": message.content}
     calls = [(r.id, {"name": r.tool, "arguments": _json(r.args)}) for r in message.requests]
-    return {"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": f} for id, f in calls]}
+    said = {"content": message.content} if message.content else {}
+    made = [{"id": id, "type": "function", "function": f} for id, f in calls]
+    return {"role": "assistant", **said, "tool_calls": made}
 
 
 def _turns(row: Row, messages: list[Data]) -> Iterator[tuple[Data, bool]]:
@@ -121,10 +125,13 @@ def sharegpt(row: Row, protocol: Protocol) -> Data:
 def _side(message: Message, protocol: Protocol) -> tuple[str, str]:
     if protocol == "text":
         return "gpt" if message.role == "assistant" else "human", spoken(message)
+    if message.role != "assistant":
+        return "observation" if message.role == "tool" else "human", message.content
+    said = _THOUGHT.sub(r"<think>\n\1\n</think>\n\n", message.content)  # as LLaMA-Factory cuts a thought off
     if message.requests:
         calls = [{"name": r.tool, "arguments": r.args} for r in message.requests]
-        return "function_call", _json(calls[0] if len(calls) == 1 else calls)
-    return {"assistant": "gpt", "tool": "observation"}.get(message.role, "human"), message.content
+        return "function_call", said + _json(calls[0] if len(calls) == 1 else calls)
+    return "gpt", said
 
 
 def verl(row: Row, protocol: Protocol) -> Data:

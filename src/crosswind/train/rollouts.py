@@ -98,7 +98,10 @@ def drawn_at(config: DataConfig, index: int, progress: float = 0.0, counts: Coun
             drawn = _drawn(domain, rng.choice(families), rng.getrandbits(31), picks, config.size, counts)
             if drawn is None:
                 continue
-            if config.max_tokens and max(map(estimate, rows(demonstration(drawn)))) > config.max_tokens:
+            if (
+                config.max_tokens
+                and max(map(estimate, rows(demonstration(drawn, reasons=config.reasons)))) > config.max_tokens
+            ):
                 counts["left out: too long"] += 1
                 continue
             return drawn

@@ -1,7 +1,8 @@
 """From a certified draw to rows to learn from: the oracle's walk as a conversation, and the tokens of it.
 
-A demonstration is what `play` would record of the oracle: the same messages under the same menus of tools. Only the
-agent's turns are learnt. Nothing here draws anything; see `data.py`.
+A demonstration is what `play` would record of the oracle: the same messages under the same menus of tools, with its
+working as a thought before the turn that it leads to. Only the agent's turns are learnt. Nothing here draws anything;
+see `data.py`.
 """
 
 from __future__ import annotations
@@ -48,9 +49,15 @@ class Tokens(NamedTuple):
     mask: list[int]
 
 
-def demonstration(drawn: Drawn) -> Demonstration:
-    """The certified walk of a draw as a demonstration."""
+def thought(note: str) -> str:
+    """Some working as a model writes it; `parsing.parse` takes it out of what was said."""
+    return f"<think>{note}</think>"
+
+
+def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
+    """The certified walk of a draw as a demonstration; `reasons`: with the oracle's working before it acts."""
     gold = drawn.certificate.gold
+    thoughts = {at: thought(note) for at, note in gold.notes.items()} if reasons else {}
     session = gold.session
     again = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
     shown = again or session
@@ -61,10 +68,10 @@ def demonstration(drawn: Drawn) -> Demonstration:
             menus.append((len(chat), again.tools()))
         call = step.call
         if call.tool == SAY:
-            chat.append(Message(role="assistant", content=call.args["text"]))
+            chat.append(Message(role="assistant", content=_after(thoughts.get(n), call.args["text"])))
             chat.append(Message(role="user", content=step.result.content))
         else:
-            chat.append(requesting(call, n))
+            chat.append(requesting(call, n).model_copy(update={"content": thoughts.get(n, "")}))
             chat.append(Message(role="tool", content=result_text(step.result), request_id=f"call_{n}"))
             chat += [Message(role="user", content=words) for words in step.heard]
         if again:
@@ -72,7 +79,7 @@ def demonstration(drawn: Drawn) -> Demonstration:
             again.said.clear()
     if again and again.tools() != menus[-1][1]:
         menus.append((len(chat), again.tools()))
-    chat.append(Message(role="assistant", content=gold.final))
+    chat.append(Message(role="assistant", content=_after(thoughts.get(len(gold.steps)), gold.final)))
     task = drawn.certificate.task
     meta = {
         "task": task.id,
@@ -86,6 +93,10 @@ def demonstration(drawn: Drawn) -> Demonstration:
         "proof": drawn.certificate.proof,
     }
     return Demonstration(tuple(chat), tuple(menus), meta)
+
+
+def _after(thought: str | None, text: str) -> str:
+    return f"{thought}\n{text}" if thought else text
 
 
 def rows(shown: Demonstration) -> list[Row]:

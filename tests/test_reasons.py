@@ -1,0 +1,279 @@
+"""The oracle's working: that it is right, in words the agent has seen, and that nothing else changes by it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from crosswind.agents._solver import Solver
+from crosswind.certify import Walk, walk
+from crosswind.domain import Family
+from crosswind.domains import notes
+from crosswind.errors import CannotPerturb
+from crosswind.models.parsing import parse
+from crosswind.models.prompts import spoken
+from crosswind.play import judge, play
+from crosswind.recipe import Drawn, draw
+from crosswind.registry import domains
+from crosswind.suite import tasks
+from crosswind.train.data import _count
+from crosswind.train.rows import demonstration
+from crosswind.types import NOTE, Brief, Refusal, Solution, ToolCall
+
+OURS = ("poi", "medical", "retail", "workspace", "banking", "operations")
+KINDS = ("", "entity_reskin", "paged_results", "format_switch")
+REPLY = 256  # tokens that a local model may write in a turn
+WITHOUT = {  # families in which nothing is compared, counted or added up
+    "cancel_visit", "cancel_consultation", "cancel_purchase", "call_off_meeting", "recall_payment", "roll_back",
+    "on_call_name", "page_on_duty", "lost_card", "dispute_payment",
+}  # fmt: skip
+
+
+def draws(name: str, kind: str, per_family: int, seed: int = 0) -> Iterator[Drawn]:
+    """Draws of every family of a domain."""
+    here = domains[name]
+    for family in here.families:
+        for n in range(per_family):
+            try:
+                yield draw(here, here.task(family, seed + n), [kind] if kind else (), n)
+            except CannotPerturb:
+                continue
+
+
+def text_of(call: ToolCall) -> str:
+    return str(call.args["text"])
+
+
+class Checked:
+    """The notes of a walk, read as a stranger would read them."""
+
+    def __init__(self, gold: Walk, seen: dict[int, str]) -> None:
+        self.gold, self.seen = gold, seen
+        self.sorts: Counter[str] = Counter()
+        for at, text in gold.notes.items():
+            parts = text.split("; ")
+            for n, part in enumerate(parts):
+                self.check(part, seen[at], " ".join((*parts[n + 1 :], self.later(at))))
+
+    def later(self, at: int) -> str:
+        """All that the agent does and thinks from a step on."""
+        after = [str(dict(step.call.args)) for step in self.gold.steps[at:]]
+        thought = [note for place, note in self.gold.notes.items() if place > at]
+        return " ".join((*after, *thought, self.gold.final))
+
+    def check(self, text: str, seen: str, later: str) -> None:
+        if found := re.fullmatch(r"(.+): (most|least|earliest) (\S+)", text):
+            self.choice(*found.groups(), seen=seen, later=later)
+        elif text.startswith("need "):
+            self.fit(text, later)
+        elif re.fullmatch(r"(?:[^:]+: )?(?:\S+ (?:yes \d+|no), )*\S+ (?:yes \d+|no): \d+|[^:]+: 0", text):
+            self.count(text, later)
+        elif found := re.fullmatch(r"without what is cancelled: (.+)", text):
+            self.sorts["without"] += 1
+            assert all(thing in seen and thing in later for thing in found[1].split())
+        else:
+            self.total(text, later)
+
+    def choice(self, listed: str, how: str, taken: str, *, seen: str, later: str) -> None:
+        self.sorts[how] += 1
+        rows = dict(row.rsplit(" ", 1) for row in listed.split(", "))
+        values: dict[str, Any] = rows if how == "earliest" else {key: float(value) for key, value in rows.items()}
+        assert values[taken] == (max if how == "most" else min)(values.values())
+        assert all(key in seen for key in rows), (rows, seen)
+        assert re.search(rf"\b{taken}\b", later), (taken, later)
+
+    def fit(self, text: str, later: str) -> None:
+        need, *listed, last = re.split(r": ", text)
+        self.sorts["fit"] += 1
+        asked = [int(n) for n in re.findall(r"\d+", need)]
+        if len(asked) > 1:
+            self.sorts["spare"] += 1
+            assert asked[0] + asked[1] == asked[2]
+        rows = [row.split() for row in ", ".join(listed).split(", ") if row]
+        assert all((int(room) >= asked[-1]) == (said == "yes") for _, room, said in rows), text
+        fits = [time for time, _, said in rows if said == "yes"]
+        if not fits:
+            assert last == "none"
+            assert self.gold.final.startswith("I cannot")
+            return
+        latest = last.startswith("latest ")
+        self.sorts["latest"] += latest
+        time, *slot = last.removeprefix("latest ").split()
+        assert time == (max if latest else min)(fits), text
+        assert any(value in later for value in (time, *slot)), (text, later)
+
+    def count(self, text: str, later: str) -> None:
+        self.sorts["count"] += 1
+        floor = re.match(r"(at least|more than) (\d+): ", text)
+        found = 0
+        for label, said, so_far in re.findall(r"(\S+) (yes|no)(?: (\d+))?[,:]", text):
+            found += said == "yes"
+            assert so_far == (str(found) if said == "yes" else "")
+            if floor:
+                reach = int(label) - int(floor[2]) - (floor[1] == "more than")
+                assert (reach >= 0) == (said == "yes"), text
+                self.sorts["strict"] += floor[1] == "more than"
+        assert text.endswith(f": {found}")
+        assert re.search(rf"\b{found}\b", later)
+
+    def total(self, text: str, later: str) -> None:
+        self.sorts["total"] += 1
+        assert re.fullmatch(r"\d+|(\d+, )?\d+[+-]\d+=\d+(, \d+[+-]\d+=\d+)*", text), text
+        for one, sign, two, whole in re.findall(r"(\d+)([+-])(\d+)=(\d+)", text):
+            assert int(one) + int(two) * (1 if sign == "+" else -1) == int(whole)
+        last = re.findall(r"\d+", text)[-1]
+        assert re.search(rf"\b{last}\b", later), (text, later)
+
+
+def seen_of(drawn: Drawn) -> dict[int, str]:
+    """What had been said to the agent before each step."""
+    out, so_far, step = {}, "", 0
+    for message in demonstration(drawn, reasons=False).chat:
+        if message.role == "assistant":
+            out[step] = so_far
+            step += 1
+        else:
+            so_far += message.content
+    return out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", OURS)
+def test_what_is_written_down_is_right_and_leads_to_what_is_done(name: str, kind: str) -> None:
+    noted: dict[str, bool] = {}
+    sorts: Counter[str] = Counter()
+    for drawn in draws(name, kind, 4):
+        gold = drawn.certificate.gold
+        sorts += Checked(gold, seen_of(drawn)).sorts
+        noted[drawn.base.family] = noted.get(drawn.base.family, False) or bool(gold.notes)
+    if not kind:
+        assert {family for family, has in noted.items() if not has} <= WITHOUT
+    assert len(noted) >= 12
+    assert all(sorts[sort] for sort in ("most", "least", "fit", "count", "total"))
+
+
+def test_rules_of_the_house_are_followed_in_it() -> None:
+    sorts: Counter[str] = Counter()
+    for name in OURS[:2]:
+        for seed in (0, 10, 20):
+            for drawn in draws(name, "rule_change", 2, seed):
+                gold = drawn.certificate.gold
+                sorts += Checked(gold, seen_of(drawn)).sorts
+                more = drawn.certificate.task.brief.rules.get("surcharge")
+                if more and not drawn.certificate.task.refuse:
+                    assert f"+{more}=" in gold.notes[len(gold.steps)]
+                    sorts["surcharge"] += 1
+    assert all(sorts[sort] for sort in ("latest", "spare", "strict", "surcharge")), sorts
+
+
+class Silent(Family):
+    """A family that works as another does and writes nothing down."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("solve", "family", "__class__"):
+            return object.__getattribute__(self, name)
+        return getattr(self.family, name)
+
+    def solve(self, brief: Brief) -> Solution:
+        flow, result = self.family.solve(brief), None
+        while True:
+            try:
+                call = flow.send(result)  # type: ignore[arg-type]
+            except StopIteration as stop:
+                end: str | Refusal = stop.value
+                return end
+            result = None if call.tool == NOTE else (yield call)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_walks_are_the_same_without_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = domains[name]
+    layers = [d for kind in ("", "tool_merge", "changed_mind") for d in draws(name, kind, 1)]
+    layers = [d for d in layers if not d.certificate.task.refuse and not any(x.plans for x in d.layers)]
+    loud = [walk(here, d.certificate.task, d.layers) for d in layers]
+    family = here.family
+    monkeypatch.setattr(type(here), "family", lambda self, task: Silent(family(task)))
+    quiet = [walk(here, d.certificate.task, d.layers) for d in layers]
+    assert any(one.notes for one in loud)
+    assert not any(one.notes for one in quiet)
+    for one, two in zip(loud, quiet, strict=True):
+        assert (one.steps, one.end, one.changes) == (two.steps, two.end, two.changes)
+
+
+@pytest.mark.parametrize("kind", ["", "changed_mind", "underspecified", "unsolvable", "tool_merge"])
+def test_nobody_but_the_agent_sees_it(kind: str) -> None:
+    thought = 0
+    for drawn in draws("poi", kind, 2):
+        with_it, bare = demonstration(drawn), demonstration(drawn, reasons=False)
+        assert not any("<think>" in message.content for message in bare.chat)
+        assert (with_it.menus, with_it.meta) == (bare.menus, bare.meta)
+        for one, two in zip(with_it.chat, bare.chat, strict=True):
+            if one.role != "assistant":
+                assert one == two
+                continue
+            thought += one != two
+            assert parse(spoken(one)) == parse(spoken(two))
+            assert parse(spoken(one))[0] == two.content
+    assert thought > 5
+
+
+def test_a_thought_and_a_call_fit_into_a_reply() -> None:
+    longest = max(
+        (_count(spoken(message)), spoken(message))
+        for name in OURS
+        for drawn in draws(name, "", 12)
+        for message in demonstration(drawn).chat
+        if message.role == "assistant"
+    )
+    assert longest[0] < REPLY, longest
+
+
+def test_an_agent_that_solves_the_task_itself_keeps_it_to_itself() -> None:
+    for drawn in draws("poi", "", 1):
+        record = asyncio.run(play(drawn, Solver(drawn), "solver"))
+        assert judge(record).outcome == "pass"
+        assert NOTE not in {step["call"]["tool"] for step in record.steps}
+
+
+def test_long_lists_name_only_what_matters() -> None:
+    rng = Random(3)
+    values = {f"P{n}": rng.randrange(1000) for n in range(40)}
+    taken = max(values, key=lambda key: values[key])
+    said = text_of(notes.choice(values, taken, "most"))
+    assert said.endswith(f"{taken} {values[taken]}: most {taken}")
+    assert said.count(",") < notes.MOST
+    rows = [(f"{n:02}:00", n % 3) for n in range(20)]
+    assert text_of(notes.first_fit(rows, 2, latest=True, last="17:00 S1")).count(" no") == 0
+    assert text_of(notes.count((n, n % 7 == 0) for n in range(20))) == "0 yes 1, 7 yes 2, 14 yes 3: 3"
+
+
+def test_how_each_sort_of_working_reads() -> None:
+    assert text_of(notes.choice({"P1": 3.1, "P2": 4.5}, "P2", "most")) == "P1 3.1, P2 4.5: most P2"
+    slots = [("08:30", 2), ("11:15", 6), ("12:00", 9)]
+    assert text_of(notes.first_fit(slots, 4, last="11:15 S7")) == "need 4: 08:30 2 no, 11:15 6 yes: 11:15 S7"
+    assert text_of(notes.first_fit(slots, 4, 3, last="12:00 S8")) == (
+        "need 4+3=7: 08:30 2 no, 11:15 6 no, 12:00 9 yes: 12:00 S8"
+    )
+    assert text_of(notes.first_fit(slots[::-1], 4, last="11:15 S7")) == (  # in no order: all of them count
+        "need 4: 12:00 9 yes, 11:15 6 yes, 08:30 2 no: 11:15 S7"
+    )
+    assert text_of(notes.first_fit(slots[:1], 4, last=None)) == "need 4: 08:30 2 no: none"
+    marks = [(5, True), (3, False), (4, True)]
+    assert text_of(notes.count(marks, "at least 4")) == "at least 4: 5 yes 1, 3 no, 4 yes 2: 2"
+    assert text_of(notes.total([4, 23, 13])) == "4, 4+23=27, 27+13=40"
+    assert text_of(notes.total([4, 23], 2)) == "4+2=6, 23+2=25, 6+25=31"
+    assert text_of(notes.total([])) == "0"
+
+
+def test_tasks_of_a_suite_have_it_too() -> None:
+    found = [walk(domains["poi"], task).notes for _, task in zip(range(20), tasks(domains["poi"], 0), strict=False)]
+    assert sum(map(bool, found)) > 12
