@@ -36,8 +36,9 @@ from crosswind.models import prompts
 from crosswind.models.engine import Completion
 from crosswind.recipe import Drawn
 from crosswind.train.config import load
+from crosswind.train.data import drawn_at
 from crosswind.train.grpo import FRESH, GrpoConfig, Training
-from crosswind.train.rollouts import Group, Player, Players, Seed, drawn_at, play_groups
+from crosswind.train.rollouts import Group, Player, Players, Seed, play_groups
 
 
 class Forced(Player):
@@ -117,7 +118,7 @@ def in_trl(config: GrpoConfig, steps: int, rows: int) -> list[dict[str, Any]]:
             groups = play_groups(
                 own.players,
                 indices,
-                lambda index: drawn_at(config.data, index),
+                lambda index: drawn_at(config.data, index)[0],
                 copies=config.copies,
                 seed=("grpo", config.seed, trainer.state.global_step),
             )

@@ -35,9 +35,9 @@ from crosswind.recipe import Drawn
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Batch, collate
 from crosswind.train.config import TrainConfig, check
-from crosswind.train.data import DataConfig
+from crosswind.train.data import DataConfig, drawn_at
 from crosswind.train.model import device_of, in_bf16, prepare, save
-from crosswind.train.rollouts import Group, Players, Sampled, drawn_at, play_groups
+from crosswind.train.rollouts import Group, Players, Sampled, play_groups
 from crosswind.train.rows import Tokens
 from crosswind.train.sft import (
     CHECKPOINTS,
@@ -373,7 +373,7 @@ class Training:
 
         def draw(index: int) -> Drawn:
             began = time.perf_counter()
-            drawn = drawn_at(data, index, far, counts)
+            drawn, _ = drawn_at(data, index, far, counts=counts)
             self.drawing += time.perf_counter() - began
             return drawn
 

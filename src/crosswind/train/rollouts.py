@@ -8,23 +8,18 @@ has no reward.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any, NamedTuple
 
-from crosswind.errors import CrosswindError
-from crosswind.flow import rng_for
 from crosswind.models.engine import Completion, Engine
 from crosswind.models.hf import HuggingFace, HuggingFaceAgent
 from crosswind.models.prompts import script_of
 from crosswind.models.spec import AgentSettings
 from crosswind.play import judge, play
 from crosswind.recipe import Drawn
-from crosswind.train.data import LOOKED, PICKED, DataConfig, _drawn, _plan, estimate
-from crosswind.train.rows import demonstration, rows
 from crosswind.types import Ended, Verdict
 
 Seed = tuple[object, ...]
@@ -80,32 +75,6 @@ class Group:
 
 
 EPS = 1e-4  # added to a standard deviation
-
-
-def drawn_at(config: DataConfig, index: int, progress: float = 0.0, counts: Counter[str] | None = None) -> Drawn:
-    """The draw at an index of a configuration: a function of its arguments, as `demonstration_at` is."""
-    plan = _plan(config.model_dump_json())
-    counts = Counter() if counts is None else counts
-    at = index % config.fixed if config.fixed else index
-    perturbed = rng_for("data", config.seed, at).random() < config.share
-    for pick in range(PICKED):
-        rng = rng_for("data", config.seed, at, pick)
-        domain, families = plan.place(rng)
-        picks = plan.recipe(progress).pick(rng) if perturbed else []
-        if perturbed and not picks:
-            continue
-        for _ in range(LOOKED):
-            drawn = _drawn(domain, rng.choice(families), rng.getrandbits(31), picks, config.size, counts)
-            if drawn is None:
-                continue
-            if (
-                config.max_tokens
-                and max(map(estimate, rows(demonstration(drawn, reasons=config.reasons)))) > config.max_tokens
-            ):
-                counts["left out: too long"] += 1
-                continue
-            return drawn
-    raise CrosswindError(f"nothing fit for training was found at index {index}; raise max_tokens, or lower severity")
 
 
 # ---------------------------------------------------------------- playing
