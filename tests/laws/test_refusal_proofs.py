@@ -15,7 +15,7 @@ from crosswind.registry import domains
 from crosswind.types import Key, Task
 from tests.laws.search import Search
 
-SEEDS = range(1)  # a search takes seconds, and there is one for each family, kind and domain
+SEEDS = range(2)
 KINDS = ("unsolvable", "missing_tool")
 
 
