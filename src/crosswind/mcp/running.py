@@ -68,7 +68,7 @@ class Server(Model):
     @classmethod
     def _absolute(cls, value: str) -> str:
         if not re.fullmatch(r"(/[\w.-]+)+", value):
-            raise ValueError(f"shown_as is {value!r}; expected a path such as /work/repo")
+            raise ValueError(f"shown_as is {value!r}; expected a path such as /srv/repo")
         return value
 
     @model_validator(mode="after")
