@@ -29,7 +29,7 @@ from crosswind.train import sft
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.config import TrainConfig
 from crosswind.train.data import demonstration_at
-from crosswind.train.model import lora_layers, prepare
+from crosswind.train.model import fused, lora_layers, prepare
 from crosswind.train.rows import rows, tokens
 
 Tweak = Callable[[Any], None]
@@ -64,6 +64,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any], Tweak | None]] = {
     "cast": ("with PEFT's casts", {}, cast),
     "bf16": ("the adapter in bf16", {}, in_bf16),
     "fold": ("the adapter added to the weights before each product", {"lora": {"fold": True}}, None),
+    "liger": ("with liger-kernel's norms, rotations and gates", {"kernels": "liger"}, None),
+    "one-pass": ("the same, in one pass", {"kernels": "liger", "accumulate": 1}, None),
     "compile": ("compiled layers, one compilation for all lengths", {"compile": True}, None),
     "static": ("compiled layers, a compilation for every length, padded to 256", {"pad_to": 256}, static),
     "fold+compile": ("both", {"lora": {"fold": True}, "compile": True}, None),
@@ -80,6 +82,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--warm", type=int, default=10, help="steps at the start that are not counted")
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--accumulate", type=int, default=1, help="passes per step")
     parser.add_argument("--domain", default="poi")
     parser.add_argument("--share", type=float, default=0.3)
     parser.add_argument("--workers", type=int, default=None)
@@ -114,6 +117,8 @@ def measured(name: str, given: argparse.Namespace) -> dict[str, Any]:
             "steps": given.steps,
             "batch": given.batch,
             "workers": given.workers,
+            "kernels": "torch",
+            "accumulate": given.accumulate,
             "log_every": 1000,
             "save_every": given.steps,
             "data": {"domains": {given.domain: 1.0}, "share": given.share},
@@ -193,7 +198,8 @@ def ours(loaded: Loaded, config: TrainConfig, folder: Path, clock: Clock) -> Non
     clock.feed = run.feed
     trainer.add_callback(clock)
     trainer.args.save_strategy = "no"
-    trainer.train()
+    with fused(loaded.model, config):
+        trainer.train()
 
 
 class Counted:

@@ -85,6 +85,7 @@ class TrainConfig(Model):
     lora: Lora = Lora()
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["auto", "bf16", "fp32"] = "auto"  # auto: bf16 on a GPU, fp32 on a CPU
+    kernels: Literal["auto", "torch", "liger"] = "auto"  # auto: those of liger-kernel on a GPU, where it is installed
     compile: bool = False  # compile the layers; pays on a GPU after some hundred steps
     checkpointing: bool = False  # compute activations twice to save memory
     pad_to: int = Field(default=64, ge=1)  # rows are padded to a multiple of this

@@ -10,9 +10,11 @@ import json
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from crosswind.models.prompts import script_of
 from crosswind.store import replace_file
 from crosswind.train.config import Lora, TrainConfig
 
-PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate")
+PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "liger-kernel")
 
 
 def device_of(config: TrainConfig) -> str:
@@ -145,6 +147,34 @@ def fold(layer: Any, lora: Lora) -> None:
             return F.linear(x.to(kind), weight, bias)
 
     layer.forward = forward
+
+
+@contextmanager
+def fused(model: Any, config: TrainConfig) -> Iterator[None]:
+    """Train with the fused kernels of liger-kernel for norms, rotations and gates, where they are wanted and there.
+
+    They take the places of functions in transformers' own module of that architecture; those are put back afterwards.
+    """
+    wanted = config.kernels == "liger" or (
+        config.kernels == "auto" and device_of(config) == "cuda" and find_spec("liger_kernel") is not None
+    )
+    if not wanted:
+        yield
+        return
+    if find_spec("liger_kernel") is None:
+        raise CrosswindError("kernels is liger, but the package liger-kernel is not installed; pip install it, or auto")
+    if device_of(config) == "cpu":
+        raise CrosswindError("kernels is liger, which runs on a GPU; set kernels to auto")
+    from liger_kernel.transformers import _apply_liger_kernel_to_instance
+
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    names = vars(sys.modules[type(inner).__module__])
+    before = dict(names)
+    _apply_liger_kernel_to_instance(model=inner, cross_entropy=False, fused_linear_cross_entropy=False)
+    try:
+        yield
+    finally:
+        names.update(before)
 
 
 # ---------------------------------------------------------------- storing

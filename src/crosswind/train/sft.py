@@ -33,7 +33,7 @@ from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.config import Method, TrainConfig, check, differences, for_method
 from crosswind.train.data import DataConfig
-from crosswind.train.model import device_of, in_bf16, load_base, prepare, quiet, save, versions
+from crosswind.train.model import device_of, fused, in_bf16, load_base, prepare, quiet, save, versions
 from crosswind.types import Model
 
 RUN, METRICS, CHECKPOINTS = "train.json", "metrics.jsonl", "checkpoints"
@@ -186,7 +186,7 @@ class Stretch:
             return
         trainer = self.trainer(start)
         try:
-            with quiet():
+            with quiet(), fused(self.model, self.config):
                 trainer.train(resume_from_checkpoint=str(whole[start]) if start else None)
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise self._too_large() from error
