@@ -253,7 +253,7 @@ def test_long_lists_name_only_what_matters() -> None:
     assert said.count(",") < notes.MOST
     rows = [(f"{n:02}:00", n % 3) for n in range(20)]
     assert text_of(notes.first_fit(rows, 2, latest=True, last="17:00 S1")).count(" no") == 0
-    assert text_of(notes.count((n, n % 7 == 0) for n in range(20))) == "0 yes 1, 7 yes 2, 14 yes 3: 3"
+    assert text_of(notes.count([(n, n % 7 == 0) for n in range(20)])) == "0 yes 1, 7 yes 2, 14 yes 3: 3"
 
 
 def test_how_each_sort_of_working_reads() -> None:

@@ -49,7 +49,7 @@ class Walk:
     session: Session
     end: str | Refusal
     changes: Changes  # of the canonical state, normalised
-    notes: dict[int, str] = field(default_factory=dict)  # working, by the step before which it was written
+    noted: list[tuple[int, Any]] = field(default_factory=list)  # working, with the step before which it was written
 
     @property
     def steps(self) -> list[Step]:
@@ -59,6 +59,19 @@ class Walk:
     def final(self) -> str:
         end = self.end.text if isinstance(self.end, Refusal) else self.end
         return skin.shown(self.session.task, end)
+
+    @property
+    def notes(self) -> dict[int, str]:
+        """The working by the step that it comes before, in the words of the episode.
+
+        Where a layer has merged calls there may be more of it than a reply holds: then the last is kept.
+        """
+        out: dict[int, str] = {}
+        for at, working in self.noted:
+            text = skin.shown(self.session.task, str(working))
+            whole = f"{out[at]}; {text}" if at in out else text
+            out[at] = whole if len(whole) <= NOTED else text
+        return out
 
     @property
     def calls(self) -> list[Step]:
@@ -102,7 +115,7 @@ def walk(
         raise Unfair(
             "replay", f"the solution no longer finds what it needs: {type(error).__name__}: {error}"
         ) from error
-    return Walk(session, end, domain.normalise(session.world.state), oracle.notes)
+    return Walk(session, end, domain.normalise(session.world.state), oracle.noted)
 
 
 class _Way:
@@ -123,7 +136,7 @@ class _Oracle:
         self.session, self.task = session, session.task
         self.family = session.domain.family(session.task)
         self.specs = {t.name: t for t in session.world.specs}
-        self.notes: dict[int, str] = {}
+        self.noted: list[tuple[int, Any]] = []
         self.ways: list[StepOf] = [
             self._way(i, layer, plans) for i, layer in enumerate(session.layers) if not layer.quiet
         ]
@@ -177,7 +190,7 @@ class _Oracle:
                 continue
             error = None
             if call.tool == NOTE:
-                self._note(call.args["text"])
+                self.noted.append((len(session.steps), call.args["text"]))
                 result = None
                 continue
             if call.tool == ASK:
@@ -196,15 +209,6 @@ class _Oracle:
     def _anew(self, brief: Brief, done: Done) -> Solution:
         yield from undo(done, self.specs)
         return (yield from self.family.solve(brief))
-
-    def _note(self, text: str) -> None:
-        """Keep some working with the step that comes next, in the words of the episode.
-
-        Where a layer has merged calls there may be more of it than a reply holds: then the last is kept.
-        """
-        text, at = skin.shown(self.task, text), len(self.session.steps)
-        whole = f"{self.notes[at]}; {text}" if at in self.notes else text
-        self.notes[at] = whole if len(whole) <= NOTED else text
 
     def _send(self, call: ToolCall) -> ToolResult:
         for _ in range(RETRIES + 1):

@@ -886,8 +886,9 @@ class Suspicion(AccountGraph):
         for row in (yield from self.transfers(who)):
             if row["status"] == "signed":
                 cases = (yield ToolCall(t.entries, {t.thing: row[t.thing]})).content
-                totals[row["transfer_id"]] = sum(case["amount"] for case in cases)
-                yield notes.total(case["amount"] for case in cases)
+                amounts = [case["amount"] for case in cases]
+                totals[row["transfer_id"]] = sum(amounts)
+                yield notes.total(amounts)
         suspect = max(totals, key=lambda id: totals[id], default=None)
         if suspect is not None:
             yield notes.choice(totals, suspect, "most")

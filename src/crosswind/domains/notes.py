@@ -3,36 +3,67 @@
 A note is yielded like a call and reaches no world; a demonstration shows it as a thought (`train/rows.py`). It is made
 of canonical values that the results gave, and it reads from left to right, so that a small model can work it out token
 by token. What it says last is what the next call or the final message is made of.
+
+Most walks are never shown to anybody, so a note is put into words only where it is read: what it is given must not
+change afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, ParamSpec
 
 from crosswind.types import NOTE, ToolCall
 
 MOST = 12  # rows that are gone through one by one; of more, only those that matter are named
+Parts = tuple[str, ...]
+P = ParamSpec("P")
 
 
-def note(*parts: str) -> ToolCall:
-    """Some working as a solution yields it."""
-    return ToolCall(NOTE, {"text": ": ".join(part for part in parts if part)})
+class Working:
+    """Some working, put into words as often as it is read as text."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Callable[[], Parts]) -> None:
+        self.parts = parts
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in self.parts() if part)
 
 
-def choice(values: Mapping[str, Any], taken: str, how: str) -> ToolCall:
+def working(parts: Callable[P, Parts]) -> Callable[P, ToolCall]:
+    """A function that gives the parts of a note as one that gives the note, as a solution yields it."""
+
+    @wraps(parts)
+    def noted(*args: P.args, **kwargs: P.kwargs) -> ToolCall:
+        return ToolCall(NOTE, {"text": Working(partial(parts, *args, **kwargs))})
+
+    return noted
+
+
+@working
+def note(*parts: str) -> Parts:
+    """Working that stands as it is said."""
+    return parts
+
+
+@working
+def choice(values: Mapping[str, Any], taken: str, how: str) -> Parts:
     """What each of several has, and the one that has the most or the least: `P1 3.1, P2 4.5: most P2`."""
     rows = list(values.items())
     if len(rows) > MOST:  # only those that no row before them beats
         best = max if how == "most" else min
         rows = [row for n, row in enumerate(rows) if row[1] == best(value for _, value in rows[: n + 1])]
-    return note(", ".join(f"{key} {value}" for key, value in rows), f"{how} {taken}")
+    return ", ".join(f"{key} {value}" for key, value in rows), f"{how} {taken}"
 
 
+@working
 def first_fit(
     rows: Sequence[tuple[str, int]], need: int, spare: int = 0, *, latest: bool = False, last: str | None
-) -> ToolCall:
+) -> Parts:
     """Which of several times has room, gone through up to the one taken: `need 4: 08:30 2 no, 11:15 6 yes: S7`.
 
     A row is a time and its room; `last` is what the working comes to, None where nothing fits.
@@ -42,25 +73,26 @@ def first_fit(
     if fits and not latest and all(a[0] <= b[0] for a, b in pairwise(rows)):
         rows = rows[: rows.index(fits[0]) + 1]
     gone = rows if len(rows) <= MOST else fits
-    return note(
+    return (
         f"need {need}+{spare}={least}" if spare else f"need {need}",
         ", ".join(f"{time} {room} {'yes' if room >= least else 'no'}" for time, room in gone),
         "none" if last is None else f"latest {last}" if latest else last,
     )
 
 
-def count(marks: Iterable[tuple[Any, bool]], what: str = "") -> ToolCall:
+@working
+def count(marks: Sequence[tuple[Any, bool]], what: str = "") -> Parts:
     """Which of several count, and how many do so far: `at least 4: 5 yes 1, 3 no, 4 yes 2: 2`."""
     said, found = [], 0
-    marks = list(marks)
     for label, counts in marks:
         found += counts
         if counts or len(marks) <= MOST:
             said.append(f"{label} yes {found}" if counts else f"{label} no")
-    return note(what, ", ".join(said), str(found))
+    return what, ", ".join(said), str(found)
 
 
-def total(amounts: Iterable[int], more: int = 0) -> ToolCall:
+@working
+def total(amounts: Sequence[int], more: int = 0) -> Parts:
     """A sum, term by term: `4, 4+23=27, 27+13=40`; what is added to every term is added first."""
     said: list[str] = []
     whole: int | None = None
@@ -75,4 +107,4 @@ def total(amounts: Iterable[int], more: int = 0) -> ToolCall:
             continue
         said.append(f"{whole}+{term}={whole + term}")
         whole += term
-    return note(", ".join(said) or "0")
+    return (", ".join(said) or "0",)
