@@ -17,7 +17,7 @@ from crosswind.domain import Family
 from crosswind.domains import notes
 from crosswind.errors import CannotPerturb
 from crosswind.models.parsing import parse
-from crosswind.models.prompts import spoken
+from crosswind.models.prompts import call_form, spoken, with_tools
 from crosswind.play import judge, play
 from crosswind.recipe import Drawn, draw
 from crosswind.registry import domains
@@ -70,10 +70,15 @@ class Checked:
     def check(self, text: str, seen: str, later: str) -> None:
         if found := re.fullmatch(r"(.+): (most|least|earliest) (\S+)", text):
             self.choice(*found.groups(), seen=seen, later=later)
-        elif text.startswith("need "):
+        elif re.match(r"(earliest|latest), need ", text):
             self.fit(text, later)
         elif re.fullmatch(r"(?:[^:]+: )?(?:\S+ (?:yes \d+|no), )*\S+ (?:yes \d+|no): \d+|[^:]+: 0", text):
             self.count(text, later)
+        elif found := re.fullmatch(r"(\D+) ([A-Z]\S*\d), (\D+) ([A-Z]\S*\d)", text):
+            self.sorts["found"] += 1
+            assert all(part in seen for part in found.groups())
+            assert found[2] in later
+            assert found[4] in later
         elif found := re.fullmatch(r"without what is cancelled: (.+)", text):
             self.sorts["without"] += 1
             assert all(thing in seen and thing in later for thing in found[1].split())
@@ -82,19 +87,25 @@ class Checked:
 
     def choice(self, listed: str, how: str, taken: str, *, seen: str, later: str) -> None:
         self.sorts[how] += 1
-        rows = dict(row.rsplit(" ", 1) for row in listed.split(", "))
-        values: dict[str, Any] = rows if how == "earliest" else {key: float(value) for key, value in rows.items()}
+        value = str if how == "earliest" else float
+        (key, best), *others = (row.split(" ", 1) for row in listed.split(", "))
+        values: dict[str, Any] = {key: value(best)}
+        for key, rest in others:
+            mine, sign, other, said = re.fullmatch(r"(\S+)([<>])(\S+) (yes|no)", rest).groups()  # type: ignore[union-attr]
+            assert (other, sign) == (best, ">" if how == "most" else "<")
+            ahead = value(mine) > value(best) if sign == ">" else value(mine) < value(best)
+            assert ahead == (said == "yes"), listed
+            values[key], best = value(mine), mine if ahead else best
         assert values[taken] == (max if how == "most" else min)(values.values())
-        assert all(key in seen for key in rows), (rows, seen)
+        assert all(key in seen for key in values), (values, seen)
         assert re.search(rf"\b{taken}\b", later), (taken, later)
 
     def fit(self, text: str, later: str) -> None:
         need, *listed, last = re.split(r": ", text)
         self.sorts["fit"] += 1
         asked = [int(n) for n in re.findall(r"\d+", need)]
-        if len(asked) > 1:
-            self.sorts["spare"] += 1
-            assert asked[0] + asked[1] == asked[2]
+        assert asked[0] + asked[1] == asked[2]
+        self.sorts["spare"] += asked[1] > 0
         rows = [row.split() for row in ", ".join(listed).split(", ") if row]
         assert all((int(room) >= asked[-1]) == (said == "yes") for _, room, said in rows), text
         fits = [time for time, _, said in rows if said == "yes"]
@@ -102,9 +113,9 @@ class Checked:
             assert last == "none"
             assert self.gold.final.startswith("I cannot")
             return
-        latest = last.startswith("latest ")
+        latest = need.startswith("latest")
         self.sorts["latest"] += latest
-        time, *slot = last.removeprefix("latest ").split()
+        time, *slot = last.split()
         assert time == (max if latest else min)(fits), text
         assert any(value in later for value in (time, *slot)), (text, later)
 
@@ -124,9 +135,15 @@ class Checked:
 
     def total(self, text: str, later: str) -> None:
         self.sorts["total"] += 1
-        assert re.fullmatch(r"\d+|(\d+, )?\d+[+-]\d+=\d+(, \d+[+-]\d+=\d+)*", text), text
-        for one, sign, two, whole in re.findall(r"(\d+)([+-])(\d+)=(\d+)", text):
-            assert int(one) + int(two) * (1 if sign == "+" else -1) == int(whole)
+        rule, colon, said = text.rpartition(": ")
+        assert not colon or re.fullmatch(r"plus \d+ each", rule), text
+        for chain in said.split(", "):
+            assert re.fullmatch(r"\d+([+-]\d+=\d+)*", chain), text
+            one, *steps = re.split(r"([+-]\d+=\d+)", chain)
+            for step in filter(None, steps):
+                two, whole = step.split("=")
+                assert int(one) + int(two) == int(whole), text
+                one = whole
         last = re.findall(r"\d+", text)[-1]
         assert re.search(rf"\b{last}\b", later), (text, later)
 
@@ -249,7 +266,7 @@ def test_long_lists_name_only_what_matters() -> None:
     values = {f"P{n}": rng.randrange(1000) for n in range(40)}
     taken = max(values, key=lambda key: values[key])
     said = text_of(notes.choice(values, taken, "most"))
-    assert said.endswith(f"{taken} {values[taken]}: most {taken}")
+    assert re.search(rf"{taken} {values[taken]}>\d+ yes: most {taken}$", said)
     assert said.count(",") < notes.MOST
     rows = [(f"{n:02}:00", n % 3) for n in range(20)]
     assert text_of(notes.first_fit(rows, 2, latest=True, last="17:00 S1")).count(" no") == 0
@@ -257,21 +274,43 @@ def test_long_lists_name_only_what_matters() -> None:
 
 
 def test_how_each_sort_of_working_reads() -> None:
-    assert text_of(notes.choice({"P1": 3.1, "P2": 4.5}, "P2", "most")) == "P1 3.1, P2 4.5: most P2"
+    ratings = {"P1": 3.1, "P2": 4.5, "P3": 4.12}
+    assert text_of(notes.choice(ratings, "P2", "most")) == "P1 3.1, P2 4.5>3.1 yes, P3 4.12>4.5 no: most P2"
+    assert text_of(notes.choice({"a": 9, "b": 18}, "a", "least")) == "a 9, b 18<9 no: least a"
     slots = [("08:30", 2), ("11:15", 6), ("12:00", 9)]
-    assert text_of(notes.first_fit(slots, 4, last="11:15 S7")) == "need 4: 08:30 2 no, 11:15 6 yes: 11:15 S7"
+    assert text_of(notes.first_fit(slots, 4, last="11:15 S7")) == (
+        "earliest, need 4+0=4: 08:30 2 no, 11:15 6 yes: 11:15 S7"
+    )
     assert text_of(notes.first_fit(slots, 4, 3, last="12:00 S8")) == (
-        "need 4+3=7: 08:30 2 no, 11:15 6 no, 12:00 9 yes: 12:00 S8"
+        "earliest, need 4+3=7: 08:30 2 no, 11:15 6 no, 12:00 9 yes: 12:00 S8"
     )
     assert text_of(notes.first_fit(slots[::-1], 4, last="11:15 S7")) == (  # in no order: all of them count
-        "need 4: 12:00 9 yes, 11:15 6 yes, 08:30 2 no: 11:15 S7"
+        "earliest, need 4+0=4: 12:00 9 yes, 11:15 6 yes, 08:30 2 no: 11:15 S7"
     )
-    assert text_of(notes.first_fit(slots[:1], 4, last=None)) == "need 4: 08:30 2 no: none"
+    assert text_of(notes.first_fit(slots[:1], 4, last=None)) == "earliest, need 4+0=4: 08:30 2 no: none"
     marks = [(5, True), (3, False), (4, True)]
     assert text_of(notes.count(marks, "at least 4")) == "at least 4: 5 yes 1, 3 no, 4 yes 2: 2"
-    assert text_of(notes.total([4, 23, 13])) == "4, 4+23=27, 27+13=40"
-    assert text_of(notes.total([4, 23], 2)) == "4+2=6, 23+2=25, 6+25=31"
+    assert text_of(notes.total([4, 23, 13])) == "4, 4+20=24+3=27, 27+10=37+3=40"
+    assert text_of(notes.total([4, 120], 2)) == "plus 2 each: 4+2=6, 120+2=122, 6+100=106+20=126+2=128"
+    assert text_of(notes.total([7], 0)) == "plus 0 each: 7"
+    assert text_of(notes.total([3, 0])) == "3, 3+0=3"
     assert text_of(notes.total([])) == "0"
+
+
+@pytest.mark.parametrize("kind", ["", "semantic_rename", "parameter_rename"])
+def test_how_a_tool_is_called_stands_before_its_first_call_only(kind: str) -> None:
+    for drawn in draws("poi", kind, 1):
+        shown, called = demonstration(drawn), set[str]()
+        (_, menu), *others = shown.menus
+        assert not others
+        forms = {tool.name: call_form(tool) for tool in menu}
+        listed = with_tools("", menu)
+        for message in shown.chat:
+            for request in message.requests:
+                assert (forms[request.tool] + "</think>" in message.content) == (request.tool not in called)
+                assert f"- {forms[request.tool]}: " in listed
+                called.add(request.tool)
+        assert called
 
 
 def test_tasks_of_a_suite_have_it_too() -> None:

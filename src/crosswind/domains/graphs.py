@@ -376,8 +376,7 @@ class Fact(Graph):
             return self.nothing(group, kind)
         fee = yield from self.fee(thing[self.t.thing])
         more = int(brief.rules.get(SURCHARGE, 0))
-        if more:
-            yield notes.total([fee], more)
+        yield notes.total([fee], more)
         return self.say("fee", name=thing["name"], fee=fee + more)
 
     def target(self, task: Task, start: State) -> Thing | None:
@@ -456,6 +455,7 @@ class Versus(Graph):
         for name in (first, second):
             if name not in ids:
                 return Refusal(f"there is no {kind} called {name} in {group}")
+        yield notes.note(f"{first} {ids[first]}, {second} {ids[second]}")
         one = yield from self.fee(ids[first])
         two = yield from self.fee(ids[second])
         less = first if one < two else second

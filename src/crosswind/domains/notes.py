@@ -52,21 +52,29 @@ def note(*parts: str) -> Parts:
 
 @working
 def choice(values: Mapping[str, Any], taken: str, how: str) -> Parts:
-    """What each of several has, and the one that has the most or the least: `P1 3.1, P2 4.5: most P2`."""
-    rows = list(values.items())
-    if len(rows) > MOST:  # only those that no row before them beats
-        best = max if how == "most" else min
-        rows = [row for n, row in enumerate(rows) if row[1] == best(value for _, value in rows[: n + 1])]
-    return ", ".join(f"{key} {value}" for key, value in rows), f"{how} {taken}"
+    """What each of several has, held against the best so far: `P1 3.1, P2 4.5>3.1 yes, P3 2.0>4.5 no: most P2`."""
+    sign, better = (">", max) if how == "most" else ("<", min)
+    said: list[str] = []
+    best: Any = None
+    for key, value in values.items():
+        if not said:
+            said, best = [f"{key} {value}"], value
+            continue
+        ahead = value != best and better(value, best) == value
+        if ahead or len(values) <= MOST:
+            said.append(f"{key} {value}{sign}{best} {'yes' if ahead else 'no'}")
+        best = value if ahead else best
+    return ", ".join(said), f"{how} {taken}"
 
 
 @working
 def first_fit(
     rows: Sequence[tuple[str, int]], need: int, spare: int = 0, *, latest: bool = False, last: str | None
 ) -> Parts:
-    """Which of several times has room, gone through up to the one taken: `need 4: 08:30 2 no, 11:15 6 yes: S7`.
+    """Which of several times has room: `earliest, need 4+0=4: 08:30 2 no, 11:15 6 yes: 11:15 S7`.
 
-    A row is a time and its room; `last` is what the working comes to, None where nothing fits.
+    A row is a time and its room; `last` is what the working comes to, None where nothing fits. Times in order are gone
+    through up to the one taken.
     """
     least = need + spare
     fits = [row for row in rows if row[1] >= least]
@@ -74,9 +82,9 @@ def first_fit(
         rows = rows[: rows.index(fits[0]) + 1]
     gone = rows if len(rows) <= MOST else fits
     return (
-        f"need {need}+{spare}={least}" if spare else f"need {need}",
+        f"{'latest' if latest else 'earliest'}, need {need}+{spare}={least}",
         ", ".join(f"{time} {room} {'yes' if room >= least else 'no'}" for time, room in gone),
-        "none" if last is None else f"latest {last}" if latest else last,
+        "none" if last is None else last,
     )
 
 
@@ -92,19 +100,32 @@ def count(marks: Sequence[tuple[Any, bool]], what: str = "") -> Parts:
 
 
 @working
-def total(amounts: Sequence[int], more: int = 0) -> Parts:
-    """A sum, term by term: `4, 4+23=27, 27+13=40`; what is added to every term is added first."""
+def total(amounts: Sequence[int], more: int | None = None) -> Parts:
+    """A sum, term by term and place by place: `4, 4+20=24+3=27, 27+10=37+3=40`.
+
+    `more` is what a rule adds to every term; it is added to each of them first, and said where it is nothing.
+    """
     said: list[str] = []
     whole: int | None = None
     for amount in amounts:
+        term = amount + (more or 0)
         if more:
-            said.append(f"{amount}+{more}={amount + more}")
-        term = amount + more
-        if whole is None:
-            whole = term
-            if not more:
-                said.append(str(term))
-            continue
-        said.append(f"{whole}+{term}={whole + term}")
-        whole += term
-    return (", ".join(said) or "0",)
+            said.append(_sum(amount, more))
+        elif whole is None:
+            said.append(str(term))
+        if whole is not None:
+            said.append(_sum(whole, term))
+        whole = term + (whole or 0)
+    return "" if more is None else f"plus {more} each", ", ".join(said) or "0"
+
+
+def _sum(one: int, two: int) -> str:
+    """`58+40=98+5=103`: a number added place by place."""
+    digits = str(two)
+    out = str(one)
+    for n, digit in enumerate(digits):
+        part = int(digit) * 10 ** (len(digits) - n - 1)
+        if part or two == 0 == n:
+            one += part
+            out += f"+{part}={one}"
+    return out

@@ -48,8 +48,13 @@ def once_each(make: Callable[[ToolSpec], T]) -> Callable[[ToolSpec], T]:
 @once_each
 def signature(tool: ToolSpec) -> str:
     """A tool in one line: name, arguments (those with ? may be left out), and what it does."""
+    return f"{call_form(tool)}: {tool.doc}"
+
+
+def call_form(tool: ToolSpec) -> str:
+    """How a tool is called: its line as far as the description."""
     params = ", ".join(f"{name}{'' if p.required else '?'}{_type(p)}" for name, p in tool.params.items())
-    return f"{tool.name}({params}): {tool.doc}"
+    return f"{tool.name}({params})"
 
 
 def _type(param: Param) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from crosswind.agents._scripted import requesting
-from crosswind.models.prompts import Script, script_of
+from crosswind.models.prompts import Script, call_form, script_of
 from crosswind.play import result_text
 from crosswind.recipe import Drawn
 from crosswind.session import Session
@@ -55,9 +55,13 @@ def thought(note: str) -> str:
 
 
 def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
-    """The certified walk of a draw as a demonstration; `reasons`: with the oracle's working before it acts."""
+    """The certified walk of a draw as a demonstration.
+
+    `reasons`: with the oracle's working before it acts, and how a tool is called before it is called first.
+    """
     gold = drawn.certificate.gold
-    thoughts = {at: thought(note) for at, note in gold.notes.items()} if reasons else {}
+    notes = gold.notes if reasons else {}
+    looked_up: set[str] = set() if reasons else {step.call.tool for step in gold.steps}
     session = gold.session
     again = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
     shown = again or session
@@ -68,10 +72,15 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
             menus.append((len(chat), again.tools()))
         call = step.call
         if call.tool == SAY:
-            chat.append(Message(role="assistant", content=_after(thoughts.get(n), call.args["text"])))
+            chat.append(Message(role="assistant", content=_after(notes.get(n), call.args["text"])))
             chat.append(Message(role="user", content=step.result.content))
         else:
-            chat.append(requesting(call, n).model_copy(update={"content": thoughts.get(n, "")}))
+            parts = [notes[n]] if n in notes else []
+            if call.tool not in looked_up:
+                looked_up.add(call.tool)
+                parts += [call_form(tool) for tool in menus[-1][1] if tool.name == call.tool]
+            said = thought("; ".join(parts)) if parts else ""
+            chat.append(requesting(call, n).model_copy(update={"content": said}))
             chat.append(Message(role="tool", content=result_text(step.result), request_id=f"call_{n}"))
             chat += [Message(role="user", content=words) for words in step.heard]
         if again:
@@ -79,7 +88,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
             again.said.clear()
     if again and again.tools() != menus[-1][1]:
         menus.append((len(chat), again.tools()))
-    chat.append(Message(role="assistant", content=_after(thoughts.get(len(gold.steps)), gold.final)))
+    chat.append(Message(role="assistant", content=_after(notes.get(len(gold.steps)), gold.final)))
     task = drawn.certificate.task
     meta = {
         "task": task.id,
@@ -95,8 +104,8 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
     return Demonstration(tuple(chat), tuple(menus), meta)
 
 
-def _after(thought: str | None, text: str) -> str:
-    return f"{thought}\n{text}" if thought else text
+def _after(note: str | None, text: str) -> str:
+    return f"{thought(note)}\n{text}" if note else text
 
 
 def rows(shown: Demonstration) -> list[Row]:
