@@ -78,10 +78,16 @@ def read_counts(text: str) -> list[int]:
     return [int(n) for n in values.numbers(text) if n == int(n)]
 
 
+@lru_cache(maxsize=512)
+def _values(read: Reader, text: str) -> tuple[Any, ...]:
+    """The different values that a reader finds; a draw reads the same few texts again and again."""
+    return tuple(dict.fromkeys(read(text)))
+
+
 def gives_away(text: str, details: Mapping[str, Detail], task: Task) -> str | None:
     """A withheld detail that a text gives; naming it among other values of its kind does not settle it."""
     for key, value in task.withheld.items():
-        found = set(details[key].read(text))
+        found = set(_values(details[key].read, text))
         known = {v for k, v in task.brief.stated.items() if details[k].read is details[key].read}
         if value in found and len(found - known) < 2:
             return key
@@ -98,7 +104,7 @@ def recover(text: str, details: Mapping[str, Detail], keys: Iterable[str]) -> di
         wanted.setdefault(id(details[key].read), []).append(key)
     out: dict[str, Any] = {}
     for group in wanted.values():
-        found = list(dict.fromkeys(details[group[0]].read(text)))
+        found = _values(details[group[0]].read, text)
         if len(found) == len(group):
             out |= zip(group, found, strict=True)
     return out
@@ -329,8 +335,8 @@ class Domain:
         edits = {_key(k): row for k, row in (*task.edits.items(), *task.obstacle.items())}
         make = FencedState if fenced else State
         cache = _rows(self.name, task.seed, task.size, task.split)
-        where: dict[str, Any] = {"seed": task.seed, "size": task.size, "split": task.split}
-        return make(self.derive(task.seed, task.size, task.split), edits, cache, **where)
+        derive = self.derive(task.seed, task.size, task.split)
+        return make(derive, edits, cache, seed=task.seed, size=task.size, split=task.split)
 
     def world(self, task: Task, *, fenced: bool = False) -> World:
         return self.world_class(self.state(task, fenced=fenced), task.blocked)

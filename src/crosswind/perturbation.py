@@ -110,6 +110,11 @@ class Scene(Protocol):
         ...
 
     @property
+    def answers(self) -> bool:
+        """Is a call on the way answered with something? Costs a walk only where no earlier one tells."""
+        ...
+
+    @property
     def gold(self) -> list[Step]:
         """The oracle's calls so far; costs a walk."""
         ...

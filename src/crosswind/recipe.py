@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Literal, Self
@@ -88,10 +88,20 @@ class DrawScene:
         return set(self._every)
 
     @property
-    def path(self) -> list[str]:
+    def _latest(self) -> int:
+        """The last walk made so far that leads the same way."""
         latest = max((n for n in self.walks.made if n <= self.n), default=0)
         if self.walks.tasks[latest] is not self.task or any(layer.turns() for layer in self.walks.layers[latest:]):
-            latest = self.n  # another request, or tools that come and go, may lead another way
+            return self.n  # another request, or tools that come and go, may lead another way
+        return latest
+
+    @property
+    def answers(self) -> bool:
+        return _answered(self.walks.at(self._latest).calls) or _answered(self.gold)
+
+    @property
+    def path(self) -> list[str]:
+        latest = self._latest
         session = self.walks.at(latest).session
         called = dict.fromkeys(step.call.tool for step in session.steps if step.call.tool not in (ASK, SAY))
         shown = self.tools
@@ -112,10 +122,8 @@ class DrawScene:
         return True
 
 
-@dataclass(slots=True)
-class _Attempt:
-    walks: Walks
-    left_out: list[str] = field(default_factory=list)
+def _answered(steps: list[Step]) -> bool:
+    return any(step.result.error is None and step.result.content for step in steps)
 
 
 def draw(

@@ -361,6 +361,10 @@ class LiveScene:
         return attempt(self._tools, self.layers).session.steps
 
     @property
+    def answers(self) -> bool:
+        return bool(self.path)
+
+    @property
     def path(self) -> list[str]:
         shown = self.tools
         return [name for name in dict.fromkeys(step.call.tool for step in self.gold) if name in shown]

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 from crosswind.flow import digest
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.perturbations.observation._shapes import answered
 from crosswind.types import Split, Step, ToolCall, ToolResult
 
 Wrap = Literal["pairs", "numbered", "columns", "nest", "text", "frame"]
@@ -61,7 +60,7 @@ class Envelope(Perturbation):
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        if not answered(scene):
+        if not scene.answers:
             return None
         lists: Wrap = "numbered" if severity == 5 else rng.choice(("numbered", "columns"))
         wraps: tuple[Wrap, ...] = ("pairs", lists, "nest", "text", "frame")

@@ -12,7 +12,6 @@ from typing import Any, Literal, Self
 from xml.sax.saxutils import escape, unescape
 
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.perturbations.observation._shapes import answered
 from crosswind.types import Step, ToolCall, ToolResult
 
 _JSON = frozenset('0123456789-"[{tfnNI')  # with what JSON as Python reads it can begin
@@ -35,7 +34,7 @@ class FormatSwitch(Perturbation):
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        if not answered(scene):
+        if not scene.answers:
             return None
         return cls(formats=tuple(rng.sample(FORMATS, severity)))
 
