@@ -153,3 +153,11 @@ def test_excluded_and_inapplicable_kinds_are_left_out_with_the_reason() -> None:
     assert len(drawn.layers) == 1
     assert any("does not stack" in why for why in drawn.left_out)
     assert any("nothing to bite on" in why for why in drawn.left_out)
+
+
+@pytest.mark.parametrize("kind", ["format_switch", "envelope"])
+def test_on_the_way_to_a_refusal_another_form_of_results_costs_no_walk_to_draw(kind: str) -> None:
+    inner = ["underspecified", "paged_results"]
+    drawn = draw(poi(), task("sold_out"), [*inner, kind], 1)
+    assert [layer.kind for layer in drawn.layers] == [*inner, kind]
+    assert drawn.walks == draw(poi(), task("sold_out"), inner, 1).walks
