@@ -21,22 +21,21 @@ def expected_of(row: Row) -> list[Expected]:
     return [Expected(kind, value, others) for kind, value, others in triples]
 
 
-def name_of(row: Row) -> str:
-    return f"{row[0]}-{row[1]}-{row[4][:40]}-{row[5]}".encode("ascii", "replace").decode()
+def right(row: Row) -> bool:
+    return states(row[4], expected_of(row), given=row[3]) is row[5]
 
 
 # --- phrasings ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", PHRASINGS, ids=name_of)
-def test_phrasing(row: Row) -> None:
-    assert states(row[4], expected_of(row), given=row[3]) is row[5]
+def test_phrasings() -> None:
+    """In one test: thousands of rows take a second, a test for each of them many."""
+    assert not [row for row in PHRASINGS if not right(row)]
 
 
-@pytest.mark.xfail(strict=True, reason="the rule reads surface forms only")
-@pytest.mark.parametrize("row", KNOWN_MISSES, ids=name_of)
-def test_known_miss(row: Row) -> None:
-    assert states(row[4], expected_of(row), given=row[3]) is row[5]
+def test_known_misses() -> None:
+    """The rule reads surface forms only; what it gets right by now belongs to the phrasings."""
+    assert not [row for row in KNOWN_MISSES if right(row)]
 
 
 def test_phrasings_are_many_and_balanced() -> None:
