@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crosswind import cli, laws
+from crosswind.errors import Unfair
 from crosswind.perturbation import EXAMPLE, load_layers
 from crosswind.registry import domains, perturbations
 from crosswind.terminal import safe
 
 
 def crosswind(*args: str, code: int = 0) -> str:
-    command = [sys.executable, "-m", "crosswind.cli", *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"})
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == code, done.stderr + done.stdout
-    return done.stdout if code == 0 else done.stdout + done.stderr
+    """What the command prints, called in this process: starting one takes a second, and a test below does."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("NO_COLOR", "1")
+        patch.setattr(sys, "argv", ["crosswind", *args])
+        patch.setattr(warnings, "formatwarning", warnings.formatwarning)  # `main` sets its own
+        with pytest.raises(SystemExit) as ended:  # and nothing else, which would be a traceback
+            cli.main()
+    assert (ended.value.code or 0) == code, err.getvalue() + out.getvalue()
+    return out.getvalue() if code == 0 else out.getvalue() + err.getvalue()
 
 
 def json_of(*args: str, code: int = 0) -> Any:
@@ -55,22 +65,12 @@ def test_certify_counts_and_exits_zero() -> None:
     assert "certified" in crosswind("certify", "--domain", "poi", "--perturb", "transient_error", "--count", "2")
 
 
-def test_certify_exits_one_where_a_kind_has_no_certified_draw(tmp_path: Path) -> None:
-    script = tmp_path / "run.py"
-    script.write_text(
-        "import sys\n"
-        "from crosswind import laws, cli\n"
-        "from crosswind.errors import Unfair\n"
-        "def never(*_):\n"
-        "    raise Unfair('bites', 'on purpose')\n"
-        "laws.bites = never\n"
-        "sys.argv = ['crosswind', 'certify', '--domain', 'poi', '--perturb', 'key', '--count', '1', '--json']\n"
-        "sys.argv[5] = 'transient_error'\n"
-        "cli.main()\n"
-    )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
-    assert done.returncode == 1
-    data = json.loads(done.stdout)
+def test_certify_exits_one_where_a_kind_has_no_certified_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise Unfair("bites", "on purpose")
+
+    monkeypatch.setattr(laws, "bites", never)
+    data = json_of("certify", "--domain", "poi", "--perturb", "transient_error", "--count", "1", code=1)
     assert data["certified"] == 0
     assert data["refused"] > 0
     assert any("on purpose" in reason for reason in data["reasons"])
@@ -99,6 +99,15 @@ def test_a_stored_stack_replays(tmp_path: Path) -> None:
     stack = tmp_path / "stack.json"
     stack.write_text(json.dumps(first["layers"]))
     assert json_of(*args, "--stack", str(stack)) == first
+
+
+def test_a_process_of_its_own_says_the_same_and_exits_with_the_same_codes() -> None:
+    for args, code in ((("catalog", "--json"), 0), (("play", "--domain", "poy"), 2)):
+        command = [sys.executable, "-m", "crosswind.cli", *args]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"})
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stdout + done.stderr == crosswind(*args, code=code)
 
 
 WRONG = [
