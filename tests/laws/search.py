@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from crosswind.certify import walk
@@ -14,6 +15,7 @@ from crosswind.world import World
 READS, CALLS = 600, 8000
 
 
+@lru_cache(maxsize=None, typed=True)  # asked for the same few values a million times
 def sort_of(value: Any) -> str:
     """What a value looks like: an id by its prefix, a date, a number, a name."""
     text = str(value)
@@ -38,7 +40,7 @@ class Search:
             for name, value in step.call.args.items():
                 self.sorts.setdefault(name, set()).add(sort_of(value))
         self.known: dict[str, list[Any]] = {}  # by the key under which it was stated or shown
-        self.origin: dict[Any, tuple[Any, ...]] = {}  # what a value was shown for: a code belongs to its slot
+        self.origin: dict[str, dict[str, set[Any]]] = {}  # what a value was shown for, by sort: a code and its slot
         self.learn(task.wanted)
 
     def learn(self, content: Any, key: str = "") -> None:
@@ -90,18 +92,19 @@ class Search:
 
     def belongs(self, value: Any, other: Any) -> bool:
         """Was a value shown for this other one, or for none of its sort?"""
-        if value not in self.origin:
-            return True
-        rivals = [v for v in self.origin[value] if sort_of(v) == sort_of(other)]
-        return not rivals or other in rivals
+        rivals = self.origin[value].get(sort_of(other)) if value in self.origin else None
+        return rivals is None or other in rivals
 
     def call(self, call: ToolCall) -> ToolResult:
         self.calls += 1
         result = self.world.call(call)
         if isinstance(result.content, dict):
             for value in result.content.values():
-                if isinstance(value, str):
-                    self.origin.setdefault(value, tuple(call.args.values()))
+                if isinstance(value, str) and value not in self.origin:
+                    shown_for: dict[str, set[Any]] = {}
+                    for given in call.args.values():
+                        shown_for.setdefault(sort_of(given), set()).add(given)
+                    self.origin[value] = shown_for
         return result
 
     def reads(self) -> Iterator[tuple[ToolCall, ToolResult]]:

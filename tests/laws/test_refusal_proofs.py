@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 
 import pytest
@@ -19,8 +20,9 @@ SEEDS = range(2)
 KINDS = ("unsolvable", "missing_tool")
 
 
+@cache
 def refusals(domain: Domain, kind: str) -> list[Task]:
-    """Tasks of every family that a kind turned into refusals."""
+    """Tasks of every family that a kind turned into refusals; several tests look at the same ones."""
     out = []
     for name in domain.families:
         for seed in SEEDS:
