@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -199,17 +200,33 @@ MINI: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def mini(tmp_path: Path) -> Any:
+@pytest.fixture(scope="module")
+def definition(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pytest.importorskip("torch")
     pytest.importorskip("trl")
     from tests import tiny
 
-    with tiny.shelf(tmp_path):
-        model = tiny.save(tmp_path / "model", "shelf", hidden=32)
-        study = {**MINI, "model": str(model)}
-        (tmp_path / "mini.yaml").write_text(json.dumps(study))
-        yield load_study(tmp_path / "mini.yaml")
+    folder = tmp_path_factory.mktemp("mini")
+    with tiny.shelf(folder):
+        model = tiny.save(folder / "model", "shelf", hidden=32)
+        path = folder / "mini.yaml"
+        path.write_text(json.dumps({**MINI, "model": str(model)}))
+        yield path
+
+
+@pytest.fixture(scope="module")
+def mini(definition: Path) -> Study:
+    return load_study(definition)
+
+
+@pytest.fixture(scope="module")
+def ran(mini: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where two arms were trained and tested without a break, for several tests to look at."""
+    out = tmp_path_factory.mktemp("ran") / "out"
+    done = go(mini, out, arms=["base", "static"])
+    assert done.finished == ["base/seed-0", "static/seed-0"]
+    assert not done.failed
+    return out
 
 
 def go(study: Study, out: Path, **options: Any) -> Any:
@@ -218,19 +235,18 @@ def go(study: Study, out: Path, **options: Any) -> Any:
     return run(study, out, commit="c0ffee", **options)
 
 
-def test_arms_are_trained_tested_stored_and_reported(mini: Study, tmp_path: Path) -> None:
+def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp_path: Path) -> None:
     from crosswind.report.study import write
     from crosswind.store import load_run
 
-    out = tmp_path / "out"
-    done = go(mini, out, arms=["base", "static"])
-    assert done.finished == ["base/seed-0", "static/seed-0"]
-    assert not done.failed
+    out = ran
     folder = out / "arms" / "static" / "seed-0"
     run = load_run(folder / "test")
     assert run.manifest.state == "finished"
     assert run.manifest.agent == "mini:static/seed-0"
-    assert str(tmp_path) not in (folder / "test" / "run.json").read_text()
+    told = (folder / "test" / "run.json").read_text()
+    assert str(out.parent) not in told
+    assert mini.model not in told
     head, rows = outcomes.read(folder / "test.jsonl.xz", "static", 0)
     assert head["arm"] == "static"
     assert len(rows) == len(run.records) > 15
@@ -262,7 +278,7 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, tmp_path: Path
     assert "c0ffee" in text
 
 
-def test_an_arm_goes_on_where_it_was_killed(mini: Study, tmp_path: Path) -> None:
+def test_an_arm_goes_on_where_it_was_killed(mini: Study, ran: Path, definition: Path, tmp_path: Path) -> None:
     """A process is killed while it trains; the next call goes on, and ends with the weights of an unbroken run."""
     from safetensors.torch import load_file
 
@@ -272,13 +288,9 @@ def test_an_arm_goes_on_where_it_was_killed(mini: Study, tmp_path: Path) -> None
         "with tiny.shelf(Path(sys.argv[1])):\n"
         "    run(load_study(sys.argv[2]), Path(sys.argv[3]), arms=['static'], commit='')\n"
     )
-    out, whole = tmp_path / "out", tmp_path / "whole"
-    other = tmp_path / "other"
-    other.mkdir()
+    out = tmp_path / "out"
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(other), str(tmp_path / "mini.yaml"), str(out)], env=env
-    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path), str(definition), str(out)], env=env)
     mark = out / "arms/static/seed-0/train/checkpoints/checkpoint-2/crosswind.json"
     until = time.monotonic() + 60
     while not mark.is_file() and process.poll() is None and time.monotonic() < until:
@@ -287,10 +299,9 @@ def test_an_arm_goes_on_where_it_was_killed(mini: Study, tmp_path: Path) -> None
     process.wait()
     assert mark.parent.parent.is_dir()
     assert not (out / "arms/static/seed-0/test.json").is_file()
-    for folder in (out, whole):
-        done = go(mini, folder, arms=["static"])
-        assert done.finished == ["static/seed-0"], (done, *(p.read_text() for p in folder.rglob("failed.txt")))
-    weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (out, whole)]
+    done = go(mini, out, arms=["static"])
+    assert done.finished == ["static/seed-0"], (done, *(p.read_text() for p in out.rglob("failed.txt")))
+    weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (out, ran)]
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[1])
 
 
@@ -336,22 +347,22 @@ def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypat
         go(changed, out, arms=["base"])
 
 
-def test_results_are_carried_and_collected(mini: Study, tmp_path: Path) -> None:
+def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Path) -> None:
     from crosswind.store import load_run
     from crosswind.train.study import bundle, collect, unbundle
 
-    out, there = tmp_path / "out", tmp_path / "there"
-    go(mini, out, arms=["static"])
-    files = bundle(out, tmp_path / "packed", adapters=["static/0"], runs=["static"])
+    there = tmp_path / "there"
+    files = bundle(ran, tmp_path / "packed", adapters=["static/0"], runs=["static"])
     assert [file.name for file in files] == ["results.tar", "adapter-static-0.tar", "run-static-0.tar"]
     unbundle(files, there)
     assert go(mini, there, arms=["static"]).before == ["static/seed-0"]
-    packed, first = (load_run(p / "arms/static/seed-0/test").records for p in (there, out))
+    packed, first = (load_run(p / "arms/static/seed-0/test").records for p in (there, ran))
     assert packed == first
     assert (there / "arms/static/seed-0/train/adapter/adapter_config.json").is_file()
     kept = tmp_path / "kept"
-    assert collect(there, kept) == 1
-    assert sorted(p.name for p in kept.rglob("*") if p.is_file()) == ["test.json", "test.jsonl.xz", "test_log.jsonl"]
+    assert collect(there, kept) == 2
+    names = [*["test.json"] * 2, *["test.jsonl.xz"] * 2, "test_log.jsonl"]
+    assert sorted(p.name for p in kept.rglob("*") if p.is_file()) == names
 
 
 def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:
@@ -363,7 +374,7 @@ def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> No
         assert go(mini, out, arms=["base"]).left == {"base/seed-0": "another process works at it"}
 
 
-def test_an_adapter_ships_with_a_card(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
+def test_an_adapter_ships_with_a_card(ran: Path, tmp_path: Path, monkeypatch: Any) -> None:
     gguf = pytest.importorskip("gguf")
     from crosswind.models import weights
     from crosswind.train.ship import ship
@@ -377,8 +388,7 @@ def test_an_adapter_ships_with_a_card(mini: Study, tmp_path: Path, monkeypatch: 
     writer.write_tensors_to_file()
     writer.close()
     monkeypatch.setattr(weights, "fetch", lambda _: path)
-    go(mini, tmp_path / "out", arms=["static"])
-    made = ship(tmp_path / "out/arms/static/seed-0", "static", tmp_path / "adapters")
+    made = ship(ran / "arms/static/seed-0", "static", tmp_path / "adapters")
     assert sorted(p.name for p in made.iterdir()) == ["README.md", "adapter.gguf", "crosswind.json"]
     card = (made / "README.md").read_text()
     assert "Arm `static`, seed 0" in card
