@@ -38,13 +38,18 @@ BREAKS = [
 
 
 def test_the_written_tests_fail_where_something_is_broken(tmp_path: Path) -> None:
+    """All in one run; a file of tests beside each broken one must fail."""
+    tests = []
     for n, (sort, old, new) in enumerate(BREAKS):
         path, test = write(sort, f"broken_{n}", tmp_path)
         text = path.read_text()
         assert old in text, old
         path.write_text(text.replace(old, new))
-        done = run("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test.name, cwd=tmp_path)
-        assert done.returncode == 1, (old, done.stdout)
+        tests.append(test.name)
+    done = run("-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", *tests, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout
+    for test, (_, old, _) in zip(tests, BREAKS, strict=True):
+        assert f"FAILED {test}::" in done.stdout, (old, done.stdout)
 
 
 def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
