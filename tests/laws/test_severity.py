@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
+from itertools import islice
 
 import pytest
 
 from crosswind.agents.stumbler import Stumbler
+from crosswind.certify import Walk, walk
 from crosswind.errors import CannotPerturb
 from crosswind.play import judge, play
 from crosswind.recipe import Drawn, draw
 from crosswind.registry import domains, perturbations
 from crosswind.suite import tasks
+from crosswind.types import Task
 
 PLACES = ("poi", "retail")
 LOOKED = 40
+
+
+@cache
+def looked_at(name: str) -> list[tuple[Task, Walk]]:
+    """The tasks that every kind meets at every severity, each with its clean way."""
+    return [(task, walk(domains[name], task)) for task in islice(tasks(domains[name], 900), LOOKED)]
 
 
 def draws(kind: str, severity: int) -> list[Drawn]:
     """The same tasks at every severity, as far as the kind applies."""
     out = []
     for name in PLACES:
-        for looked, task in enumerate(tasks(domains[name], 900)):
-            if looked == LOOKED:
-                break
+        for task, clean in looked_at(name):
             try:
-                out.append(draw(domains[name], task, [kind], 5, severity=severity))
+                out.append(draw(domains[name], task, [kind], 5, severity=severity, clean=clean))
             except CannotPerturb as cannot:
                 if cannot.applies:
                     raise
