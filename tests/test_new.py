@@ -48,8 +48,8 @@ def test_the_written_tests_fail_where_something_is_broken(tmp_path: Path) -> Non
         tests.append(test.name)
     done = run("-m", "pytest", "-q", "-rf", "-p", "no:cacheprovider", *tests, cwd=tmp_path)
     assert done.returncode == 1, done.stdout
-    for test, (_, old, _) in zip(tests, BREAKS, strict=True):
-        assert f"FAILED {test}::" in done.stdout, (old, done.stdout)
+    for name, (_, old, _) in zip(tests, BREAKS, strict=True):
+        assert f"FAILED {name}::" in done.stdout, (old, done.stdout)
 
 
 def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
