@@ -40,7 +40,7 @@ test: .venv/.dev ## lint, check types and run the tests (ARGS="..." goes to pyte
 	@$(BIN)/mypy
 	@echo "==> pytest"
 	@command -v chromium >/dev/null || echo "no chromium here: the tests that open reports in a browser are skipped"
-	@$(BIN)/pytest -n auto $(ARGS)
+	@$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
 frameworks: .venv/.core ## evaluate agents of three frameworks over MCP (ARGS="..." goes to crosswind run)
 	@for recipe in openai_agents pydantic_ai langgraph; do CROSSWIND=$(BIN)/crosswind PYTHON=$(BIN)/python \
