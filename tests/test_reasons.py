@@ -74,6 +74,13 @@ class Checked:
             self.fit(text, later)
         elif re.fullmatch(r"(?:[^:]+: )?(?:\S+ (?:yes \d+|no), )*\S+ (?:yes \d+|no): \d+|[^:]+: 0", text):
             self.count(text, later)
+        elif found := re.fullmatch(r"((?:\S+(?: [a-z]\S*)? no, )*)(\S+) ([a-z]\S*) yes: (\S+) .*", text):
+            self.sorts["pick"] += 1
+            assert all(row.split()[0] in seen for row in found[1].split(", ") if row)
+            assert found[3] not in ("cancelled", "refunded", "void")
+            assert found[2] in seen and found[4] in later  # noqa: PT018
+        elif found := re.fullmatch(r"(?:\S+(?: [a-z]\S*)? no(?:, )?)*: none", text):
+            assert self.gold.final.startswith("I cannot")
         elif found := re.fullmatch(r"(\D+) ([A-Z]\S*\d), (\D+) ([A-Z]\S*\d)", text):
             self.sorts["found"] += 1
             assert all(part in seen for part in found.groups())
@@ -290,6 +297,9 @@ def test_how_each_sort_of_working_reads() -> None:
     assert text_of(notes.first_fit(slots[:1], 4, last=None)) == "earliest, need 4+0=4: 08:30 2 no: none"
     marks = [(5, True), (3, False), (4, True)]
     assert text_of(notes.count(marks, "at least 4")) == "at least 4: 5 yes 1, 3 no, 4 yes 2: 2"
+    dates = [("2031-05-27", False), ("2031-05-23 paid", True), ("2031-05-25", False)]
+    assert text_of(notes.pick(dates, "R7 P2")) == "2031-05-27 no, 2031-05-23 paid yes: R7 P2"
+    assert text_of(notes.pick(dates[:1], None)) == "2031-05-27 no: none"
     assert text_of(notes.total([4, 23, 13])) == "4, 4+20=24+3=27, 27+10=37+3=40"
     assert text_of(notes.total([4, 120], 2)) == "plus 2 each: 4+2=6, 120+2=122, 6+100=106+20=126+2=128"
     assert text_of(notes.total([7], 0)) == "plus 0 each: 7"

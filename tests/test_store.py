@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -345,3 +346,20 @@ def test_a_manifest_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch:
             with pytest.raises(CannotStore):
                 store.write(first, state="finished")
     assert load_run(tmp_path / "run").manifest == first
+
+
+def test_several_put_the_same_file_in_place_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    texts = [bytes([65 + n]) * 20000 for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            list(pool.map(lambda text: replace_file(path, text), texts))
+            assert path.read_bytes() in texts
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_half_written_manifest_of_a_killed_run_is_no_hindrance(tmp_path: Path) -> None:
+    left = tmp_path / "run.json.17-99.new"
+    left.write_bytes(b"{")
+    with Store(tmp_path):
+        assert not left.exists()

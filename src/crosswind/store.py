@@ -19,6 +19,7 @@ import os
 import shlex
 import shutil
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -232,7 +233,8 @@ class Store:
         self._failed = False
         self._lines = -1  # descriptor of the episodes, once they are open
         if self.folder.is_dir() and not (self.folder / MANIFEST).exists():
-            others = sorted(p.name for p in self.folder.iterdir() if p.name not in (LOCK, MANIFEST + ".new"))
+            half = {path.name for path in self.folder.glob(f"{MANIFEST}.*.new")}
+            others = sorted(p.name for p in self.folder.iterdir() if p.name not in {LOCK, *half})
             if EPISODES in others:
                 raise BadFile(f"{self.folder}: has {EPISODES} and no {MANIFEST}; restore it, or choose another --out")
             if others:
@@ -255,6 +257,8 @@ class Store:
                 f"{self.folder}: another run is writing here ({held or 'unknown'}); wait for it, stop it, or choose "
                 "another --out. The lock goes with its owner: there is no file to delete"
             ) from None
+        for half in self.folder.glob(f"{MANIFEST}.*.new"):
+            half.unlink(missing_ok=True)  # of a run that was killed
         with suppress(OSError):  # only words for whoever finds it locked
             os.ftruncate(self._lock, 0)
             os.write(self._lock, f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode())
@@ -452,8 +456,8 @@ def _unwritable(folder: Path, error: OSError) -> CrosswindError:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in place, whole or not at all."""
-    fresh = path.with_name(path.name + ".new")
+    """Put a file in place, whole or not at all; of several that do so at a time, the last one's stays."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(data)

@@ -309,7 +309,11 @@ class Graph(Family):
     def held_on(self, who: str, date: str) -> Generator[ToolCall, ToolResult, Row | None]:
         t = self.t
         rows = (yield ToolCall(t.bookings, {t.who: who})).content
-        return next((r for r in rows if r[t.date] == date and r[t.status] != t.cancelled), None)
+        held = next((r for r in rows if r[t.date] == date and r[t.status] != t.cancelled), None)
+        marks = [(f"{r[t.date]} {r[t.status]}" if r[t.date] == date else r[t.date], r is held) for r in rows]
+        last = None if held is None else " ".join(str(held[k]) for k in (t.booking, t.thing, t.need) if k in held)
+        yield notes.pick(marks, last)
+        return held
 
     def nothing(self, group: str, kind: str) -> Refusal:
         return Refusal(f"there is no {kind} in {group}")

@@ -89,6 +89,19 @@ def first_fit(
 
 
 @working
+def pick(marks: Sequence[tuple[str, bool]], last: str | None) -> Parts:
+    """Which of several is meant, gone through up to it: `2031-05-27 no, 2031-05-23 yes: R7 P2`; `last` is what of it is
+    needed later, None where none is."""
+    said = []
+    for label, meant in marks:
+        if meant or len(marks) <= MOST:
+            said.append(f"{label} {'yes' if meant else 'no'}")
+        if meant:
+            break
+    return ", ".join(said), "none" if last is None else last
+
+
+@working
 def count(marks: Sequence[tuple[Any, bool]], what: str = "") -> Parts:
     """Which of several count, and how many do so far: `at least 4: 5 yes 1, 3 no, 4 yes 2: 2`."""
     said, found = [], 0
