@@ -94,7 +94,7 @@ class Checked:
 
     def choice(self, listed: str, how: str, taken: str, *, seen: str, later: str) -> None:
         self.sorts[how] += 1
-        value = str if how == "earliest" else float
+        value: Any = str if how == "earliest" else float
         (key, best), *others = (row.split(" ", 1) for row in listed.split(", "))
         values: dict[str, Any] = {key: value(best)}
         for key, rest in others:

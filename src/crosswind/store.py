@@ -257,8 +257,8 @@ class Store:
                 f"{self.folder}: another run is writing here ({held or 'unknown'}); wait for it, stop it, or choose "
                 "another --out. The lock goes with its owner: there is no file to delete"
             ) from None
-        for half in self.folder.glob(f"{MANIFEST}.*.new"):
-            half.unlink(missing_ok=True)  # of a run that was killed
+        for left in self.folder.glob(f"{MANIFEST}.*.new"):
+            left.unlink(missing_ok=True)  # of a run that was killed
         with suppress(OSError):  # only words for whoever finds it locked
             os.ftruncate(self._lock, 0)
             os.write(self._lock, f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode())
