@@ -81,7 +81,7 @@ def warm(cold: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def config(base: Path, **more: Any) -> GrpoConfig:
-    data = {"domains": {"shelf": 1.0}, "share": 0.0, "fixed": TASKS, **more.pop("data", {})}
+    data = {"domains": {"shelf": 1.0}, "share": 0.0, "fixed": TASKS, "reasons": False, **more.pop("data", {})}
     usual = {
         "model": str(base), "steps": 4, "groups": 2, "copies": 4, "max_new": 32, "window": 512, "pad_to": 16,
         "save_every": 2, "measured": 0, "lr": 2e-3, "warmup": 0.0, "device": "cpu", "lora": {"fold": True},

@@ -11,8 +11,9 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +27,7 @@ from crosswind.errors import CrosswindError
 from crosswind.models.loading import ABOUT, Loaded, load, place_of
 from crosswind.models.prompts import script_of
 from crosswind.store import replace_file
-from crosswind.train.config import Lora, TrainConfig
+from crosswind.train.config import TrainConfig
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "liger-kernel")
 
@@ -118,11 +119,15 @@ def adapted(model: Any, config: TrainConfig) -> Any:
     for parameter in wrapped.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
-    for layer in lora_layers(wrapped):
+    layers = lora_layers(wrapped)
+    for layer in layers:
         # The activations would otherwise be copied to fp32 for the adapter and back to bf16 by autocast.
         layer.cast_input_dtype_enabled = False
-        if lora.fold:
-            fold(layer, lora)
+    if lora.fold:
+        if lora.dropout:
+            raise CrosswindError("lora.fold and lora.dropout do not go together; set one of them to its default")
+        dtype = torch.bfloat16 if in_bf16(config) else torch.float32
+        wrapped.register_forward_pre_hook(Folded(layers, dtype))
     return wrapped
 
 
@@ -132,21 +137,40 @@ def lora_layers(model: Any) -> list[Any]:
     return [module for module in model.modules() if isinstance(module, LoraLayer)]
 
 
-def fold(layer: Any, lora: Lora) -> None:
-    """Let a linear layer compute x (W + s B A) in one product instead of x W + s (x A) B in three."""
-    if lora.dropout:
-        raise CrosswindError("lora.fold and lora.dropout do not go together; set one of them to its default")
-    base, (name,) = layer.base_layer, layer.active_adapters
-    a, b, scale = layer.lora_A[name], layer.lora_B[name], layer.scaling[name]
+class Folded:
+    """Linear layers that compute x (W + s B A) in one product instead of x W + s (x A) B in three.
 
-    def forward(x: Any, *_: Any, **__: Any) -> Any:
-        kind = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
-        with torch.autocast(x.device.type, enabled=False):
-            weight = torch.addmm(base.weight.float(), b.weight, a.weight, alpha=scale).to(kind)
-            bias = None if base.bias is None else base.bias.to(kind)
-            return F.linear(x.to(kind), weight, bias)
+    The sums are made once for each pass, for all layers of one shape together: layer by layer they would be a dozen
+    small steps for each of some two hundred layers, and a GPU would wait for the host.
+    """
 
-    layer.forward = forward
+    def __init__(self, layers: Sequence[Any], dtype: Any) -> None:
+        self.dtype = dtype
+        self.groups: dict[tuple[Any, ...], list[Any]] = {}
+        for layer in layers:
+            (name,) = layer.active_adapters
+            shape = (*layer.base_layer.weight.shape, layer.lora_A[name].weight.shape[0], layer.scaling[name])
+            self.groups.setdefault(shape, []).append(layer)
+            layer.forward = partial(self.product, layer)
+        self.bases: dict[tuple[Any, ...], Any] = {}
+
+    def __call__(self, *_: Any) -> None:
+        """Sum up the weights for a pass."""
+        for shape, layers in self.groups.items():
+            (name,) = layers[0].active_adapters
+            device = layers[0].base_layer.weight.device
+            if shape not in self.bases or self.bases[shape].device != device:
+                self.bases[shape] = torch.stack([layer.base_layer.weight.detach() for layer in layers])
+            a = torch.stack([layer.lora_A[name].weight for layer in layers])
+            b = torch.stack([layer.lora_B[name].weight for layer in layers])
+            with torch.autocast(device.type, enabled=False):
+                summed = torch.baddbmm(self.bases[shape].float(), b, a, alpha=shape[-1]).to(self.dtype)
+            for layer, weight in zip(layers, summed.unbind(), strict=True):
+                layer.summed = weight
+
+    def product(self, layer: Any, x: Any, *_: Any, **__: Any) -> Any:
+        bias = layer.base_layer.bias
+        return F.linear(x.to(self.dtype), layer.summed, None if bias is None else bias.to(self.dtype))
 
 
 @contextmanager

@@ -88,6 +88,17 @@ class Gathering(SFTTrainer):  # type: ignore[misc]
     def get_train_dataloader(self) -> Feed:
         return self.feed
 
+    def _prepare_inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        # From pinned memory and without waiting, so that the host can be a pass ahead of the device.
+        if self.args.device.type != "cuda":
+            return dict(super()._prepare_inputs(inputs))
+        return {name: value.pin_memory().to(self.args.device, non_blocking=True) for name, value in inputs.items()}
+
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: Any) -> Any:
+        if self.args.world_size > 1:
+            return super()._get_num_items_in_batch(batch_samples, device)
+        return sum(batch["labels"].numel() for batch in batch_samples)  # a number of the host's: nobody waits for it
+
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
@@ -238,7 +249,7 @@ class Stretch:
             weight_decay=config.weight_decay,
             max_grad_norm=config.clip,
             optim="adamw_torch_fused" if device == "cuda" else "adamw_torch",
-            bf16=in_bf16(config),
+            bf16=in_bf16(config) and (config.full or not config.lora.fold),  # folded ones are in bf16 as they are
             use_cpu=device == "cpu",
             gradient_checkpointing=config.checkpointing,
             max_length=None,
