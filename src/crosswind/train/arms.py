@@ -44,6 +44,7 @@ class Arm(Model):
     start: str = ""  # an arm before this one, whose adapter is gone on from
     seeds: tuple[int, ...] = ()  # those of the study unless given
     train: dict[str, Any] = Field(default_factory=dict)  # options of the training
+    at: str = ""  # the commit at which it was run; demonstrations are others since, so it is shown and not run again
 
 
 class Study(Model):
@@ -115,7 +116,12 @@ class Study(Model):
         Without names all arms come; with seeds, only those of them that an arm named has or, if it was named, all of
         them. An arm that another one starts from comes before it, named or not.
         """
-        wanted = [self.arm(name) for name in names] or list(self.by_name.values())
+        wanted = [self.arm(name) for name in names] or [arm for arm in self.by_name.values() if not arm.at]
+        for arm in wanted:
+            if arm.at:
+                raise CrosswindError(
+                    f"{arm.name} was run at {arm.at}, with other demonstrations; check that commit out"
+                )
         out: dict[tuple[str, int], None] = {}
 
         def add(arm: Arm, seed: int) -> None:
