@@ -162,6 +162,8 @@ class Shown:
         told = ""
         if update.loss is not None:
             told = f"loss {update.loss:.4f}"
+        if update.reward is not None:
+            told += f", reward {update.reward:.3f}"
         if update.tokens_per_second:
             told += f", {update.tokens_per_second:,.0f} tokens/s"
         if self.bar is not None:

@@ -26,7 +26,7 @@ from crosswind.record import Usage
 from crosswind.types import Message, Request, Tools
 
 WINDOW = 8192  # tokens that the model was trained with
-TOKENS = 160  # of one reply, unless the settings say
+TOKENS, TRAINED = 160, 256  # of one reply, unless the settings say; adapters write their working down
 THREADS = 8  # at most
 PACKAGE = "xllamacpp"
 
@@ -44,7 +44,7 @@ class Embedded:
         self.adapter = adapter
         self.price: Price | None = settings.price(Price(0.0, 0.0))
         self.window = settings.context or WINDOW
-        self.max_tokens = settings.max_tokens or TOKENS
+        self.max_tokens = settings.max_tokens or (TRAINED if adapter else TOKENS)
         self.temperature = settings.temperature or 0.0
         self.seed = settings.seed
         self.settings: dict[str, Any] = {

@@ -44,7 +44,7 @@ class Price(NamedTuple):
 class AgentSettings(Model):
     """How agents that stand on a model are run; scripted ones heed none of it."""
 
-    max_tokens: int | None = Field(default=None, ge=1)  # of one reply; None: 1024 for a provider, 160 or 512 in process
+    max_tokens: int | None = Field(default=None, ge=1)  # of one reply; None: 1024 for a provider, 160 to 512 in process
     temperature: float | None = Field(default=None, ge=0)  # None: as the provider has it; in process: 0
     seed: int = 0  # of sampling in process, and of the jitter between attempts
     protocol: Literal["auto", "native", "text"] = "auto"  # how tools are called; auto: natively where that works

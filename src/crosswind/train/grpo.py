@@ -543,7 +543,8 @@ class Training:
             append_file(self.folder / METRICS, (json.dumps(line) + "\n").encode())
         if self.progress:
             left = self.totals.seconds / self.step * (config.steps - self.step)
-            self.progress(Update("training", self.step, config.steps, self.loss, line["tokens_per_second"], left))
+            speed, reward = line["tokens_per_second"], line["reward"]
+            self.progress(Update("training", self.step, config.steps, self.loss, speed, left, reward))
 
     def _whole(self) -> dict[int, Path]:
         found = (self.folder / CHECKPOINTS).glob("checkpoint-*")

@@ -50,6 +50,7 @@ class Update:
     loss: float | None = None
     tokens_per_second: float | None = None
     left: float | None = None  # seconds, as far as one can tell
+    reward: float | None = None  # of the step's episodes, in reinforcement
 
 
 Progress = Callable[[Update], None]
