@@ -10,11 +10,15 @@ from crosswind.perturbation import Scene, perturbation
 from crosswind.perturbations.action._renaming import Renaming, share
 from crosswind.types import Split
 
+# {0}: a number, {1}: a code, {2}: a word of no language. Only with words that never come twice does a model learn to
+# copy a name letter by letter; from a few styles it learns the styles.
 STYLES: Mapping[Split, tuple[str, ...]] = {
-    "train": ("tool_{0}", "fn{0:02d}", "op_{1}"),
+    "train": ("tool_{0}", "fn{0:02d}", "op_{1}", "{2}", "{2}_{0}", "{2}"),
     "dev": ("action_{0}", "x{1}"),
     "test": ("call{0:03d}", "q_{1}", "endpoint_{0}"),
 }
+ONSETS = (*"klmnrvjw", "tr", "kl", "vr", "gl", "pl", "fl")  # few enough that no rude word comes out
+CODAS = ("", "", *"nlrm")
 
 
 @perturbation
@@ -38,5 +42,20 @@ class IdentityErasure(Renaming):
         style = rng.choice(STYLES[scene.task.split])
         numbers = rng.sample(range(1, 1 + 3 * len(chosen)), len(chosen))
         taken = scene.names
-        names = {n: style.format(i, f"{i * 7919 % 46656:03x}") for n, i in zip(chosen, numbers, strict=True)}
+        words = [_word(rng) if "{2}" in style else "" for _ in chosen]
+        names = {
+            n: style.format(i, f"{i * 7919 % 46656:03x}", word)
+            for n, i, word in zip(chosen, numbers, words, strict=True)
+        }
+        if len(set(names.values())) < len(names):
+            return None
         return None if taken & set(names.values()) else cls(names=names)
+
+
+def _word(rng: Random) -> str:
+    """One or two words that mean nothing, such as `trolin_vema`."""
+
+    def part() -> str:
+        return "".join(rng.choice(ONSETS) + rng.choice("aeiou") + rng.choice(CODAS) for _ in range(rng.randint(1, 3)))
+
+    return "_".join(part() for _ in range(rng.randint(1, 2)))
