@@ -307,20 +307,34 @@ def test_how_each_sort_of_working_reads() -> None:
     assert text_of(notes.total([])) == "0"
 
 
-@pytest.mark.parametrize("kind", ["", "semantic_rename", "parameter_rename"])
-def test_how_a_tool_is_called_stands_before_its_first_call_only(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["", "semantic_rename", "parameter_rename", "verification_code"])
+def test_how_a_tool_is_called_is_written_once_and_by_its_first_call(kind: str) -> None:
+    ahead = 0
     for drawn in draws("poi", kind, 1):
-        shown, called = demonstration(drawn), set[str]()
+        shown, written = demonstration(drawn), list[str]()
         (_, menu), *others = shown.menus
         assert not others
         forms = {tool.name: call_form(tool) for tool in menu}
         listed = with_tools("", menu)
         for message in shown.chat:
+            thought = message.content.partition("</think>")[0] if message.role == "assistant" else ""
+            written += thought.removeprefix("<think>").split("; ")
             for request in message.requests:
-                assert (forms[request.tool] + "</think>" in message.content) == (request.tool not in called)
-                assert f"- {forms[request.tool]}: " in listed
-                called.add(request.tool)
-        assert called
+                form = forms[request.tool]
+                assert written.count(form) == 1
+                assert f"- {form}: " in listed
+                ahead += sum(other in thought for name, other in forms.items() if name != request.tool)
+    assert ahead
+
+
+def test_a_code_to_fetch_is_seen_where_it_is_needed() -> None:
+    """The call that a code is for is looked up before the code is fetched."""
+    found = 0
+    for drawn in draws("poi", "verification_code", 2):
+        for message in demonstration(drawn).chat:
+            if message.requests and not message.requests[0].args:  # the code's own tool takes nothing
+                found += bool(re.search(r"\w+\(\w+.*\)(;|</think>)", message.content))
+    assert found > 10
 
 
 def test_tasks_of_a_suite_have_it_too() -> None:

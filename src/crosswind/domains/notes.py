@@ -17,7 +17,7 @@ from typing import Any, ParamSpec
 
 from crosswind.types import NOTE, ToolCall
 
-MOST = 12  # rows that are gone through one by one; of more, only those that matter are named
+MOST = 9  # rows that are gone through one by one; of more, only those that matter are named
 Parts = tuple[str, ...]
 P = ParamSpec("P")
 

@@ -7,6 +7,7 @@ see `data.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from crosswind.models.prompts import Script, call_form, script_of
 from crosswind.play import result_text
 from crosswind.recipe import Drawn
 from crosswind.session import Session
-from crosswind.types import SAY, Message, Refusal, Tools
+from crosswind.types import SAY, Message, Refusal, Step, Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,12 @@ def thought(note: str) -> str:
 def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
     """The certified walk of a draw as a demonstration.
 
-    `reasons`: with the oracle's working before it acts, and how a tool is called before it is called first.
+    `reasons`: with the oracle's working before it acts, and how a tool is called before it is called first; where a
+    call is made for the sake of the next one, the next one's tool is looked up before its own.
     """
     gold = drawn.certificate.gold
     notes = gold.notes if reasons else {}
-    looked_up: set[str] = set() if reasons else {step.call.tool for step in gold.steps}
+    looked_up: set[str] = set()
     session = gold.session
     again = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
     shown = again or session
@@ -76,9 +78,11 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
             chat.append(Message(role="user", content=step.result.content))
         else:
             parts = [notes[n]] if n in notes else []
-            if call.tool not in looked_up:
-                looked_up.add(call.tool)
-                parts += [call_form(tool) for tool in menus[-1][1] if tool.name == call.tool]
+            menu = {tool.name: tool for tool in menus[-1][1]} if reasons else {}
+            for name in [gold.steps[n + 1].call.tool, call.tool] if _serves(gold.steps, n) else [call.tool]:
+                if name in menu and name not in looked_up:
+                    looked_up.add(name)
+                    parts.append(call_form(menu[name]))
             said = thought("; ".join(parts)) if parts else ""
             chat.append(requesting(call, n).model_copy(update={"content": said}))
             chat.append(Message(role="tool", content=result_text(step.result), request_id=f"call_{n}"))
@@ -102,6 +106,15 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
         "proof": drawn.certificate.proof,
     }
     return Demonstration(tuple(chat), tuple(menus), meta)
+
+
+def _serves(steps: Sequence[Step], n: int) -> bool:
+    """Was a step made for the next one: does that use what this one alone has told?"""
+    if n + 1 >= len(steps) or steps[n + 1].call.tool == SAY:
+        return False
+    told, before = result_text(steps[n].result), [result_text(step.result) for step in steps[:n]]
+    values = [str(value) for value in steps[n + 1].call.args.values() if len(str(value)) >= 3]
+    return any(value in told and not any(value in text for text in before) for value in values)
 
 
 def _after(note: str | None, text: str) -> str:
