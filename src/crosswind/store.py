@@ -5,6 +5,7 @@
     lock                   held while a run writes here
     episodes.jsonl.torn    lines that a crash left half written, cut off and kept
     retried.jsonl          episodes that ended as errors of the infrastructure and were played again
+    sessions/              of a proxy: sessions under way, and those that a killed one left; `sessions.py`
 
 A crash can tear the last line and nothing else, so a torn last line is expected and any other bad line is an error;
 who only looks at a run may leave it out.
@@ -30,6 +31,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from crosswind import sessions
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.play import plain
 from crosswind.record import SCHEMA, Record
@@ -97,11 +99,20 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
+    left = sessions.left(folder)  # before the records: what a proxy records meanwhile is in both
     records = list(iter_records(folder, problems, lost if damaged else None))
     if lost:
         few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
         of = f"{len(lost)} of {len(lost) + len(records)} lines of {EPISODES}"
         problems.append(f"{of} cannot be read and are left out: {'; '.join(few)}")
+    written = tuple(records)
+    for session in left:
+        record = session.record(len(records))
+        if not any(sessions.same(record, other) for other in written):
+            records.append(record)
+    if cut := len(records) - len(written):
+        what = f"{cut} sessions were" if cut > 1 else "1 session was"
+        problems.append(f"{what} cut short when the proxy was killed; the next proxy that logs here records them")
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
         problems.append(f"the run is not finished ({len(records)}{of} episodes); the same command continues it")

@@ -1,12 +1,14 @@
 """`crosswind proxy`: relays between clients and a server, over pipes or HTTP, and what they leave behind.
 
 One client session is one episode. Its record stands in the run format; since there was no task, it has no verdict.
+It is written when the session ends; until then `sessions.py` keeps what is to be in it, should this process be killed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import signal
 import sys
@@ -16,20 +18,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind import __version__
+from crosswind import __version__, sessions
 from crosswind.domain import JUDGE
 from crosswind.errors import CrosswindError
 from crosswind.mcp import wire
-from crosswind.mcp.live import DOMAIN
-from crosswind.mcp.relay import Plan, Relay
+from crosswind.mcp.live import DOMAIN, LiveSession, Running
+from crosswind.mcp.relay import UNANSWERED, Plan, Relay
 from crosswind.mcp.upstream import Link, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
 from crosswind.perturbation import dump_layers
 from crosswind.play import step_data
-from crosswind.record import CLEAN, Record, Usage, key_of, pair_of
+from crosswind.record import CLEAN, Record
+from crosswind.sessions import Head, Left, Notes
 from crosswind.store import Locked, Manifest, Store, now
+from crosswind.types import Step, ToolError, ToolResult
 
 CLOSED, SERVER_FAILED = 0, 3  # exit codes; 2 is a mistake in the command, 128 + n a signal
+SYNC = 5.0  # seconds until what was noted of a session is put on the disk
 PATIENCE = 20.0  # seconds to wait for another proxy that is writing to the same folder
 
 Say = Callable[[str], None]
@@ -78,9 +83,11 @@ class Journal:
         return (self.plan.recipe.name if self.plan.recipe else "") or "stack"
 
     def check(self) -> None:
-        """See that the folder can be written to, before anything is started."""
+        """See that the folder can be written to, before anything is started; record what killed proxies left there."""
         with self._open() as store:
             store.begin(self._manifest())
+            if found := sessions.left(self.folder):
+                self._recover(store, found)
 
     def _open(self) -> Store:
         end = time.monotonic() + PATIENCE
@@ -92,47 +99,54 @@ class Journal:
                     raise
                 time.sleep(0.05)
 
-    def add(self, relay: Relay, seconds: float, why: str) -> None:
-        """Record a session; one without a call of a tool is none."""
-        session = relay.session
-        if session is None or not session.steps:
-            return
+    def head(self, relay: Relay) -> Head:
+        """What is known of a session when its first tool is called."""
+        assert relay.session is not None
+        return Head(
+            task_id=f"{DOMAIN}/{_word(self.target)}",
+            domain=DOMAIN,
+            seed=self.plan.seed,
+            condition=self.condition,
+            layers=tuple(dump_layers(relay.session.layers)),
+            agent=relay.client or "unknown",
+            policy=relay.instructions,
+            tools=tuple(_function(tool) for tool in relay.first_shown),
+        )
+
+    def add(self, head: Head, session: LiveSession, notes: Notes | None, seconds: float, why: str) -> None:
+        """Record a session."""
         with self._open() as store:
             manifest = store.begin(self._manifest())
-            trial = len(store.resume(lambda _: None, keep_errors=True))
-            store.append(self._record(relay, trial, seconds, why))
+            trial = self._recover(store, sessions.left(self.folder))
+            steps = [step_data(step) for step in session.steps]
+            record = head.record(trial, steps, session.receipts(), seconds=seconds, why=why)
+            if notes is not None:
+                with contextlib.suppress(OSError):  # then a crash right now might have it recorded twice
+                    notes.end(record.key, seconds=record.usage.seconds, why=why)
+            store.append(record)
             store.sync()
             store.write(manifest, state="finished")
 
-    def _record(self, relay: Relay, trial: int, seconds: float, why: str) -> Record:
-        session = relay.session
-        assert session is not None
-        task = f"{DOMAIN}/{_word(self.target)}"
-        return Record(
-            key=key_of(task, self.condition, trial),
-            pair=pair_of(task, trial),
-            task_id=task,
-            domain=DOMAIN,
-            family="live",
-            level=0,
-            seed=self.plan.seed,
-            trial=trial,
-            condition=self.condition,
-            severity=None,
-            layers=tuple(dump_layers(session.layers)),
-            agent=relay.client or "unknown",
-            outcome="error" if why else "unjudged",
-            ended="error" if why else "closed",
-            refuse=False,
-            query="",
-            policy=relay.instructions,
-            tools=tuple(_function(tool) for tool in relay.first_shown),
-            steps=tuple(step_data(step) for step in session.steps),
-            final="",
-            why=why,
-            receipts=session.receipts(),
-            usage=Usage(requests=len(session.steps), seconds=round(seconds, 3)),
+    def _recover(self, store: Store, found: list[Left]) -> int:
+        """Record what killed proxies left, each once; gives the number of episodes."""
+        marked: dict[str, Record | None] = {session.key: None for session in found}
+        count = len(
+            store.resume(
+                lambda record: marked.update({record.key: record}) if record.key in marked else None, keep_errors=True
+            )
         )
+        for session in found:
+            record, there = session.record(count), marked[session.key]
+            try:
+                if there is None or not sessions.same(record, there):
+                    session.mark(record.key)
+                    store.append(record)
+                    store.sync()
+                    count += 1
+                session.path.unlink(missing_ok=True)
+            except OSError as error:
+                raise CrosswindError(f"{session.path}: cannot be made into a record ({error.strerror})") from None
+        return count
 
 
 def _word(target: str) -> str:
@@ -150,6 +164,72 @@ def _function(tool: Message) -> dict[str, Any]:
     }
 
 
+class Keeper:
+    """Keeps a session on the disk while it is under way, and records it at its end. A full disk disturbs no call."""
+
+    def __init__(self, journal: Journal, relay: Relay, tell: Say, clock: Callable[[], float]) -> None:
+        self.journal, self.relay, self.tell, self.clock = journal, relay, tell, clock
+        self.head: Head | None = None  # since the first call
+        self.notes: Notes | None = None
+        self._failed = False  # no more is noted
+        self._to_come: asyncio.TimerHandle | None = None  # when the notes are put on the disk
+
+    def under_way(self, session: LiveSession, running: Running) -> None:
+        assert running.asked is not None
+        lost = ToolResult(None, ToolError(UNANSWERED, sessions.KILLED))
+        inner = (*running.inner, (running.asked, lost))
+        self._note(session, running, Step(running.call, lost, inner, tuple(sorted(set(running.fired)))), over=False)
+
+    def over(self, session: LiveSession, running: Running) -> None:
+        self._note(session, running, session.steps[-1], over=True)
+
+    def _note(self, session: LiveSession, running: Running, step: Step, *, over: bool) -> None:
+        if self._failed:
+            return
+        self.head = self.head or self.journal.head(self.relay)
+        try:
+            self.notes = self.notes or Notes(self.journal.folder, self.head)
+            self.notes.note(running.nth, step_data(step), session.receipts(), at=self.clock(), over=over)
+        except OSError as error:
+            self.tell(f"the session cannot be kept while it is under way ({error.strerror}); it is recorded at its end")
+            self._failed = True
+            return
+        if self._to_come is None:
+            self._to_come = asyncio.get_running_loop().call_later(SYNC, self._sync)
+
+    def _sync(self) -> None:
+        """Have the notes put on the disk, by a thread: a call does not wait for that."""
+        self._to_come = None
+        if self.notes is not None:
+            asyncio.get_running_loop().run_in_executor(None, _put_on_disk, self.notes.copy())
+
+    async def close(self, why: str) -> None:
+        """Record the session; one without a call of a tool is none."""
+        if self._to_come is not None:
+            self._to_come.cancel()
+        session, head = self.relay.session, self.head
+        if session is None or head is None or not session.steps:
+            return
+        try:
+            await asyncio.to_thread(self.journal.add, head, session, self.notes, self.clock(), why)
+        except CrosswindError as error:
+            self.tell(f"the session could not be recorded: {error}")
+            if self.notes is not None:
+                self.tell(f"it is kept in {self.notes.path}; the next proxy with this --log records it")
+                self.notes.close()
+        else:
+            if self.notes is not None:
+                self.notes.discard()
+
+
+def _put_on_disk(descriptor: int) -> None:
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 # ---------------------------------------------------------------- one connection
 
 
@@ -161,22 +241,35 @@ class Connection:
         self.channel: Channel | None = None
         self.began = time.monotonic()
         self.watch: asyncio.Task[None] | None = None  # for the end of the server, where nobody waits for it
+        self.keeper: Keeper | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     async def open(self, front: Any) -> None:
         """Start the server. Raises `WireError` where it cannot be."""
         self.channel = await open_channel(self.target)
         self.link = Link(self.channel, self._from_server, self.tell)
         self.relay = Relay(front, self.link, self.plan, self.tell)
+        if self.journal is not None:
+            self.keeper = self.relay.notes = Keeper(
+                self.journal, self.relay, self.tell, lambda: time.monotonic() - self.began
+            )
         self.reading = asyncio.create_task(self.link.run())
 
     async def _from_server(self, message: Message, frame: bytes) -> None:
         await self.relay.from_server(message, frame)
 
     async def close(self, *, failed: bool = False) -> None:
-        """End the session: answer or drop what is under way, end the server, write the record."""
+        """End the session: answer or drop what is under way, end the server, write the record.
+
+        Whoever waits for it may be cancelled; it is not.
+        """
         if self.channel is None:
             return
-        channel, self.channel = self.channel, None
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(self.channel, failed=failed))
+        await asyncio.shield(self._closing)
+
+    async def _close(self, channel: Channel, *, failed: bool) -> None:
         why = self.link.ended if failed else ""
         if failed:
             with contextlib.suppress(WireError):
@@ -187,11 +280,8 @@ class Connection:
         self.reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self.reading
-        if self.journal is not None:
-            try:
-                self.journal.add(self.relay, time.monotonic() - self.began, why)
-            except CrosswindError as error:
-                self.tell(f"the session could not be recorded: {error}")
+        if self.keeper is not None:
+            await self.keeper.close(why)
         for receipt in self.relay.session.receipts() if self.relay.session else ():
             where = f"first met at step {receipt.step}" if receipt.fired else "never met"
             self.tell(f"{receipt.kind}: {where}")
@@ -282,7 +372,7 @@ async def serve_http(
     await front.close()
     if front.failed:
         return SERVER_FAILED
-    return CLOSED if number[0] == signal.SIGINT else 128 + number[0]
+    return 128 + number[0]
 
 
 def _stopped() -> tuple[asyncio.Event, list[int]]:

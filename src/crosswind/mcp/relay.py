@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from crosswind.errors import Unfair
@@ -35,6 +36,7 @@ from crosswind.types import ToolCall, ToolError, ToolResult, ToolSpec
 LIST_CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 MOST = 1000  # calls of one client under way; more are read when some are done
+CANCELLED, UNANSWERED, LOST = "cancelled", "unanswered", "infrastructure"  # what became of calls without an answer
 OWN_PARAMS = ("name", "arguments")  # of a call; all others are handed on
 
 
@@ -42,6 +44,16 @@ class Front(Protocol):
     """The client's side: takes frames for the client; the message is given as well, to tell where they belong."""
 
     async def send(self, frame: bytes, message: Message) -> None: ...
+
+
+class Notes(Protocol):
+    """Whoever keeps what happens in a session as it happens."""
+
+    def under_way(self, session: LiveSession, running: Running) -> None:
+        """A call is about to ask something of the server."""
+
+    def over(self, session: LiveSession, running: Running) -> None:
+        """A call was put on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +103,7 @@ class Relay:
         self.client = ""  # who the client says it is
         self.shook_hands = False  # as in the older era; in the newer one each request says its revision
         self.instructions = ""
+        self.notes: Notes | None = None
         self.first_shown: tuple[Json, ...] = ()
         self._page: Message = {}  # what the server's list of tools says besides
         self._stale = False
@@ -100,6 +113,7 @@ class Relay:
         self._passed: dict[str, Any] = {}  # requests of the client that the server answers itself: method by id
         self._listens: dict[str, tuple[Any, bool]] = {}  # open subscriptions: their id, and whether we serve them
         self._suspended: dict[str, _Waiting] = {}
+        self._closing = False
 
     # -- from the client
 
@@ -120,7 +134,7 @@ class Relay:
             if _key(id) in self._calls:
                 await self._answer(wire.failure(id, INVALID_REQUEST, "a request with this id is under way"))
                 return
-            work = self._list(id, params) if method == "tools/list" else self._call(id, params)
+            work = partial(self._list if method == "tools/list" else self._call, id, params)
             task = asyncio.create_task(self._guarded(id, work))
             self._calls[_key(id)] = task
             task.add_done_callback(lambda _: self._calls.pop(_key(id), None))
@@ -153,10 +167,10 @@ class Relay:
         if isinstance(who, dict):
             self.client = f"{who.get('name', '')} {who.get('version', '')}".strip()
 
-    async def _guarded(self, id: Any, work: Any) -> None:
+    async def _guarded(self, id: Any, work: Callable[[], Awaitable[None]]) -> None:
         """Do what the client asked for, and answer with an error where it cannot be done."""
         try:
-            await work
+            await work()
         except _Refused as refused:
             await self._answer({"jsonrpc": "2.0", "id": id, "error": refused.error})
         except WireError as error:
@@ -224,11 +238,16 @@ class Relay:
             await self._answer(wire.failure(json.loads(key), UPSTREAM_GONE, self.link.ended or "the server is gone"))
 
     async def close(self) -> None:
-        """End what is under way."""
+        """End what is under way, and put it on record."""
+        self._closing = True
         tasks = list(self._calls.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        suspended, self._suspended = self._suspended, {}
+        for waiting in suspended.values():
+            assert self.session is not None
+            self._lose(self.session, waiting.running, asyncio.CancelledError())
 
     async def drain(self) -> None:
         """Wait until the client has all its answers."""
@@ -355,6 +374,8 @@ class Relay:
         running = waiting.running
         try:
             while running.asked is not None:
+                if self.notes is not None:
+                    self.notes.under_way(session, running)
                 response = await self._ask(running.asked, more)
                 value = response.get("result")
                 if "error" in response:
@@ -372,11 +393,29 @@ class Relay:
                 waiting.raws.append(response)
                 session.go_on(running, answer)
                 more = _again(more)
-        except WireError as error:
-            lost = ToolResult(None, ToolError("infrastructure", str(error)))
-            session.record(running, lost)
+        except BaseException as error:
+            if all(one is not waiting for one in self._suspended.values()):
+                self._lose(session, running, error)
             raise
         await self._finish(id, waiting, session, modern=_modern(params))
+
+    def _lose(self, session: LiveSession, running: Running, error: BaseException) -> None:
+        """Put a call on record that comes to no answer, with what the server was asked all the same."""
+        if not isinstance(error, asyncio.CancelledError):
+            lost = ToolError(LOST, str(error) or type(error).__name__)
+        elif self._closing:
+            lost = ToolError(UNANSWERED, "the session ended before an answer came")
+        else:
+            lost = ToolError(CANCELLED, "the client cancelled the call")
+        result = ToolResult(None, lost)
+        if running.asked is not None:
+            running.inner.append((running.asked, result))
+        self._record(session, running, result)
+
+    def _record(self, session: LiveSession, running: Running, result: ToolResult) -> None:
+        session.record(running, result)
+        if self.notes is not None:
+            self.notes.over(session, running)
 
     async def _ask(self, call: ToolCall, more: Message) -> Message:
         params = {"name": call.tool, "arguments": dict(call.args), **more}
@@ -391,7 +430,7 @@ class Relay:
             text = forms.renamed(result.error.text, self._hidden(ids))
             if text != result.error.text:
                 result = ToolResult(None, ToolError(result.error.code, text))
-        session.record(running, result)
+        self._record(session, running, result)
         if running.inner and result is running.inner[-1][1]:  # as the server gave it
             await self._answer({**waiting.raws[-1], "id": id})
             return

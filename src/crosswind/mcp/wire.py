@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from crosswind.errors import InfrastructureError
+from crosswind.guard import Guard
 
 LIMIT = 16 * 2**20  # bytes of one frame
 CHUNK = 2**16
 GRACE = 2.0  # seconds that a process has to end after its input did, and again after it was asked to
+GUARD = Guard(GRACE)  # ends servers whose client, this process, was killed
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UPSTREAM_GONE = -32000  # the server behind a proxy is not there any more
 
@@ -199,6 +201,7 @@ class Child:
         if shutil.which(command[0], path=(env or os.environ).get("PATH")) is None:
             raise WireError(f"cannot start {command[0]!r}: no such command; is it installed, and on the PATH?")
         try:
+            GUARD.start()
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,
@@ -211,6 +214,7 @@ class Child:
             )
         except OSError as error:
             raise WireError(f"cannot start {command[0]!r}: {error.strerror}") from None
+        GUARD.watch(process.pid)
         assert process.stdin
         assert process.stdout
         return cls(process, Lines(process.stdout, process.stdin, limit=limit))
@@ -247,6 +251,7 @@ class Child:
             self._signal(signal.SIGTERM)
             await self.wait(GRACE)
         self._signal(signal.SIGKILL)  # the group may outlive its leader
+        GUARD.forget(self.process.pid)
         await self.process.wait()
         transport = getattr(self.process, "_transport", None)
         if transport is not None:  # else its pipes are closed when the loop is gone, with a warning

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.guard import Guard
 from crosswind.mcp import bridge
 from crosswind.mcp.serve import NAME, Desk, briefing
 from crosswind.mcp.server_wire import BODY, HttpServer, serve_lines
@@ -54,19 +55,6 @@ URL_VARIABLE = "CROSSWIND_MCP_URL"
 PLACES = ("query", "query_file", "policy", "policy_file", "prompt", "url", "config", "stdio_config", "out")
 SPOKEN = {"query", "query_file", "prompt"}  # without one of them, the prompt goes to standard input
 _PLACE = re.compile(r"\{([a-z_]+)\}")
-
-# Ends the groups it was told of and not told off when its input ends: when this process died without a chance to.
-GUARD = """
-import os, signal, sys
-groups = set()
-for line in sys.stdin:
-    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-for group in groups:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except OSError:
-        pass
-"""
 
 
 class Tail(asyncio.Protocol):
@@ -115,7 +103,7 @@ class CommandAgents(PythonAgents):
         self.timeout = settings.timeout
         self.running: set[asyncio.Task[Any]] = set()
         self.http: HttpServer | None = None
-        self.guard: asyncio.subprocess.Process | None = None
+        self.guard = Guard()
         self.starting = asyncio.Lock()
 
     def make(self, drawn: Drawn) -> CommandAgent:
@@ -128,9 +116,7 @@ class CommandAgents(PythonAgents):
         await asyncio.gather(*self.running, return_exceptions=True)
         if self.http is not None:
             await self.http.aclose()
-        if self.guard is not None and self.guard.stdin is not None:
-            self.guard.stdin.close()
-            await self.guard.wait()
+        self.guard.close()
 
     async def run(self, query: str, tools: Toolset) -> str:
         """One start of the command, to its end; its failures told apart."""
@@ -158,15 +144,9 @@ class CommandAgents(PythonAgents):
         if self.http is None:
             http = HttpServer()
             await http.start()
-            self.guard = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", "-c", GUARD), stdin=asyncio.subprocess.PIPE, start_new_session=True
-            )
+            self.guard.start()
             self.http = http
         return self.http
-
-    def _tell_guard(self, sign: str, group: int) -> None:
-        if self.guard is not None and self.guard.stdin is not None:
-            self.guard.stdin.write(f"{sign}{group}\n".encode())
 
     async def _run(self, desk: Desk, url: str, folder: Path) -> str:
         out = folder / "answer.txt"
@@ -234,7 +214,7 @@ class CommandAgents(PythonAgents):
             finally:
                 for end in ends:
                     os.close(end)
-            self._tell_guard("+", process.pid)
+            self.guard.watch(process.pid)
             try:
                 code = await self._wait(process, desk)
                 if code is not None:
@@ -244,7 +224,7 @@ class CommandAgents(PythonAgents):
                             await complaint.done.wait()
             finally:
                 await _end(process)
-                self._tell_guard("-", process.pid)
+                self.guard.forget(process.pid)
         finally:
             for transport in pipes:
                 transport.close()
