@@ -654,7 +654,9 @@ def test_no_process_is_left(proxy: Callable[..., Process], fault: str, how: str)
     one = proxy(fault=fault)
     one.begin()
     group = int(
-        subprocess.run(["pgrep", "-P", str(one.process.pid)], capture_output=True, check=True).stdout.split()[0]
+        subprocess.run(
+            ["pgrep", "-P", str(one.process.pid), "-f", "fake_mcp"], capture_output=True, check=True
+        ).stdout.split()[0]
     )
     if how == "terminated":
         one.process.send_signal(signal.SIGTERM)

@@ -79,15 +79,16 @@ class Guard:
                 with contextlib.suppress(OSError):
                     process.stdin.close()
                 atexit.unregister(self.close)
-                if not self.groups:
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(1.0)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(self.grace + 1.0)
 
     def _running(self) -> subprocess.Popen[bytes]:
         """The guard; one that was ended by somebody is started again and told all there is."""
         if self._process is None or self._process.poll() is not None:
             if self._process is None:
                 atexit.register(self.close)
+            elif self._process.stdin is not None:
+                self._process.stdin.close()
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", WATCH, str(self.grace)],
                 stdin=subprocess.PIPE,

@@ -152,7 +152,7 @@ class Left:
             try:
                 entry = json.loads(line)
                 if found is None:
-                    found = cls(path, Head.model_validate(entry["head"]))
+                    found = cls(path, Head.model_validate(entry["head"], strict=False))
                     continue
                 found.seconds = float(entry["at"])
                 if "end" in entry:

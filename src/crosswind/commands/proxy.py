@@ -40,6 +40,9 @@ def proxy(
         typer.Option(metavar="PORT", min=0, max=65535, help="Listen on 127.0.0.1 instead of on pipes; 0: any."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the server has for one call.")] = 300.0,
+    idle: Annotated[
+        float, typer.Option(min=1.0, help="With --http: seconds after which a session that nobody uses ends.")
+    ] = 1800.0,
     kinds: Annotated[
         bool, typer.Option("--kinds", help="List the kinds that apply to a live server, and end.")
     ] = False,
@@ -82,7 +85,8 @@ def proxy(
     if http is None:
         code = asyncio.run(proxies.serve_pipes(target, plan, journal))
     else:
-        code = asyncio.run(proxies.serve_http(target, plan, journal, port=http, token=os.environ.get(TOKEN, "")))
+        token = os.environ.get(TOKEN, "")
+        code = asyncio.run(proxies.serve_http(target, plan, journal, port=http, token=token, idle=idle))
     raise typer.Exit(code)
 
 

@@ -2,7 +2,8 @@
 
 It listens on this machine alone and lets nobody in without the token (`server_wire.py` reads requests).
 A session of the older era begins with `initialize` and goes by its header; a client of the newer one has no session,
-so its episode goes by the address: /mcp, or /mcp/NAME for one of its own.
+so its episode goes by the address: /mcp, or /mcp/NAME for one of its own. Clients leave without a word, so an episode
+that nobody uses for a while ends; where all places are taken the one that was left alone longest ends before that.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind.mcp import server_wire as server
 from crosswind.mcp import wire
 from crosswind.mcp.http_channel import META
-from crosswind.mcp.proxy import Connection
+from crosswind.mcp.proxy import IDLE, Connection
 from crosswind.mcp.server_wire import HOST, JSON, STREAM, Answered, Request
 from crosswind.mcp.wire import UPSTREAM_GONE, BadFrame, Message, WireError
 
 SESSIONS = 32  # at a time
+YIELDS = 30.0  # seconds after which an episode that nobody uses makes room for another
 START = 0.5  # seconds after which a server that was started and still runs is taken to stay
 BACKLOG = 1000  # messages that wait for a client to ask for them
 _PATH = re.compile(r"/mcp(?:/([A-Za-z0-9_.-]{1,64}))?/?")
@@ -40,6 +42,10 @@ class Stream:
     out: asyncio.Queue[Message | None] = field(default_factory=asyncio.Queue)
 
 
+class Full(WireError):
+    """All places for episodes are taken."""
+
+
 class Episode:
     """One client's session: a connection to the server, and the streams on which its messages go back."""
 
@@ -50,11 +56,31 @@ class Episode:
         self.listening: asyncio.Queue[Message | None] | None = None
         self.backlog: deque[Message] = deque(maxlen=BACKLOG)
         self._count = 0
+        self._used = time.monotonic()
+        self._users: list[asyncio.StreamReader] = []
+
+    @contextlib.contextmanager
+    def in_use(self, reader: asyncio.StreamReader) -> Iterator[None]:
+        """While a client waits for something on a connection."""
+        self._users.append(reader)
+        try:
+            yield
+        finally:
+            self._users.remove(reader)
+            self._used = time.monotonic()
+
+    @property
+    def idle(self) -> float:
+        """Seconds since a client used it; a request whose client is gone is no use."""
+        if self.opened is None or not self.opened.done() or any(not reader.at_eof() for reader in self._users):
+            return 0.0
+        return time.monotonic() - self._used
 
     async def open(self) -> None:
         """Start the server, once."""
         if self.opened is None:
             self.opened = asyncio.ensure_future(self.connection.open(self))
+        self._used = time.monotonic()
         await asyncio.shield(self.opened)
 
     def begin(self, message: Message) -> tuple[str, Stream]:
@@ -112,14 +138,24 @@ class Episode:
 class HttpFront:
     """Clients over HTTP, each session with a server of its own."""
 
-    def __init__(self, connect: Callable[[], Connection], token: str, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        token: str,
+        say: Callable[[str], None],
+        *,
+        idle: float = IDLE,
+        yields: float = YIELDS,
+    ) -> None:
         self.connect, self.token, self.say = connect, token, say
+        self.idle, self.yields = idle, min(idle, yields)
         self.episodes: dict[str, Episode] = {}
         self.failed = 0  # sessions that ended because their server did
         self.ready: Episode | None = None  # whose server runs, and whose client is still to come
         self.port = 0
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._ending: set[asyncio.Task[None]] = set()  # episodes that are on their way out
 
     async def start(self, port: int) -> None:
         """Start a server for the first client and listen on this machine; port 0 takes one that is free.
@@ -130,6 +166,26 @@ class HttpFront:
         await self._make_ready()
         self._server = await asyncio.start_server(self._connected, HOST, port, limit=server.HEAD)
         self.port = self._server.sockets[0].getsockname()[1]
+        self._keep(asyncio.create_task(self._end_idle()))
+
+    def _keep(self, task: asyncio.Task[None]) -> asyncio.Task[None]:
+        """Remember a task until it is done; it ends with us."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _end_idle(self) -> None:
+        """End episodes that nobody uses any more."""
+        while True:
+            await asyncio.sleep(min(self.idle / 4, 15.0))
+            for key, episode in list(self.episodes.items()):
+                if episode.idle >= self.idle:
+                    self._let_go(key, f"nobody used a session for {self.idle:g} seconds")
+
+    def _let_go(self, key: str, why: str) -> None:
+        """End an episode that its client has left, and let nobody wait for that."""
+        self.say(f"{why}; it is ended")
+        self._part(self.episodes.pop(key), failed=False)
 
     async def close(self) -> None:
         """End all sessions."""
@@ -139,7 +195,8 @@ class HttpFront:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for key in list(self.episodes):
-            await self._end(key, failed=False)
+            self._part(self.episodes.pop(key), failed=False)
+        await asyncio.gather(*self._ending)
         if self.ready is not None:
             await self.ready.connection.close()
 
@@ -164,26 +221,43 @@ class HttpFront:
         return Episode(self.connect())
 
     async def _end(self, key: str, *, failed: bool) -> None:
-        episode = self.episodes.pop(key, None)
-        if episode is not None and episode.opened is not None and not episode.opened.cancelled():
+        """End an episode. Whoever waits for that may be cancelled; it is not."""
+        if (episode := self.episodes.pop(key, None)) is not None:
+            await asyncio.shield(self._part(episode, failed=failed))
+
+    def _part(self, episode: Episode, *, failed: bool) -> asyncio.Task[None]:
+        """Have an episode closed and recorded."""
+
+        async def close() -> None:
+            connection = episode.connection
+            if episode.opened is None:
+                return
+            with contextlib.suppress(WireError):
+                await episode.opened
+            if connection.channel is None:  # its server could not be started
+                return
             if failed:
                 self.failed += 1
-                self.say(episode.connection.link.ended)
-            await episode.connection.close(failed=failed)
-            await episode.over(episode.connection.link.ended or "the session is over")
+                self.say(connection.link.ended)
+            await connection.close(failed=failed)
+            await episode.over(connection.link.ended or "the session is over")
+
+        task = asyncio.create_task(close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        return task
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            while (request := await server.read_request(reader)) is not None:
+            while (request := await server.read_request(reader, self._admit, limit=wire.LIMIT)) is not None:
                 if not await self._answer(request, reader, writer) or request.last:
                     break
                 await writer.drain()
         except Answered as answered:
-            body = wire.dump(wire.failure(None, wire.INVALID_REQUEST, str(answered)))
-            server.write_answer(writer, answered.status, body, last=True)
+            await server.refuse(reader, writer, answered)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the client left, or we do
         finally:
@@ -220,7 +294,8 @@ class HttpFront:
         if episode is None:
             raise Answered(404, "no such session; it has ended")
         if request.method == "GET":
-            await self._listen(episode, reader, writer)
+            with episode.in_use(reader):
+                await self._listen(episode, reader, writer)
             return False
         if request.method == "DELETE":
             await self._end(session, failed=False)
@@ -247,14 +322,31 @@ class HttpFront:
             episode = await self._episode(key)
         except WireError as error:
             self.say(str(error))
-            server.write_answer(writer, 200, wire.dump(wire.failure(message.get("id"), UPSTREAM_GONE, str(error))))
+            status = 503 if isinstance(error, Full) else 200
+            server.write_answer(writer, status, wire.dump(wire.failure(message.get("id"), UPSTREAM_GONE, str(error))))
             return True
+        with episode.in_use(reader):
+            return await self._hand_on(episode, message, session, reader, writer, more)
+
+    async def _hand_on(
+        self,
+        episode: Episode,
+        message: Message,
+        session: str | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        more: dict[str, str],
+    ) -> bool:
+        """Hand a message to the episode's server, and its answer back."""
         relay = episode.connection.relay
         if "method" not in message or "id" not in message:
             params = message.get("params")
+            cancelled: Any = None
             if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
-                params["requestId"] = episode.ours(params.get("requestId"))
+                cancelled = params["requestId"] = episode.ours(params.get("requestId"))
             await relay.from_client(wire.dump(message))
+            if isinstance(cancelled, str) and (stream := episode.streams.pop(cancelled, None)) is not None:
+                stream.out.put_nowait(None)  # no answer will come
             server.write_answer(writer, 202, b"")
             return True
         at, stream = episode.begin(message)
@@ -274,7 +366,7 @@ class HttpFront:
         episode = self.episodes.get(key)
         if episode is None:
             if len(self.episodes) >= SESSIONS:
-                raise WireError(f"{SESSIONS} sessions are open; end one of them first")
+                self._make_room()
             episode = self.episodes[key] = self._taken()
         try:
             await episode.open()
@@ -285,23 +377,29 @@ class HttpFront:
             episode.connection.watch = self._watch(key, episode)
         return episode
 
+    def _make_room(self) -> None:
+        """End the episode that was left alone longest. Raises `Full` where all are in use."""
+        key = max(self.episodes, key=lambda key: self.episodes[key].idle)
+        seconds = self.episodes[key].idle
+        if seconds < self.yields:
+            raise Full(f"{SESSIONS} sessions are open and in use; end one of them, or try again later")
+        self._let_go(key, f"{SESSIONS} sessions are open, and nobody used one for {seconds:.0f} seconds")
+
     def _watch(self, key: str, episode: Episode) -> asyncio.Task[None]:
         async def watch() -> None:
             await asyncio.wait({episode.connection.reading})
             if self.episodes.get(key) is episode:
                 await self._end(key, failed=True)
 
-        task = asyncio.create_task(watch())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._keep(asyncio.create_task(watch()))
 
     async def _reply(
         self, stream: Stream, leaving: asyncio.Task[bytes] | None, writer: asyncio.StreamWriter, more: dict[str, str]
     ) -> bool:
         """The answer, as JSON where it is all there is to say, else as a stream of events that ends with it."""
         first = await _either(stream.out.get(), leaving)
-        if first is None:
+        if first is None:  # cancelled by another message, or the client is gone
+            server.write_head(writer, 200, {"Content-Type": STREAM, "Connection": "close", **more})
             return False
         if "method" not in first:
             server.write_answer(writer, 200, wire.dump(first), more)

@@ -34,6 +34,7 @@ from crosswind.store import Locked, Manifest, Store, now
 from crosswind.types import Step, ToolError, ToolResult
 
 CLOSED, SERVER_FAILED = 0, 3  # exit codes; 2 is a mistake in the command, 128 + n a signal
+IDLE = 1800.0  # seconds after which a session over HTTP that nobody uses ends
 SYNC = 5.0  # seconds until what was noted of a session is put on the disk
 PATIENCE = 20.0  # seconds to wait for another proxy that is writing to the same folder
 
@@ -242,7 +243,6 @@ class Connection:
         self.began = time.monotonic()
         self.watch: asyncio.Task[None] | None = None  # for the end of the server, where nobody waits for it
         self.keeper: Keeper | None = None
-        self._closing: asyncio.Task[None] | None = None
 
     async def open(self, front: Any) -> None:
         """Start the server. Raises `WireError` where it cannot be."""
@@ -259,17 +259,10 @@ class Connection:
         await self.relay.from_server(message, frame)
 
     async def close(self, *, failed: bool = False) -> None:
-        """End the session: answer or drop what is under way, end the server, write the record.
-
-        Whoever waits for it may be cancelled; it is not.
-        """
+        """End the session: answer or drop what is under way, end the server, write the record."""
         if self.channel is None:
             return
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._close(self.channel, failed=failed))
-        await asyncio.shield(self._closing)
-
-    async def _close(self, channel: Channel, *, failed: bool) -> None:
+        channel, self.channel = self.channel, None
         why = self.link.ended if failed else ""
         if failed:
             with contextlib.suppress(WireError):
@@ -350,14 +343,20 @@ async def _read_client(pipes: Channel, relay: Relay) -> None:
 
 
 async def serve_http(
-    target: Sequence[str] | str, plan: Plan, journal: Journal | None, *, port: int, token: str = ""
+    target: Sequence[str] | str,
+    plan: Plan,
+    journal: Journal | None,
+    *,
+    port: int,
+    token: str = "",
+    idle: float = IDLE,
 ) -> int:
     """Let clients come over HTTP on this machine until we are asked to end. Gives the exit code."""
     from crosswind.mcp.http import HttpFront
 
     stop, number = _stopped()
     secret = token or secrets.token_urlsafe(24)
-    front = HttpFront(lambda: Connection(target, plan, journal), secret, say)
+    front = HttpFront(lambda: Connection(target, plan, journal), secret, say, idle=idle)
     try:
         await front.start(port)
     except WireError as error:

@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 HEAD = 2**15  # bytes of a request's head
 BODY = 4 * 2**20  # bytes of a request's body, and of a line
 IDLE = 300.0  # seconds that a connection may stay open with nothing asked
-LINGER = 2.0  # seconds that answers may take once the client has sent its last
+LINGER = 2.0  # seconds that answers may take once the client has sent its last, or be on the way to one that sends
 ALIVE = 15.0  # seconds between signs of life on a stream
 STREAM, JSON = "text/event-stream", "application/json"
 ONCE = ("host", "content-length", "origin", "authorization")
@@ -32,7 +32,7 @@ _HEXADECIMAL = re.compile(rb"[0-9A-Fa-f]{1,8}")
 WORDS = {
     200: "OK", 202: "Accepted", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
     405: "Method Not Allowed", 406: "Not Acceptable", 411: "Length Required", 413: "Content Too Large",
-    415: "Unsupported Media Type", 431: "Request Header Fields Too Large",
+    415: "Unsupported Media Type", 431: "Request Header Fields Too Large", 503: "Service Unavailable",
 }  # fmt: skip
 
 Send = Callable[[Message], None]
@@ -155,16 +155,14 @@ class HttpServer:
         self._open.add(task)
         try:
             while True:
-                request = await read_request(reader)
+                request = await read_request(reader, self._known)
                 if request is None:
                     break
                 server = self._known(request)
                 if not await self._answer(server, request, reader, writer) or request.last:
                     break
         except Answered as answered:
-            write_answer(
-                writer, answered.status, wire.dump(wire.failure(None, wire.INVALID_REQUEST, str(answered))), last=True
-            )
+            await refuse(reader, writer, answered)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the client left, or we do
         finally:
@@ -270,8 +268,13 @@ def admit(request: Request, port: int) -> None:
         raise Answered(403, "requests of other origins are not taken")
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """The next request of a connection, or None at its end."""
+async def read_request(
+    reader: asyncio.StreamReader, check: Callable[[Request], object], *, limit: int = BODY
+) -> Request | None:
+    """The next request of a connection, or None at its end.
+
+    `check` is shown its head and raises `Answered` for one that may not come in, before anything of its body is read.
+    """
     async with asyncio.timeout(IDLE):
         try:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -290,12 +293,25 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
             if not colon or name != name.strip() or (name in headers and name in ONCE):
                 raise Answered(400, "a header is malformed or comes twice")
             headers[name] = value.strip()
-        body = await _body(reader, headers)
-    last = matched[3] == "0" or headers.get("connection", "").lower() == "close"
-    return Request(matched[1], matched[2], headers, body, last)
+        last = matched[3] == "0" or headers.get("connection", "").lower() == "close"
+        request = Request(matched[1], matched[2], headers, b"", last)
+        check(request)
+        return request._replace(body=await _body(reader, headers, limit))
 
 
-async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answered: Answered) -> None:
+    """Answer a request that was not read to its end. What the client still sends is let pass for a while: a connection
+    that is closed before loses the answer."""
+    body = wire.dump(wire.failure(None, wire.INVALID_REQUEST, str(answered)))
+    write_answer(writer, answered.status, body, last=True)
+    with contextlib.suppress(ConnectionError, OSError, TimeoutError):
+        async with asyncio.timeout(LINGER):
+            writer.write_eof()
+            while await reader.read(2**16):
+                pass
+
+
+async def _body(reader: asyncio.StreamReader, headers: dict[str, str], limit: int) -> bytes:
     if "transfer-encoding" in headers:
         if headers["transfer-encoding"].lower() != "chunked" or "content-length" in headers:
             raise Answered(400, "the length of the body is ambiguous")
@@ -304,16 +320,16 @@ async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
             size = (await reader.readuntil(b"\r\n")).partition(b";")[0].strip()
             if not _HEXADECIMAL.fullmatch(size):
                 raise Answered(400, "a chunk has no size")
-            if len(body) + int(size, 16) > BODY:
-                raise Answered(413, f"the body of a request may have {BODY} bytes")
+            if len(body) + int(size, 16) > limit:
+                raise Answered(413, f"the body of a request may have {limit} bytes")
             body += (await reader.readexactly(int(size, 16) + 2))[:-2]
             if not int(size, 16):
                 return bytes(body)
     length = headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit():
         raise Answered(411, "the length of the body is no number")
-    if len(length) > 9 or int(length) > BODY:
-        raise Answered(413, f"the body of a request may have {BODY} bytes")
+    if len(length) > 9 or int(length) > limit:
+        raise Answered(413, f"the body of a request may have {limit} bytes")
     return await reader.readexactly(int(length))
 
 
