@@ -23,7 +23,7 @@ from crosswind.guard import Guard
 LIMIT = 16 * 2**20  # bytes of one frame
 CHUNK = 2**16
 GRACE = 2.0  # seconds that a process has to end after its input did, and again after it was asked to
-GUARD = Guard(GRACE)  # ends servers whose client, this process, was killed
+GUARD = Guard(0.3)  # ends servers when this process was killed; seconds that they have to see the end of their input
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UPSTREAM_GONE = -32000  # the server behind a proxy is not there any more
 
