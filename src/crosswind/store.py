@@ -112,7 +112,7 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
             records.append(record)
     if cut := len(records) - len(written):
         what = f"{cut} sessions were" if cut > 1 else "1 session was"
-        problems.append(f"{what} cut short when the proxy was killed; the next proxy that logs here records them")
+        problems.append(f"{what} cut short: a proxy was killed; the next one that logs here completes the record")
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
         problems.append(f"the run is not finished ({len(records)}{of} episodes); the same command continues it")
