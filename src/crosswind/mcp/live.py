@@ -29,6 +29,8 @@ from crosswind.world import Entry, World, bad_arguments, brief_of
 
 DOMAIN = "mcp"  # what records call a live server's domain
 LIMIT = 40  # calls that one made-up call may turn into
+REDRAWS = 20  # of a recipe, until something of it lies
+ORIGIN = "x-crosswind-origin"  # a mark on a parameter, by which it is found again under the name it is shown by
 Send = Callable[[ToolCall], ToolResult]
 
 
@@ -69,7 +71,8 @@ class LiveSession:
         self.speaks = any(layer.speaks for layer in self.layers)
         self.specs: dict[str, ToolSpec] = {}
         self.ids: frozenset[str] = frozenset()
-        self._show(0)
+        self._names: dict[str, dict[str, str]] | None = None
+        self._show(self.canonical, 0)
         for i, layer in enumerate(self.layers):
             if layer.meets == "query":
                 self.first[i] = 0
@@ -77,31 +80,45 @@ class LiveSession:
     # -- what is shown
 
     def renew(self, tools: Mapping[str, Tool]) -> None:
-        """The server has other tools now."""
-        self.canonical = dict(tools)
-        self._show(max(0, self.clock.nth))
+        """The server has other tools now. Raises `Unfair`, and shows the old ones on, where layers do not take them."""
+        self._show(dict(tools), max(0, self.clock.nth))
 
-    def _show(self, nth: int) -> None:
-        tools: Tools = forms.all_specs(self.canonical)
-        for i, (layer, memo) in enumerate(zip(self.layers, self.memos, strict=True)):
-            memo.tools = {t.name: t for t in tools}
+    def _show(self, canonical: dict[str, Tool], nth: int) -> None:
+        """Show tools through the layers: all that hangs on them is changed together, or nothing is."""
+        tools: Tools = forms.all_specs(canonical)
+        inner: list[dict[str, ToolSpec]] = []
+        met: list[int] = []
+        for i, layer in enumerate(self.layers):
+            inner.append({t.name: t for t in tools})
             if layer.retools:
                 outer = layer.on_tools(tools, nth)
                 if layer.meets == "tools" and outer != tools:
-                    self.first.setdefault(i, len(self.steps) + bool(nth))
+                    met.append(i)
                 tools = outer
-        self.specs = {t.name: t for t in tools}
-        self.ids = self.ids.union(*(t.ids for t in tools))
-        if len(self.specs) != len(tools):
+        specs = {t.name: t for t in tools}
+        if len(specs) != len(tools):
             twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
             raise Unfair("names", f"two tools are called {twice[0]!r}")
-        for name in self.specs.keys() - self.canonical.keys():
+        for name in specs.keys() - canonical.keys():
             if not NAME.fullmatch(name):
                 raise Unfair("names", f"no provider takes {name!r} for a tool's name")
+        self.canonical, self.specs, self._names, self._shown_at = canonical, specs, None, nth
+        self.ids = self.ids.union(*(t.ids for t in tools))
+        for memo, seen in zip(self.memos, inner, strict=True):
+            memo.tools = seen
+        for i in met:
+            self.first.setdefault(i, len(self.steps) + bool(nth))
 
     def tools(self) -> Tools:
         """The tools as a client is shown them now; texts still speak of tools as {id}."""
         return tuple(t for t in self.specs.values() if t.listed)
+
+    @property
+    def names(self) -> Mapping[str, Mapping[str, str]]:
+        """Of each shown tool: the server's own names of its parameters, with those shown now."""
+        if self._names is None:
+            self._names = traced(self.canonical, self.layers, self._shown_at)
+        return self._names
 
     def render(self, text: str) -> str:
         """Put the names shown now in the place of {ids}; other braces are the server's own."""
@@ -122,7 +139,7 @@ class LiveSession:
         clock = self.clock
         clock.nth += 1
         if clock.nth in self.moments:
-            self._show(clock.nth)
+            self._show(self.canonical, clock.nth)
         running = Running(call, clock.nth, None)
         spec = self.specs.get(call.tool)
         if spec is None and self.layers:
@@ -201,6 +218,21 @@ class LiveSession:
         )
 
 
+def traced(tools: Mapping[str, Tool], layers: Sequence[Perturbation], nth: int) -> dict[str, dict[str, str]]:
+    """Which parameter is which: each gets a mark, layers carry it along, and it is looked for in what they show."""
+    marked: Tools = tuple(
+        spec.but(params={p: replace(part, extra={**part.extra, ORIGIN: p}) for p, part in spec.params.items()})
+        for spec in forms.all_specs(tools)
+    )
+    for layer in layers:
+        if layer.retools:
+            marked = layer.on_tools(marked, nth)
+    return {
+        spec.name: {part.extra[ORIGIN]: shown for shown, part in spec.params.items() if ORIGIN in part.extra}
+        for spec in marked
+    }
+
+
 # ---------------------------------------------------------------- the way round
 
 
@@ -228,7 +260,6 @@ class Trial:
     """Every tool called once through a stack, with made-up values."""
 
     session: LiveSession
-    names: dict[str, dict[str, str]]  # of a server's tool: its parameters by the names they are shown under
     shapes: dict[str, list[Any]]  # what each shown tool returned,
     shapes_of: dict[str, list[Any]]  # and by the server's tool that was wanted
 
@@ -239,7 +270,7 @@ def attempt(tools: Mapping[str, Tool], layers: Sequence[Perturbation]) -> Trial:
     way.session.clock = session.clock
     for one in way.ways:
         one.keywords["memo"].clock = session.clock
-    trial = Trial(session, {}, {}, {})
+    trial = Trial(session, {}, {})
     reached: list[ToolCall] = []
     contents: dict[str, Any] = {}
 
@@ -273,10 +304,6 @@ def attempt(tools: Mapping[str, Tool], layers: Sequence[Perturbation]) -> Trial:
                 trial.shapes.setdefault(step.call.tool, []).append(step.result.content)
                 if step.inner:
                     trial.shapes_of.setdefault(name, []).append(step.result.content)
-        last = session.steps[-1].call
-        trial.names[name] = {
-            param: given for param, value in args.items() for given, held in last.args.items() if held == value
-        }
     _laws(session)
     return trial
 
@@ -547,7 +574,44 @@ def named(texts: Sequence[str]) -> Recipe:
 
 
 def follow(tools: Mapping[str, Tool], recipe: Recipe | None, seed: int) -> Live:
-    """The stack that a recipe gives for a server and a seed: the same ones always give the same."""
+    """The stack that a recipe gives for a server and a seed: the same ones always give the same.
+
+    Where nothing of a pick can be laid over the tools, the next one is taken, up to a bound. Raises `CannotPerturb`
+    where nothing ever can, since a session under a recipe is not to be one without layers.
+    """
     if recipe is None:
         return Live((), attempt(tools, ()))
-    return draw(tools, recipe.pick(rng_for("recipe", seed, DOMAIN)), seed)
+    tried: set[tuple[tuple[str, int], ...]] = set()
+    why: dict[str, None] = {}
+    for n in range(REDRAWS):
+        kinds = recipe.pick(rng_for("recipe", seed, DOMAIN, *([n] if n else [])))
+        if tuple(kinds) in tried:
+            continue
+        tried.add(tuple(kinds))
+        drawn = draw(tools, kinds, seed)
+        if drawn.layers:
+            return drawn
+        why |= dict.fromkeys(drawn.left_out)
+    reasons = "; ".join(why) or "it picks no kind"
+    raise CannotPerturb(f"nothing can be laid over this server's {len(tools)} tools: {reasons}", applies=False)
+
+
+def fitted(tools: Mapping[str, Tool], layers: Layers) -> Live:
+    """A stack that was drawn before, over a server's tools. Raises `CannotPerturb` where it does not go with them."""
+    try:
+        trial = attempt(tools, layers)
+    except Unfair as unfair:
+        raise CannotPerturb(f"the stack does not go with this server's tools: {unfair}", applies=False) from None
+    idle = [layer.kind for i, layer in enumerate(layers) if i not in trial.session.first]
+    if layers and len(idle) == len(layers):
+        raise CannotPerturb(f"the stack changes nothing of this server's tools: {', '.join(idle)}", applies=False)
+    return Live(layers, trial, tuple(f"{kind} changes nothing here" for kind in idle))
+
+
+def condition(recipe: Recipe, layers: Layers) -> str:
+    """What a session under a recipe is called; where kinds were asked for one by one, by those of them that lie."""
+    parts = [(part, part.partition(":")[0]) for part in recipe.name.split("+")]
+    if any(kind not in perturbations for _, kind in parts):
+        return recipe.name
+    laid = {layer.kind for layer in layers}
+    return "+".join(part for part, kind in parts if kind in laid)

@@ -21,19 +21,20 @@ from typing import Any
 from crosswind import __version__, sessions
 from crosswind.domain import JUDGE
 from crosswind.errors import CrosswindError
-from crosswind.mcp import wire
+from crosswind.mcp import live, wire
 from crosswind.mcp.live import DOMAIN, LiveSession, Running
-from crosswind.mcp.relay import UNANSWERED, Plan, Relay
+from crosswind.mcp.relay import UNANSWERED, Plan, Refusal, Relay
 from crosswind.mcp.upstream import Link, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
-from crosswind.perturbation import dump_layers
+from crosswind.perturbation import Layers, dump_layers
 from crosswind.play import step_data
 from crosswind.record import CLEAN, Record
 from crosswind.sessions import Head, Left, Notes
 from crosswind.store import Locked, Manifest, Store, now
 from crosswind.types import Step, ToolError, ToolResult
 
-CLOSED, SERVER_FAILED = 0, 3  # exit codes; 2 is a mistake in the command, 128 + n a signal
+CLOSED, MISTAKE, SERVER_FAILED = 0, 2, 3  # exit codes; 128 + n: ended by a signal
+FAREWELL = 0.3  # seconds for the last answer to be written, before we end on our own account
 IDLE = 1800.0  # seconds after which a session over HTTP that nobody uses ends
 SYNC = 5.0  # seconds until what was noted of a session is put on the disk
 PATIENCE = 20.0  # seconds to wait for another proxy that is writing to the same folder
@@ -83,6 +84,11 @@ class Journal:
             return CLEAN
         return (self.plan.recipe.name if self.plan.recipe else "") or "stack"
 
+    def laid(self, layers: Layers) -> str:
+        """The condition of a session, by what lies over its server."""
+        recipe = self.plan.recipe
+        return live.condition(recipe, layers) if recipe is not None and recipe.name else self.condition
+
     def check(self) -> None:
         """See that the folder can be written to, before anything is started; record what killed proxies left there."""
         with self._open() as store:
@@ -107,7 +113,7 @@ class Journal:
             task_id=f"{DOMAIN}/{_word(self.target)}",
             domain=DOMAIN,
             seed=self.plan.seed,
-            condition=self.condition,
+            condition=self.laid(relay.session.layers),
             layers=tuple(dump_layers(relay.session.layers)),
             agent=relay.client or "unknown",
             policy=relay.instructions,
@@ -237,8 +243,16 @@ def _put_on_disk(descriptor: int) -> None:
 class Connection:
     """A relay with its server: opened for one client, closed with it, recorded at the end."""
 
-    def __init__(self, target: Sequence[str] | str, plan: Plan, journal: Journal | None, tell: Say = say) -> None:
+    def __init__(
+        self,
+        target: Sequence[str] | str,
+        plan: Plan,
+        journal: Journal | None,
+        tell: Say = say,
+        refusal: Refusal | None = None,
+    ) -> None:
         self.target, self.plan, self.journal, self.tell = target, plan, journal, tell
+        self.refusal = refusal or Refusal()
         self.channel: Channel | None = None
         self.began = time.monotonic()
         self.watch: asyncio.Task[None] | None = None  # for the end of the server, where nobody waits for it
@@ -248,7 +262,7 @@ class Connection:
         """Start the server. Raises `WireError` where it cannot be."""
         self.channel = await open_channel(self.target)
         self.link = Link(self.channel, self._from_server, self.tell)
-        self.relay = Relay(front, self.link, self.plan, self.tell)
+        self.relay = Relay(front, self.link, self.plan, self.tell, self.refusal)
         if self.journal is not None:
             self.keeper = self.relay.notes = Keeper(
                 self.journal, self.relay, self.tell, lambda: time.monotonic() - self.began
@@ -311,9 +325,11 @@ async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal 
         say(str(error))
         return SERVER_FAILED
     client = asyncio.create_task(_read_client(pipes, connection.relay))
-    waits = {client, connection.reading, asyncio.create_task(stop.wait()), asyncio.create_task(front.broken.wait())}
+    refusal = connection.refusal
+    events = [asyncio.create_task(event.wait()) for event in (stop, front.broken, refusal.told)]
+    waits = {client, connection.reading, *events}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    failed = connection.reading.done() and not client.done() and not stop.is_set()
+    failed = connection.reading.done() and not client.done() and not stop.is_set() and not refusal.why
     if client.done() and not front.broken.is_set():  # it has said all it wants to say; what it asked is still answered
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(connection.relay.drain(), wire.GRACE)
@@ -322,6 +338,9 @@ async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal 
     await asyncio.gather(*(waits - {connection.reading}), return_exceptions=True)
     await connection.close(failed=failed)
     await pipes.close()
+    if refusal.why:
+        say(refusal.why)
+        return MISTAKE
     if failed:
         say(connection.link.ended)
         return SERVER_FAILED
@@ -356,7 +375,8 @@ async def serve_http(
 
     stop, number = _stopped()
     secret = token or secrets.token_urlsafe(24)
-    front = HttpFront(lambda: Connection(target, plan, journal), secret, say, idle=idle)
+    refusal = Refusal()
+    front = HttpFront(lambda: Connection(target, plan, journal, refusal=refusal), secret, say, idle=idle)
     try:
         await front.start(port)
     except WireError as error:
@@ -367,8 +387,16 @@ async def serve_http(
     say(f"listening on http://127.0.0.1:{front.port}/mcp")
     if not token:
         say(f"clients send the header Authorization: Bearer {secret}")
-    await stop.wait()
+    events = [asyncio.create_task(event.wait()) for event in (stop, refusal.told)]
+    await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+    if refusal.why:
+        await asyncio.sleep(FAREWELL)
+    for event in events:
+        event.cancel()
     await front.close()
+    if refusal.why:
+        say(refusal.why)
+        return MISTAKE
     if front.failed:
         return SERVER_FAILED
     return 128 + number[0]

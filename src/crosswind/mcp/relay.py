@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from crosswind.errors import Unfair
+from crosswind.errors import CannotPerturb, Unfair
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.http_channel import META
@@ -70,10 +70,18 @@ class Plan:
         return bool(self.stack) or self.recipe is not None
 
     def draw(self, tools: Mapping[str, Tool]) -> live.Live:
-        """The stack for a server's tools."""
+        """The stack for a server's tools. Raises `CannotPerturb` where there is to be one, and none can be laid."""
         if self.stack is not None:
-            return live.Live(self.stack, live.attempt(tools, self.stack))
+            return live.fitted(tools, self.stack)
         return live.follow(tools, self.recipe, self.seed)
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Why nothing can be laid over a server, where something is to be; set once the client was told."""
+
+    why: str = ""
+    told: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class _Refused(Exception):
@@ -95,8 +103,11 @@ class _Waiting:
 class Relay:
     """One client's connection to one server."""
 
-    def __init__(self, front: Front, link: Link, plan: Plan, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, front: Front, link: Link, plan: Plan, say: Callable[[str], None], refusal: Refusal | None = None
+    ) -> None:
         self.front, self.link, self.plan, self.say = front, link, plan, say
+        self.refusal = refusal or Refusal()
         self.session: LiveSession | None = None
         self.trial: Trial | None = None
         self.left_out: tuple[str, ...] = ()
@@ -173,6 +184,10 @@ class Relay:
             await work()
         except _Refused as refused:
             await self._answer({"jsonrpc": "2.0", "id": id, "error": refused.error})
+        except CannotPerturb as error:
+            self.refusal.why = str(error)
+            await self._answer(wire.failure(id, INTERNAL_ERROR, f"crosswind: {error}"))
+            self.refusal.told.set()
         except WireError as error:
             await self._answer(wire.failure(id, UPSTREAM_GONE, str(error)))
         except asyncio.CancelledError:
@@ -271,7 +286,7 @@ class Relay:
             listed, page = await self.link.listing(meta)
             if "error" in page:
                 raise _Refused(page["error"])
-            self._page, tools = page, forms.tools_of(listed)
+            tools = forms.tools_of(listed)
             if self.session is None:
                 self._begin(tools)
             else:
@@ -279,8 +294,9 @@ class Relay:
                     self.session.renew(tools)
                 except Unfair as unfair:
                     self.say(f"the server's new tools do not go with the layers ({unfair}); the old ones stay")
+                    return self.session
             assert self.session is not None
-            self._shown = {}
+            self._page, self._shown = page, {}
             return self.session
 
     def _begin(self, tools: Mapping[str, Tool]) -> None:
@@ -291,7 +307,7 @@ class Relay:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
             self.say(f"laid over {len(tools)} tools: {kinds}")
             for why in drawn.left_out:
-                self.say(f"left out: {why}")
+                self.say(f"NOT LAID OVER: {why}")
         self.first_shown = tuple(self._listed().values())
 
     def _listed(self) -> dict[str, Json]:
@@ -300,12 +316,11 @@ class Relay:
         assert session is not None
         if not self._shown:
             for spec in session.tools():
-                hidden = self._hidden(spec.ids)
-                told = {old: new for old, new in hidden.items() if not forms.PLAIN_WORD.fullmatch(old)}
-                doc = forms.renamed(session.render(spec.doc), told)
-                if told and any(forms.renamed(p.doc, told) != p.doc for p in spec.params.values()):
-                    params = {n: replace(p, doc=forms.renamed(p.doc, told)) for n, p in spec.params.items()}
-                    spec = spec.but(params=params)
+                hidden = self._hidden(spec.name)
+                doc = forms.renamed(session.render(spec.doc), *hidden)
+                docs = {name: forms.renamed(param.doc, *hidden) for name, param in spec.params.items()}
+                if any(docs[name] != param.doc for name, param in spec.params.items()):
+                    spec = spec.but(params={n: replace(p, doc=docs[n]) for n, p in spec.params.items()})
                 self._shown[spec.name] = forms.shown(spec, session.canonical, doc, self._outline(spec))
         return self._shown
 
@@ -326,10 +341,9 @@ class Relay:
             properties |= forms.outlined(shape if isinstance(shape, dict) else {"result": shape})["properties"]
         return {"type": "object", **({"properties": properties} if properties else {})}
 
-    def _hidden(self, ids: frozenset[str]) -> dict[str, str]:
-        """Names that the client must not see, and what takes their place: tools, and parameters of some of them."""
+    def _hidden(self, tool: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Names that the client must not see, and what takes their place: tools, and parameters of a shown one."""
         assert self.session is not None
-        assert self.trial is not None
         shown = self.session.specs
         out: dict[str, str] = {}
         for name in self.session.canonical:
@@ -338,9 +352,7 @@ class Relay:
                 if named:
                     out[name] = " and ".join(named)
                     out[f"{name}Arguments"] = f"{named[0]}Arguments"
-        for id in ids:
-            out |= {old: new for old, new in self.trial.names.get(id, {}).items() if old != new}
-        return out
+        return out, {old: new for old, new in self.session.names.get(tool, {}).items() if old != new}
 
     async def _list(self, id: Any, params: Message) -> None:
         if params.get("cursor") is not None:
@@ -426,8 +438,7 @@ class Relay:
         running, result = waiting.running, waiting.running.result
         assert result is not None
         if result.error is not None and result.error.code in (SERVER, PROTOCOL):
-            ids = frozenset(call.tool for call, _ in running.inner)
-            text = forms.renamed(result.error.text, self._hidden(ids))
+            text = forms.renamed(result.error.text, *self._hidden(running.call.tool))
             if text != result.error.text:
                 result = ToolResult(None, ToolError(result.error.code, text))
         self._record(session, running, result)

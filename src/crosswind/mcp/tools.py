@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from crosswind.play import result_text
@@ -109,7 +110,7 @@ def mentioning(text: str, names: Iterable[str]) -> str:
 
 def result_of(raw: Json, tool: Tool | None) -> ToolResult:
     """A result as layers see it."""
-    texts = [block["text"] for block in _blocks(raw) if block.get("type") == "text" and isinstance(block["text"], str)]
+    texts = [block["text"] for block in _blocks(raw) if _is_text(block)]
     if raw.get("isError") is True:
         return ToolResult(None, ToolError(SERVER, "\n".join(texts)))
     structured = raw.get("structuredContent")
@@ -128,6 +129,11 @@ def result_of(raw: Json, tool: Tool | None) -> ToolResult:
 def _blocks(raw: Json) -> list[Json]:
     blocks = raw.get("content")
     return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+
+
+def _is_text(block: Json) -> bool:
+    """Is a block of a result a text? One that says so and holds none is passed on as it came."""
+    return block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
 def _value(text: str) -> Any:
@@ -208,7 +214,7 @@ def answer(result: ToolResult, inner: Sequence[Json], *, structured: bool) -> Js
         return {"content": [{"type": "text", "text": text}], "isError": True}
     value = result.content
     blocks: list[Json] = [] if value is None else [{"type": "text", "text": _text(value)}]
-    blocks += [block for raw in inner for block in _blocks(raw) if block.get("type") != "text"]
+    blocks += [block for raw in inner for block in _blocks(raw) if not _is_text(block)]
     out: Json = {"content": blocks, "isError": False}
     if structured:
         out["structuredContent"] = value if isinstance(value, dict) else {"result": value}
@@ -219,12 +225,83 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
-    """A text in which names are replaced by those shown, as whole words."""
-    found = sorted((name for name in names if name in text), key=len, reverse=True)
+_ITEM = r"[`'\"]?[A-Za-z_][\w-]*[`'\"]?"
+_LINK = r"(?:\s*[,/&]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|nor)\s+)"
+_LIST = rf"{_ITEM}(?:{_LINK}{_ITEM})*"
+_ISSUES = re.compile(r'"path"\s*:\s*\[')  # complaints that are JSON themselves: their keys are no parameters
+
+
+def renamed(text: str, tools: Mapping[str, str], params: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A text in which names of tools and parameters are replaced by those shown, as whole words.
+
+    A name that may as well be a word of the language is replaced only where it clearly is the name: in quotes, beside
+    the word parameter or tool, as `name=` or `data.name`, or at the head of a line or clause that is about it.
+    """
+    every = {**tools, **params}
+    found = sorted((name for name in every if name in text), key=len, reverse=True)
     if not found:
         return text
-    return re.sub(rf"(?<![\w-])(?:{'|'.join(map(re.escape, found))})(?![\w-])", lambda m: names[m[0]], text)
+    spans: dict[int, tuple[int, str]] = {}
+    if sure := [name for name in found if not PLAIN_WORD.fullmatch(name)]:
+        spans |= {m.start(): (m.end(), m[0]) for m in re.finditer(_whole(sure), text)}
+    if words := [name for name in found if PLAIN_WORD.fullmatch(name)]:
+        spans |= _spoken_of(text, words, "tool", tools)
+        spans |= _spoken_of(text, words, "param", params)
+    out, at = [], 0
+    for start, (end, name) in sorted(spans.items()):
+        out += [text[at:start], every[name]]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+def _whole(names: Iterable[str]) -> str:
+    return rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])"
+
+
+_BESIDE = {
+    "tool": (
+        re.compile(rf"(?<![\w-])({_LIST})\s+(?:tool|function)\b"),
+        re.compile(rf"\b(?:tool|function)s?(?:\s+(?:named|called))?\s*:?\s+({_LIST})"),
+    ),
+    "param": (
+        re.compile(rf"(?<![\w-])({_LIST})\s+(?:param(?:eter)?|arg(?:ument)?)s?\b"),
+        re.compile(
+            rf"\b(?:param(?:eter)?|arg(?:ument)?|field|key)s?(?:\s+(?:named|called))?\s*:?\s+({_LIST})"
+            rf"|\bpropert(?:y|ies)(?:\s+(?:named|called))?\s*:?\s+({_LIST})"
+        ),
+    ),
+}
+
+
+def _spoken_of(text: str, words: Sequence[str], sort: str, names: Mapping[str, str]) -> dict[int, tuple[int, str]]:
+    """Where words are names: the start of each place, with its end and the name."""
+    some = "|".join(word for word in words if word in names)
+    if not some:
+        return {}
+    patterns = [
+        rf"(?P<quote>[`'\"])({some})(?P=quote)",
+        rf"\u2018({some})\u2019|\u201c({some})\u201d",
+    ]
+    if sort == "param":
+        patterns += [
+            rf"(?m)^[ \t]*(?:[-*\u2022][ \t]*)?({some})[ \t]*(?:\([^)\n]*\))?[ \t]*(?::|=|$)",  # of a list, or alone
+            rf"(?<![\w?&/.-])({some})=(?!=)",
+            rf"\b(?:arguments|args|params|parameters|input|data|body|root)[./]({some})(?![\w-])",
+            rf"(?:^|[;:(]\s*|\n\s*)({some})\s+(?:must|is|are|was|were|cannot|can|should|may|has|needs|exceeds)\b",
+        ]
+    out: dict[int, tuple[int, str]] = {}
+    keys = _ISSUES.search(text) is not None
+    for pattern in patterns:
+        for match in re.finditer(pattern, text):
+            if not (keys and match[0][0] == '"' and re.match(r"\s*:", text[match.end() :])):
+                at = next(n for n in range(1, len(match.groups()) + 1) if match[n] and match[n] in names)
+                out[match.start(at)] = (match.end(at), match[at])
+    for beside in _BESIDE[sort]:
+        for match in beside.finditer(text):
+            at = next(n for n in range(1, len(match.groups()) + 1) if match[n])
+            for one in re.finditer(_whole(some.split("|")), match[at]):
+                out[match.start(at) + one.start()] = (match.start(at) + one.end(), one[0])
+    return out
 
 
 # ---------------------------------------------------------------- made-up values

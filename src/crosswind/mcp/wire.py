@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ from crosswind.guard import Guard
 
 LIMIT = 16 * 2**20  # bytes of one frame
 CHUNK = 2**16
+ENDING = 0.5  # seconds for a process that reads no more to end, so that it can be said how
 GRACE = 2.0  # seconds that a process has to end after its input did, and again after it was asked to
 GUARD = Guard(0.3)  # ends servers when this process was killed; seconds that they have to see the end of their input
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
@@ -65,7 +67,8 @@ def parse(frame: bytes) -> Message:
     if message.get("jsonrpc") != "2.0" or not (isinstance(message.get("method"), str) or _answers(message)):
         raise BadFrame("expected a JSON-RPC 2.0 request, notification or response", INVALID_REQUEST)
     id = message.get("id", 0)
-    if isinstance(id, bool) or not (isinstance(id, (str, int, float)) or (id is None and "method" not in message)):
+    told = isinstance(id, (str, int)) or (isinstance(id, float) and math.isfinite(id))
+    if isinstance(id, bool) or not (told or (id is None and "method" not in message)):
         raise BadFrame("the id of a message is a text or a number", INVALID_REQUEST)
     return message
 
@@ -110,8 +113,11 @@ class Lines:
         self._buffer = bytearray()
         self._looked = 0  # bytes of the buffer that hold no end of a line
         self._ended = False
+        self._over = False  # in a line that is too long, and was complained of
 
     async def read(self) -> bytes | None:
+        if self._over:
+            await self._skip()
         while True:
             at = self._buffer.find(b"\n", self._looked)
             if at >= 0:
@@ -123,8 +129,8 @@ class Lines:
                 if line:
                     return line
                 continue
-            if len(self._buffer) > self.limit:
-                await self._skip()
+            if len(self._buffer) > self.limit:  # said at once: whoever sends it may never end it
+                self._over = True
                 raise self._too_long()
             self._looked = len(self._buffer)
             if self._ended:
@@ -151,7 +157,7 @@ class Lines:
             if not await self._more():
                 self._ended = True
                 break
-        self._looked = 0
+        self._looked, self._over = 0, False
 
     def _too_long(self) -> BadFrame:
         return BadFrame(f"a frame of more than {self.limit} bytes", INVALID_REQUEST)
@@ -184,6 +190,7 @@ class Child:
     def __init__(self, process: asyncio.subprocess.Process, lines: Lines) -> None:
         self.process, self.lines = process, lines
         self._closing: asyncio.Task[None] | None = None
+        self._spoke = False  # has it written anything?
 
     @classmethod
     async def start(
@@ -220,10 +227,17 @@ class Child:
         return cls(process, Lines(process.stdout, process.stdin, limit=limit))
 
     async def read(self) -> bytes | None:
-        return await self.lines.read()
+        frame = await self.lines.read()
+        self._spoke = self._spoke or frame is not None
+        return frame
 
     async def write(self, frame: bytes) -> None:
-        await self.lines.write(frame)
+        try:
+            await self.lines.write(frame)
+        except WireError:
+            if not await self.wait(ENDING):
+                raise
+            raise WireError(f"the server {self.ended}") from None
 
     @property
     def ended(self) -> str:
@@ -231,7 +245,8 @@ class Child:
         code = self.process.returncode
         if code is None:
             return ""
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return how if self._spoke else f"{how} before it said anything"
 
     async def wait(self, seconds: float) -> bool:
         """Wait for the process to end by itself; has it?"""
