@@ -32,7 +32,7 @@ SEED = 7
 LEAST = {
     "actions": 6, "words": 4, "qualifiers": 3, "descriptions": 3, "nouns of distractors": 10, "fields": 2, "cores": 4,
     "sentences": 2, "labels": 1, "forms": 3, "openers": 15, "closers": 15, "asides": 30, "distractors": 15,
-    "lookalikes": 8, "extras": 20, "endings": 15, "homophones": 20,
+    "lookalikes": 8, "extras": 20, "endings": 15, "homophones": 20, "interface": 2,
 }  # fmt: skip
 WORDINGS = 20
 Dealt = dict[str, list[Any]]
@@ -143,6 +143,12 @@ class Sources:
         out["qualifiers"] = {sort: words["qualifiers", sort] for sort in SORTS}
         for sort in SORTS:
             self.enough(document, ("qualifiers", sort), words["qualifiers", sort], "qualifiers")
+        plain = Dealer("interface", self.seed)
+        for word in self.part(document, "interface"):
+            plain.add((word,), self.texts(document, "interface", word))
+        out["interface"] = {word: lists for (word,), lists in plain.deal().items()}
+        for word, lists in out["interface"].items():
+            self.enough(document, ("interface", word), lists, "interface")
         forms = Dealer("forms", self.seed)
         for register in REGISTERS:
             for way, hole in (("do", "{vp}"), ("ask", "{q}")):

@@ -1,8 +1,9 @@
 """Other words for tools, keys, descriptions, texts and requests, each entry in one split.
 
 The data is frozen (`data/banks`, made by `banks/make.py`). Whoever draws a layer asks for words of the task's split;
-a word of the test split is never given out for a training task. A tool or key that no bank knows, such as one of a
-domain that a user added, is renamed by the lexicon of single words, or else left alone.
+a word of the test split is never given out for a training task. A tool that no bank knows, such as one of a domain that
+a user added, is renamed by the lexicon of single words, and a parameter or key by words that do in every sense; or else
+they are left alone.
 """
 
 from __future__ import annotations
@@ -154,6 +155,14 @@ def _by_lexicon(name: str, split: Split, rng: Random) -> list[str] | None:
     return new if new != parts else None
 
 
+def _by_interface(key: str, split: Split, rng: Random) -> list[str] | None:
+    """The words of a key that no bank knows, general ones replaced by others that do in every sense they may have."""
+    interface = data("common")["interface"]
+    parts = [p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", key)]
+    new = [rng.choice(interface[part][split]) if part in interface else part for part in parts]
+    return new if new != parts else None
+
+
 def key_names(domain: str, key: str, split: Split) -> Pairs:
     """All (word, qualifier) that a parameter or result key goes by in a split; empty where no bank knows it."""
     bank = data(domain)
@@ -172,7 +181,7 @@ def key_name(domain: str, key: str, split: Split, rng: Random, taken: set[str], 
             word, qualifier = rng.choice(pairs)
             words = [word, qualifier] if rng.random() < 0.6 else [qualifier, word]
         else:
-            other = _by_lexicon(key, split, rng)
+            other = _by_interface(key, split, rng)
             if other is None:
                 return None
             words = other
