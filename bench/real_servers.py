@@ -2,8 +2,10 @@
 
 Each stack of random kinds is laid over a server by `crosswind proxy`. Calls with seeded arguments go to a server of
 its own directly, and through the way round the stack to a twin behind the proxy; results must be the same once
-translated back. Counted besides: names that a stack hides and that show nevertheless, results that the client's
-validation against the listed schema refuses, and stacks that differ from what the same seed gave before.
+translated back, and so must the words of errors. Counted besides: names that a stack hides and that show nevertheless,
+in lists of tools, contents, structured contents or errors (a plain word where it is in quotes or said to be a
+parameter or a tool), results that the client's validation against the listed schema refuses, and stacks that differ
+from what the same seed gave before.
 
 The client is the MCP SDK of the environment this runs in (1.x or 2.x), the servers are commands:
 
@@ -29,7 +31,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -44,6 +46,7 @@ from crosswind.perturbation import dump_layers
 from crosswind.types import ToolCall, ToolError, ToolResult
 
 RETRIES = 6
+ATTEMPTS = 20  # at a stack of which something lies
 ZONES = ("UTC", "Europe/London", "Asia/Tokyo", "America/New_York", "Australia/Sydney", "Mars/Olympus")
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath")
 # kinds that only rename or reshape: every single call must be answered as the direct one
@@ -139,6 +142,7 @@ def file_call(rng: Random, root: Path) -> ToolCall:
     calls: list[ToolCall] = [
         ToolCall("read_text_file", {"path": path}),
         ToolCall("read_text_file", {"path": path, "head": rng.randint(1, 3)}),
+        ToolCall("read_text_file", {"path": path, "head": 1, "tail": 1}),  # an error that names both
         ToolCall("read_file", {"path": path}),
         ToolCall("read_multiple_files", {"paths": [path, str(root / f"{other}.txt")]}),
         ToolCall("write_file", {"path": path, "content": f"{word}\n{rng.randrange(10**6)}\n"}),
@@ -188,38 +192,81 @@ SERVERS: dict[str, tuple[Make, Callable[[Path], None]]] = {
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*| at 0x[0-9a-f]+")
 
 
-def comparable(result: ToolResult, root: Path) -> Any:
+def comparable(result: ToolResult, root: Path) -> str:
     """A result without what differs between two twins: their folder, the time of day, where objects lie in memory."""
-    if result.error is not None:
-        return "error"
-    text = json.dumps(result.content, sort_keys=True).replace(str(root), "ROOT")
-    return _CLOCK.sub("CLOCK", text)
+    text = json.dumps(result.content, sort_keys=True) if result.error is None else result.error.text
+    return _CLOCK.sub("CLOCK", text.replace(str(root), "ROOT"))
 
 
 # ---------------------------------------------------------------- one stack
 
 
-class Leaks:
-    """Names that a stack hides, looked for in all that the client is shown."""
+class Names:
+    """What a stack calls tools and parameters: to look for hidden names in all that is shown, and to translate back."""
 
     def __init__(self, drawn: live.Live, tools: dict[str, forms.Tool]) -> None:
         first = live.LiveSession(tools, drawn.layers)  # a name that retires later was shown before
-        shown = {spec.name for session in (first, drawn.trial.session) for spec in session.tools()}
-        self.tools = [name for name in tools if name not in shown and not forms.PLAIN_WORD.fullmatch(name)]
-        self.params = {
-            old for names in drawn.trial.names.values() for old, new in names.items() if old != new and "_" in old
-        } - {new for names in drawn.trial.names.values() for new in names.values()}
+        sessions = (first, drawn.trial.session)
+        specs = [spec for session in sessions for spec in session.tools()]
+        shown = {spec.name for spec in specs}
+        self.hidden = [name for name in tools if name not in shown]
+        self.params = {tool: names for session in sessions for tool, names in session.names.items()}
+        self.tools = {
+            spec.name: next(iter(spec.ids)) for spec in specs if len(spec.ids) == 1 and spec.ids <= set(tools)
+        }
         self.found: Counter[str] = Counter()
 
-    def look(self, text: str, direct: str) -> None:
-        for name in (*self.tools, *self.params):
-            if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) and name not in direct:
-                self.found[name] += 1
+    def listing(self, listed: list[dict[str, Any]]) -> None:
+        """Look at a list of tools, each for the parameters that are hidden in it."""
+        for tool in listed:
+            words = [text for key, part in tool.items() if key != "name" for text in _texts(part)]
+            self._look(tool["name"], [tool["name"], *words, *tool["inputSchema"].get("properties", {})], "", "listed")
+
+    def result(self, tool: str, raw: dict[str, Any], direct: str) -> None:
+        """Look at a result. One that is no error is data: names that the server itself gave are its own."""
+        if raw.get("isError"):
+            self._look(tool, list(_texts(raw.get("content"))), "", "error")
+            return
+        self._look(tool, list(_texts(raw.get("content"))), direct, "content")
+        self._look(tool, list(_texts(raw.get("structuredContent"))), direct, "structured")
+
+    def _look(self, tool: str, texts: list[str], direct: str, where: str) -> None:
+        params = [old for old, new in self.params.get(tool, {}).items() if old != new]
+        for sort, names in (("tool", self.hidden), ("param(?:eter)?|arg(?:ument)?", params)):
+            for name in names:
+                if any(_names(text, name, sort) for text in texts) and name not in direct:
+                    self.found[f"{where}: {name}"] += 1
+
+    def back(self, text: str, tool: str) -> str:
+        """A text in which shown names are those of the server again, wherever they stand."""
+        names = {new: old for old, new in self.params.get(tool, {}).items()}
+        names |= self.tools
+        every = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        return re.sub(rf"(?<![\w-])(?:{every})(?![\w-])", lambda found: names[found[0]], text) if every else text
+
+
+def _names(text: str, name: str, sort: str) -> bool:
+    """Does a text name a tool or a parameter? A plain word does where it stands alone, in quotes or beside its sort."""
+    if text == name:
+        return True
+    if not forms.PLAIN_WORD.fullmatch(name):
+        return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+    text = re.sub(r'"path"\s*:\s*\[', "", text)  # a key of complaints that are JSON themselves
+    return re.search(rf"[`'\"]{name}[`'\"]|\b{name} (?:{sort})s?\b|\b(?:{sort})s? {name}\b", text) is not None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in some JSON."""
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(part)
 
 
 async def one_stack(
     name: str, command: list[str], proxy: list[str], kinds: list[tuple[str, int]], seed: int, calls: int, scratch: Path
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
+    """Calls through one stack; None where nothing of it can be laid over the server."""
     make, world = SERVERS[name]
     roots = [scratch / f"{seed:03}" / side for side in ("direct", "behind")]
     for root in roots:
@@ -232,21 +279,26 @@ async def one_stack(
     behind = [*proxy, *flags, "--seed", str(seed), "--log", str(log), "--", *twin]
     counts: Counter[str] = Counter()
     wrong: list[dict[str, Any]] = []
-    async with client(with_root, env) as direct, client(behind, env) as other:
+    async with contextlib.AsyncExitStack() as stack:
+        direct = await stack.enter_async_context(client(with_root, env))
         tools = forms.tools_of(await direct.listing())
         drawn = live.draw(tools, kinds, seed)
-        way, leaks = Way(tools, drawn.layers), Leaks(drawn, tools)
-        listed = await other.listing()
-        leaks.look(json.dumps(listed), "")
+        if not drawn.layers:
+            return None  # the proxy refuses it as well
+        other = await stack.enter_async_context(client(behind, env))
+        way, names = Way(tools, drawn.layers), Names(drawn, tools)
+        names.listing(await other.listing())
         rngs = [Random(seed), Random(seed)]
-        last = ""
+        last = called = ""
 
         async def send(call: ToolCall) -> ToolResult:
+            nonlocal called
+            called = call.tool
             for _ in range(RETRIES + 1):
                 counts["made"] += 1
                 way.session.clock.nth += 1
                 raw = await other.call(call.tool, dict(call.args))
-                leaks.look(json.dumps(raw.get("content")), last)
+                names.result(call.tool, raw, last)
                 result = as_result(raw)
                 if not (result.error and result.error.retryable):
                     break
@@ -255,7 +307,7 @@ async def one_stack(
         for _ in range(calls):
             mine, theirs = (make(rng, root) for rng, root in zip(rngs, roots, strict=True))
             raw = await direct.call(mine.tool, dict(mine.args))
-            last = json.dumps(raw.get("content"))
+            last = json.dumps([raw.get("content"), raw.get("structuredContent")])
             expected = as_result(raw)
             counts["calls"] += 1
             try:
@@ -265,10 +317,15 @@ async def one_stack(
                 wrong.append({"call": theirs.tool, "error": f"{type(error).__name__}: {error}"[:300]})
                 continue
             want, have = comparable(expected, roots[0]), comparable(got, roots[1])
-            if want == have:
+            if expected.error is not None and got.error is not None:
                 counts["same"] += 1
-                counts["errors on both sides"] += want == "error"
-            else:
+                counts["errors on both sides"] += 1
+                want, have = names.back(want, called), names.back(have, called)
+                counts["errors in other words"] += want != have
+            elif want == have and (expected.error is None) is (got.error is None):
+                counts["same"] += 1
+                continue
+            if want != have:
                 wrong.append({"call": theirs.tool, "args": dict(theirs.args), "want": want[:300], "have": have[:300]})
     with (log / "episodes.jsonl").open() as lines:
         record = json.loads(next(lines))
@@ -280,7 +337,7 @@ async def one_stack(
         "only_maps": all(layer.kind in MAPS for layer in drawn.layers),
         "same_stack": record["layers"] == json.loads(json.dumps(dump_layers(drawn.layers))),
         "met": [receipt["kind"] for receipt in record["receipts"] if receipt["fired"]],
-        "leaks": dict(leaks.found),
+        "leaks": dict(names.found),
         **counts,
         "wrong": wrong[:5],
     }
@@ -292,9 +349,16 @@ async def server(name: str, command: list[str], args: argparse.Namespace) -> dic
     with tempfile.TemporaryDirectory(prefix="real-") as folder:
         for n in range(args.stacks):
             rng = Random(f"{name}/{args.seed}/{n}")
-            chosen = [(kind, rng.randint(1, 5)) for kind in rng.sample(kinds, rng.randint(1, 4))]
             share = args.calls * (n + 1) // args.stacks - args.calls * n // args.stacks
-            one = await one_stack(name, command, args.proxy, chosen, n, share, Path(folder) / name)
+            one = None
+            for again in range(ATTEMPTS):
+                chosen = [(kind, rng.randint(1, 5)) for kind in rng.sample(kinds, rng.randint(1, 4))]
+                chosen = [*([(args.also, 5)] if args.also else []), *(one for one in chosen if one[0] != args.also)]
+                scratch = Path(folder) / f"{name}-{again}"
+                if (one := await one_stack(name, command, args.proxy, chosen, n, share, scratch)) is not None:
+                    break
+            if one is None:
+                continue
             stacks.append(one)
             bad = one["calls"] - one.get("same", 0)
             print(
@@ -305,6 +369,7 @@ async def server(name: str, command: list[str], args: argparse.Namespace) -> dic
         "command": command,
         **total,
         "errors on both sides": sum(s.get("errors on both sides", 0) for s in stacks),
+        "errors in other words": sum(s.get("errors in other words", 0) for s in stacks),
         "stacks": len(stacks),
         "layers": sum(len(s["laid"]) for s in stacks),
         "leaks": sum(sum(s["leaks"].values()) for s in stacks),
@@ -322,6 +387,9 @@ def main() -> None:
     parser.add_argument("--proxy", default=f"{sys.executable} -m crosswind.cli proxy", help="starts the proxy")
     parser.add_argument("--calls", type=int, default=1000, help="of each server")
     parser.add_argument("--stacks", type=int, default=20, help="of each server")
+    parser.add_argument(
+        "--also", default="", metavar="KIND", help="in every stack, at severity 5, besides the random ones"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
