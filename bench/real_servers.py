@@ -211,9 +211,11 @@ class Names:
         shown = {spec.name for spec in specs}
         self.hidden = [name for name in tools if name not in shown]
         self.params = {tool: names for session in sessions for tool, names in session.names.items()}
-        self.tools = {
-            spec.name: next(iter(spec.ids)) for spec in specs if len(spec.ids) == 1 and spec.ids <= set(tools)
-        }
+        self.tools = {spec.name: id for spec in specs for id in spec.ids & tools.keys()}
+        for session in sessions:  # a tool that was split is spoken of as both of its parts
+            for id in tools:
+                self.tools[" and ".join(spec.name for spec in session.tools() if id in spec.ids)] = id
+        self.tools.pop("", None)
         self.found: Counter[str] = Counter()
 
     def listing(self, listed: list[dict[str, Any]]) -> None:

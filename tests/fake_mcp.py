@@ -195,6 +195,9 @@ def main() -> None:
                 os._exit(9)
             if fault == "huge":
                 print('{"jsonrpc":"2.0","id":1,"result":"' + "x" * (17 * 2**20) + '"}', flush=True)
+            if fault == "no end":  # of a line, ever
+                while True:
+                    sys.stdout.write("x" * 2**16)
             if fault == "flood":
                 for _ in range(3000):
                     print("this is no message", flush=True)

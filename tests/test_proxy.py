@@ -13,14 +13,16 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from crosswind.errors import CrosswindError
-from crosswind.flow import adrive
+from crosswind import banks
+from crosswind.errors import CannotPerturb, CrosswindError
+from crosswind.flow import adrive, rng_for
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.live import Way
@@ -28,10 +30,12 @@ from crosswind.mcp.proxy import Journal
 from crosswind.mcp.relay import Plan, Relay
 from crosswind.mcp.upstream import Link, Remote
 from crosswind.mcp.wire import BadFrame, Lines, WireError
-from crosswind.recipe import Choice, Recipe, recipes
+from crosswind.recipe import Choice, Recipe, draw, recipes
+from crosswind.registry import domains
 from crosswind.store import load_run
 from crosswind.types import ToolCall, ToolError, ToolResult
 from tests.fake_mcp import META, MORE, TOOLS, Shop
+from tests.test_serve import Client, served
 
 HERE = Path(__file__).resolve().parent
 SERVER = [sys.executable, str(HERE / "fake_mcp.py")]
@@ -236,6 +240,99 @@ def test_no_hidden_name_is_shown(kind: str) -> None:
     run(work)
 
 
+NUMBERS: list[Json] = [
+    {
+        "name": "list_orders",
+        "description": "List orders. Leave page_number out unless max_results is given. Use the 'path' parameter, or "
+        "`path`, for a path; a path is long.\n\nArgs:\n    path: where they lie\n    status: of the order",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "max_results": {"type": "integer", "description": "Not with page_number."},
+                "page_number": {"type": "integer"},
+                "path": {"type": "string"},
+                "status": {"type": "string"},
+            },
+        },
+    }
+]
+
+
+class Complaining(Shop):
+    """A server whose errors name parameters: a text that it is told to say."""
+
+    says = ""
+
+    def _call(self, params: Json) -> Json | None:
+        self.calls.append(params)
+        return {"content": [{"type": "text", "text": self.says}], "isError": True}
+
+
+def test_parameters_of_one_type_are_told_apart() -> None:
+    """Two numbers have the same made-up value; neither is taken for the other."""
+
+    async def work() -> None:
+        for kinds in (["parameter_rename:5"], ["parameter_rename:5", "parameter_format:5"]):
+            for seed in range(4):
+                shop = Complaining(NUMBERS)
+                async with Desk(plan(*kinds, seed=seed), shop) as desk:
+                    tool = (await desk.tools())["list_orders"]
+                    most, page, path, status = tool["inputSchema"]["properties"]
+                    assert len({most, page, path, status, "max_results", "page_number", "path"}) == 7
+                    doc = tool["description"]
+                    assert f"Leave {page} out unless {most} is given." in doc
+                    assert f"Use the '{path}' parameter, or `{path}`, for a path; a path is long." in doc
+                    assert f"\n    {path}: where they lie\n    {status}: of the order" in doc
+                    assert tool["inputSchema"]["properties"][most]["description"].startswith(f"Not with {page}")
+                    shop.says = "max_results must be positive; page_number is fine; no path /a/path/x in this path"
+                    said = (await desk.call("list_orders"))["content"][0]["text"]
+                    assert said == f"{most} must be positive; {page} is fine; no path /a/path/x in this path"
+                    shop.says = "Cannot specify both path and status parameters"
+                    said = (await desk.call("list_orders"))["content"][0]["text"]
+                    assert said == f"Cannot specify both {path} and {status} parameters"
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [("'head' and \"head\" and `head`", "'TOP' and \"TOP\" and `TOP`"),
+     ("The head of the file, and a head/tail.", "The head of the file, and a head/tail."),
+     ("the head argument", "the TOP argument"), ("heads of arguments", "heads of arguments"),
+     ("missing parameter: head", "missing parameter: TOP"), ("bad arguments head, tail", "bad arguments TOP, END"),
+     ("neither tail, path nor head parameters", "neither END, path nor TOP parameters"),
+     ("required property 'head'", "required property 'TOP'"), ("head=3, /x?head=3", "TOP=3, /x?head=3"),
+     ("data/head must be number", "data/TOP must be number"), ("/srv/head/tail.txt", "/srv/head/tail.txt"),
+     ("1 error\nhead\n  Too large", "1 error\nTOP\n  Too large"), ("failed: head must be 1", "failed: TOP must be 1"),
+     ('[{"path": ["head"], "head": 1}]', '[{"path": ["TOP"], "head": 1}]'),
+     ("use `fetch`, the fetch tool, to fetch it", "use `GET`, the GET tool, to fetch it"),
+     ("max_count", "MOST"), ("max_counts", "max_counts")],
+)  # fmt: skip
+def test_a_plain_word_is_replaced_where_it_is_a_name(text: str, becomes: str) -> None:
+    tools, params = {"fetch": "GET"}, {"head": "TOP", "tail": "END", "max_count": "MOST"}
+    assert forms.renamed(text, tools, params) == becomes
+
+
+def test_a_parameter_without_description_keeps_its_sense() -> None:
+    """Words of a stranger's server are only replaced by such as do in every sense, and else are left alone."""
+    journeys = {"trip", "ride", "transit", "passage", "voyage", "journey", "route"}
+    words = ("path", "head", "tail", "page_number", "order", "value", "context", "input", "command", "language")
+    for seed in range(30):
+        for word in words:
+            new = banks.key_name("mcp", word, "test", Random(seed), set())
+            if word in ("head", "tail", "order", "context", "input"):
+                assert new is None
+            elif word == "path":
+                assert new is not None
+                assert not journeys & set(new.split("_"))
+                assert "path" in new or "location" in new
+            elif word == "page_number":
+                assert new is not None
+                assert new.startswith("page_")
+    for word, lists in banks.data("common")["interface"].items():
+        assert all(banks.lemma(word) != banks.lemma(entry) for split in lists.values() for entry in split), word
+
+
 def test_a_hidden_parameter_is_not_in_errors() -> None:
     async def work() -> None:
         async with Desk(plan("parameter_rename:5")) as desk:
@@ -340,6 +437,91 @@ def test_a_server_that_changes_its_tools() -> None:
     run(work)
 
 
+def test_new_tools_that_do_not_go_with_the_layers_change_nothing() -> None:
+    async def work() -> None:
+        async with Desk(plan("semantic_rename:5")) as desk:
+            before = await desk.tools()
+            session = desk.relay.session
+            assert session is not None
+            taken = next(t.name for t in session.tools() if "get_customer" in t.ids and t.name != "get_customer")
+            inner = [dict(memo.tools) for memo in session.memos]
+            desk.shop.tools = [*TOOLS, {"name": taken, "description": "New.", "inputSchema": {"type": "object"}}]
+            note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            desk.channel.frames.put_nowait(json.dumps(note).encode())
+            await asyncio.sleep(0.05)
+            assert await desk.tools() == before
+            assert any("the old ones stay" in said for said in desk.said)
+            assert set(session.canonical) == {tool["name"] for tool in TOOLS}
+            assert [dict(memo.tools) for memo in session.memos] == inner
+            args = dict.fromkeys(before[taken]["inputSchema"]["properties"], "C1")
+            assert "Customer C1" in (await desk.call(taken, **args))["content"][0]["text"]
+
+    run(work)
+
+
+@pytest.mark.parametrize("kinds", [[], ["envelope:1"]])
+def test_a_text_without_text_is_passed_on(kinds: list[str]) -> None:
+    class Odd(Shop):
+        def _call(self, params: Json) -> Json | None:
+            return {"content": [{"type": "text"}, {"type": "text", "text": "a"}]}
+
+    async def work() -> None:
+        async with Desk(plan(*kinds) if kinds else Plan(), Odd(TOOLS)) as desk:
+            await desk.tools()
+            content = (await desk.call("get_customer", customer_id="C1"))["content"]
+            assert {"type": "text"} in content
+            assert any("a" in block.get("text", "") for block in content)
+            assert not desk.said or "internal error" not in " ".join(desk.said)
+
+    run(work)
+
+
+def test_receipts_say_at_which_step_and_whether_the_client_went_on() -> None:
+    async def work() -> None:
+        async with Desk(plan("transient_error:5", "envelope:1", "semantic_rename:5")) as desk:
+            await desk.tools()
+            session = desk.relay.session
+            assert session is not None
+            name = next(t.name for t in session.tools() if "get_customer" in t.ids)
+            by_kind: Callable[[], Json] = lambda: {r.kind: (r.fired, r.step, r.seen) for r in session.receipts()}  # noqa: E731
+            assert by_kind()["semantic_rename"] == (True, 0, False), "shown, and nobody has acted on it yet"
+            assert by_kind()["transient_error"] == (False, None, False)
+            first: dict[str, int] = {}
+            for n in range(1, 9):
+                args = {"customer_id": "C1"}
+                raw = await desk.call(name, **args)
+                first.setdefault("transient_error" if raw.get("isError") else "envelope", n)
+                for kind, step in first.items():
+                    assert by_kind()[kind] == (True, step, step < n), (kind, n)
+                assert by_kind()["semantic_rename"] == (True, 0, True)
+            assert set(first) == {"transient_error", "envelope"}
+
+    run(work)
+
+
+def test_receipts_of_served_episodes_say_the_same() -> None:
+    """An obstacle at the last step that there may be is met, and seen by nobody; one call later it was seen."""
+    domain = domains["poi"]
+    drawn = draw(domain, domain.task(next(iter(domain.families)), 0), [("transient_error", 5)], 0)
+    met = next(n for n, step in enumerate(drawn.certificate.gold.steps, 1) if step.fired)
+
+    for count, budget, expected in (
+        (met, met, (True, met, False)),
+        (met + 1, met + 1, (True, met, True)),
+        (met - 1, met + 1, (False, None, False)),
+    ):
+
+        async def act(client: Client, count: int = count) -> None:
+            await client.tools()
+            for step in drawn.certificate.gold.steps[:count]:
+                await client.call(step.call.tool, dict(step.call.args))
+
+        bounded = replace(drawn, certificate=replace(drawn.certificate, budget=budget))
+        trajectory = served(bounded, act)
+        assert len(trajectory.steps) == count
+        assert [(r.fired, r.step, r.seen) for r in trajectory.receipts] == [expected]
+
+
 def test_a_call_that_needs_more_goes_on_where_it_was() -> None:
     """The newer era puts a call off until the client has answered; layers meet it once."""
 
@@ -416,6 +598,13 @@ def test_results_of_every_shape() -> None:
     two = [{"type": "text", "text": '{"a": 1}'}, {"type": "text", "text": '{"a": 2}'}]
     assert forms.result_of({"content": two}, None).content == [{"a": 1}, {"a": 2}]
     assert forms.result_of({"content": "odd"}, None).content is None
+    odd: Json = {"content": [{"type": "text"}, {"type": "text", "text": 5}, 7, None, {"type": "text", "text": "a"}]}
+    result = forms.result_of(odd, None)
+    assert result.content == "a"
+    assert forms.answer(result, [odd], structured=False)["content"][1:] == [
+        {"type": "text"},
+        {"type": "text", "text": 5},
+    ]
     assert forms.result_of({"content": two[:1], "isError": True}, None).error is not None
     assert forms.tools_of([None, {"name": 3}, {"name": "x", "inputSchema": 4}]).keys() == {"x"}
 
@@ -446,9 +635,24 @@ def test_frames_are_bounded_and_the_next_one_is_read() -> None:
     assert lines_of(b"x" * 50, 10) == [long]
 
 
+def test_a_frame_that_never_ends_is_refused_at_the_limit() -> None:
+    async def work() -> None:
+        reader = asyncio.StreamReader()
+        lines = Lines(reader, None, limit=10)  # type: ignore[arg-type]
+        reader.feed_data(b"one\n" + b"x" * 11)
+        assert await lines.read() == b"one"
+        with pytest.raises(BadFrame, match="more than 10 bytes"):
+            await asyncio.wait_for(lines.read(), 5)  # nobody waits for its end
+        reader.feed_data(b"x" * 200 + b"\ntwo\n")
+        assert await lines.read() == b"two"
+
+    run(work)
+
+
 @pytest.mark.parametrize(
     "frame",
     [b"{", b"[]", b"3", b"{}", b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"2.0","id":true,"method":"a"}', b"[" * 100_000,
+     b'{"jsonrpc":"2.0","id":NaN,"method":"a"}', b'{"jsonrpc":"2.0","id":1e400,"method":"a"}',
      b'{"jsonrpc":"2.0","id":null,"method":"a"}', b'{"jsonrpc":"2.0","id":1,"result":1,"error":2}', b"\xff\xfe"],
 )  # fmt: skip
 def test_what_is_no_message(frame: bytes) -> None:
@@ -578,7 +782,8 @@ def test_malformed_and_huge_frames_are_answered(proxy: Callable[..., Process]) -
     one = proxy("--perturb", "name_noise")
     one.begin()
     one.write(b"garbage", b"[1,2]", b'{"jsonrpc":"1.0"}', b'{"jsonrpc":"2.0","id":{},"method":"ping"}')
-    assert [one.read()["error"]["code"] for _ in range(4)] == [-32700, -32600, -32600, -32600]
+    one.write(*(b'{"jsonrpc":"2.0","id":%s,"method":"tools/list"}' % id for id in (b"NaN", b"1e400", b"-Infinity")))
+    assert [one.read()["error"]["code"] for _ in range(7)] == [-32700, *[-32600] * 6]
     one.write(b'{"jsonrpc":"2.0","id":5,"method":"ping","params":"' + b"x" * (17 * 2**20) + b'"}')
     assert "more than" in one.read()["error"]["message"]
     one.write(call(6, "nobody"), {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": 3}})
@@ -609,8 +814,8 @@ def test_interleaved_ids_and_cancellation(proxy: Callable[..., Process]) -> None
 
 @pytest.mark.parametrize(
     ("fault", "says"),
-    [("dies", "exit code 9"), ("huge", "more than"), ("flood", "no messages"), ("lies", "no list of tools"),
-     ("endless", "does not end")],
+    [("dies", "exit code 9"), ("huge", "more than"), ("no end", "more than"), ("flood", "no messages"),
+     ("lies", "no list of tools"), ("endless", "does not end")],
 )  # fmt: skip
 def test_a_server_that_fails(proxy: Callable[..., Process], tmp_path: Path, fault: str, says: str) -> None:
     one = proxy("--perturb", "name_noise:1", "--log", str(tmp_path / "log"), fault=fault)
@@ -637,7 +842,7 @@ def test_a_server_that_cannot_be_started(proxy: Callable[..., Process]) -> None:
     other = proxy(fault="no start")
     assert other.process.wait(30) == 3
     assert other.end() == 3
-    assert "exit code 7" in other.said
+    assert "exit code 7 before it said anything" in other.said
 
 
 def test_a_slow_server_gives_an_error_in_time(proxy: Callable[..., Process]) -> None:
@@ -690,6 +895,101 @@ def test_mistakes_in_the_command(proxy: Callable[..., Process], flags: list[str]
     assert one.process.wait(30) == 2
     assert one.end() == 2
     assert says in one.said
+
+
+POOR: list[Json] = [{"name": "go", "description": "Goes.", "inputSchema": {"type": "object", "properties": {}}}]
+POOR_SERVER = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HERE)!r}); import fake_mcp as f\n"
+               f"f.TOOLS[:], f.MORE[:] = {POOR!r}, []; f.main()"]  # fmt: skip
+
+
+def listed(id: int) -> Json:
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/list"}
+
+
+def test_a_kind_that_cannot_be_laid_is_refused(proxy: Callable[..., Process], tmp_path: Path) -> None:
+    one = proxy("--perturb", "parameter_rename", "--log", str(tmp_path / "log"), server=POOR_SERVER)
+    one.begin()
+    one.write(listed(1))
+    assert "parameter_rename finds nothing to bite on" in one.read()["error"]["message"]
+    assert one.process.wait(30) == 2
+    assert one.end() == 2
+    assert "nothing can be laid over the 1 tools of this server" in one.said
+    assert not load_run(tmp_path / "log").records
+
+
+def test_of_several_kinds_those_that_lie_are_on_record(proxy: Callable[..., Process], tmp_path: Path) -> None:
+    flags = ["--perturb", "parameter_rename:2", "--perturb", "transient_error:1"]
+    one = proxy(*flags, "--log", str(tmp_path / "log"), server=POOR_SERVER)
+    one.begin()
+    one.write(listed(1), call(2, "go"))
+    assert {one.read()["id"], one.read()["id"]} == {1, 2}
+    assert one.end() == 0
+    assert "NOT LAID OVER: parameter_rename finds nothing" in one.said
+    (record,) = load_run(tmp_path / "log").records
+    assert (record.condition, record.kinds) == ("transient_error:1", ("transient_error",))
+
+
+def test_a_recipe_is_drawn_again_until_something_lies() -> None:
+    tools = forms.tools_of(POOR)
+    recipe = Recipe(name="r", stack=(Choice(one_of={"parameter_rename": 30.0, "key_rename": 30.0, "envelope": 4.0}),))
+    picks = [recipe.pick(rng_for("recipe", seed, "mcp"))[0][0] for seed in range(6)]
+    assert "envelope" not in picks, "at first none of them can be laid"
+    drawn = [live.follow(tools, recipe, seed) for seed in range(6)]
+    assert all([layer.kind for layer in one.layers] == ["envelope"] for one in drawn)
+    assert [one.layers for one in drawn] == [live.follow(tools, recipe, seed).layers for seed in range(6)]
+    maybe = Recipe(name="m", stack=(Choice(kind="envelope", chance=0.3),))
+    assert all(live.follow(tools, maybe, seed).layers for seed in range(6))
+    with pytest.raises(CannotPerturb, match="parameter_rename finds nothing to bite on"):
+        live.follow(tools, Recipe(name="n", stack=(Choice(kind="parameter_rename"),)), 0)
+    with pytest.raises(CannotPerturb, match="it picks no kind"):
+        live.follow(tools, Recipe(name="e", stack=()), 0)
+    assert live.condition(recipe, drawn[0].layers) == "r"
+
+
+def test_a_stack_of_another_server_is_refused() -> None:
+    drawn = live.follow(forms.tools_of(TOOLS), live.named(["semantic_rename:5"]), 0)
+    assert Plan(stack=drawn.layers).draw(forms.tools_of(TOOLS)).layers == drawn.layers
+    with pytest.raises(CannotPerturb, match="changes nothing"):
+        Plan(stack=drawn.layers).draw(forms.tools_of(POOR))
+
+
+@pytest.mark.parametrize("what", ["envelope", "parameter_rename"])
+def test_http_ends_where_nothing_can_be_laid(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        command = [sys.executable, "-m", "crosswind.cli", "proxy", "--perturb", what, "--http", "0", "--", *POOR_SERVER]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "CROSSWIND_PROXY_TOKEN": "secret"}
+        process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=env)
+        try:
+            assert process.stderr
+            port = re.search(r"127.0.0.1:(\d+)", (await process.stderr.readline()).decode())
+            assert port
+            remote = Remote(f"http://127.0.0.1:{port[1]}/mcp")
+            if what == "envelope":
+                async with remote:
+                    assert [tool.name for tool in remote.tools()] == ["go"]
+                return
+            with pytest.raises(WireError, match="finds nothing to bite on"):
+                await remote.__aenter__()
+            assert await asyncio.wait_for(process.wait(), 20) == 2
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                await process.wait()
+
+    monkeypatch.setenv("CROSSWIND_SERVER_TOKEN", "secret")
+    run(work)
+
+
+def test_learning_from_a_command_that_ends_at_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "crosswind.cli", "learn", "--", "false"],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "the server ended with exit code 1 before it said anything" in done.stderr
 
 
 # ---------------------------------------------------------------- HTTP

@@ -29,7 +29,7 @@ from crosswind.world import Entry, World, bad_arguments, brief_of
 
 DOMAIN = "mcp"  # what records call a live server's domain
 LIMIT = 40  # calls that one made-up call may turn into
-REDRAWS = 20  # of a recipe, until something of it lies
+REDRAWS = 100  # of a recipe, until something of it lies; a pick that comes again is not tried again
 ORIGIN = "x-crosswind-origin"  # a mark on a parameter, by which it is found again under the name it is shown by
 Send = Callable[[ToolCall], ToolResult]
 
@@ -593,7 +593,7 @@ def follow(tools: Mapping[str, Tool], recipe: Recipe | None, seed: int) -> Live:
             return drawn
         why |= dict.fromkeys(drawn.left_out)
     reasons = "; ".join(why) or "it picks no kind"
-    raise CannotPerturb(f"nothing can be laid over this server's {len(tools)} tools: {reasons}", applies=False)
+    raise CannotPerturb(f"nothing can be laid over the {len(tools)} tools of this server: {reasons}", applies=False)
 
 
 def fitted(tools: Mapping[str, Tool], layers: Layers) -> Live:

@@ -350,6 +350,7 @@ class Relay:
             if name not in shown or not shown[name].listed:
                 named = [spec.name for spec in shown.values() if spec.listed and name in spec.ids]
                 if named:
+                    named = [tool] if tool in named else named  # of a tool that was split, the part that is spoken to
                     out[name] = " and ".join(named)
                     out[f"{name}Arguments"] = f"{named[0]}Arguments"
         return out, {old: new for old, new in self.session.names.get(tool, {}).items() if old != new}
