@@ -7,6 +7,7 @@ to them, so that clean and shifted episodes come in pairs.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -289,6 +290,7 @@ class Deal:
         for want in self.wants:
             want.turn = before[want.domain, want.sort] / alike[want.domain, want.sort]
             before[want.domain, want.sort] += 1
+        ours = [name for name in domains.names() if not domains.origin(name)]  # whatever else is there today
         self.tables: dict[str, _Table] = {}
         for name in dict.fromkeys(want.domain for want in self.wants):
             deck = Deck(domains[name], seed, split=suite.split, levels=suite.levels)
@@ -296,7 +298,7 @@ class Deal:
             shifted = sum(want.wanted for want in here if want.condition.stack)
             most = max(ceil(shifted / SHARED), *(want.wanted for want in here))
             whole = ceil(most / len(deck.levels)) * len(deck.levels)
-            self.tables[name] = _Table(deck, min(deck.round, whole), domains.names().index(name))
+            self.tables[name] = _Table(deck, min(deck.round, whole), bisect_left(ours, name))
 
     def __iter__(self) -> Iterator[Want]:
         """Whose turn it is. It is to look at what is offered, and take the first that it applies to."""
