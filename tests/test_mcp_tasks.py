@@ -493,6 +493,38 @@ def test_a_plugin_brings_the_suite_and_the_command_line_runs_it(tmp_path: Path) 
     assert json.loads(again.stdout)["changed"] == []
 
 
+def reported(path: Path, out: Path, *more: str) -> dict[str, Any]:
+    """What a report says that is made in a process of its own, which knows nothing of what servers answered."""
+    command = [sys.executable, "-m", "crosswind.cli", "--plugin", str(path), "report", str(out), *more, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_a_report_plays_no_scripted_agents_where_that_starts_a_server(tmp_path: Path) -> None:
+    path, out, page = written(tmp_path, kinds="[semantic_rename, name_noise]"), tmp_path / "out", tmp_path / "page.html"
+    records = run(path, "oracle", out)
+    assert len(records) == 6
+    before = starts(tmp_path)
+    told = reported(path, out)
+    assert starts(tmp_path) - before <= 3  # to list the tools, and once for each gold; never once for each episode
+    assert told["baselines"] == {}
+    assert told["without_baselines"][0].startswith("No scripted agents are played in notebook: each of their episodes")
+    before = starts(tmp_path)
+    reported(path, out, "-o", str(page))
+    assert starts(tmp_path) - before <= 3
+    shown = page.read_text(encoding="utf-8")
+    assert "--baselines N plays them" in shown
+    assert shown.count("The certified way cannot be drawn again") == 0
+    before = starts(tmp_path)
+    asked = reported(path, out, "--baselines", "2")
+    assert asked["without_baselines"] == []
+    assert asked["baselines"]["memoriser"]["shifted"]["n"] == 2
+    assert starts(tmp_path) > before + 3
+    assert "No baselines" in CliRunner().invoke(app, ["report", str(out), "--markdown"]).stdout
+
+
 # ---------------------------------------------------------------- servers that fail
 
 
@@ -596,6 +628,25 @@ def test_a_server_that_breaks_the_pipe_is_ended(tmp_path: Path, fault: str, why:
         asyncio.run(call())
 
 
+def _is_not_touched_by_a_report(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report on a run at a url calls nobody, whatever it is asked for, and says so."""
+    touched: list[Running] = []
+    domains.remove("shop")
+    suites.remove("shop")
+    plugins._loaded.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Running, "start", lambda running: touched.append(running))
+        for more in ([], ["--baselines", "5"]):
+            told = CliRunner().invoke(app, ["--plugin", str(path), "report", str(out), *more])
+            assert told.exit_code == 0, told.output
+            assert "note: No scripted agents are played in shop, asked for or not" in told.stdout
+            page = (out / "report.html").read_text(encoding="utf-8")
+            assert "The certified way is not walked again: the server runs on behind a url" in page
+        shown = CliRunner().invoke(app, ["show", str(out), "1"])
+        assert "is not walked again" in " ".join(shown.stdout.split())
+    assert touched == []
+
+
 def test_a_server_behind_a_url_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSWIND_PROXY_TOKEN", "open-sesame")
     monkeypatch.setenv("CROSSWIND_SERVER_TOKEN", "open-sesame")
@@ -617,6 +668,7 @@ def test_a_server_behind_a_url_is_used_as_it_is(tmp_path: Path, monkeypatch: pyt
             ran = asyncio.run(runner.run(suites["shop"], source, tmp_path / "out", pauses=()))
             assert (ran.progress.done, ran.progress.errors) == (2, 0)
             assert {r.outcome for r in iter_records(tmp_path / "out")} == {"pass"}
+            _is_not_touched_by_a_report(path, tmp_path / "out", monkeypatch)
         finally:
             proxy.send_signal(signal.SIGINT)
 

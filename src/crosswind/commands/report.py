@@ -30,8 +30,14 @@ def report(
     markdown: Markdown = False,
     episodes: Annotated[int, typer.Option(min=0, max=2000, help="Episodes to open on the page.")] = 48,
     baselines: Annotated[
-        int, typer.Option(min=0, help="Shifted episodes to play scripted agents on, for scale; 0: none.")
-    ] = 150,
+        int | None,
+        typer.Option(
+            show_default=False,
+            min=0,
+            help="Shifted episodes to play scripted agents on, for scale; 0: none. 150 unless given, and none where "
+            "that starts an MCP server.",
+        ),
+    ] = None,
 ) -> None:
     """Write what a run shows as one HTML page that needs nothing else; or print it as JSON or Markdown.
 
@@ -68,8 +74,8 @@ def report(
         print(md.report(said), end="")
     else:
         print(terminal.safe(said.verdict))
-        for problem in said.run.problems:
-            print(f"note: {terminal.safe(problem)}")
+        for note in (*said.run.problems, *said.unplayed):
+            print(f"note: {terminal.safe(note)}")
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
 
 

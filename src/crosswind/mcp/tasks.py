@@ -335,6 +335,11 @@ class ServerDomain(Domain):
         self.tape = Tape(file.server, base)
         self._tried = False
 
+    @property
+    def shared(self) -> bool:
+        """Do all worlds lie with one server, which nothing resets? Otherwise each starts its own."""
+        return bool(self.file.server.url)
+
     # -- the server's tools
 
     @cached_property

@@ -11,6 +11,7 @@ from crosswind.record import Record
 from crosswind.report import words
 from crosswind.report.baselines import baselines, sample
 from crosswind.report.episode import View, select, view
+from crosswind.report.outside import apart, outside
 from crosswind.store import Run
 
 PLAYED = 150  # shifted episodes on which baselines are played
@@ -34,6 +35,7 @@ class Content:
     verdict: str
     scale: Scale | None  # None: no baseline was played
     views: tuple[View, ...]
+    unplayed: tuple[str, ...] = ()  # why there are no baselines, for each domain that has none
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the episodes."""
@@ -46,6 +48,7 @@ class Content:
             "problems": self.run.problems,
             "summary": self.summary.model_dump(mode="json"),
             "baselines": {name: _short(s) for name, s in self.scale.summaries.items()} if self.scale else {},
+            "without_baselines": self.unplayed,
         }
 
 
@@ -54,15 +57,24 @@ def _short(found: Summary) -> dict[str, Any]:
     return {"clean": found.clean.model_dump(), "shifted": found.shifted.model_dump(), "drop": drop}
 
 
-def content(run: Run, *, played: int = PLAYED, opened: int = OPENED) -> Content:
-    """Work out what the report on a run says; `played` and `opened` bound what takes time and room."""
-    found = summary(run.records)
+def content(run: Run, *, played: int | None = None, opened: int = OPENED) -> Content:
+    """Work out what the report on a run says; `played` and `opened` bound what takes time and room.
+
+    Unless `played` is given, scripted agents are not played where that starts somebody's server. Where a server runs on
+    for all, nothing is played or walked at all, and the figures of `study` are left out.
+    """
+    names = sorted({record.domain for record in run.records})
+    found = summary(run.records, measures=not any(outside(name) == "shared" for name in names))
+    limit = PLAYED if played is None else played
+    without = apart(names, played is not None) if limit else {}
+    there = [record for record in run.records if record.domain not in without]
     return Content(
         run=run,
         summary=found,
         verdict=verdict(found, run.manifest.agent),
-        scale=scale(run.records, found, run.manifest.agent, played) if played else None,
+        scale=scale(there, found, run.manifest.agent, limit) if limit else None,
         views=tuple(view(record) for record in select(run.records, opened)),
+        unplayed=tuple(without.values()),
     )
 
 

@@ -18,6 +18,10 @@ from crosswind.report.parts import lead, table
 from crosswind.types import TIERS
 
 SIDES = ("clean", "shifted")
+UNMEASURED = (
+    "Not measured for this run: that needs the certified way beside each episode, which is not walked again where a "
+    "server runs on behind a url."
+)
 MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("solved", "accuracy", words.percent),
     ("calls answered by an error", "tool_error_rate", words.percent),
@@ -46,7 +50,7 @@ def page(said: Content) -> str:
     """The whole page."""
     found = said.summary
     sections = [
-        ("scale", "For scale", _scale(said.scale)) if said.scale else None,
+        ("scale", "For scale", _scale(said)) if said.scale or said.unplayed else None,
         ("tiers", "Tier by axis", _tiers(found)) if found.drops.get("cell") else None,
         ("kinds", "Each perturbation", _kinds(said)) if found.drops.get("condition") else None,
         ("doses", "Severity", _doses(found)) if found.drops.get("severity") else None,
@@ -108,7 +112,12 @@ def _tile(name: str, drop: Drop) -> tuple[str, str, str, str]:
 # ---------------------------------------------------------------- sections
 
 
-def _scale(scale: Scale) -> Markup:
+def _scale(said: Content) -> Markup:
+    notes = (tag("p", note, class_="note") for note in said.unplayed)
+    return join(_beside(said.scale) if said.scale else None, notes)
+
+
+def _beside(scale: Scale) -> Markup:
     some = f" (a sample of {scale.pairs} of the run's {scale.of} pairs)" if scale.pairs < scale.of else ""
     rows = (
         tag(
@@ -230,9 +239,10 @@ def _behaviour(found: Summary) -> Markup:
     again = [found.pass_hat_k.get(side, ()) for side in SIDES]
     ks = range(max(map(len, again), default=0))
     rows = [(f"{k + 1}", *(_all_pass(side[k]) if k < len(side) else "–" for side in again)) for k in ks]
+    told = "What the agent does on the way, clean and shifted."
     return join(
-        lead("What the agent does on the way, clean and shifted."),
-        table(("", *SIDES), _measures(found.study)),
+        lead(told if found.study else f"{told} {UNMEASURED}"),
+        table(("", *SIDES), _measures(found.study)) if found.study else None,
         (tag("h3", "All of k trials pass"), table(("k", *SIDES), rows)) if len(rows) > 1 else None,
     )
 

@@ -63,6 +63,8 @@ def report(said: Content) -> str:
             for name, s in said.scale.summaries.items()
         ]
         out += ["### For scale, on the same episodes", table(["agent", "clean", "shifted", "change"], rows)]
+    if said.unplayed:
+        out += ["### No baselines", *(literal(note, 400) for note in said.unplayed)]
     if found.drops.get("cell"):
         out += ["### Tier by axis", heat(found.drops["cell"])]
     if conditions := found.drops.get("condition"):

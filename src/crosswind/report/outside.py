@@ -1,0 +1,39 @@
+"""Worlds that lie with somebody's server: what a report, which only reads, may do there."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from crosswind.registry import domains
+
+How = Literal["", "started", "shared"]
+
+
+def outside(domain: str) -> How:
+    """Where the worlds of a domain lie: here, with a server of their own each, or with one that runs on for all."""
+    if not domains.origin(domain):  # ours, another's benchmark, or not loaded at all
+        return ""
+    from crosswind.mcp.tasks import ServerDomain
+
+    found = domains[domain]
+    if not isinstance(found, ServerDomain):
+        return ""
+    return "shared" if found.shared else "started"
+
+
+def apart(names: list[str], asked: bool) -> dict[str, str]:
+    """The domains in which scripted agents are not played, and why."""
+    out = {}
+    for name in names:
+        how = outside(name)
+        if how == "shared":
+            out[name] = (
+                f"No scripted agents are played in {name}, asked for or not: its server runs on behind a url and "
+                "nothing resets it, so what they write would stay."
+            )
+        elif how and not asked:
+            out[name] = (
+                f"No scripted agents are played in {name}: each of their episodes would start its server once more. "
+                "--baselines N plays them on N shifted episodes."
+            )
+    return out
