@@ -67,6 +67,22 @@ def test_constraints_point_at_no_place() -> None:
     assert [line for line in CONSTRAINTS if re.search(r"://|[/\\]|(^|\s)[@~]", line)] == []
 
 
+def test_no_extra_asks_for_what_cannot_be_installed_beside_us() -> None:
+    """bfcl-eval pins numpy 1.26.4, so it comes with --no-deps (docs/benchmarks.md); the extra has what it needs."""
+    assert {canonicalize_name(Requirement(line).name) for line in EXTRAS["bfcl"]} == {"filelock", "mpmath"}
+    assert "bfcl-eval" in pins()
+
+
+def test_the_documentation_installs_from_a_checkout() -> None:
+    """The package is on no index: only where it is installed already does pip know what crosswind[extra] is."""
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"(uvx|pipx run|pip install|uv tool install) crosswind\b", text), page
+        for found in re.finditer(r"crosswind\[", text):
+            before = text[max(0, found.start() - 120) : found.start()]
+            assert "installed already" in before, (page, text[found.start() :][:40])
+
+
 def test_importing_the_command_line_loads_nothing_heavy() -> None:
     code = f"import sys, crosswind, crosswind.cli; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -35,7 +35,7 @@ from crosswind.errors import ToolFailure
 from crosswind.types import Change, Refusal, Task, ToolCall, Tools, ToolSpec
 from crosswind.world import World
 
-INSTALL = "pip install --no-deps bfcl-eval && pip install filelock mpmath (or, with all it pins, crosswind[bfcl])"
+INSTALL = "pip install --no-deps bfcl-eval && pip install filelock mpmath"
 CHECKER = "bfcl_eval.eval_checker.multi_turn_eval"
 CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 DONE = "Done."
