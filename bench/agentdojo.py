@@ -136,7 +136,7 @@ def main() -> None:
     sizes = ", ".join(f"{len(family.golds)} in `{name}`" for name, family in domain.families.items())
     page = f"""# AgentDojo under failing calls and lost answers
 
-Written by `python bench/agentdojo.py --seed {given.seed}` on {date.today().isoformat()}, on top of commit
+Written by `python bench/agentdojo.py --seed {given.seed}` on {date.today():%-d %B %Y}, at commit
 {commit.strip() or "unknown"}; agentdojo {version("agentdojo")}, its benchmark {VERSION}, Python
 {platform.python_version()}, {time.perf_counter() - began:.0f} s in one process. How the benchmark becomes a domain:
 [benchmarks.md](../benchmarks.md).

@@ -80,13 +80,14 @@ def first_draw(domain: Domain, task: Task, kind: str, severity: int, seed: int, 
     return walks
 
 
-def passes(domain: Domain, walks: Walks) -> bool:
-    """Does the gold, re-derived through the layer, pass the benchmark's checker? Not if it does not get through."""
+def failing(domain: Domain, walks: Walks) -> str:
+    """Why the gold, re-derived through the layer, fails the benchmark's checker or does not get to it; or nothing."""
     try:
         gold = walks.gold
-    except Unfair:
-        return False
-    return domain.judge(walks.shifted, gold.session.world.state, gold.final).outcome == "pass"
+    except Unfair as unfair:
+        return str(unfair)
+    verdict = domain.judge(walks.shifted, gold.session.world.state, gold.final)
+    return "" if verdict.outcome == "pass" else "; ".join(check.why for check in verdict.checks if not check.passed)
 
 
 def broken(domain: Domain, walks: Walks) -> str:
@@ -100,26 +101,28 @@ def broken(domain: Domain, walks: Walks) -> str:
 
 def one_kind(
     domain: Domain, kind: str, severity: int, tasks: list[Task], cleans: dict[str, Walk], seed: int
-) -> list[str]:
-    """A row of the table: how the golds fare under one kind."""
+) -> tuple[list[str], list[str]]:
+    """A row of the table, how the golds fare under one kind; and those that fail."""
+    failures: list[str] = []
     began, count, laws = time.perf_counter(), Counter[str](), Counter[str]()
     for task in tasks:
         walks = first_draw(domain, task, kind, severity, seed, cleans[task.id])
         if walks is None:
             continue
         count["applies"] += 1
-        passed = passes(domain, walks)
-        count["passes"] += passed
+        if why := failing(domain, walks):
+            failures.append(f"`{kind}` at severity {severity}, `{task.id}`: {' '.join(why.split())[:160]}")
+        count["passes"] += not why
         law = broken(domain, walks)
         laws[law] += 1
         count["in four"] += not law or _later(domain, task, kind, severity, seed, cleans[task.id])
         stale = verdict_on(domain, walks.shifted, walks.layers).outcome == "pass"
         count["stale"] += stale
-        if passed and all_new(walks.gold, cleans[task.id]):
+        if not why and all_new(walks.gold, cleans[task.id]):
             count["all new"] += 1
             count["stale where all new"] += stale
     seconds, applies = time.perf_counter() - began, count["applies"]
-    return [
+    row = [
         f"`{kind}`",
         str(severity),
         f"{applies} of {len(tasks)}",
@@ -131,6 +134,7 @@ def one_kind(
         f"{count['stale where all new']} of {count['all new']}",
         f"{seconds:.0f}",
     ]
+    return row, failures
 
 
 def _later(domain: Domain, task: Task, kind: str, severity: int, seed: int, clean: Walk) -> bool:
@@ -142,23 +146,26 @@ def _later(domain: Domain, task: Task, kind: str, severity: int, seed: int, clea
     return True
 
 
-def rows_of(wanted: list[tuple[str, int]], row: Callable[[tuple[str, int]], list[str]], jobs: int) -> list[list[str]]:
-    """The rows of all kinds and severities, in several processes that share what was loaded."""
-    global _row
-    _row = row  # inherited by the processes: worlds and walks cannot be sent to them
-    out = []
+Wanted = tuple[str, int]  # a kind and a severity
+Made = tuple[list[str], list[str]]  # a row and the failures in it
+_one: Callable[[Wanted], Made]
+
+
+def rows_of(wanted: list[Wanted], one: Callable[[Wanted], Made], jobs: int) -> tuple[list[list[str]], list[str]]:
+    """The rows of all kinds and severities and the failures, from processes that share what was loaded."""
+    global _one
+    _one = one  # inherited by the processes: worlds and walks cannot be sent to them
+    rows, failures = [], []
     with get_context("fork").Pool(jobs) as pool:
-        for made in pool.imap(_run, wanted, chunksize=1):
-            out.append(made)
-            print(json.dumps(made), flush=True)
-    return out
+        for row, failed in pool.imap(_run, wanted, chunksize=1):
+            rows.append(row)
+            failures += failed
+            print(json.dumps(row), flush=True)
+    return rows, failures
 
 
-_row: Callable[[tuple[str, int]], list[str]]
-
-
-def _run(wanted: tuple[str, int]) -> list[str]:
-    return _row(wanted)
+def _run(wanted: Wanted) -> Made:
+    return _one(wanted)
 
 
 def idle_kinds(rows: list[list[str]], kinds: Sequence[str]) -> str:
@@ -247,7 +254,7 @@ def main() -> None:
         "foreign_interface"
     ]
     wanted = [(kind, severity) for kind in kinds for severity in given.severities]
-    rows = rows_of(wanted, lambda one: one_kind(domain, *one, tasks, cleans, given.seed), given.jobs)
+    rows, failed = rows_of(wanted, lambda one: one_kind(domain, *one, tasks, cleans, given.seed), given.jobs)
     taken = time.perf_counter() - began
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
     page = f"""# BFCL under action perturbations
@@ -273,8 +280,9 @@ construction:
 - Certified: the draw keeps all our laws as well ([laws.md](../laws.md)), which are stricter than the checker; "laws
   broken" counts the others by the first law they break. A run draws up to four times before it passes over a task:
   "within four draws" is how many it then has.
-- Stale: the recorded gold, sent as it stands. The last but one column counts only the tasks in which the layer changes
-  the name or the parameters of every call of the gold.
+- Stale: the recorded gold, sent as it stands. It passes where a layer only adds something, or changes what the gold
+  does not use. The last but one column counts only the tasks in which the layer changes the name or the parameters of
+  every call of the gold.
 
 Seconds are those of one process and include drawing, walking, certifying and judging both.
 
@@ -283,6 +291,10 @@ Seconds are those of one process and include drawing, walking, certifying and ju
 In all {total(rows, 3)} re-derived golds pass the checker, and {total(rows, 7)} stale ones.
 
 The whole took {taken / 60:.1f} minutes with {given.jobs} processes.
+
+### Re-derived golds that fail
+
+{chr(10).join(f"- {one}" for one in failed) or "None."}
 
 ### Where a kind does not apply
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Self
 
 import pytest
 from typer.testing import CliRunner
 
 from crosswind import plugins
+from crosswind.certify import certify
 from crosswind.cli import app
+from crosswind.perturbation import Scene
 from crosswind.recipe import Choice
 from crosswind.registry import domains
 from crosswind.store import iter_records
 from crosswind.suite import CLEAN, Condition, Deal, Suite, episodes
 from tests.toy_benchmark import load
+from tests.toys import FailsAlways, registered
 
 NOISE = Condition(name="name_noise", stack=(Choice(kind="name_noise"),))
-LIBRARY = Path(__file__).resolve().parents[1] / "examples" / "library.yaml"
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "examples" / "library.yaml"
 SIGHTS = '''\
 """The points of interest under another name."""
 
@@ -92,6 +100,37 @@ def test_a_benchmark_ends_where_its_tasks_do() -> None:
     suite = Suite(name="whole", domains=("toybench",), tasks=40, conditions=(NOISE,))
     found = list(episodes(suite, 3))
     assert len([e for e in found if e.condition == CLEAN]) == len(load().order()) == 16
+
+
+def test_the_bench_counts_a_rederived_gold_that_fails_apart_from_tasks_without_a_bite() -> None:
+    bench, domain = bench_of("bfcl"), load()
+    tasks = [domain.task("orders", n) for n in range(4)]
+    cleans = {task.id: certify(domain, task).gold for task in tasks}
+
+    class Fussy(FailsAlways):
+        """Lets no gold through, and finds nothing to bite on in the first task."""
+
+        @classmethod
+        def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+            return None if scene.task.seed == 0 else cls()
+
+    with registered(Fussy):
+        row, failures = bench.one_kind(domain, "toy", 3, tasks, cleans, 0)
+    assert row[:5] == ["`toy`", "3", "3 of 4", "0 of 3", "0 of 3"]
+    assert [one.partition(":")[0] for one in failures] == [f"`toy` at severity 3, `{task.id}`" for task in tasks[1:]]
+    row, failures = bench.one_kind(domain, "name_noise", 3, tasks, cleans, 0)
+    assert row[2:9] == ["4 of 4", "4 of 4", "4 of 4", "4 of 4", "none", "0 of 4", "0 of 4"]
+    assert failures == []
+
+
+def bench_of(name: str) -> ModuleType:
+    """A script of bench/, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", ROOT / "bench" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_draws_of_our_domains_do_not_depend_on_what_else_is_there(tmp_path: Path) -> None:
