@@ -493,6 +493,19 @@ def test_a_plugin_brings_the_suite_and_the_command_line_runs_it(tmp_path: Path) 
     assert json.loads(again.stdout)["changed"] == []
 
 
+def test_a_file_goes_through_a_dry_run_another_suite_and_the_gate(tmp_path: Path) -> None:
+    path, out = written(tmp_path), tmp_path / "out"
+    would = CliRunner().invoke(app, ["run", str(path), "--agent", "oracle", "--dry-run", "--json"])
+    assert would.exit_code == 0, would.output
+    assert json.loads(would.stdout)["episodes"] == 4
+    narrow = ["--plugin", str(path), "run", "quick", "--domain", "notebook", "--tasks", "1", "--agent", "oracle"]
+    wide = CliRunner().invoke(app, [*narrow, "--out", str(out), "--json"])
+    assert wide.exit_code == 0, wide.output
+    assert json.loads(wide.stdout)["scores"]["clean"]["passed"] > 0
+    gate = CliRunner().invoke(app, ["gate", str(out), "--max-drop", "all=0.9", "--json"])
+    assert gate.exit_code in (0, 4), gate.output  # so few pairs may decide nothing
+
+
 def reported(path: Path, out: Path, *more: str) -> dict[str, Any]:
     """What a report says that is made in a process of its own, which knows nothing of what servers answered."""
     command = [sys.executable, "-m", "crosswind.cli", "--plugin", str(path), "report", str(out), *more, "--json"]
@@ -523,6 +536,20 @@ def test_a_report_plays_no_scripted_agents_where_that_starts_a_server(tmp_path: 
     assert asked["baselines"]["memoriser"]["shifted"]["n"] == 2
     assert starts(tmp_path) > before + 3
     assert "No baselines" in CliRunner().invoke(app, ["report", str(out), "--markdown"]).stdout
+
+
+def test_a_report_without_the_file_says_what_it_lacks(tmp_path: Path) -> None:
+    path, out = written(tmp_path), tmp_path / "out"
+    run(path, "oracle", out)
+    before = starts(tmp_path)
+    domains["notebook"].tape.stop()  # type: ignore[attr-defined]
+    domains.remove("notebook")
+    told = CliRunner().invoke(app, ["report", str(out)])
+    assert told.exit_code == 0, told.output
+    assert told.stdout.startswith("oracle solves 100")
+    assert "the domain is not loaded here. crosswind --plugin FILE report DIR loads it." in told.stdout
+    assert "Not measured for this run" in (out / "report.html").read_text(encoding="utf-8")
+    assert starts(tmp_path) == before
 
 
 # ---------------------------------------------------------------- servers that fail

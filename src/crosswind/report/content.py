@@ -11,7 +11,7 @@ from crosswind.record import Record
 from crosswind.report import words
 from crosswind.report.baselines import baselines, sample
 from crosswind.report.episode import View, select, view
-from crosswind.report.outside import apart, outside
+from crosswind.report.outside import apart, walkable
 from crosswind.store import Run
 
 PLAYED = 150  # shifted episodes on which baselines are played
@@ -61,10 +61,10 @@ def content(run: Run, *, played: int | None = None, opened: int = OPENED) -> Con
     """Work out what the report on a run says; `played` and `opened` bound what takes time and room.
 
     Unless `played` is given, scripted agents are not played where that starts somebody's server. Where a server runs on
-    for all, nothing is played or walked at all, and the figures of `study` are left out.
+    for all, or a domain is not loaded, nothing is played or walked, and the figures of `study` are left out.
     """
     names = sorted({record.domain for record in run.records})
-    found = summary(run.records, measures=not any(outside(name) == "shared" for name in names))
+    found = summary(run.records, measures=all(map(walkable, names)))
     limit = PLAYED if played is None else played
     without = apart(names, played is not None) if limit else {}
     there = [record for record in run.records if record.domain not in without]

@@ -20,7 +20,7 @@ from crosswind.types import TIERS
 SIDES = ("clean", "shifted")
 UNMEASURED = (
     "Not measured for this run: that needs the certified way beside each episode, which is not walked again where a "
-    "server runs on behind a url."
+    "server runs on behind a url, and cannot be where a domain is not loaded."
 )
 MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("solved", "accuracy", words.percent),

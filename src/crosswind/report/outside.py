@@ -21,11 +21,21 @@ def outside(domain: str) -> How:
     return "shared" if found.shared else "started"
 
 
+def walkable(domain: str) -> bool:
+    """May a report walk the certified ways of a domain again?"""
+    return domain in domains and outside(domain) != "shared"
+
+
 def apart(names: list[str], asked: bool) -> dict[str, str]:
     """The domains in which scripted agents are not played, and why."""
     out = {}
     for name in names:
         how = outside(name)
+        if name not in domains:
+            out[name] = (
+                f"No scripted agents are played in {name}, and no certified way is shown: the domain is not loaded "
+                "here. crosswind --plugin FILE report DIR loads it."
+            )
         if how == "shared":
             out[name] = (
                 f"No scripted agents are played in {name}, asked for or not: its server runs on behind a url and "
