@@ -290,7 +290,8 @@ class Deal:
         for want in self.wants:
             want.turn = before[want.domain, want.sort] / alike[want.domain, want.sort]
             before[want.domain, want.sort] += 1
-        ours = [name for name in domains.names() if not domains.origin(name)]  # whatever else is there today
+        # the place among ours, so that nothing depends on what else is loaded, or on a domain's being in the list
+        ours = [name for name in domains.names() if not domains.origin(name)]
         self.tables: dict[str, _Table] = {}
         for name in dict.fromkeys(want.domain for want in self.wants):
             deck = Deck(domains[name], seed, split=suite.split, levels=suite.levels)

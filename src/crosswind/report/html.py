@@ -113,7 +113,7 @@ def _tile(name: str, drop: Drop) -> tuple[str, str, str, str]:
 
 
 def _scale(said: Content) -> Markup:
-    notes = (tag("p", note, class_="note") for note in said.unplayed)
+    notes = (tag("p", clipped(note, 400), class_="note") for note in said.unplayed)
     return join(_beside(said.scale) if said.scale else None, notes)
 
 

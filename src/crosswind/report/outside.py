@@ -36,7 +36,7 @@ def apart(names: list[str], asked: bool) -> dict[str, str]:
                 f"No scripted agents are played in {name}, and no certified way is shown: the domain is not loaded "
                 "here. crosswind --plugin FILE report DIR loads it."
             )
-        if how == "shared":
+        elif how == "shared":
             out[name] = (
                 f"No scripted agents are played in {name}, asked for or not: its server runs on behind a url and "
                 "nothing resets it, so what they write would stay."
