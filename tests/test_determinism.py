@@ -32,9 +32,23 @@ print(out.hexdigest())
 """
 
 
-def run(hash_seed: str) -> str:
+TIES = """
+from random import Random
+from crosswind.laws import match
+from crosswind.types import ToolSpec
+rng = Random(0)
+words = ["".join(rng.choice("abcdefgh") for _ in range(5)) for _ in range(60)]
+for _ in range(100):
+    base = rng.sample(words, 16)
+    docs = [base[:12] if n % 3 == 0 else rng.sample(base, 12) for n in range(6)]
+    shown = [ToolSpec.new(f"t{n}", " ".join(rng.sample(doc, 12))) for n, doc in enumerate(docs)]
+    print(match(ToolSpec.new("wanted", " ".join(base)), shown))
+"""
+
+
+def run(hash_seed: str, script: str = SCRIPT) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", script],
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
@@ -46,6 +60,12 @@ def run(hash_seed: str) -> str:
 
 def test_tasks_stacks_and_trajectories_are_the_same_bytes_in_every_process() -> None:
     assert len({run(seed) for seed in ("0", "1", "4242")}) == 1
+
+
+def test_tools_that_are_described_alike_are_told_apart_in_the_same_way_in_every_process() -> None:
+    found = {run(seed, TIES) for seed in ("0", "1", "4242")}
+    assert len(found) == 1
+    assert len(set(found.pop().split())) > 3
 
 
 def test_play_prints_the_same_bytes_twice() -> None:

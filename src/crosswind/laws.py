@@ -264,7 +264,7 @@ def match(wanted: ToolSpec, shown: Sequence[ToolSpec]) -> str:
 
     def score(name: str) -> float:
         words = docs[name]
-        common: float = sum(1 + math.log(len(docs) / count[w]) for w in want & words)
+        common: float = math.fsum(1 + math.log(len(docs) / count[w]) for w in want & words)
         return float(common / (1 + len(words)) ** 0.25)  # more words besides are hardly a fault
 
     return max(docs, key=lambda name: (score(name), name))
