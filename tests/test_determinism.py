@@ -38,11 +38,11 @@ from crosswind.laws import match
 from crosswind.types import ToolSpec
 rng = Random(0)
 words = ["".join(rng.choice("abcdefgh") for _ in range(5)) for _ in range(60)]
-for _ in range(100):
+for _ in range(300):
     base = rng.sample(words, 16)
     docs = [base[:12] if n % 3 == 0 else rng.sample(base, 12) for n in range(6)]
     shown = [ToolSpec.new(f"t{n}", " ".join(rng.sample(doc, 12))) for n, doc in enumerate(docs)]
-    print(match(ToolSpec.new("wanted", " ".join(base)), shown))
+    print(match(ToolSpec.new("wanted", " ".join(rng.sample(base, 16))), shown))
 """
 
 
