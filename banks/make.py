@@ -287,6 +287,9 @@ class Sources:
 
         tools = self.part(document, "tools")
         pairs: dict[tuple[str, ...], str] = {}
+        for tool in tools:
+            if tool not in specs:
+                self.problems.add(document, ("tools", tool), f"{name} has no such tool; leave it out")
         for tool in specs:
             pair = tools.get(tool)
             if not (isinstance(pair, list) and len(pair) == 2):

@@ -111,10 +111,12 @@ def plot(figures: dict[str, list[Cell]]) -> str:
 
 
 def rises(cells: list[Cell]) -> str:
-    means = [cell.mean for cell in cells]
-    if all(a < b for a, b in pairwise(means)):
-        return "at every step"
-    return "yes" if cells[0].rate < cells[-1].rate and means[0] < means[-1] else "NO"
+    """Whether obstacles and failures rise from the first severity to the last, and whether they do at every step."""
+    means, rates = [cell.mean for cell in cells], [cell.rate for cell in cells]
+    if not (means[0] < means[-1] and rates[0] < rates[-1]):
+        return "NO"
+    steps = [what for what, row in (("obstacles", means), ("failures", rates)) if all(a < b for a, b in pairwise(row))]
+    return f"yes; at every step: {' and '.join(steps)}" if steps else "yes"
 
 
 def main() -> None:

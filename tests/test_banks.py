@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from crosswind import banks, splits, wording
 from crosswind.errors import NotForTraining
 from crosswind.flow import rng_for
 from crosswind.perturbation import load_layers
+from crosswind.perturbations.action import identity_erasure
 from crosswind.recipe import draw, random_kinds
 from crosswind.registry import domains, perturbations
 from crosswind.types import SPLITS, Split
@@ -231,6 +233,21 @@ def test_one_entry_stands_for_one_thing(domain: str) -> None:
                 assert owner.setdefault(text, word) == word, text
 
 
+def test_erased_names_in_training_are_words_of_no_bank() -> None:
+    rng, known = Random(5), set[str]().union(*splits.layer_words().values())
+    made = [identity_erasure._word(rng) for _ in range(20_000)]
+    assert len(set(made)) > 19_000
+    assert not known.intersection(part for word in made for part in word.split("_"))
+    seen = set[str]()
+    for n in range(60):
+        here = domains[NAMES[n % len(NAMES)]]
+        task = here.task(list(here.families)[n % len(here.families)], n, split="train")
+        drawn = draw(here, task, ["identity_erasure"], n, severity=5)
+        splits.check_words(drawn.layers, here.name)
+        seen |= {tool.name for tool in drawn.certificate.gold.session.tools()}
+    assert any(name.startswith(identity_erasure.ONSETS) for name in seen)
+
+
 # ---------------------------------------------------------------- made
 
 
@@ -262,6 +279,7 @@ def test_bad_banks_are_told_with_file_line_and_remedy(tmp_path: Path) -> None:
 
     complaints = told(poi.replace("  find_places: [", "  find_placez: [", 1))
     assert re.search(r"poi\.yaml:\d+: tools\.find_places: expected \[action, word\]", complaints)
+    assert re.search(r"poi\.yaml:\d+: tools\.find_placez: poi has no such tool", complaints)
     assert "banks/retail.yaml: is missing; every domain of the package has a bank" in complaints
     assert re.search(
         r"poi\.yaml:1: the key 'tools' stands here for the second time|poi\.yaml:\d+: the key 'tools'",

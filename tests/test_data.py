@@ -381,6 +381,20 @@ def test_components_can_be_switched_off() -> None:
         demonstration_at(DataConfig(share=1.0, recipe=only, groups=("structure",)), 0)
 
 
+def test_a_draw_of_another_split_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever went wrong before: the last look is at what was drawn."""
+    plan = type(domains["poi"])
+    task = plan.task
+
+    def of_test(self: Any, family: str, seed: int, *, split: Any = "train", **more: Any) -> Any:
+        return task(self, family, seed, split="test", **more)
+
+    monkeypatch.setattr(plan, "task", of_test)
+    for share in (0.0, 1.0):
+        with pytest.raises(NotForTraining, match="split 'test'"):
+            demonstration_at(DataConfig(share=share, seed=77), 0)
+
+
 def test_every_train_kind_is_in_one_component_and_no_other_kind_in_any(monkeypatch: pytest.MonkeyPatch) -> None:
     every = [kind for name in COMPONENTS for kind in kinds_in(name)]
     assert sorted(every) == sorted(train_kinds())

@@ -88,6 +88,7 @@ stack:
         ("name: mine", "name: &a mine", 2, "the anchor &a is not allowed"),
         ("name: mine", "name: !!str mine", 2, "the tag .* is not allowed"),
         ("stack:", "stack: [", 4, "not valid YAML"),
+        (GOOD.partition("stack:")[2], " []", 3, "is empty; name at least one kind"),
     ],
 )
 def test_recipes_are_files_and_wrong_ones_are_told_with_line_and_remedy(

@@ -301,6 +301,8 @@ def load_recipe(name: str) -> Recipe:
         recipes[name]  # says which names there are
     document = read(name)
     recipe = document.fit(Recipe)
+    if not recipe.stack:
+        raise document.error(("stack",), "is empty; name at least one kind, as in docs/suites.md")
     known_kinds(document, ("stack",), recipe)
     return recipe
 

@@ -10,15 +10,17 @@ from crosswind.perturbation import Scene, perturbation
 from crosswind.perturbations.action._renaming import Renaming, share
 from crosswind.types import Split
 
-# {0}: a number, {1}: a code, {2}: a word of no language. Only with words that never come twice does a model learn to
-# copy a name letter by letter; from a few styles it learns the styles.
+# {0}: a number, {1}: a code, {2}: a word of no language. Only with words that hardly ever come twice does a model learn
+# to copy a name piece by piece; from a few styles it learns the styles.
 STYLES: Mapping[Split, tuple[str, ...]] = {
     "train": ("tool_{0}", "fn{0:02d}", "op_{1}", "{2}", "{2}_{0}", "{2}"),
     "dev": ("action_{0}", "x{1}"),
     "test": ("call{0:03d}", "q_{1}", "endpoint_{0}"),
 }
-ONSETS = (*"klmnrvjw", "tr", "kl", "vr", "gl", "pl", "fl")  # few enough that no rude word comes out
+# Every syllable begins as no English word does: nothing that means something comes out, and no word of a bank.
+ONSETS = ("vr", "zl", "tl", "zr", "ml", "zn", "zd", "kv", "dv", "zv", "mr", "vl")
 CODAS = ("", "", *"nlrm")
+TRIES = 20
 
 
 @perturbation
@@ -41,21 +43,21 @@ class IdentityErasure(Renaming):
             return None
         style = rng.choice(STYLES[scene.task.split])
         numbers = rng.sample(range(1, 1 + 3 * len(chosen)), len(chosen))
-        taken = scene.names
-        words = [_word(rng) if "{2}" in style else "" for _ in chosen]
-        names = {
-            n: style.format(i, f"{i * 7919 % 46656:03x}", word)
-            for n, i, word in zip(chosen, numbers, words, strict=True)
-        }
-        if len(set(names.values())) < len(names):
-            return None
-        return None if taken & set(names.values()) else cls(names=names)
+        for _ in range(TRIES if "{2}" in style else 1):
+            words = [_word(rng) if "{2}" in style else "" for _ in chosen]
+            names = {
+                n: style.format(i, f"{i * 7919 % 46656:03x}", word)
+                for n, i, word in zip(chosen, numbers, words, strict=True)
+            }
+            if len(set(names.values())) == len(names) and not scene.names & set(names.values()):
+                return cls(names=names)
+        return None
 
 
 def _word(rng: Random) -> str:
-    """One or two words that mean nothing, such as `trolin_vema`."""
+    """One or two words that mean nothing, such as `vrolin_tlema`."""
 
     def part() -> str:
-        return "".join(rng.choice(ONSETS) + rng.choice("aeiou") + rng.choice(CODAS) for _ in range(rng.randint(1, 3)))
+        return "".join(rng.choice(ONSETS) + rng.choice("aeiou") + rng.choice(CODAS) for _ in range(rng.randint(2, 3)))
 
     return "_".join(part() for _ in range(rng.randint(1, 2)))
