@@ -82,8 +82,7 @@ def folder_of(path: Path, records: Iterable[Record], **fields: Any) -> Path:
         conditions=(),
         seed=0,
         agent=(lines[0].agent if lines else "oracle").encode("utf-8", "replace").decode(),
-        planned=len(lines),
-        **{"state": "finished", **fields},
+        **{"state": "finished", "planned": len(lines), **fields},
     )
     (path / MANIFEST).write_text(manifest.model_dump_json())
     (path / EPISODES).write_bytes(b"".join(as_line(record) for record in lines))

@@ -193,6 +193,15 @@ def test_an_answer_without_looking_is_fabricated() -> None:
     assert named(episode, [say("It costs 12 euros.")]) == ("reasoning", "fabricated value")
 
 
+def test_a_made_up_id_is_made_up_however_often_it_is_tried() -> None:
+    """That an error says it back does not make it one that was read."""
+    episode = drawn_for("poi", "best_price")
+    tool = "place_details"
+    for often in (1, 2, 3):
+        lines = [*[call(tool, {"place_id": "P000000"})] * often, say("Done.")]
+        assert named(episode, lines) == ("reasoning", "fabricated value")
+
+
 def test_done_without_the_last_write_is_false_success() -> None:
     episode = drawn_for("poi", "cancel_visit")
     lines = gold(episode)

@@ -150,7 +150,7 @@ def test_hostile_text_in_markdown_is_literal(tmp_path: Path) -> None:
         assert not re.search(r"(?<!\\)!\[|(?<!\\)\]\(", text)
         for line in text.splitlines():
             assert line == "" or line.startswith(
-                ("## crosswind", "### ", "| ", "> Note", "agent ", "Over ", "19 ", "1 ")
+                ("## crosswind", "### ", "| ", "> Note", "agent ", "Over ", "19 ", "1 ", "The change is by pairs: ")
             )
 
 

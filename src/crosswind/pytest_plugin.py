@@ -156,7 +156,7 @@ def check(
         baseline=None if baseline is None else baseline.records,
         min_clean=min_clean,
         max_errors=MOST_ERRORS if max_errors is None else max_errors,
-        unfinished=[f"{r.folder}: the run is not finished" for r in (run, baseline) if r and _unfinished(r)],
+        unfinished=[f"{r.folder}: {r.lacks}" for r in (run, baseline) if r and r.lacks],
     )
     lines = [outcome.says, *(f.says for f in outcome.findings if f.verdict == outcome.verdict), *outcome.notes]
     text = safe("\n".join(lines))
@@ -167,7 +167,3 @@ def check(
     if outcome.verdict == "inconclusive":
         pytest.skip(text)
     return outcome
-
-
-def _unfinished(run: Run) -> bool:
-    return run.manifest.state != "finished"

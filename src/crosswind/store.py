@@ -89,6 +89,16 @@ class Run:
     records: list[Record]
     problems: list[str] = field(default_factory=list)  # what a reader should know, each a sentence
 
+    @property
+    def lacks(self) -> str:
+        """Why it is not whole, in words; nothing where it is."""
+        planned, there = self.manifest.planned, len(self.records)
+        if self.manifest.state != "finished":
+            return f"the run is not finished ({self.manifest.why or self.manifest.state})"
+        if planned is not None and there < planned:
+            return f"{planned - there} of its {planned} episodes are missing from {EPISODES}"
+        return ""
+
 
 def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
     """Read the folder of a run. Raises `BadFile` where it is none, or where a line before the last is damaged.
@@ -116,7 +126,10 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
         problems.append(f"the run is not finished ({len(records)}{of} episodes); the same command continues it")
-    return Run(folder, manifest, records, problems)
+    run = Run(folder, manifest, records, problems)
+    if manifest.state == "finished" and run.lacks:
+        problems.append(f"{run.lacks}; the same command plays them again")
+    return run
 
 
 def iter_records(

@@ -96,11 +96,7 @@ def gate(
     run = load_run(folder)
     other: Run | None = load_run(baseline) if baseline else None
     runs = [run, other] if other else [run]
-    unfinished = [
-        f"{one.folder}: the run is not finished ({one.manifest.why or one.manifest.state})"
-        for one in runs
-        if one.manifest.state != "finished" and not allow_unfinished
-    ]
+    unfinished = [f"{one.folder}: {one.lacks}" for one in runs if one.lacks and not allow_unfinished]
     outcome = examine(
         run.records,
         rules or held.rules(),

@@ -271,15 +271,18 @@ class Evidence:
     # -- who said what, and when
 
     def sources(self, value: Any, before: int) -> set[str]:
-        """Where a value stood that the agent could see before a step: request, policy, tools, results or words."""
+        """Where a value stood that the agent could see before a step: request, policy, tools, results or words.
+
+        What the agent sent itself comes from nowhere when an error says it back.
+        """
         forms = [value, skin.shown(self.task, value)] if isinstance(value, str) else [value]
         out = set()
-        for where, text in self._texts(before):
+        for where, text in self._texts(before, forms):
             if where not in out and any(self.stands(form, text) for form in forms):
                 out.add(where)
         return out
 
-    def _texts(self, before: int) -> Iterable[tuple[str, str]]:
+    def _texts(self, before: int, forms: Sequence[Any]) -> Iterable[tuple[str, str]]:
         yield "request", self.record.query
         yield "policy", self.record.policy
         for tool in self.record.tools:
@@ -288,7 +291,8 @@ class Evidence:
             if act.n >= before:
                 break
             asked = act.call.tool in (ASK, SAY)
-            yield ("request" if asked else "results"), act.text
+            if asked or not (act.error and any(sent in forms for sent in leaves(dict(act.call.args)))):
+                yield ("request" if asked else "results"), act.text
             for words in act.heard:
                 yield "words", words
             if act.call.tool == SAY and isinstance(act.content, str):

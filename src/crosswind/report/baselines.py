@@ -24,7 +24,7 @@ def sample(records: Sequence[Record], limit: int) -> list[Record]:
     trial = min((r.trial for r in records), default=0)
     first = [r for r in records if r.trial == trial and r.judged]
     clean = {r.pair: r for r in first if r.clean}
-    shifted = [r for r in first if not r.clean and r.pair in clean]
+    shifted = sorted((r for r in first if not r.clean and r.pair in clean), key=lambda r: r.key)
     if len(shifted) > limit:
         shifted = [shifted[i * len(shifted) // limit] for i in range(limit)]
     return [*{r.pair: clean[r.pair] for r in shifted}.values(), *shifted]

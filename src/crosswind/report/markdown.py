@@ -62,7 +62,11 @@ def report(said: Content) -> str:
             [literal(name), words.percent(s.clean.rate), words.percent(s.shifted.rate), change(s.drop)]
             for name, s in said.scale.summaries.items()
         ]
-        out += ["### For scale, on the same episodes", table(["agent", "clean", "shifted", "change"], rows)]
+        out += [
+            "### For scale, on the same episodes",
+            table(["agent", "clean", "shifted", "change"], rows),
+            "The change is by pairs: a clean episode counts once for each shifted one of its task.",
+        ]
     if said.unplayed:
         out += ["### No baselines", *(literal(note, 400) for note in said.unplayed)]
     if found.drops.get("cell"):
