@@ -95,7 +95,7 @@ def _tiles(found: Summary) -> Iterator[tuple[str, str, str, str]]:
     if found.drop:
         yield _tile("Change", found.drop)
         if found.drop.exposed:
-            yield _tile("… obstacle seen", found.drop.exposed)
+            yield _tile("Change where it was seen", found.drop.exposed)
     if found.mild:
         yield _tile("Change at severity 1", found.mild)
     usage = found.usage
