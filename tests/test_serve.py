@@ -784,3 +784,30 @@ def test_the_scripted_model_gives_up_without_its_tools() -> None:
     assert "no tool find_places" in str(next_words([{"role": "user", "content": query}], {"search"}))
     messages = [{"role": "user", "content": query}, {"role": "tool", "content": '{"rows": []}'}]
     assert "I cannot" in str(next_words(messages, {"find_places"}))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_episode_over_lines_ends_when_it_is_asked_to(number: signal.Signals, tmp_path: Path) -> None:
+    """Though the client keeps its side open; the verdict is said and the episode stored."""
+    command = [sys.executable, "-m", "crosswind", "serve", "mcp", "--domain", "poi", "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        while not process.stderr.readline().startswith("request:"):
+            pass
+        process.send_signal(number)
+        began = time.monotonic()
+        assert process.wait(30) == 0
+        assert time.monotonic() - began < 8
+        assert "verdict: fail" in process.stderr.read()
+    assert len(load_run(tmp_path / "run").records) == 1
+
+
+@pytest.mark.parametrize("command", [("serve", "mcp", "--domain", "poi"), ("proxy", "--", "cat")])
+def test_a_client_that_can_never_say_anything_is_one_that_has_left(command: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "crosswind", *command],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr

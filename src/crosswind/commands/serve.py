@@ -13,10 +13,13 @@ import typer
 from crosswind import terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crosswind.recipe import Drawn
     from crosswind.types import Trajectory
 
 LINGER = 0.5  # seconds for the last answer to reach the client
+PATIENCE = 10.0  # seconds for a client to close its side after the episode
 
 MCP_EPILOG = """Examples:
 
@@ -63,11 +66,14 @@ def mcp(
 
     drawn = _drawn(domain, task_seed, family, perturb, recipe, seed)
     told = sys.stdout if http else sys.stderr
-    trajectory = asyncio.run(_serve(drawn, told, port if http else None))
-    _conclude(drawn, trajectory, told)
-    if out is not None:
-        _store(drawn, trajectory, seed, out)
-        print(f"Next: crosswind show {terminal.safe(str(out))}", file=told)
+
+    def conclude(trajectory: Trajectory) -> None:
+        _conclude(drawn, trajectory, told)
+        if out is not None:
+            _store(drawn, trajectory, seed, out)
+            print(f"Next: crosswind show {terminal.safe(str(out))}", file=told, flush=True)
+
+    asyncio.run(_serve(drawn, told, port if http else None, conclude))
 
 
 def _drawn(domain: str, task_seed: int, family: str, perturb: list[str], recipe: str, seed: int) -> Drawn:
@@ -103,10 +109,11 @@ def _kind(text: str) -> tuple[str, int]:
     return kind, int(severity or SEVERITY)
 
 
-async def _serve(drawn: Drawn, told: TextIO, port: int | None) -> Trajectory:
-    """Play the episode with whoever connects; over HTTP where there is a port."""
+async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callable[[Trajectory], None]) -> None:
+    """Play the episode with whoever connects, over HTTP where there is a port, and conclude it when it is over."""
     import asyncio
 
+    from crosswind.errors import CrosswindError
     from crosswind.mcp.serve import Desk, Served
     from crosswind.mcp.server_wire import HttpServer, serve_lines
     from crosswind.mcp.wire import own_pipes
@@ -115,27 +122,41 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None) -> Trajectory:
     ready: asyncio.Future[Desk] = asyncio.get_running_loop().create_future()
     source, server = Served(ready.set_result), HttpServer()
     playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name))
-    desk = await ready
+    desk, asked = await ready, asyncio.Event()
+
+    def leave() -> None:
+        asked.set()
+        source.leave()
+
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError, NotImplementedError, RuntimeError):
-            asyncio.get_running_loop().add_signal_handler(number, source.leave)
+            asyncio.get_running_loop().add_signal_handler(number, leave)
     _introduce(desk.query, desk.briefing, told)
     try:
         if port is not None:
             await server.start(port)
             print(f"server:  {server.add(desk)}", file=told, flush=True)
-            trajectory = await playing
+            conclude(await playing)
             source.end()
             await asyncio.sleep(LINGER)
-            return trajectory
-        serving = asyncio.ensure_future(serve_lines(desk, await own_pipes()))
+            return
+        try:
+            pipes = await own_pipes()
+        except ValueError:
+            raise CrosswindError("standard input and output must be pipes, as a client makes them") from None
+        serving = asyncio.ensure_future(serve_lines(desk, pipes))
         await asyncio.wait({serving, playing}, return_when=asyncio.FIRST_COMPLETED)
         source.leave()
-        trajectory = await playing
+        conclude(await playing)
         source.end()
-        await serving  # until the client has closed its side
-        return trajectory
+        ended = asyncio.ensure_future(asked.wait())
+        await asyncio.wait({serving, ended}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({serving}, timeout=LINGER)
+        for task in (serving, ended):
+            task.cancel()
+        await asyncio.gather(serving, ended, return_exceptions=True)
     finally:
+        playing.cancel()
         await server.aclose()
 
 

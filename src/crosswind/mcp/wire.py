@@ -11,8 +11,10 @@ import contextlib
 import json
 import math
 import os
+import selectors
 import shutil
 import signal
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -178,10 +180,25 @@ async def own_pipes(*, limit: int = LIMIT) -> Lines:
     """The channel over this process's own standard input and output."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=CHUNK)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    if _silent(sys.stdin.fileno()):
+        reader.feed_eof()
+    else:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, out)
     return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop), limit=limit)
+
+
+def _silent(descriptor: int) -> bool:
+    """Is it a device that cannot be waited for, such as /dev/null? Then nothing will ever come from it."""
+    if not stat.S_ISCHR(os.fstat(descriptor).st_mode):
+        return False
+    with selectors.DefaultSelector() as selector:
+        try:
+            selector.register(descriptor, selectors.EVENT_READ)
+        except OSError:
+            return True
+    return False
 
 
 class Child:
