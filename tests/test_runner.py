@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -630,7 +631,8 @@ def test_what_a_dry_run_promises_the_analysis_delivers(sizes: list[int]) -> None
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals) -> None:
     folder = tmp_path / "run"
-    with subprocess.Popen(command(tmp_path, "stuck"), stderr=subprocess.PIPE, text=True) as child:
+    heeds = partial(signal.signal, sent, signal.SIG_DFL)  # a job in the background would not
+    with subprocess.Popen(command(tmp_path, "stuck"), stderr=subprocess.PIPE, text=True, preexec_fn=heeds) as child:
         until = time.monotonic() + 60
         while not ((folder / "episodes.jsonl").exists() and (folder / "episodes.jsonl").stat().st_size):
             assert child.poll() is None
