@@ -16,7 +16,7 @@ from crosswind.models.prompts import Script, call_form, script_of
 from crosswind.play import result_text
 from crosswind.recipe import Drawn
 from crosswind.session import Session
-from crosswind.types import SAY, Message, Refusal, Step, Tools
+from crosswind.types import SAY, Message, Refusal, ToolCall, Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
     gold = drawn.certificate.gold
     notes = gold.notes if reasons else {}
     looked_up: set[str] = set()
+    texts = [result_text(step.result) for step in gold.steps]
     session = gold.session
     again = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
     shown = again or session
@@ -79,13 +80,14 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
         else:
             parts = [notes[n]] if n in notes else []
             menu = {tool.name: tool for tool in menus[-1][1]} if reasons else {}
-            for name in [gold.steps[n + 1].call.tool, call.tool] if _serves(gold.steps, n) else [call.tool]:
+            serves = reasons and n + 1 < len(texts) and _serves(texts[n], gold.steps[n + 1].call, texts[:n])
+            for name in [gold.steps[n + 1].call.tool, call.tool] if serves else [call.tool]:
                 if name in menu and name not in looked_up:
                     looked_up.add(name)
                     parts.append(call_form(menu[name]))
             said = thought("; ".join(parts)) if parts else ""
             chat.append(requesting(call, n).model_copy(update={"content": said}))
-            chat.append(Message(role="tool", content=result_text(step.result), request_id=f"call_{n}"))
+            chat.append(Message(role="tool", content=texts[n], request_id=f"call_{n}"))
             chat += [Message(role="user", content=words) for words in step.heard]
         if again:
             again.say(call.args["text"]) if call.tool == SAY else again.call(call)
@@ -108,12 +110,11 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
     return Demonstration(tuple(chat), tuple(menus), meta)
 
 
-def _serves(steps: Sequence[Step], n: int) -> bool:
-    """Was a step made for the next one: does that use what this one alone has told?"""
-    if n + 1 >= len(steps) or steps[n + 1].call.tool == SAY:
+def _serves(told: str, following: ToolCall, before: Sequence[str]) -> bool:
+    """Was a call made for the next one: does that use what this one's result alone has told?"""
+    if following.tool == SAY:
         return False
-    told, before = result_text(steps[n].result), [result_text(step.result) for step in steps[:n]]
-    values = [str(value) for value in steps[n + 1].call.args.values() if len(str(value)) >= 3]
+    values = [str(value) for value in following.args.values() if len(str(value)) >= 3]
     return any(value in told and not any(value in text for text in before) for value in values)
 
 
