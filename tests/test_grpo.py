@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -272,10 +273,13 @@ def test_the_mask_is_on_exactly_what_was_sampled(warm: Path, tmp_path: Path) -> 
             training.players, training.engine, next(training.players._numbers), seed
         )
         groups = training.play()
+        episodes = [one for group in groups for one in group.rollouts]
+        until = time.monotonic() + 10
+        while len(written) < sum(one.turns for one in episodes) and time.monotonic() < until:
+            time.sleep(0.01)  # the engine's thread hands a reply out before it notes it here
         again = training.play()
     finally:
         training.close()
-    episodes = [one for group in groups for one in group.rollouts]
     assert sum(one.turns for one in episodes) > len(episodes)  # several turns
     masked = []
     end = script_of(training.tokenizer).end
