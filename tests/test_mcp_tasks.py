@@ -116,7 +116,7 @@ domain: notebook
 server:
   command: [{python}, {server}, {fault}]
   folder: notes
-  shown_as: /work/notes
+  shown_as: /desk/notes
   env: {{STARTS: {starts}, COLOUR: green, WHERE: "{{folder}}"}}
   setup: ["cp first.txt second.txt"]
   start_timeout: {start}
@@ -125,17 +125,17 @@ kinds: {kinds}
 severity: 1
 tasks:
   - name: read_it
-    query: What does the note /work/notes/first.txt say?
+    query: What does the note /desk/notes/first.txt say?
     answer: [buy milk]
-    calls: [{{tool: read_note, args: {{path: /work/notes/first.txt}}}}]
+    calls: [{{tool: read_note, args: {{path: /desk/notes/first.txt}}}}]
     nothing_else: true
     gold:
       - {{call: list_notes, take: {{name: "0"}}}}
-      - {{call: read_note, args: {{path: /work/notes/$name}}, take: {{text: {{matches: "(.+)"}}}}}}
+      - {{call: read_note, args: {{path: /desk/notes/$name}}, take: {{text: {{matches: "(.+)"}}}}}}
     says: "It says: $text."
   - name: write_it
     query: Write "call Ann" into the note third.txt and tell me where it lies.
-    answer: [/work/notes/third.txt]
+    answer: [/desk/notes/third.txt]
     calls:
       - {{tool: write_note, args: {{text: {{contains: call ann}}}}, times: 1}}
       - {{tool: write_note, args: {{path: {{contains: first}}}}, times: never, named: harm}}
@@ -322,9 +322,9 @@ def test_references_in_a_schema_are_put_in_even_where_they_never_end() -> None:
         ("What does the note", "<FILL IN ...> does the note", "tasks.0.query: is still to be written"),
         ("answer: [buy milk]", "answer: []\n    calls: []", "stands here for the second time"),
         ("domain: notebook", "domain: Note Book", "expected a short name in snake_case"),
-        ("  shown_as: /work/notes", "  shown_as: notes", "expected a path such as"),
+        ("  shown_as: /desk/notes", "  shown_as: notes", "expected a path such as"),
         ("command: [", "url: 'http://x/mcp'\n  command: [", "command or its url, and not both"),
-        ("/work/notes/$name", "/work/notes/$other", r"\$other was not taken from an earlier result"),
+        ("/desk/notes/$name", "/desk/notes/$other", r"\$other was not taken from an earlier result"),
         ("It lies at $where", "It lies at $here", r"\$here was not taken"),
         ("kinds: [semantic_rename]", "kinds: [semantic_renam]", "did you mean semantic_rename"),
         ("name: write_it", "name: read_it", "two tasks are called 'read_it'"),
@@ -364,7 +364,7 @@ def test_a_task_that_doing_nothing_passes_is_refused(tmp_path: Path) -> None:
         ),
         ("answer: [buy milk]", "answer: [buy bread]", "does not solve the task: goal: .*'answer'"),
         ('matches: "to (.+)"', 'matches: "at (.+)"', "does not solve the task: replay: .*nothing that matches"),
-        ("/work/notes/$name", "/work/nowhere/$name", "does not solve the task: replay: .*No such file"),
+        ("/desk/notes/$name", "/desk/nowhere/$name", "does not solve the task: replay: .*No such file"),
     ],
 )
 def test_a_gold_is_tried_before_the_run(tmp_path: Path, old: str, new: str, complaint: str) -> None:
@@ -398,7 +398,7 @@ def test_every_episode_has_a_fresh_copy_under_one_name(tmp_path: Path) -> None:
     path = written(tmp_path, kinds="[transient_error, semantic_rename]")
     records = run(path, "oracle", tmp_path / "out")
     answers = {json.dumps(step["inner"][-1]["result"]) for r in records for step in r.steps if step["inner"]}
-    assert '{"content": "written to /work/notes/third.txt"}' in answers
+    assert '{"content": "written to /desk/notes/third.txt"}' in answers
     assert '{"content": ["first.txt", "second.txt"]}' in answers  # never the third, which other episodes wrote
     assert str(tmp_path) not in "".join(answers)
     assert sorted(p.name for p in (tmp_path / "notes").iterdir()) == ["first.txt"]
@@ -417,7 +417,7 @@ def test_the_server_gets_no_variables_but_its_own(tmp_path: Path, monkeypatch: p
             await running.close()
 
     seen = asyncio.run(look_at("OPENAI_API_KEY", "COLOUR", "WHERE", "PATH"))
-    assert seen[:3] == ["unset", "green", "/work/notes"]
+    assert seen[:3] == ["unset", "green", "/desk/notes"]
     assert seen[3] != "unset"
 
 

@@ -27,9 +27,9 @@ from crosswind.train import adaptive, sft, stages  # noqa: E402
 from crosswind.train.batches import Buffers, Feed, as_tensors, collate  # noqa: E402
 from crosswind.train.config import Adaptive, TrainConfig, for_method, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
-from crosswind.train.model import about, adapted, load_base  # noqa: E402
+from crosswind.train.model import about, adapted, load_base, prepare  # noqa: E402
 from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
-from crosswind.train.sft import Update, gathered, train  # noqa: E402
+from crosswind.train.sft import Stretch, Update, gathered, train  # noqa: E402
 from crosswind.train.transfer import Matrix, transfer  # noqa: E402
 from tests import tiny  # noqa: E402
 
@@ -83,6 +83,15 @@ def test_the_loss_is_that_of_all_logits_under_a_padding_mask(base: Path) -> None
     mask = (torch.arange(labels.shape[1]) < torch.tensor([[len(row.ids)] for row in some])).long()
     wanted = model(batch["input_ids"], attention_mask=mask, labels=labels).loss
     assert abs(found.item() - wanted.item()) < 1e-5
+
+
+def test_a_step_is_scaled_by_what_is_learnt_in_all_its_passes(base: Path, tmp_path: Path) -> None:
+    wanted = config(base, accumulate=2)
+    trainer = Stretch(prepare(wanted), wanted, tmp_path, wanted.data, 1, None).trainer(0)
+    passes = list(trainer.feed)
+    assert len(passes) == 2
+    counted = super(sft.Gathering, trainer)._get_num_items_in_batch(passes, torch.device("cpu"))
+    assert trainer._get_num_items_in_batch(passes, torch.device("cpu")) == int(counted) > 2
 
 
 def test_a_folded_adapter_computes_the_same(base: Path) -> None:

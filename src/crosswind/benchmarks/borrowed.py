@@ -7,6 +7,7 @@ can be found out. What those who wrote it took from nowhere on the clean interfa
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class BorrowedState(State):
         self.world = world
 
 
-class BorrowedWorld(World):
+class BorrowedWorld(World, ABC):
     """One task's tools, run by the package they come from. A subclass runs a call and tells its state."""
 
     def __init__(self, specs: Tools, blocked: Mapping[str, str]) -> None:
@@ -81,21 +82,21 @@ class BorrowedWorld(World):
         self.said: list[str] = []  # what the agent said at the end of each turn but the last
         self._mark: bytes | None = None
 
+    @abstractmethod
     def run(self, call: ToolCall) -> Any:
         """What the package gives for a call, as JSON; raises `ToolFailure` for an error."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mark(self) -> bytes:
         """A digest of all that a call may change."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kept(self) -> dict[str, bytes]:
         """Digests of what the benchmark's judge may look at, by part, where it differs from the start."""
-        raise NotImplementedError
 
+    @abstractmethod
     def twin(self) -> Self:
         """Another world in the same state."""
-        raise NotImplementedError
 
     def hear(self, change: Change, said: str) -> None:
         self.turns.append([])
@@ -241,7 +242,7 @@ def _quietly(world: BorrowedWorld, call: ToolCall) -> None:
 # ---------------------------------------------------------------- families and domains
 
 
-class BorrowedFamily(Family):
+class BorrowedFamily(Family, ABC):
     """Some tasks of a benchmark. `Domain.family` gives one that is bound to the gold of its task."""
 
     level: ClassVar[int] = 3
@@ -299,9 +300,9 @@ class BorrowedFamily(Family):
     def alternative(self, task: Task, key: str, rng: Random) -> Any:
         return None
 
+    @abstractmethod
     def judged(self, world: BorrowedWorld, final: str) -> str:
         """Why the benchmark's own judge lets an episode fail; empty: it passes."""
-        raise NotImplementedError
 
     def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
         """The benchmark's verdict, and what was said where there was something to refuse or to ask."""
