@@ -307,34 +307,110 @@ def test_how_each_sort_of_working_reads() -> None:
     assert text_of(notes.total([])) == "0"
 
 
+def thoughts(drawn: Drawn) -> list[tuple[list[str], ToolCall | None]]:
+    """What was thought before each turn of a demonstration, in its parts, and the call that followed."""
+    out = []
+    for message in demonstration(drawn).chat:
+        if message.role == "assistant":
+            said = message.content.partition("</think>")[0].removeprefix("<think>") if "<think>" in message.content else ""
+            calls = [ToolCall(request.tool, request.args) for request in message.requests]
+            out.append(([part for part in said.split("; ") if part], calls[0] if calls else None))
+    return out
+
+
 @pytest.mark.parametrize("kind", ["", "semantic_rename", "parameter_rename", "verification_code"])
 def test_how_a_tool_is_called_is_written_once_and_by_its_first_call(kind: str) -> None:
-    ahead = 0
     for drawn in draws("poi", kind, 1):
-        shown, written = demonstration(drawn), list[str]()
-        (_, menu), *others = shown.menus
-        assert not others
+        menu = demonstration(drawn).menus[0][1]
         forms = {tool.name: call_form(tool) for tool in menu}
-        listed = with_tools("", menu)
-        for message in shown.chat:
-            thought = message.content.partition("</think>")[0] if message.role == "assistant" else ""
-            written += thought.removeprefix("<think>").split("; ")
-            for request in message.requests:
-                form = forms[request.tool]
-                assert written.count(form) == 1
+        listed, written = with_tools("", menu), ""
+        for parts, call in thoughts(drawn):
+            written += "; ".join(["", *parts, ""])
+            if call is not None:
+                form = forms[call.tool]
+                assert len(re.findall(rf"(?<![\w-]){re.escape(form)}(?! needs {re.escape(form)})", written)) == 1
                 assert f"- {form}: " in listed
-                ahead += sum(other in thought for name, other in forms.items() if name != request.tool)
-    assert ahead
 
 
 def test_a_code_to_fetch_is_seen_where_it_is_needed() -> None:
-    """The call that a code is for is looked up before the code is fetched."""
+    """What the code is for is said before it is fetched."""
     found = 0
     for drawn in draws("poi", "verification_code", 2):
-        for message in demonstration(drawn).chat:
-            if message.requests and not message.requests[0].args:  # the code's own tool takes nothing
-                found += bool(re.search(r"\w+\(\w+.*\)(;|</think>)", message.content))
+        walked = thoughts(drawn)
+        for n, (parts, call) in enumerate(walked):
+            if call is not None and not call.args:  # the code's own tool takes nothing
+                said = re.fullmatch(r"([\w-]+)(?:\(.*\))? needs (\S+): ([\w-]+)(?:\(\))?", parts[-1])
+                following = walked[n + 1][1]
+                assert said and following  # noqa: PT018
+                assert (said[1], said[3]) == (following.tool, call.tool)
+                assert said[2] in following.args
+                found += 1
     assert found > 10
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_request_is_read_before_anything_is_done(name: str) -> None:
+    planned = 0
+    for drawn in draws(name, "", 3):
+        task, family = drawn.certificate.task, drawn.domain.family(drawn.certificate.task)
+        (values, rules, *more), _ = thoughts(drawn)[0]
+        assert values.split(", ") == [str(task.brief.stated.get(key, "?")) for key in family.details]
+        assert all(value == "?" or value in task.brief.query for value in values.split(", "))
+        assert rules == "rules none"
+        called = list(dict.fromkeys(step.call.tool for step in drawn.certificate.gold.calls))
+        if family.takes():
+            planned += 1
+            assert more[0] == f"plan {', '.join(family.takes())}"
+            assert list(family.takes())[: len(called)] == called
+            assert family.refusal or len(called) == len(family.takes())
+    assert planned >= 3 * 18
+
+
+def test_rules_and_missing_details_and_tools_are_read_off() -> None:
+    found: Counter[str] = Counter()
+    for kind in ("rule_change", "conflicting_information", "underspecified", "missing_tool"):
+        for drawn in draws("poi", kind, 2):
+            task = drawn.certificate.task
+            values, rules, plan, *_ = thoughts(drawn)[0][0]
+            assert values.split(", ").count("?") == len(task.withheld)
+            found["?"] += "?" in values and kind == "underspecified"
+            for rule, value in task.brief.rules.items():
+                written = {"spare": f"spare {value}", "surcharge": f"plus {value}"}.get(rule, rule)
+                assert written in rules
+                found[rule] += 1
+            missing = "none" in plan.removeprefix("plan ").split(", ")
+            assert missing == (kind == "missing_tool")
+            found[kind] += missing
+    assert all(found[x] for x in ("?", "latest", "spare", "surcharge", "strict", "city", "missing_tool")), found
+
+
+def test_who_is_sent_on_had_the_old_tool_in_mind() -> None:
+    moved = 0
+    for drawn in draws("poi", "redirection", 2):
+        first, call = thoughts(drawn)[0]
+        assert call is not None
+        plan = first[2].removeprefix("plan ").split(", ")
+        refused = [s.call.tool for s in drawn.certificate.gold.steps if s.result.error and s.result.error.code == "moved"]
+        moved += len(refused)
+        assert call.tool == "ask_user" or call.tool in plan
+        assert refused[0] in plan
+    assert moved > 10
+
+
+@pytest.mark.parametrize("kind", ["unsolvable", "transient_error"])
+def test_no_thought_knows_how_it_goes_on(kind: str) -> None:
+    """Whoever was shown the same thinks and does the same: two walks part only after something else was shown."""
+    apart = 0
+    for drawn in draws("poi", kind, 3):
+        clean = draw(drawn.domain, drawn.base, (), 0)
+        one, two = demonstration(drawn), demonstration(clean)
+        assert one.menus == two.menus
+        for mine, other in zip(one.chat, two.chat, strict=False):
+            if mine.role != "assistant" and mine.content != other.content:
+                apart += 1
+                break
+            assert mine == other
+    assert apart > 20
 
 
 def test_tasks_of_a_suite_have_it_too() -> None:

@@ -150,6 +150,11 @@ class Family:
         """Every end that could meet the request if rows stood otherwise: what a refusal proof must rule out."""
         return self.ends(task, start)
 
+    def takes(self) -> tuple[str, ...]:
+        """The canonical tools that a request of this kind takes where nothing stands in its way, in the order in which
+        they are first called; none where nobody has written them down."""
+        return ()
+
     # -- given
 
     def alternative(self, task: Task, key: str, rng: Random) -> Any:

@@ -222,7 +222,12 @@ class Graph(Family):
 
     domain: Desk
     roles: ClassVar[tuple[str, ...]]
+    uses: ClassVar[tuple[str, ...]] = ()  # the tools that a request takes, in the order of their first calls
     stands: ClassVar[str] = ""  # the graph in words, for the table of mirrors
+
+    def __init_subclass__(cls) -> None:
+        if "uses" not in vars(cls) and not {"solve", "choose", "finish"}.isdisjoint(vars(cls)):
+            cls.uses = ()  # it goes a way of its own
 
     @property
     def t(self) -> Terms:
@@ -236,6 +241,9 @@ class Graph(Family):
         self.domain = domain
         self._details = {getattr(domain.terms, role, role): domain.details[role] for role in self.roles}
         return self
+
+    def takes(self) -> tuple[str, ...]:
+        return tuple(getattr(self.t, step) for step in self.uses)
 
     # -- parts of solutions
 
@@ -367,6 +375,7 @@ class Fact(Graph):
     level = 1
     house: ClassVar[tuple[str, ...]] = (SURCHARGE,)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group")
+    uses: ClassVar[tuple[str, ...]] = ("search", "details")
     stands = "search > details"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -413,6 +422,7 @@ class Tally(Fact):
     level = 1
     house: ClassVar[tuple[str, ...]] = (STRICT,)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "floor")
+    uses: ClassVar[tuple[str, ...]] = ("search", "entries")
     stands = "search > entries (count)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -442,6 +452,7 @@ class Versus(Graph):
 
     level = 1
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "first", "second")
+    uses: ClassVar[tuple[str, ...]] = ("search", "details")
     stands = "search > details > details (compare)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -488,6 +499,7 @@ class NextSlot(Fact):
     level = 1
     house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need")
+    uses: ClassVar[tuple[str, ...]] = ("search", "slots")
     stands = "search > slots (earliest that fits)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -529,6 +541,7 @@ class Hold(Graph):
 
     level = 2
     house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
+    uses: ClassVar[tuple[str, ...]] = ("search", "slots", "permit", "hold")
     stands = "search > slots > permit > hold"
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need", "who")
 
@@ -605,6 +618,7 @@ class Book(Hold):
     """Hold the best thing's earliest slot that fits, and settle it."""
 
     level = 2
+    uses: ClassVar[tuple[str, ...]] = ("search", "slots", "permit", "hold", "settle")
     stands = "search > slots > permit > hold > settle"
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need", "who", "means")
 
@@ -657,6 +671,7 @@ class Thrift(Book):
     """Settle a slot of the cheapest thing of a kind."""
 
     level = 3
+    uses: ClassVar[tuple[str, ...]] = ("search", "details", "slots", "permit", "hold", "settle")
     stands = "search > details, for each > slots > permit > hold > settle"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -706,6 +721,7 @@ class Outing(Book):
     """Settle a slot on the better of two dates."""
 
     level = 3
+    uses: ClassVar[tuple[str, ...]] = ("outlook", "search", "slots", "permit", "hold", "settle")
     stands = "outlook > outlook > search > slots > permit > hold > settle"
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "other_date", "need", "who", "means")
 
@@ -737,6 +753,7 @@ class Cancel(Graph):
 
     level = 1
     roles: ClassVar[tuple[str, ...]] = ("who", "date")
+    uses: ClassVar[tuple[str, ...]] = ("bookings", "cancel")
     stands = "bookings > cancel"
 
     def live(self, rng: Random, state: State) -> tuple[str, list[Booking]]:
@@ -776,6 +793,7 @@ class Shift(Cancel):
     level = 2
     house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     roles: ClassVar[tuple[str, ...]] = ("who", "date", "new_date")
+    uses: ClassVar[tuple[str, ...]] = ("bookings", "slots", "permit", "move")
     stands = "bookings > slots > permit > move"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -833,6 +851,7 @@ class Total(Cancel):
     level = 2
     house: ClassVar[tuple[str, ...]] = (SURCHARGE,)
     roles: ClassVar[tuple[str, ...]] = ("who",)
+    uses: ClassVar[tuple[str, ...]] = ("bookings", "details")
     stands = "bookings > details, for each (sum)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -877,6 +896,7 @@ class Closest(Graph):
 
     level = 2
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "source")
+    uses: ClassVar[tuple[str, ...]] = ("search", "distance")
     stands = "search > distance, for each (least)"
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
@@ -925,6 +945,7 @@ class Rebook(Book):
     """Settle a slot of the best thing in the place of what is held on a date, and look at what is held then."""
 
     level = 3
+    uses: ClassVar[tuple[str, ...]] = ("bookings", "search", "slots", "permit", "hold", "settle", "cancel")
     stands = "bookings > search > slots > permit > hold > settle > cancel > bookings (count)"
     roles: ClassVar[tuple[str, ...]] = ("who", "date", "kind", "group", "new_date", "need", "means")
 
