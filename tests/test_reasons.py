@@ -90,7 +90,7 @@ class Checked:
             self.sorts["without"] += 1
             assert all(thing in seen and thing in later for thing in found[1].split())
         else:
-            self.total(text, later)
+            self.total(text, seen, later)
 
     def choice(self, listed: str, how: str, taken: str, *, seen: str, later: str) -> None:
         self.sorts[how] += 1
@@ -140,11 +140,13 @@ class Checked:
         assert text.endswith(f": {found}")
         assert re.search(rf"\b{found}\b", later)
 
-    def total(self, text: str, later: str) -> None:
+    def total(self, text: str, seen: str, later: str) -> None:
         self.sorts["total"] += 1
         rule, colon, said = text.rpartition(": ")
         assert not colon or re.fullmatch(r"plus \d+ each", rule), text
-        for chain in said.split(", "):
+        for term in said.split(", "):
+            of, _, chain = term.rpartition(" ")
+            assert not of or of in seen, (of, seen)
             assert re.fullmatch(r"\d+([+-]\d+=\d+)*", chain), text
             one, *steps = re.split(r"([+-]\d+=\d+)", chain)
             for step in filter(None, steps):
@@ -301,7 +303,8 @@ def test_how_each_sort_of_working_reads() -> None:
     assert text_of(notes.pick(dates, "R7 P2")) == "2031-05-27 no, 2031-05-23 paid yes: R7 P2"
     assert text_of(notes.pick(dates[:1], None)) == "2031-05-27 no: none"
     assert text_of(notes.total([4, 23, 13])) == "4, 4+20=24+3=27, 27+10=37+3=40"
-    assert text_of(notes.total([4, 120], 2)) == "plus 2 each: 4+2=6, 120+2=122, 6+100=106+20=126+2=128"
+    assert text_of(notes.total([4, 120], 2)) == "plus 2 each: 4+2=6, 6+100=106+20=126+2=128"
+    assert text_of(notes.total([4, 12], 0, ["P1", "P2"])) == "plus 0 each: P1 4, P2 4+10=14+2=16"
     assert text_of(notes.total([7], 0)) == "plus 0 each: 7"
     assert text_of(notes.total([3, 0])) == "3, 3+0=3"
     assert text_of(notes.total([])) == "0"
@@ -328,24 +331,70 @@ def test_how_a_tool_is_called_is_written_once_and_by_its_first_call(kind: str) -
             written += "; ".join(["", *parts, ""])
             if call is not None:
                 form = forms[call.tool]
-                assert len(re.findall(rf"(?<![\w-]){re.escape(form)}(?! needs {re.escape(form)})", written)) == 1
+                marked = re.sub(r" (?:yes|no)(?=[,)])", "", written)
+                assert len(re.findall(rf"(?<![\w-]){re.escape(form)}", marked)) == 1
                 assert f"- {form}: " in listed
 
 
 def test_a_code_to_fetch_is_seen_where_it_is_needed() -> None:
-    """What the code is for is said before it is fetched."""
+    """What the code is for is said before it is fetched, and that it was not there."""
     found = 0
     for drawn in draws("poi", "verification_code", 2):
-        walked = thoughts(drawn)
+        walked, forms = thoughts(drawn), dict[str, str]()
         for n, (parts, call) in enumerate(walked):
+            forms |= re.findall(r"([\w-]+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)", " ".join(parts))
             if call is not None and not call.args:  # the code's own tool takes nothing
-                said = re.fullmatch(r"([\w-]+)(?:\(.*\))? needs (\S+): ([\w-]+)(?:\(\))?", parts[-1])
+                *outer, last, mine = parts[-1].split(" needs ")
+                user = re.match(r"[\w-]+", last.partition(": ")[2] if outer else last)[0]  # type: ignore[index]
+                key, _, issuer = mine.removesuffix("()").partition(": ")
                 following = walked[n + 1][1]
-                assert said and following  # noqa: PT018
-                assert (said[1], said[3]) == (following.tool, call.tool)
-                assert said[2] in following.args
+                assert following is not None
+                assert (user, issuer) == (following.tool, call.tool)
+                assert key in following.args
+                assert f"{key} no" in forms[user].split(", ")
                 found += 1
     assert found > 10
+
+
+def test_what_is_known_of_a_call_is_gone_through() -> None:
+    """An argument is known if its value was shown before, and not if it is still to be told."""
+    found: Counter[str] = Counter()
+    for kind in ("", "dependency_inversion", "confirm_before_write"):
+        for drawn in draws("poi", kind, 2):
+            shown, seen = demonstration(drawn), ""
+            later = [request for message in shown.chat for request in message.requests]
+            for message in shown.chat:
+                if message.role != "assistant":
+                    seen += message.content
+                    continue
+                later = later[len(message.requests) :] if message.requests else later
+                thought = message.content.partition("</think>")[0]
+                for tool, said in re.findall(r"([\w-]+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)", thought):
+                    made = next((r for r in [*message.requests, *later] if r.tool == tool), None)
+                    assert made is not None
+                    assert isinstance(made.args, dict)
+                    for part in said.split(", ") if tool != "ask_user" else ():
+                        key, known = re.match(r"[\w-]+", part)[0], part.endswith(" yes")  # type: ignore[index]
+                        value = made.args.get(key)
+                        assert known == (value is not None and (len(str(value)) < 4 or str(value) in seen)), (part, value)
+                        found[f"{kind} {known}"] += 1
+    assert all(found[f"{kind} {known}"] for kind in ("", "dependency_inversion") for known in (True, False)), found
+
+
+def test_what_an_error_comes_to_begins_with_its_code() -> None:
+    found: Counter[str] = Counter()
+    for kind in ("transient_error", "redirection", "lost_acknowledgement", "unsolvable"):
+        for drawn in draws("poi", kind, 2):
+            gold, walked = drawn.certificate.gold, thoughts(drawn)
+            for n, step in enumerate(gold.steps):
+                if step.result.error and (walked[n + 1][1] or isinstance(gold.end, Refusal)):
+                    code, colon, what = walked[n + 1][0][-1].partition(": ")
+                    call = walked[n + 1][1]
+                    assert (code, colon) == (step.result.error.code, ": ")
+                    again = call is not None and (call.tool, call.args) == (step.call.tool, step.call.args)
+                    assert what.startswith("stop" if call is None else "again" if again else call.tool), what
+                    found[code] += 1
+    assert all(found[code] for code in ("unavailable", "moved", "timeout", "refused")), found
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -389,7 +389,7 @@ class Fact(Graph):
             return self.nothing(group, kind)
         fee = yield from self.fee(thing[self.t.thing])
         more = int(brief.rules.get(SURCHARGE, 0))
-        yield notes.total([fee], more)
+        yield notes.total([fee], more, [thing["name"]])
         return self.say("fee", name=thing["name"], fee=fee + more)
 
     def target(self, task: Task, start: State) -> Thing | None:
@@ -872,7 +872,7 @@ class Total(Cancel):
         for thing in things:
             fees.append((yield from self.fee(thing)))
         more = int(brief.rules.get(SURCHARGE, 0))
-        yield notes.total(fees, more)
+        yield notes.total(fees, more, things)
         return self.say("total", total=sum(fees) + more * len(fees))
 
     def live_of(self, task: Task, start: State) -> list[Booking]:

@@ -113,22 +113,21 @@ def count(marks: Sequence[tuple[Any, bool]], what: str = "") -> Parts:
 
 
 @working
-def total(amounts: Sequence[int], more: int | None = None) -> Parts:
+def total(amounts: Sequence[int], more: int | None = None, of: Sequence[str] = ()) -> Parts:
     """A sum, term by term and place by place: `4, 4+20=24+3=27, 27+10=37+3=40`.
 
-    `more` is what a rule adds to every term; it is added to each of them first, and said where it is nothing.
+    `more` is what a rule adds to every term: `plus 2 each: 4+2=6, 6+20=26+3=29+2=31`; said where it is nothing, too.
+    `of` is what the terms belong to: `P1 4, P2 4+20=24+3=27`, so that none is taken twice.
     """
     said: list[str] = []
-    whole: int | None = None
-    for amount in amounts:
-        term = amount + (more or 0)
+    whole = 0
+    for n, amount in enumerate(amounts):
+        term = _sum(whole, amount) if said else str(amount)
+        said.append(f"{of[n]} {term}" if of else term)
+        whole += amount
         if more:
-            said.append(_sum(amount, more))
-        elif whole is None:
-            said.append(str(term))
-        if whole is not None:
-            said.append(_sum(whole, term))
-        whole = term + (whole or 0)
+            whole += more
+            said[-1] += f"+{more}={whole}"
     return "" if more is None else f"plus {more} each", ", ".join(said) or "0"
 
 

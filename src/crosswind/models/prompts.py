@@ -51,10 +51,12 @@ def signature(tool: ToolSpec) -> str:
     return f"{call_form(tool)}: {tool.doc}"
 
 
-def call_form(tool: ToolSpec) -> str:
-    """How a tool is called: its line as far as the description."""
-    params = ", ".join(f"{name}{'' if p.required else '?'}{_type(p)}" for name, p in tool.params.items())
-    return f"{tool.name}({params})"
+def call_form(tool: ToolSpec, known: Mapping[str, bool] | None = None) -> str:
+    """How a tool is called: its line as far as the description; with `known`, whether each argument is known."""
+    params = [f"{name}{'' if p.required else '?'}{_type(p)}" for name, p in tool.params.items()]
+    if known is not None:
+        params = [f"{said} {'yes' if known[name] else 'no'}" for said, name in zip(params, tool.params, strict=True)]
+    return f"{tool.name}({', '.join(params)})"
 
 
 def _type(param: Param) -> str:

@@ -7,18 +7,16 @@ see `data.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from crosswind import skin
 from crosswind.agents._scripted import requesting
-from crosswind.certify import Walk
-from crosswind.models.prompts import Script, call_form, script_of
+from crosswind.models.prompts import Script, script_of
 from crosswind.play import result_text
 from crosswind.recipe import Drawn
 from crosswind.session import Session
-from crosswind.types import SAY, Message, Refusal, Step, Tools, ToolSpec
+from crosswind.train.thoughts import Thinking
+from crosswind.types import SAY, Message, Refusal, Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +56,25 @@ def thought(note: str) -> str:
 
 
 def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
-    """The certified walk of a draw as a demonstration.
-
-    `reasons`: with the oracle's working before it acts. First comes how it has read the request (`_reading`); then, as
-    they come up, what it compares and adds up, how a tool is called before it is called first, and for the sake of what
-    it makes a call that the request says nothing about (`_serving`). All of it can be told from what is shown by then:
-    a thought that knows how the walk goes on would teach guessing.
-    """
+    """The certified walk of a draw as a demonstration; `reasons`: with what the oracle thinks (`thoughts.py`)."""
     gold = drawn.certificate.gold
-    notes = gold.notes if reasons else {}
-    looked_up: set[str] = set()
     texts = [result_text(step.result) for step in gold.steps]
     session = gold.session
     again = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
     shown = again or session
     chat = [Message(role="system", content=shown.policy()), Message(role="user", content=shown.query())]
     menus = [(0, shown.tools())]
+    thinking = Thinking(gold, texts, f"{chat[0].content}\n{chat[1].content}") if reasons else None
     for n, step in enumerate(gold.steps):
         if again and again.tools() != menus[-1][1]:
             menus.append((len(chat), again.tools()))
         call = step.call
-        parts = [_reading(gold, menus[0][1])] if reasons and n == 0 else []
-        parts += [notes[n]] if n in notes else []
+        said = thinking.before(n, menus[-1][1]) if thinking else ""
         if call.tool == SAY:
-            chat.append(Message(role="assistant", content=_after("; ".join(parts), call.args["text"])))
+            chat.append(Message(role="assistant", content=_after(said, call.args["text"])))
             chat.append(Message(role="user", content=step.result.content))
         else:
-            if reasons:
-                parts += _serving(gold.steps, n, {tool.name: tool for tool in menus[-1][1]}, looked_up)
-            said = thought("; ".join(parts)) if parts else ""
-            chat.append(requesting(call, n).model_copy(update={"content": said}))
+            chat.append(requesting(call, n).model_copy(update={"content": thought(said) if said else ""}))
             chat.append(Message(role="tool", content=texts[n], request_id=f"call_{n}"))
             chat += [Message(role="user", content=words) for words in step.heard]
         if again:
@@ -95,10 +82,8 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
             again.said.clear()
     if again and again.tools() != menus[-1][1]:
         menus.append((len(chat), again.tools()))
-    last = [notes[len(gold.steps)]] if len(gold.steps) in notes else []
-    if reasons and not gold.steps:
-        last.insert(0, _reading(gold, menus[0][1]))
-    chat.append(Message(role="assistant", content=_after("; ".join(last), gold.final)))
+    said = thinking.before(len(gold.steps), menus[-1][1]) if thinking else ""
+    chat.append(Message(role="assistant", content=_after(said, gold.final)))
     task = drawn.certificate.task
     meta = {
         "task": task.id,
@@ -112,79 +97,6 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
         "proof": drawn.certificate.proof,
     }
     return Demonstration(tuple(chat), tuple(menus), meta)
-
-
-# ---------------------------------------------------------------- what is thought
-
-
-def _reading(gold: Walk, menu: Tools) -> str:
-    """The request as it was read: its details in their order, the rules that stand, and the tools that it will take.
-
-    `garden, ?, 2031-04-20; rules none; plan find_places, list_slots, none`: a detail that was not given is a question
-    mark, and a tool that nobody has is none.
-    """
-    task, family = gold.session.task, gold.session.domain.family(gold.session.task)
-    stated = task.brief.stated
-    values = [skin.shown(task, str(stated[key])) if key in stated else "?" for key in family.details]
-    rules = [_RULES.get(rule, "{rule} by {value}").format(rule=rule, value=v) for rule, v in task.brief.rules.items()]
-    read = [", ".join(values), f"rules {', '.join(rules) or 'none'}"]
-    if plan := dict.fromkeys(_planned(tool, gold, menu) for tool in family.takes()):
-        read.append(f"plan {', '.join(plan)}")
-    return "; ".join(part for part in read if part)
-
-
-_RULES = {"latest": "latest", "strict": "strict", "spare": "spare {value}", "surcharge": "plus {value}"}
-
-
-def _planned(tool: str, gold: Walk, menu: Tools) -> str:
-    """By what name the walk first tries a canonical tool. Who was sent on to it by another had that one in mind."""
-    name = next((shown.name for shown in menu if tool in shown.ids), "none")
-    steps = gold.steps
-    at = next((n for n, step in enumerate(steps) if step.call.tool == name), 0)
-    while at and steps[at - 1].result.error and steps[at - 1].call.args == steps[at].call.args:
-        at -= 1
-        name = steps[at].call.tool
-    return name
-
-
-def _serving(steps: Sequence[Step], n: int, menu: Mapping[str, ToolSpec], looked_up: set[str]) -> list[str]:
-    """What a call is for, and how its tool is called, if that was not said before.
-
-    A call whose one value a later one needs is made for its sake: `reserve(slot_id, code) needs code: request_code()`.
-    The call before, made again with something more, is `again, page 2`.
-    """
-
-    def form(name: str) -> str:
-        if name in looked_up or name not in menu:
-            return name
-        looked_up.add(name)
-        return call_form(menu[name])
-
-    call = steps[n].call
-    if n and steps[n - 1].call.tool == call.tool:
-        before, told = steps[n - 1].call.args, steps[n - 1].result.content
-        more = {key: value for key, value in call.args.items() if before.get(key) != value}
-        known = list(told.values()) if isinstance(told, dict) else []
-        if before.keys() <= call.args.keys() and len(more) <= 1 and all(value in known for value in more.values()):
-            return [", ".join(["again", *(f"{key} {value}" for key, value in more.items())])]
-    value = _issued(steps, n)
-    for step in steps[n + 1 :] if value and call.tool in menu else ():
-        if step.call.tool in menu and step.call.tool != call.tool and value in step.call.args.values():
-            key = next(key for key, given in step.call.args.items() if given == value)
-            return [f"{form(step.call.tool)} needs {key}: {form(call.tool)}"]
-    return [form(call.tool)] if call.tool in menu and call.tool not in looked_up else []
-
-
-def _issued(steps: Sequence[Step], n: int) -> str:
-    """The one value that a call is answered with, a code say, even where the answer is lost or the call comes too early
-    and is made again: what it is for was known before."""
-    for step in steps[n:]:
-        answers = [result.content for _, result in step.inner if result.error is None]
-        answers = answers or ([step.result.content] if step.result.error is None else [])
-        if step.call == steps[n].call and answers:
-            values = list(answers[-1].values()) if isinstance(answers[-1], dict) else []
-            return values[0] if len(values) == 1 and isinstance(values[0], str) else ""
-    return ""
 
 
 def _after(note: str, text: str) -> str:

@@ -1,0 +1,151 @@
+"""What the oracle thinks before it acts, for demonstrations to show: how it read the request, what a call is for, what
+an error comes to. What it compares, counts and adds up comes from the walk itself (`domains/notes.py`).
+
+Every thought can be told from what was shown by then. One that knew how the walk goes on would teach guessing: what
+differs in it would differ before the reason for it is seen. `tests/test_reasons.py` holds walks against each other that
+part late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosswind import skin
+from crosswind.certify import Walk
+from crosswind.models.prompts import call_form
+from crosswind.types import Refusal, Tools, ToolSpec
+
+RULES = {"latest": "latest", "strict": "strict", "spare": "spare {value}", "surcharge": "plus {value}"}
+MADE = 4  # characters that a value has at least if nobody could know it before it was told
+CHAIN = 3  # calls of which each is made for the next
+TURNS = 6  # calls after which one that did not go through is no longer taken up
+
+
+class Thinking:
+    """The thoughts of one walk."""
+
+    def __init__(self, gold: Walk, texts: Sequence[str], opening: str) -> None:
+        self.gold, self.steps, self.texts = gold, gold.steps, texts
+        self.notes = gold.notes
+        self.seen = [opening]  # what was shown before each step
+        for text in texts:
+            self.seen.append(f"{self.seen[-1]}\n{text}")
+        self.looked_up: set[str] = set()
+
+    def before(self, n: int, menu: Tools) -> str:
+        """What is thought before a step, or at the end of all, under a menu of tools."""
+        parts = [self.reading(menu)] if n == 0 else []
+        parts += [self.notes[n]] if n in self.notes else []
+        last = n == len(self.steps)
+        failed = self.steps[n - 1].result.error if n else None
+        why = self._stop(failed is not None) if last else self._why(n, {tool.name: tool for tool in menu})
+        if failed and not why and not last:
+            why = self.steps[n].call.tool
+        return "; ".join([*parts, *([f"{failed.code}: {why}" if failed else why] if why else [])])
+
+    # -- the request
+
+    def reading(self, menu: Tools) -> str:
+        """The request as it was read: its details in their order, the rules that stand, and the tools it will take.
+
+        `garden, ?, 2031-04-20; rules none; plan find_places, list_slots, none`: a detail that was not given is a
+        question mark, and a tool that nobody has is none.
+        """
+        task, family = self.gold.session.task, self.gold.session.domain.family(self.gold.session.task)
+        stated, rules = task.brief.stated, task.brief.rules.items()
+        values = [skin.shown(task, str(stated[key])) if key in stated else "?" for key in family.details]
+        stand = [RULES.get(rule, "{rule} by {value}").format(rule=rule, value=value) for rule, value in rules]
+        read = [", ".join(values), f"rules {', '.join(stand) or 'none'}"]
+        if plan := dict.fromkeys(self._planned(tool, menu) for tool in family.takes()):
+            read.append(f"plan {', '.join(plan)}")
+        return "; ".join(part for part in read if part)
+
+    def _planned(self, tool: str, menu: Tools) -> str:
+        """By what name the walk first tries a canonical tool. Who was sent on to it by another had that one in mind."""
+        name = next((shown.name for shown in menu if tool in shown.ids), "none")
+        at = next((n for n, step in enumerate(self.steps) if step.call.tool == name), None)
+        while at and self._sent_on(at):
+            at -= 1
+        return name if at is None else self.steps[at].call.tool
+
+    def _sent_on(self, n: int) -> bool:
+        """Is a call the one before in the hands of another tool?"""
+        if n == 0:
+            return False
+        before, call = self.steps[n - 1], self.steps[n].call
+        return before.result.error is not None and before.call.args == call.args and before.call != call
+
+    # -- a call
+
+    def _why(self, n: int, menu: Mapping[str, ToolSpec]) -> str:
+        """What a call is for, and how its tool is called if that was not said before.
+
+        `reserve(slot_id yes, code no) needs code: request_code(slot_id yes)`: which of its arguments are known is gone
+        through one by one, and a call that is made for the sake of another says so. The call before, made again with
+        what it was answered with, is `again, page 2`.
+        """
+        call = self.steps[n].call
+        if call.tool not in menu:
+            return ""
+        if n and self.steps[n - 1].call.tool == call.tool:
+            before, told = self.steps[n - 1].call.args, self.steps[n - 1].result.content
+            more = {key: value for key, value in call.args.items() if before.get(key) != value}
+            known = list(told.values()) if isinstance(told, dict) else []
+            if before.keys() <= call.args.keys() and len(more) <= 1 and all(value in known for value in more.values()):
+                return ", ".join(["again", *(f"{key} {value}" for key, value in more.items())])
+        chain: list[tuple[int, str]] = [(n, "")]  # the steps for the sake of which it is made, and the argument
+        while not self._sent_on(n) and len(chain) < CHAIN and (target := self._needed(chain[-1][0], menu)):
+            chain.append(target)
+        said = ""
+        for at, key in reversed(chain):
+            name = self.steps[at].call.tool
+            if len(chain) > 1 or name not in self.looked_up:
+                said += self._form(at, n, menu[name]) + (f" needs {key}: " if key else "")
+        return said
+
+    def _form(self, at: int, now: int, tool: ToolSpec) -> str:
+        """How a tool is called, with what the call has already; its name only, if that was said before."""
+        if tool.name in self.looked_up:
+            return tool.name
+        self.looked_up.add(tool.name)
+        args = self.steps[at].call.args
+        return call_form(tool, {name: name in args and self._known(args[name], at, now) for name in tool.params})
+
+    def _known(self, value: Any, at: int, now: int) -> bool:
+        """Is a value that a call will have known by now, or will it be told on the way there?"""
+        if not isinstance(value, str) or len(value) < MADE or value in self.seen[now]:
+            return True
+        return value not in self.seen[at]
+
+    def _needed(self, n: int, menu: Mapping[str, ToolSpec]) -> tuple[int, str] | None:
+        """The later step that needs the one value with which a call is answered, and the argument it needs it for."""
+        value = self._issued(n)
+        for at in range(n + 1, len(self.steps)) if value else ():
+            call = self.steps[at].call
+            if call.tool in menu and call.tool != self.steps[n].call.tool:
+                for key, given in call.args.items():
+                    if given == value:
+                        return at, key
+        return None
+
+    def _issued(self, n: int) -> str:
+        """The one value with which a call is answered, a code say; also where the answer is lost, or the call must be
+        made again first: what it is for was known before."""
+        call, names = self.steps[n].call, {self.steps[n].call.tool}
+        for at, step in enumerate(self.steps[n : n + TURNS], n):
+            if at > n and self._sent_on(at) and self.steps[at - 1].call.tool in names:
+                names.add(step.call.tool)
+            if step.call.tool not in names or not call.args.items() <= step.call.args.items():
+                continue
+            made = [result.content for _, result in step.inner if result.error is None]
+            told = made or ([] if step.result.error else [step.result.content])
+            values = list(told[-1].values()) if told and isinstance(told[-1], dict) else []
+            if len(values) == 1 and isinstance(values[0], str):
+                return values[0]
+            if made:
+                break
+        return ""
+
+    def _stop(self, failed: bool) -> str:
+        return "stop" if failed and isinstance(self.gold.end, Refusal) else ""
