@@ -315,7 +315,9 @@ def thoughts(drawn: Drawn) -> list[tuple[list[str], ToolCall | None]]:
     out = []
     for message in demonstration(drawn).chat:
         if message.role == "assistant":
-            said = message.content.partition("</think>")[0].removeprefix("<think>") if "<think>" in message.content else ""
+            said = (
+                message.content.partition("</think>")[0].removeprefix("<think>") if "<think>" in message.content else ""
+            )
             calls = [ToolCall(request.tool, request.args) for request in message.requests]
             out.append(([part for part in said.split("; ") if part], calls[0] if calls else None))
     return out
@@ -376,7 +378,10 @@ def test_what_is_known_of_a_call_is_gone_through() -> None:
                     for part in said.split(", ") if tool != "ask_user" else ():
                         key, known = re.match(r"[\w-]+", part)[0], part.endswith(" yes")  # type: ignore[index]
                         value = made.args.get(key)
-                        assert known == (value is not None and (len(str(value)) < 4 or str(value) in seen)), (part, value)
+                        assert known == (value is not None and (len(str(value)) < 4 or str(value) in seen)), (
+                            part,
+                            value,
+                        )
                         found[f"{kind} {known}"] += 1
     assert all(found[f"{kind} {known}"] for kind in ("", "dependency_inversion") for known in (True, False)), found
 
@@ -439,7 +444,9 @@ def test_who_is_sent_on_had_the_old_tool_in_mind() -> None:
         first, call = thoughts(drawn)[0]
         assert call is not None
         plan = first[2].removeprefix("plan ").split(", ")
-        refused = [s.call.tool for s in drawn.certificate.gold.steps if s.result.error and s.result.error.code == "moved"]
+        refused = [
+            s.call.tool for s in drawn.certificate.gold.steps if s.result.error and s.result.error.code == "moved"
+        ]
         moved += len(refused)
         assert call.tool == "ask_user" or call.tool in plan
         assert refused[0] in plan

@@ -14,6 +14,7 @@ from crosswind.recipe import Choice, Recipe, draw, follow, kinds_of, load_recipe
 from crosswind.registry import perturbations
 from crosswind.splits import HELD_OUT, check_kinds, train_kinds
 from crosswind.suite import episodes, load_suite
+from crosswind.train.data import DataConfig, demonstration_at
 from tests.toys import poi, task
 
 RECIPE = Recipe(
@@ -162,3 +163,24 @@ def test_on_the_way_to_a_refusal_another_form_of_results_costs_no_walk_to_draw(k
     drawn = draw(poi(), task("sold_out"), [*inner, kind], 1)
     assert [layer.kind for layer in drawn.layers] == [*inner, kind]
     assert drawn.walks == draw(poi(), task("sold_out"), inner, 1).walks
+
+
+def test_a_group_may_have_some_weights_changed() -> None:
+    choice = Choice(group="train", one_of={"rule_change": 4.0})
+    weights = choice.weights()
+    assert set(weights) == set(train_kinds())
+    assert {kind for kind, weight in weights.items() if weight != 1.0} == {"rule_change"}
+    with pytest.raises(ValidationError, match="give kind"):
+        Choice(kind="typos", group="train")
+    with pytest.raises(ValidationError, match="give kind"):
+        Choice()
+
+
+def test_kinds_that_few_tasks_admit_come_up_as_often_as_others() -> None:
+    """In demonstrations of the recipe that is the default for training."""
+    config, found = DataConfig(domains={"poi": 1.0}, share=1.0, recipe="mixed", reasons=False), Counter[str]()
+    for index in range(500):
+        found.update(demonstration_at(config, index).meta["kinds"])
+    assert set(found) == set(train_kinds())
+    usual = sorted(found.values())[len(found) // 2]
+    assert all(found[kind] > usual / 3 for kind in train_kinds()), found

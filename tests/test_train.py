@@ -136,13 +136,15 @@ def test_paft_beats_static_on_a_renaming_in_words_never_trained(base: Path, shel
     for method, share in (("sft", 0.0), ("paft", 0.7)):
         wanted = config(
             base, full=True, lr=5e-3, steps=40, batch=8, buffer=4, log_every=40, save_every=40,
-            data={"share": share, "fixed": 256},
+            data={"share": share, "fixed": 256, "reasons": False},
         )  # fmt: skip
         result = train(wanted, tmp_path / method, method=method)  # type: ignore[arg-type]
         model, tok = load_base(result.adapter)
         for name, kinds in (("clean", ()), ("renamed", ("semantic_rename",))):
             some = [draw(shelf, shelf.task("colour_of", 10**6 + n, split="test"), kinds, n) for n in range(16)]
-            batch = as_tensors(collate([tokens(rows(demonstration(one))[0], tok) for one in some], 0, 16))
+            batch = as_tensors(
+                collate([tokens(rows(demonstration(one, reasons=False))[0], tok) for one in some], 0, 16)
+            )
             with torch.no_grad(), gathered(model, batch["places"]):
                 found = torch.nn.functional.cross_entropy(model(batch["input_ids"]).logits, batch["labels"])
             loss[method, name] = float(found)

@@ -202,7 +202,7 @@ class Choice(Model):
 
     kind: str = ""  # the same as `one_of` with one kind
     one_of: dict[str, float] = Field(default_factory=dict)  # kind -> weight
-    group: Group | None = None  # instead of naming kinds: all of a group, weighed alike
+    group: Group | None = None  # all kinds of a group, weighed alike but for those that `one_of` names besides
     count: tuple[int, int] = (1, 1)  # how many different kinds are taken
     chance: float = Field(default=1.0, ge=0, le=1)
     severity: tuple[int, int] = (SEVERITY, SEVERITY)
@@ -223,8 +223,8 @@ class Choice(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        if (bool(self.kind) + bool(self.one_of) + (self.group is not None)) != 1:
-            raise ValueError("give one of kind, one_of and group")
+        if bool(self.kind) == bool(self.one_of or self.group):
+            raise ValueError("give kind, or one_of, or a group, whose weights one_of may change")
         if any(not (weight > 0 and math.isfinite(weight)) for weight in self.one_of.values()):
             raise ValueError("weights must be numbers above 0")
         if not 1 <= self.severity[0] <= self.severity[1] <= 5:
@@ -236,7 +236,7 @@ class Choice(Model):
     def weights(self) -> dict[str, float]:
         """The kinds to choose from."""
         if self.group is not None:
-            return dict.fromkeys(kinds_of(self.group), 1.0)
+            return {**dict.fromkeys(kinds_of(self.group), 1.0), **self.one_of}
         return self.one_of or {self.kind: 1.0}
 
     def pick(self, rng: Random) -> list[tuple[str, int]]:
@@ -320,18 +320,39 @@ def follow(domain: Domain, task: Task, recipe: Recipe, seed: int, clean: Walk | 
 
 # ---------------------------------------------------------------- ours
 
+SELDOM = {  # train kinds that few tasks admit are picked more often, so that all come up about as often
+    "conflicting_information": 4.0,
+    "rule_change": 4.0,
+    "dependency_inversion": 3.0,
+    "confirm_before_write": 2.5,
+    "lost_acknowledgement": 2.5,
+    "verification_code": 2.0,
+    "missing_tool": 1.5,
+}
 recipes: Registry[Recipe] = Registry("recipe", "crosswind.domains")
 for _recipe in (
     Recipe(name="mild", summary="One train kind, severity 1 or 2.", stack=(Choice(group="train", severity=(1, 2)),)),
     Recipe(
         name="mixed",
         summary="One to three train kinds, severities 1 to 4.",
-        stack=(Choice(group="train", count=(1, 3), severity=(1, 4)),),
+        stack=(Choice(group="train", one_of=SELDOM, count=(1, 3), severity=(1, 4)),),
     ),
     Recipe(
         name="hard",
         summary="Two to five train kinds, severities 3 to 5.",
         stack=(Choice(group="train", count=(2, 5), severity=(3, 5)),),
+    ),
+    Recipe(
+        name="wide",
+        summary="A train kind or two, and many other names besides; severities 1 to 5.",
+        stack=(
+            Choice(group="train", one_of=SELDOM, count=(1, 2), severity=(1, 5)),
+            maybe(0.3, "semantic_rename", "identity_erasure", "name_noise", severity=(3, 5)),
+            maybe(0.3, "parameter_rename", severity=(3, 5)),
+            maybe(0.3, "key_rename", severity=(3, 5)),
+            maybe(0.3, "description_rewrite", severity=(3, 5)),
+            maybe(0.15, "entity_reskin", severity=(3, 5)),
+        ),
     ),
     Recipe(
         name="unseen",
