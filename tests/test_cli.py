@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -15,7 +16,10 @@ from typing import Any
 import pytest
 
 from crosswind import cli, laws
+from crosswind.commands import demo as commands_demo
+from crosswind.commands import run as commands_run
 from crosswind.errors import Unfair
+from crosswind.models import adapters
 from crosswind.perturbation import EXAMPLE, load_layers
 from crosswind.registry import domains, perturbations
 from crosswind.terminal import safe
@@ -182,3 +186,32 @@ def test_text_from_elsewhere_cannot_steer_the_terminal() -> None:
     hostile = "a\x1b[2Jb\x1b]0;title\x07c\x00d\u202ee\x9bf\ud800"
     assert not set(safe(hostile)) & set("\x1b\x07\x00\u202e\x9b\ud800")
     assert "a" in safe(hostile)
+
+
+def test_the_demo_compares_the_model_with_what_training_made_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With adapters in the package, each plays the first episodes of the suite that the model has played."""
+    played: list[tuple[str, int]] = []
+    as_scripted = {"embedded": "idle", "embedded:static": "memoriser", "embedded:paft": "oracle"}
+
+    def run(agent: str, limit: int = 0, **options: Any) -> None:
+        played.append((agent, limit))
+        really(agent=as_scripted[agent], limit=limit, **options)
+
+    really = commands_run.run
+    monkeypatch.setattr(commands_run, "run", run)
+    monkeypatch.setattr(adapters, "shipped", lambda: ["static", "paft"])
+    commands_demo.demo(out=tmp_path / "demo")
+    said = capsys.readouterr().out
+    few = commands_demo.HANDFUL
+    assert played == [("embedded", 0), ("embedded:static", few), ("embedded:paft", few)]
+    rows = {name: re.search(rf"│ {name} +│ (\d+) of (\d+) +│ (\d+) of (\d+)", said) for name in as_scripted}
+    counts = {name: tuple(map(int, row.groups())) for name, row in rows.items() if row}
+    (_, clean, _, shifted) = counts["embedded"]
+    assert clean + shifted == few
+    assert counts["embedded"] == (0, clean, 0, shifted)
+    assert counts["embedded:paft"] == (clean, clean, shifted, shifted)
+    assert counts["embedded:static"][0] == clean
+    assert counts["embedded:static"][2] < shifted
+    assert Path(commands_demo.RESULTS).is_file()
