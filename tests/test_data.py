@@ -21,17 +21,18 @@ from crosswind.errors import CannotPerturb, CrosswindError, NotForTraining
 from crosswind.models import prompts
 from crosswind.models.parsing import parse
 from crosswind.models.prompts import Conversation, Script, script_of, spoken
-from crosswind.play import judge, play
+from crosswind.play import judge, play, result_text
 from crosswind.recipe import Choice, Drawn, Recipe, draw, follow, load_recipe
 from crosswind.registry import domains, perturbations
+from crosswind.session import Session
 from crosswind.splits import HELD_OUT, train_kinds
 from crosswind.suite import tasks
 from crosswind.train import data as data_module
-from crosswind.train.data import DataConfig, Stage, demonstration_at, estimate, stream
+from crosswind.train.data import DataConfig, Stage, demonstration_at, drawn_at, estimate, stream
 from crosswind.train.formats import FORMATS, Format, written
 from crosswind.train.groups import COMPONENTS, OURS, component, kinds_in
 from crosswind.train.rows import Demonstration, Row, demonstration, rows, tokens
-from crosswind.types import Message, Param, Request, Tools, ToolSpec
+from crosswind.types import Message, Param, Request, ToolCall, Tools, ToolSpec
 from tests import tiny
 
 SYSTEM = Message(role="system", content="Be brief.")
@@ -598,3 +599,46 @@ def test_what_cannot_work_is_told_in_one_line(crosswind: Command, args: list[str
     if "Usage" not in said:
         assert said.count("\n") == 1
         assert said.startswith("error: ")
+
+
+def test_a_slip_is_answered_as_a_session_does_mended_and_not_learnt() -> None:
+    """Nothing happens by it: what comes afterwards is what comes without it."""
+    codes: Counter[str] = Counter()
+    config = DataConfig(domains={"poi": 1.0, "retail": 1.0}, share=1.0, slips=1.0, max_tokens=0)
+    for index in range(60):
+        drawn, shown = drawn_at(config, index)
+        bare = demonstration(drawn)
+        if not shown.slipped:
+            assert shown.chat == bare.chat
+            continue
+        (at,) = shown.slipped
+        session = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers)
+        before = [m for m in shown.chat[:at] if m.role == "assistant"]
+        for message in before:
+            for request in message.requests:
+                session.call(ToolCall(request.tool, request.args))
+        (request,) = shown.chat[at].requests
+        told = session.call(ToolCall(request.tool, request.args))
+        assert result_text(told) == shown.chat[at + 1].content
+        assert told.error is not None
+        codes[told.error.code] += 1
+        assert shown.chat[at + 2].content.startswith(f"<think>{told.error.code}: ")
+        others = [m for n, m in enumerate(shown.chat) if n not in (at, at + 1)]
+        assert [m.requests for m in others] == [m.requests for m in bare.chat]
+        for one, two in zip(others, bare.chat, strict=True):
+            assert one.role == "assistant" or one.content == two.content
+        (row,) = rows(shown)
+        assert at not in row.learn
+        assert row.learn == frozenset(shown.turns) - {at}
+        with pytest.raises(CrosswindError, match="cannot say that a turn is not learnt"):
+            next(written(shown, "trl"))
+        assert [m.get("weight") for m in next(written(shown, "openai"))["messages"]].count(0) == 1
+    assert codes["unknown_tool"] > 5
+    assert codes["bad_arguments"] > 5
+
+
+def test_clean_demonstrations_have_no_slip() -> None:
+    config = DataConfig(domains={"poi": 1.0}, share=0.3, slips=1.0)
+    shown = [demonstration_at(config, index) for index in range(30)]
+    assert any(one.slipped for one in shown)
+    assert not any(one.slipped for one in shown if not one.meta["kinds"])

@@ -408,14 +408,15 @@ def test_a_request_is_read_before_anything_is_done(name: str) -> None:
     for drawn in draws(name, "", 3):
         task, family = drawn.certificate.task, drawn.domain.family(drawn.certificate.task)
         (values, rules, *more), _ = thoughts(drawn)[0]
-        assert values.split(", ") == [str(task.brief.stated.get(key, "?")) for key in family.details]
-        assert all(value == "?" or value in task.brief.query for value in values.split(", "))
+        gaps = {key: f"{detail.label} ?" for key, detail in family.details.items()}
+        assert values.split(", ") == [str(task.brief.stated.get(key, gap)) for key, gap in gaps.items()]
+        assert all(value in gaps.values() or value in task.brief.query for value in values.split(", "))
         assert rules == "rules none"
         called = list(dict.fromkeys(step.call.tool for step in drawn.certificate.gold.calls))
         if family.takes():
             planned += 1
-            assert more[0] == f"plan {', '.join(family.takes())}"
-            assert list(family.takes())[: len(called)] == called
+            assert more[0] == f"plan {', '.join(f'{part} {tool}' for part, tool in family.takes().items())}"
+            assert list(family.takes().values())[: len(called)] == called
             assert family.refusal or len(called) == len(family.takes())
     assert planned >= 3 * 18
 
@@ -426,13 +427,15 @@ def test_rules_and_missing_details_and_tools_are_read_off() -> None:
         for drawn in draws("poi", kind, 2):
             task = drawn.certificate.task
             values, rules, plan, *_ = thoughts(drawn)[0][0]
-            assert values.split(", ").count("?") == len(task.withheld)
+            assert values.count(" ?") == len(task.withheld)
+            asked = [parts[-1] for parts, call in thoughts(drawn) if call and call.tool == "ask_user"]
+            assert [said.partition(": ")[0] for said in asked] == re.findall(r"[^,]+ \?", values.replace(", ", ","))
             found["?"] += "?" in values and kind == "underspecified"
             for rule, value in task.brief.rules.items():
                 written = {"spare": f"spare {value}", "surcharge": f"plus {value}"}.get(rule, rule)
                 assert written in rules
                 found[rule] += 1
-            missing = "none" in plan.removeprefix("plan ").split(", ")
+            missing = any(part.endswith(" none") for part in plan.split(", "))
             assert missing == (kind == "missing_tool")
             found[kind] += missing
     assert all(found[x] for x in ("?", "latest", "spare", "surcharge", "strict", "city", "missing_tool")), found
@@ -443,7 +446,7 @@ def test_who_is_sent_on_had_the_old_tool_in_mind() -> None:
     for drawn in draws("poi", "redirection", 2):
         first, call = thoughts(drawn)[0]
         assert call is not None
-        plan = first[2].removeprefix("plan ").split(", ")
+        plan = [part.split()[-1] for part in first[2].split(", ")]
         refused = [
             s.call.tool for s in drawn.certificate.gold.steps if s.result.error and s.result.error.code == "moved"
         ]

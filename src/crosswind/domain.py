@@ -150,10 +150,10 @@ class Family:
         """Every end that could meet the request if rows stood otherwise: what a refusal proof must rule out."""
         return self.ends(task, start)
 
-    def takes(self) -> tuple[str, ...]:
-        """The canonical tools that a request of this kind takes where nothing stands in its way, in the order in which
-        they are first called; none where nobody has written them down."""
-        return ()
+    def takes(self) -> Mapping[str, str]:
+        """The canonical tools that a request of this kind takes where nothing stands in its way, each by the part that
+        it plays, in the order of their first calls; none where nobody has written them down."""
+        return {}
 
     # -- given
 

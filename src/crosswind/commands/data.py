@@ -97,6 +97,12 @@ def data(
             help="With or without the oracle's working, <think>...</think>, before the turns that need some.",
         ),
     ] = True,
+    slips: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of the perturbed with a mistake that is mended and not learnt; openai and verl."
+        ),
+    ] = 0.0,
     tokenizer: Annotated[
         str,
         typer.Option(
@@ -123,7 +129,7 @@ def data(
     how = protocol or (How.text if format == Form.verl else How.native)
     if format == Form.verl and how == How.native:
         raise CrosswindError("verl takes rows from Parquet, whose columns have one type; use --protocol text")
-    config = _config(domain, recipe, share, group, severity, level, family, seed, max_tokens, reasons)
+    config = _config(domain, recipe, share, group, severity, level, family, seed, max_tokens, reasons, slips)
     ruler = Ruler(_measure(tokenizer) if tokenizer else estimate)
     counts: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
@@ -176,6 +182,7 @@ def _config(
     seed: int,
     max_tokens: int,
     reasons: bool,
+    slips: float,
 ) -> DataConfig:
     from pydantic import ValidationError
 
@@ -197,6 +204,7 @@ def _config(
         "seed": seed,
         "max_tokens": max_tokens,
         "reasons": reasons,
+        "slips": slips,
     }
     try:
         return DataConfig.model_validate(fields, strict=False)

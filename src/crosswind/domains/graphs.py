@@ -242,8 +242,8 @@ class Graph(Family):
         self._details = {getattr(domain.terms, role, role): domain.details[role] for role in self.roles}
         return self
 
-    def takes(self) -> tuple[str, ...]:
-        return tuple(getattr(self.t, step) for step in self.uses)
+    def takes(self) -> Mapping[str, str]:
+        return {role: getattr(self.t, role) for role in self.uses}
 
     # -- parts of solutions
 

@@ -65,6 +65,7 @@ class DataConfig(Model):
     fixed: int | None = Field(default=None, ge=1)  # so many demonstrations over and over, instead of fresh ones
     size: int = Field(default=SIZE, ge=100)  # entities in a world
     reasons: bool = True  # the oracle writes its working down before it acts
+    slips: float = Field(default=0.0, ge=0, le=1)  # of the perturbed ones, with a mistake that is mended and not learnt
 
     @field_validator("domains", mode="before")
     @classmethod
@@ -135,7 +136,10 @@ def drawn_at(
             drawn = _drawn(domain, rng.choice(families), rng.getrandbits(31), picks, config.size, counts)
             if drawn is None:
                 continue
-            shown = demonstration(drawn, reasons=config.reasons)
+            slips = rng_for("slip", config.seed, at, pick, drawn.base.id) if picks and config.slips else None
+            shown = demonstration(
+                drawn, reasons=config.reasons, slips=slips if slips and slips.random() < config.slips else None
+            )
             counts["drawn"] += 1
             if config.max_tokens and max(map(measure or estimate, rows(shown))) > config.max_tokens:
                 counts["left out: too long"] += 1

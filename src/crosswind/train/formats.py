@@ -28,13 +28,16 @@ Data = dict[str, Any]
 FORMATS: tuple[Format, ...] = get_args(Format)
 PARQUET = ".parquet"
 GROUP = 500  # rows of a Parquet file that are written at a time
+SAYS = ("openai", "verl")  # formats that can say which turns are learnt
 _THOUGHT = re.compile(r"<think>(.*?)</think>\n?", re.S)
 
 
 def written(shown: Demonstration, form: Format, protocol: Protocol = "native") -> Iterator[Data]:
     """A demonstration in a format: a row, or one for each menu of tools where the format can say what is learnt."""
+    if shown.slipped and form not in SAYS:
+        raise CrosswindError(f"{form} cannot say that a turn is not learnt, which slips are; write {' or '.join(SAYS)}")
     for nth, row in enumerate(rows(shown)):
-        if nth == 0 or form in ("openai", "verl"):  # the others learn every turn of the agent
+        if nth == 0 or form in SAYS:  # the others learn every turn of the agent
             yield WRITERS[form](row, protocol)
 
 

@@ -8,6 +8,7 @@ see `data.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import Any, NamedTuple
 
 from crosswind.agents._scripted import requesting
@@ -15,8 +16,9 @@ from crosswind.models.prompts import Script, script_of
 from crosswind.play import result_text
 from crosswind.recipe import Drawn
 from crosswind.session import Session
+from crosswind.train.slips import slip
 from crosswind.train.thoughts import Thinking
-from crosswind.types import SAY, Message, Refusal, Tools
+from crosswind.types import ASK, SAY, Message, Refusal, Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class Demonstration:
     chat: tuple[Message, ...]  # system, user, then the agent's turns and what came back
     menus: tuple[tuple[int, Tools], ...]  # (the place in the chat from which it was shown, the tools); the first at 0
     meta: dict[str, Any]  # which task under which layers, as JSON
+    slipped: frozenset[int] = frozenset()  # places in the chat of mistakes, which are not learnt
 
     @property
     def turns(self) -> list[int]:
@@ -55,8 +58,9 @@ def thought(note: str) -> str:
     return f"<think>{note}</think>"
 
 
-def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
-    """The certified walk of a draw as a demonstration; `reasons`: with what the oracle thinks (`thoughts.py`)."""
+def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = None) -> Demonstration:
+    """The certified walk of a draw as a demonstration; `reasons`: with what the oracle thinks (`thoughts.py`); `slips`:
+    with a mistake, if one is found, drawn by this generator (`slips.py`)."""
     gold = drawn.certificate.gold
     texts = [result_text(step.result) for step in gold.steps]
     session = gold.session
@@ -65,11 +69,21 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
     chat = [Message(role="system", content=shown.policy()), Message(role="user", content=shown.query())]
     menus = [(0, shown.tools())]
     thinking = Thinking(gold, texts, f"{chat[0].content}\n{chat[1].content}") if reasons else None
+    slipped: set[int] = set()
+    late = [n for n, step in enumerate(gold.steps) if n and step.call.tool not in (ASK, SAY)]
+    wrong = slips.choice(late) if slips and thinking and late and not again else None
     for n, step in enumerate(gold.steps):
         if again and again.tools() != menus[-1][1]:
             menus.append((len(chat), again.tools()))
         call = step.call
-        said = thinking.before(n, menus[-1][1]) if thinking else ""
+        menu = {tool.name: tool for tool in menus[-1][1]} if n == wrong else {}
+        mistake = slip(slips, call, thinking.meant(n, menu), menu) if slips and thinking and menu else None
+        if thinking and mistake:
+            slipped.add(len(chat))
+            said, id = thinking.slipping(n, mistake.call.tool), n + len(texts)
+            chat.append(requesting(mistake.call, id).model_copy(update={"content": thought(said)}))
+            chat.append(Message(role="tool", content=result_text(mistake.result), request_id=f"call_{id}"))
+        said = thinking.before(n, menus[-1][1], mistake.result.error if mistake else None) if thinking else ""
         if call.tool == SAY:
             chat.append(Message(role="assistant", content=_after(said, call.args["text"])))
             chat.append(Message(role="user", content=step.result.content))
@@ -96,7 +110,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True) -> Demonstration:
         "ended": "refusal" if isinstance(gold.end, Refusal) else "answer",
         "proof": drawn.certificate.proof,
     }
-    return Demonstration(tuple(chat), tuple(menus), meta)
+    return Demonstration(tuple(chat), tuple(menus), meta, frozenset(slipped))
 
 
 def _after(note: str, text: str) -> str:
@@ -113,7 +127,7 @@ def rows(shown: Demonstration) -> list[Row]:
         stop = shown.menus[n + 1][0] if n + 1 < len(shown.menus) else len(shown.chat)
         turns = [i for i in shown.turns if start <= i < stop]
         if turns:
-            out.append(Row(shown.chat[: turns[-1] + 1], tools, frozenset(turns), shown.meta))
+            out.append(Row(shown.chat[: turns[-1] + 1], tools, frozenset(turns) - shown.slipped, shown.meta))
     return out
 
 

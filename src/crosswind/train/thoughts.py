@@ -14,7 +14,7 @@ from typing import Any
 from crosswind import skin
 from crosswind.certify import Walk
 from crosswind.models.prompts import call_form
-from crosswind.types import Refusal, Tools, ToolSpec
+from crosswind.types import ASK, Refusal, ToolCall, ToolError, Tools, ToolSpec
 
 RULES = {"latest": "latest", "strict": "strict", "spare": "spare {value}", "surcharge": "plus {value}"}
 MADE = 4  # characters that a value has at least if nobody could know it before it was told
@@ -33,31 +33,44 @@ class Thinking:
             self.seen.append(f"{self.seen[-1]}\n{text}")
         self.looked_up: set[str] = set()
 
-    def before(self, n: int, menu: Tools) -> str:
-        """What is thought before a step, or at the end of all, under a menu of tools."""
+    def before(self, n: int, menu: Tools, slipped: ToolError | None = None) -> str:
+        """What is thought before a step, or at the end of all, under a menu of tools; `slipped`: what a mistake was
+        answered with that was made in its place."""
         parts = [self.reading(menu)] if n == 0 else []
-        parts += [self.notes[n]] if n in self.notes else []
+        parts += [self.notes[n]] if n in self.notes and not slipped else []
         last = n == len(self.steps)
-        failed = self.steps[n - 1].result.error if n else None
-        why = self._stop(failed is not None) if last else self._why(n, {tool.name: tool for tool in menu})
+        failed = slipped or (self.steps[n - 1].result.error if n else None)
+        why = (
+            self._stop(failed is not None)
+            if last
+            else self._why(n, {tool.name: tool for tool in menu}, slipped is not None)
+        )
         if failed and not why and not last:
             why = self.steps[n].call.tool
         return "; ".join([*parts, *([f"{failed.code}: {why}" if failed else why] if why else [])])
+
+    def slipping(self, n: int, tool: str) -> str:
+        """What is thought before a mistake in the place of a step; how its tools are called is looked up again then."""
+        self.looked_up -= {self.steps[n].call.tool, tool}
+        return "; ".join(part for part in (self.notes.get(n, ""), tool) if part)
 
     # -- the request
 
     def reading(self, menu: Tools) -> str:
         """The request as it was read: its details in their order, the rules that stand, and the tools it will take.
 
-        `garden, ?, 2031-04-20; rules none; plan find_places, list_slots, none`: a detail that was not given is a
-        question mark, and a tool that nobody has is none.
+        `garden, city ?, 2031-04-20; rules none; plan search find_places, slots list_slots, hold none`: a detail that
+        was not given has a question mark, and a tool that nobody has is none.
         """
         task, family = self.gold.session.task, self.gold.session.domain.family(self.gold.session.task)
         stated, rules = task.brief.stated, task.brief.rules.items()
-        values = [skin.shown(task, str(stated[key])) if key in stated else "?" for key in family.details]
+        values = [
+            skin.shown(task, str(stated[key])) if key in stated else f"{detail.label} ?"
+            for key, detail in family.details.items()
+        ]
         stand = [RULES.get(rule, "{rule} by {value}").format(rule=rule, value=value) for rule, value in rules]
         read = [", ".join(values), f"rules {', '.join(stand) or 'none'}"]
-        if plan := dict.fromkeys(self._planned(tool, menu) for tool in family.takes()):
+        if plan := [f"{part} {self._planned(tool, menu)}" for part, tool in family.takes().items()]:
             read.append(f"plan {', '.join(plan)}")
         return "; ".join(part for part in read if part)
 
@@ -78,7 +91,7 @@ class Thinking:
 
     # -- a call
 
-    def _why(self, n: int, menu: Mapping[str, ToolSpec]) -> str:
+    def _why(self, n: int, menu: Mapping[str, ToolSpec], slipped: bool) -> str:
         """What a call is for, and how its tool is called if that was not said before.
 
         `reserve(slot_id yes, code no) needs code: request_code(slot_id yes)`: which of its arguments are known is gone
@@ -88,7 +101,9 @@ class Thinking:
         call = self.steps[n].call
         if call.tool not in menu:
             return ""
-        if n and self.steps[n - 1].call.tool == call.tool:
+        if call.tool == ASK:
+            return self._missing(call.args["question"]) + self._form(n, n, menu[ASK])
+        if n and self.steps[n - 1].call.tool == call.tool and not slipped:
             before, told = self.steps[n - 1].call.args, self.steps[n - 1].result.content
             more = {key: value for key, value in call.args.items() if before.get(key) != value}
             known = list(told.values()) if isinstance(told, dict) else []
@@ -103,6 +118,20 @@ class Thinking:
             if len(chain) > 1 or name not in self.looked_up:
                 said += self._form(at, n, menu[name]) + (f" needs {key}: " if key else "")
         return said
+
+    def _missing(self, question: str) -> str:
+        """Which detail a question is about."""
+        details = self.gold.session.domain.family(self.gold.session.task).details.values()
+        return next((f"{detail.label} ?: " for detail in details if detail.question == question), "")
+
+    def meant(self, n: int, menu: Mapping[str, ToolSpec]) -> ToolCall:
+        """The call that somebody has in mind at a step: the one that it is made for, as far as that is known."""
+        target = self._needed(n, menu)
+        if target is None:
+            return self.steps[n].call
+        at = target[0]
+        call = self.steps[at].call
+        return ToolCall(call.tool, {key: value for key, value in call.args.items() if self._known(value, at, n)})
 
     def _form(self, at: int, now: int, tool: ToolSpec) -> str:
         """How a tool is called, with what the call has already; its name only, if that was said before."""
