@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from crosswind.errors import BadFile, NotForTraining, UnknownName
+from crosswind.errors import BadFile, CannotPerturb, NotForTraining, UnknownName
 from crosswind.flow import rng_for
 from crosswind.recipe import Choice, Recipe, draw, follow, kinds_of, load_recipe, maybe, one_of, recipes
-from crosswind.registry import perturbations
+from crosswind.registry import domains, perturbations
 from crosswind.splits import HELD_OUT, check_kinds, train_kinds
 from crosswind.suite import episodes, load_suite
 from crosswind.train.data import DataConfig, demonstration_at
@@ -184,3 +184,18 @@ def test_kinds_that_few_tasks_admit_come_up_as_often_as_others() -> None:
     assert set(found) == set(train_kinds())
     usual = sorted(found.values())[len(found) // 2]
     assert all(found[kind] > usual / 3 for kind in train_kinds()), found
+
+
+def test_a_kind_that_does_not_fit_a_family_never_applies_to_it() -> None:
+    """What is told at a glance is borne out by draws."""
+    known: Counter[bool] = Counter()
+    for name in ("poi", "medical"):
+        here = domains[name]
+        for kind in train_kinds():
+            for family in here.families.values():
+                fits = perturbations[kind].fits(family)
+                known[fits] += 1
+                if not fits:
+                    with pytest.raises(CannotPerturb):
+                        draw(here, here.task(family.name, 5), [(kind, 3)], 5)
+    assert known[False] > 20

@@ -147,6 +147,11 @@ class Perturbation(Model):
     meets: ClassVar[Literal["query", "rows", "change", "tools", "calls"]] = "calls"  # what its receipt is for; likewise
 
     @classmethod
+    def fits(cls, family: Family) -> bool:
+        """Could it apply to tasks of a family? Told at a glance, before any is drawn; a yes may turn out wrong."""
+        return True
+
+    @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
         """Draw one; None where there is nothing to bite on."""
         raise NotImplementedError

@@ -22,7 +22,7 @@ from crosswind.errors import CannotDraw, CannotPerturb, CrosswindError
 from crosswind.flow import rng_for
 from crosswind.models.prompts import spoken, with_tools
 from crosswind.recipe import Choice, Drawn, Recipe, draw, load_recipe
-from crosswind.registry import domains, near
+from crosswind.registry import domains, near, perturbations
 from crosswind.train.groups import COMPONENTS, Component, component
 from crosswind.train.rows import Demonstration, Row, demonstration, rows
 from crosswind.types import Model
@@ -132,6 +132,8 @@ def drawn_at(
         picks = plan.recipe(progress).pick(rng) if perturbed else []
         if perturbed and not picks:
             continue
+        kinds = [perturbations[kind] for kind, _ in picks]
+        families = [f for f in families if all(kind.fits(domain.families[f]) for kind in kinds)] or families
         for _ in range(LOOKED):
             drawn = _drawn(domain, rng.choice(families), rng.getrandbits(31), picks, config.size, counts)
             if drawn is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
+from crosswind.domain import Family
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.perturbations.domain._blocking import needed
 from crosswind.types import Flow, Step, Task, ToolCall, Tools, failed
@@ -23,6 +24,10 @@ class MissingTool(Perturbation):
     needs = "a tool on the way without which the request provably cannot be met"
     way = "see that no tool does what is needed, leave nothing behind, and refuse"
     tool: str
+
+    @classmethod
+    def fits(cls, family: Family) -> bool:
+        return not family.refusal
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Literal, Self
 
 from crosswind import banks
+from crosswind.domain import Family
 from crosswind.perturbation import Perturbation, Scene, perturbation
 from crosswind.types import Step, Task
 
@@ -25,6 +26,10 @@ class RuleChange(Perturbation):
     way = "follow the policy where it differs from the usual"
     rules: dict[str, str]  # those that matter, as `solve` reads them
     words: tuple[str, ...]  # all of them, as the policy says them
+
+    @classmethod
+    def fits(cls, family: Family) -> bool:
+        return bool(family.house) and not family.refusal
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:

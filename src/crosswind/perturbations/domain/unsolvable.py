@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
+from crosswind.domain import Family
 from crosswind.perturbation import Perturbation, Scene, perturbation
 from crosswind.types import Step, Task
 
@@ -20,6 +21,10 @@ class Unsolvable(Perturbation):
     needs = "a change of the world after which the request provably cannot be met"
     way = "find out that it cannot be done, leave nothing behind, and refuse"
     edits: dict[str, dict[str, Any] | None]
+
+    @classmethod
+    def fits(cls, family: Family) -> bool:
+        return not family.refusal
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:

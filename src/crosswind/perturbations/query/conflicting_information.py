@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Literal, Self
 
 from crosswind import banks
+from crosswind.domain import Family
 from crosswind.perturbation import Perturbation, Scene, perturbation
 from crosswind.types import Step, Task
 
@@ -25,6 +26,10 @@ class ConflictingInformation(Perturbation):
     row: dict[str, Any]  # what the record says
     rule: str
     insists: tuple[str, ...]  # sentences with the detail as a hole
+
+    @classmethod
+    def fits(cls, family: Family) -> bool:
+        return not family.refusal and any(d.record and d.column for d in family.details.values())
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
