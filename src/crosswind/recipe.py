@@ -321,8 +321,13 @@ def follow(domain: Domain, task: Task, recipe: Recipe, seed: int, clean: Walk | 
 # ---------------------------------------------------------------- ours
 
 SELDOM = {  # train kinds that few tasks admit are picked more often, so that all come up about as often
-    **{"conflicting_information": 2.0, "rule_change": 2.0, "dependency_inversion": 2.5, "confirm_before_write": 2.0},
-    **{"lost_acknowledgement": 2.5, "verification_code": 2.0, "missing_tool": 1.2},
+    "conflicting_information": 2.0,
+    "rule_change": 2.0,
+    "dependency_inversion": 2.5,
+    "confirm_before_write": 2.0,
+    "lost_acknowledgement": 2.5,
+    "verification_code": 2.0,
+    "missing_tool": 1.2,
 }
 recipes: Registry[Recipe] = Registry("recipe", "crosswind.domains")
 for _recipe in (
