@@ -23,9 +23,10 @@ def agent(name: str) -> Callable[[A], A]:
     return add
 
 
-def requesting(call: ToolCall, n: int) -> Message:
+def requesting(call: ToolCall, n: int, said: str = "") -> Message:
     """A message that makes one call."""
-    return Message(role="assistant", requests=(Request(id=f"call_{n}", tool=call.tool, args=dict(call.args)),))
+    request = Request(id=f"call_{n}", tool=call.tool, args=dict(call.args))
+    return Message(role="assistant", content=said, requests=(request,))
 
 
 class Reciter:

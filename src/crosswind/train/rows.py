@@ -76,19 +76,21 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
         if again and again.tools() != menus[-1][1]:
             menus.append((len(chat), again.tools()))
         call = step.call
-        menu = {tool.name: tool for tool in menus[-1][1]} if n == wrong else {}
-        mistake = slip(slips, call, thinking.meant(n, menu), menu) if slips and thinking and menu else None
+        mistake = None
+        if slips and thinking and n == wrong:
+            menu = thinking.named(menus[-1][1])
+            mistake = slip(slips, call, thinking.meant(n, menu), menu)
         if thinking and mistake:
             slipped.add(len(chat))
             said, id = thinking.slipping(n, mistake.call.tool), n + len(texts)
-            chat.append(requesting(mistake.call, id).model_copy(update={"content": thought(said)}))
+            chat.append(requesting(mistake.call, id, thought(said)))
             chat.append(Message(role="tool", content=result_text(mistake.result), request_id=f"call_{id}"))
         said = thinking.before(n, menus[-1][1], mistake.result.error if mistake else None) if thinking else ""
         if call.tool == SAY:
             chat.append(Message(role="assistant", content=_after(said, call.args["text"])))
             chat.append(Message(role="user", content=step.result.content))
         else:
-            chat.append(requesting(call, n).model_copy(update={"content": thought(said) if said else ""}))
+            chat.append(requesting(call, n, thought(said) if said else ""))
             chat.append(Message(role="tool", content=texts[n], request_id=f"call_{n}"))
             chat += [Message(role="user", content=words) for words in step.heard]
         if again:

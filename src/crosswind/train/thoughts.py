@@ -32,6 +32,7 @@ class Thinking:
         for text in texts:
             self.seen.append(f"{self.seen[-1]}\n{text}")
         self.looked_up: set[str] = set()
+        self._menu: tuple[Tools, dict[str, ToolSpec]] = ((), {})
 
     def before(self, n: int, menu: Tools, slipped: ToolError | None = None) -> str:
         """What is thought before a step, or at the end of all, under a menu of tools; `slipped`: what a mistake was
@@ -40,14 +41,16 @@ class Thinking:
         parts += [self.notes[n]] if n in self.notes and not slipped else []
         last = n == len(self.steps)
         failed = slipped or (self.steps[n - 1].result.error if n else None)
-        why = (
-            self._stop(failed is not None)
-            if last
-            else self._why(n, {tool.name: tool for tool in menu}, slipped is not None)
-        )
+        why = self._stop(failed is not None) if last else self._why(n, self.named(menu), slipped is not None)
         if failed and not why and not last:
             why = self.steps[n].call.tool
         return "; ".join([*parts, *([f"{failed.code}: {why}" if failed else why] if why else [])])
+
+    def named(self, menu: Tools) -> dict[str, ToolSpec]:
+        """The tools of a menu by their names."""
+        if menu is not self._menu[0]:
+            self._menu = (menu, {tool.name: tool for tool in menu})
+        return self._menu[1]
 
     def slipping(self, n: int, tool: str) -> str:
         """What is thought before a mistake in the place of a step; how its tools are called is looked up again then."""
