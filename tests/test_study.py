@@ -332,6 +332,8 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
     (out / "arms/static/seed-0/test.json").write_text(json.dumps(slow))
     late = go(mini, out, arms=["paft"], minutes=30)  # what was measured says that it will not fit
     assert "it takes about" in late.left["paft/seed-0"]
+    anyway = go(mini, out, arms=["paft"], minutes=30, partial=True)
+    assert anyway.finished == ["paft/seed-0"]
 
 
 def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:

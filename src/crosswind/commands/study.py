@@ -47,6 +47,9 @@ def fragility(
     budget_minutes: Annotated[
         float | None, typer.Option(min=0.1, help="Stop before so many minutes; nothing is begun that will not fit.")
     ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="With a budget, begin also what will not fit; run it again to go on.")
+    ] = False,
     dev: Annotated[bool, typer.Option("--dev", help="Test on the dev suite, on which choices are made.")] = False,
     set_: Annotated[
         list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change an option of the arms; needs --dev, --tag.")
@@ -86,6 +89,7 @@ def fragility(
             seeds=_numbers(seeds),
             part=part,
             minutes=budget_minutes,
+            partial=partial,
             slots=slots,
             concurrency=concurrency,
             commit=commit,

@@ -54,7 +54,7 @@ LOG, DEFINITION, SPENT, LOCK, FAILED = "test_log.jsonl", "study.yaml.json", "spe
 WEIGHTS = "adapter_model.safetensors"
 MARGIN = 8.0  # seconds that are kept free at the end of a budget, for writing
 SLACK = 1.15  # by how much an arm may be slower than those before it
-UNKNOWN = 60.0  # seconds that must be left to begin what was never measured
+UNKNOWN = 60.0  # seconds that must be left to begin what was never measured, or what may end in part
 Tell = Callable[[str], None]
 
 
@@ -420,13 +420,17 @@ def run(
     seeds: Sequence[int] | None = None,
     part: Part = "test",
     minutes: float | None = None,
+    partial: bool = False,
     slots: int | None = None,
     concurrency: int | None = None,
     commit: str | None = None,
     tell: Tell = lambda _: None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run arms of a study into a folder. One that breaks is told of and written down, and the others go on."""
+    """Run arms of a study into a folder. One that breaks is told of and written down, and the others go on.
+
+    With `minutes` nothing is begun that will not fit, unless `partial`: then the last one stops where time runs out.
+    """
     clock, report = Clock(None if minutes is None else 60 * minutes), Report()
     jobs = [Job(study, arm, seed, out, part) for arm, seed in study.queue(arms, seeds)]
     out.mkdir(parents=True, exist_ok=True)
@@ -441,10 +445,9 @@ def run(
                 report.before.append(job.name)
                 continue
             needs = Pace(out, part).needs(job)
-            if clock.left < (UNKNOWN if needs is None else needs):
-                report.left[job.name] = (
-                    f"{max(0, clock.left):.0f} s are left, and it takes about {UNKNOWN if needs is None else needs:.0f}"
-                )
+            least = UNKNOWN if needs is None else needs
+            if clock.left < (min(least, UNKNOWN) if partial else least):
+                report.left[job.name] = f"{max(0, clock.left):.0f} s are left, and it takes about {least:.0f}"
                 continue
             tell(f"{job.name}: {'about ' + format(needs, '.0f') + ' s' if needs is not None else 'begins'}")
             try:
