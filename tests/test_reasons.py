@@ -456,20 +456,39 @@ def test_who_is_sent_on_had_the_old_tool_in_mind() -> None:
     assert moved > 10
 
 
+def part_late(one: Drawn, two: Drawn) -> bool:
+    """Do two walks part only after something else was shown? Whoever was shown the same thinks and does the same."""
+    mine, other = demonstration(one), demonstration(two)
+    if mine.menus != other.menus:
+        return False
+    for a, b in zip(mine.chat, other.chat, strict=False):
+        if a.role != "assistant" and a.content != b.content:
+            return True
+        assert a == b, (one.base.id, [layer.kind for layer in (*one.layers, *two.layers)])
+    return False
+
+
 @pytest.mark.parametrize("kind", ["unsolvable", "transient_error"])
-def test_no_thought_knows_how_it_goes_on(kind: str) -> None:
-    """Whoever was shown the same thinks and does the same: two walks part only after something else was shown."""
+@pytest.mark.parametrize("name", OURS)
+def test_no_thought_knows_how_it_goes_on(name: str, kind: str) -> None:
+    found = [part_late(drawn, draw(drawn.domain, drawn.base, (), 0)) for drawn in draws(name, kind, 2)]
+    assert sum(found) > 12
+
+
+@pytest.mark.parametrize("kind", ["verification_code", "dependency_inversion", "confirm_before_write"])
+@pytest.mark.parametrize("form", ["format_switch", "injected_instruction"])
+def test_no_thought_knows_in_what_form_an_answer_comes(kind: str, form: str) -> None:
     apart = 0
-    for drawn in draws("poi", kind, 3):
-        clean = draw(drawn.domain, drawn.base, (), 0)
-        one, two = demonstration(drawn), demonstration(clean)
-        assert one.menus == two.menus
-        for mine, other in zip(one.chat, two.chat, strict=False):
-            if mine.role != "assistant" and mine.content != other.content:
-                apart += 1
-                break
-            assert mine == other
-    assert apart > 20
+    for name in ("poi", "banking"):
+        for plain in draws(name, kind, 2):
+            for severity in (1, 4):
+                try:
+                    formed = draw(plain.domain, plain.base, [(kind, 3), (form, severity)], plain.base.seed % 7)
+                except CannotPerturb:
+                    continue
+                if formed.layers[: len(plain.layers)] == plain.layers:
+                    apart += part_late(plain, formed)
+    assert apart > 3
 
 
 def test_tasks_of_a_suite_have_it_too() -> None:

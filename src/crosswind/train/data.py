@@ -76,6 +76,8 @@ class DataConfig(Model):
     def _sound(self) -> Self:
         if not self.domains or any(not (w > 0 and math.isfinite(w)) for w in self.domains.values()):
             raise ValueError("domains needs a name or more, with weights above 0")
+        if self.slips and not (self.share and self.reasons):
+            raise ValueError("slips are made in perturbed demonstrations with reasons; give a share, and reasons")
         if self.share and not self.groups:
             raise ValueError("no component is switched on; name one in groups, or set share to 0")
         starts = [stage.start for stage in self.curriculum]

@@ -32,6 +32,7 @@ class Thinking:
         for text in texts:
             self.seen.append(f"{self.seen[-1]}\n{text}")
         self.looked_up: set[str] = set()
+        self.writers = {spec.name for spec in gold.session.world.specs if spec.writes}
         self._menu: tuple[Tools, dict[str, ToolSpec]] = ((), {})
 
     def before(self, n: int, menu: Tools, slipped: ToolError | None = None) -> str:
@@ -107,10 +108,9 @@ class Thinking:
         if call.tool == ASK:
             return self._missing(call.args["question"]) + self._form(n, n, menu[ASK])
         if n and self.steps[n - 1].call.tool == call.tool and not slipped:
-            before, told = self.steps[n - 1].call.args, self.steps[n - 1].result.content
+            before, told = self.steps[n - 1].call.args, self.texts[n - 1]
             more = {key: value for key, value in call.args.items() if before.get(key) != value}
-            known = list(told.values()) if isinstance(told, dict) else []
-            if before.keys() <= call.args.keys() and len(more) <= 1 and all(value in known for value in more.values()):
+            if before.keys() <= call.args.keys() and len(more) <= 1 and all(str(v) in told for v in more.values()):
                 return ", ".join(["again", *(f"{key} {value}" for key, value in more.items())])
         chain: list[tuple[int, str]] = [(n, "")]  # the steps for the sake of which it is made, and the argument
         while not self._sent_on(n) and len(chain) < CHAIN and (target := self._needed(chain[-1][0], menu)):
@@ -151,33 +151,38 @@ class Thinking:
         return value not in self.seen[at]
 
     def _needed(self, n: int, menu: Mapping[str, ToolSpec]) -> tuple[int, str] | None:
-        """The later step that needs the one value with which a call is answered, and the argument it needs it for."""
-        value = self._issued(n)
-        for at in range(n + 1, len(self.steps)) if value else ():
-            call = self.steps[at].call
-            if call.tool in menu and call.tool != self.steps[n].call.tool:
-                for key, given in call.args.items():
-                    if given == value:
-                        return at, key
-        return None
+        """The later step that needs what a call issues, a code say, and the argument that it needs it for.
 
-    def _issued(self, n: int) -> str:
-        """The one value with which a call is answered, a code say; also where the answer is lost, or the call must be
-        made again first: what it is for was known before."""
+        Whether the answer is lost, comes in another form or only at the next try makes no difference: what a call is
+        for was known before.
+        """
         call, names = self.steps[n].call, {self.steps[n].call.tool}
         for at, step in enumerate(self.steps[n : n + TURNS], n):
             if at > n and self._sent_on(at) and self.steps[at - 1].call.tool in names:
                 names.add(step.call.tool)
             if step.call.tool not in names or not call.args.items() <= step.call.args.items():
                 continue
-            made = [result.content for _, result in step.inner if result.error is None]
-            told = made or ([] if step.result.error else [step.result.content])
-            values = list(told[-1].values()) if told and isinstance(told[-1], dict) else []
-            if len(values) == 1 and isinstance(values[0], str):
-                return values[0]
-            if made:
-                break
-        return ""
+            made = [(inner.tool, result.content) for inner, result in step.inner if result.error is None]
+            if made:  # the world's own tools issue something if they write it down and tell nothing else
+                values = list(made[-1][1].values()) if isinstance(made[-1][1], dict) else []
+                issues = made[-1][0] in self.writers and len(values) == 1
+                return self._used({str(value) for value in values}, at, names, menu) if issues else None
+            if step.result.error is None and not (n and self.steps[n - 1].result.error):  # a layer has answered
+                told = {v for s in self.steps[at + 1 :] for v in s.call.args.values() if isinstance(v, str)}
+                new = {v for v in told if len(v) >= MADE and v in self.texts[at] and v not in self.seen[n]}
+                if found := self._used(new, at, names, menu):
+                    return found
+        return None
+
+    def _used(self, values: set[str], n: int, names: set[str], menu: Mapping[str, ToolSpec]) -> tuple[int, str] | None:
+        """The first step after one that has one of some values, by another tool than those, and as what."""
+        for at in range(n + 1, len(self.steps)):
+            call = self.steps[at].call
+            if call.tool in menu and call.tool not in names:
+                for key, given in call.args.items():
+                    if given in values:
+                        return at, key
+        return None
 
     def _stop(self, failed: bool) -> str:
         return "stop" if failed and isinstance(self.gold.end, Refusal) else ""
