@@ -121,7 +121,7 @@ def data(
     """
     from crosswind.errors import CrosswindError
     from crosswind.train.data import demonstration_at, estimate
-    from crosswind.train.formats import lines, writing, written
+    from crosswind.train.formats import SAYS, lines, writing, written
     from crosswind.train.rows import rows
 
     if out is None and json_:
@@ -130,6 +130,12 @@ def data(
     if format == Form.verl and how == How.native:
         raise CrosswindError("verl takes rows from Parquet, whose columns have one type; use --protocol text")
     config = _config(domain, recipe, share, group, severity, level, family, seed, max_tokens, reasons, slips)
+    if config.slips and format.value not in SAYS:
+        raise CrosswindError(
+            f"--slips is {config.slips:g}, and {format.value} cannot say that a turn is not learnt; "
+            f"write --format {' or '.join(SAYS)}"
+        )
+    resolved = config.resolved().model_dump(mode="json")
     ruler = Ruler(_measure(tokenizer) if tokenizer else estimate)
     counts: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
@@ -147,6 +153,7 @@ def data(
             lengths.update(map(ruler.of, some))
             counts["perturbed"] += bool(shown.meta["kinds"])
             counts["refusals"] += shown.meta["ended"] == "refusal"
+            counts["slips"] += bool(shown.slipped)
             kinds.update(shown.meta["kinds"])
             display.show(index - start + 1, counts)
     display.end()
@@ -156,11 +163,11 @@ def data(
         "protocol": how.value,
         "start": start,
         "demonstrations": count,
-        **{name: counts[name] for name in ("rows", "perturbed", "refusals", "drawn")},
+        **{name: counts[name] for name in ("rows", "perturbed", "refusals", "slips", "drawn")},
         "tokens": {"by": tokenizer or "estimate", **spread(lengths)},
         "left_out": {why: n for why, n in counts.items() if ": " in why},
         "kinds": dict(kinds.most_common()),
-        "config": config.resolved().model_dump(mode="json"),
+        "config": resolved,
         "seconds": round(display.seconds, 1),
     }
     if out is not None:

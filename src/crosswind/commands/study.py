@@ -154,6 +154,7 @@ def collect(
     """Copy the results of finished arms, without trajectories and weights, to where they are kept."""
     from crosswind.train.study import collect
 
+    _there(folder)
     print(f"{collect(folder, into)} results are in {into}")
 
 
@@ -166,9 +167,17 @@ def pack(
     """Put results into few files, to carry them elsewhere; `unpack` puts them back."""
     from crosswind.train.study import bundle
 
+    _there(folder)
     some = [[name for name in text.split(",") if name] for text in (adapters, runs)]
     for path in bundle(folder, into, adapters=some[0], runs=some[1]):
         print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def _there(folder: Path) -> None:
+    from crosswind.errors import CrosswindError
+
+    if not (folder / "arms").is_dir():
+        raise CrosswindError(f"{folder}: no study lies here; expected a folder that `crosswind study fragility` wrote")
 
 
 def unpack(
