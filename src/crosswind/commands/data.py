@@ -73,7 +73,7 @@ def data(
         list[str], typer.Option(help="A domain, or domain:weight; may be given several times. poi by default.")
     ] = [],  # noqa: B006
     recipe: Annotated[
-        str, typer.Option(help="How perturbed ones are drawn: mild, mixed, hard or a YAML file (docs/suites.md).")
+        str, typer.Option(help="How perturbed ones are drawn: mild, mixed, wide, hard or a YAML file (docs/suites.md).")
     ] = "mixed",
     share: Annotated[float, typer.Option(min=0, max=1, help="The share that is perturbed; 0: clean ones only.")] = 0.3,
     group: Annotated[
