@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -384,6 +385,21 @@ def test_what_is_known_of_a_call_is_gone_through() -> None:
                         )
                         found[f"{kind} {known}"] += 1
     assert all(found[f"{kind} {known}"] for kind in ("", "dependency_inversion") for known in (True, False)), found
+
+
+@pytest.mark.parametrize("kind", ["paged_results", "confirm_before_write"])
+def test_a_call_made_again_with_what_it_was_answered_with_says_so(kind: str) -> None:
+    found = 0
+    for drawn in draws("poi", kind, 2):
+        walked = thoughts(drawn)
+        for (_, before), (parts, call) in pairwise(walked):
+            if before is None or call is None or before.tool != call.tool:
+                continue
+            more = [(key, value) for key, value in call.args.items() if before.args.get(key) != value]
+            if len(more) == 1 and more[0][0] not in ("place_id", "date", "to_place"):
+                assert parts[-1] == f"again, {more[0][0]} {more[0][1]}"
+                found += 1
+    assert found > 10
 
 
 def test_what_an_error_comes_to_begins_with_its_code() -> None:

@@ -39,6 +39,14 @@ MENTION = re.compile(r"\{([\w-]+)\}")
 ASK_SPEC = ToolSpec(ASK, "Ask the user for a missing detail.", {"question": Param("string")}, opaque=True)
 
 
+def refused(call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
+    """The answer to a call of no tool, or with arguments that the tool does not take; None for one that can be made."""
+    if spec is None:
+        return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
+    bad = bad_arguments(spec.params, call.args) if spec.listed else None
+    return failed("bad_arguments", bad) if bad else None
+
+
 class Session:
     """One episode's world seen through a stack of layers; `task` is as the layers left it."""
 
@@ -155,11 +163,7 @@ class Session:
         spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
         if call.tool == ASK:
             return self._asked(call)
-        if spec is None:
-            return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
-        if spec.listed and (bad := bad_arguments(spec.params, call.args)):
-            return failed("bad_arguments", bad)
-        return None
+        return refused(call, spec)
 
     def _ended(self, call: ToolCall, result: ToolResult, inner: Sequence[tuple[ToolCall, ToolResult]]) -> ToolResult:
         """Close a step: put in the names shown, and record both sides."""

@@ -27,8 +27,10 @@ def demo(
     ),
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal tasks and stacks.")] = 0,
 ) -> None:
-    """Run a small model over a short suite, write the report, show scripted agents beside it for scale, and compare the
-    model with what training made of it."""
+    """Run a small model over a short suite, write the report, and show scripted agents beside it for scale.
+
+    Where trained adapters are part of the installation, they play the first episodes too, and are compared with it.
+    """
     from crosswind.commands.report import report
     from crosswind.commands.run import run
     from crosswind.models import adapters

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from crosswind.session import NAME
-from crosswind.types import ToolCall, ToolResult, ToolSpec, failed
-from crosswind.world import bad_arguments, brief_of
+from crosswind.session import NAME, refused
+from crosswind.types import ToolCall, ToolResult, ToolSpec
 
 PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
@@ -29,7 +28,7 @@ class Slip(NamedTuple):
 def slip(rng: Random, call: ToolCall, meant: ToolCall, menu: Mapping[str, ToolSpec]) -> Slip | None:
     """A mistake in the place of a call; None where none was found. `meant` is the call that it is made for: what is
     needed for it may be forgotten."""
-    if meant.tool != call.tool and (result := refused(meant, menu)):
+    if meant.tool != call.tool and (result := refused(meant, menu.get(meant.tool))):
         return Slip(meant, result)
     if call.tool not in menu:
         return None
@@ -44,23 +43,14 @@ def slip(rng: Random, call: ToolCall, meant: ToolCall, menu: Mapping[str, ToolSp
                 made = call.without(key)
             else:
                 made = ToolCall(call.tool, {misspelt(rng, k) if k == key else k: v for k, v in call.args.items()})
-        if made is not None and (result := refused(made, menu)):
+        if made is not None and NAME.fullmatch(made.tool) and (result := refused(made, menu.get(made.tool))):
             return Slip(made, result)
     return None
 
 
-def refused(call: ToolCall, menu: Mapping[str, ToolSpec]) -> ToolResult | None:
-    """What the tool list says to a call that cannot be made, as a session does."""
-    spec = menu.get(call.tool)
-    if spec is None:
-        return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.") if NAME.fullmatch(call.tool) else None
-    told = bad_arguments(spec.params, call.args)
-    return failed("bad_arguments", told) if told else None
-
-
 def misspelt(rng: Random, name: str) -> str:
     """A name as somebody remembers it who did not look: a part or some letters of it are missing."""
-    parts: list[Any] = PARTS.findall(name)
+    parts: list[str] = PARTS.findall(name)
     way = rng.randrange(3)
     if way == 0 and len(parts) > 1:
         gone = rng.choice(parts)
