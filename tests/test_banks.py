@@ -18,7 +18,7 @@ from crosswind import banks, splits, wording
 from crosswind.errors import NotForTraining
 from crosswind.flow import rng_for
 from crosswind.perturbation import load_layers
-from crosswind.perturbations.action import identity_erasure
+from crosswind.perturbations import _naming
 from crosswind.recipe import draw, random_kinds
 from crosswind.registry import domains, perturbations
 from crosswind.types import SPLITS, Split
@@ -235,7 +235,7 @@ def test_one_entry_stands_for_one_thing(domain: str) -> None:
 
 def test_erased_names_in_training_are_words_of_no_bank() -> None:
     rng, known = Random(5), set[str]().union(*splits.layer_words().values())
-    made = [identity_erasure._word(rng) for _ in range(20_000)]
+    made = [_naming.meaningless(rng) for _ in range(20_000)]
     assert len(set(made)) > 19_000
     assert not known.intersection(part for word in made for part in word.split("_"))
     seen = set[str]()
@@ -245,7 +245,24 @@ def test_erased_names_in_training_are_words_of_no_bank() -> None:
         drawn = draw(here, task, ["identity_erasure"], n, severity=5)
         splits.check_words(drawn.layers, here.name)
         seen |= {tool.name for tool in drawn.certificate.gold.session.tools()}
-    assert any(name.startswith(identity_erasure.ONSETS) for name in seen)
+    assert any(name.startswith(_naming.ONSETS) for name in seen)
+
+
+def test_what_layers_add_has_many_names_in_training_and_its_own_elsewhere() -> None:
+    made: dict[str, set[str]] = {split: set() for split in SPLITS}
+    poi, kinds = domains["poi"], {"confirm_before_write": "param", "verification_code": "issuer", "stale_read": "param"}
+    for split in SPLITS:
+        for n in range(30):
+            for kind, field in kinds.items():
+                drawn = draw(poi, poi.task("book_visit", n, split=split), [kind], n, severity=3)
+                made[split].add(getattr(drawn.layers[0], field))
+    own = {split: set(words) for split, words in splits.layer_words().items()}
+    assert made["dev"] <= own["dev"]
+    assert made["test"] <= own["test"]
+    assert len(made["train"] - own["train"]) > 40
+    assert made["train"] & own["train"]
+    assert any(name.startswith(_naming.ONSETS) for name in made["train"])
+    assert len({banks.any_two_words(Random(n)) for n in range(300)}) > 290
 
 
 # ---------------------------------------------------------------- made

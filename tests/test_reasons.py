@@ -445,7 +445,8 @@ def test_rules_and_missing_details_and_tools_are_read_off() -> None:
             values, rules, plan, *_ = thoughts(drawn)[0][0]
             assert values.count(" ?") == len(task.withheld)
             asked = [parts[-1] for parts, call in thoughts(drawn) if call and call.tool == "ask_user"]
-            assert [said.partition(": ")[0] for said in asked] == re.findall(r"[^,]+ \?", values.replace(", ", ","))
+            gaps = re.findall(r"[^,]+ \?", values.replace(", ", ",")) if kind != "missing_tool" else []
+            assert [said.partition(": ")[0] for said in asked] == gaps
             found["?"] += "?" in values and kind == "underspecified"
             for rule, value in task.brief.rules.items():
                 written = {"spare": f"spare {value}", "surcharge": f"plus {value}"}.get(rule, rule)
@@ -455,6 +456,24 @@ def test_rules_and_missing_details_and_tools_are_read_off() -> None:
             assert missing == (kind == "missing_tool")
             found[kind] += missing
     assert all(found[x] for x in ("?", "latest", "spare", "surcharge", "strict", "city", "missing_tool")), found
+
+
+def test_who_lacks_a_tool_stops_at_once_and_is_right_to() -> None:
+    stopped = 0
+    for domain in ("poi", "medical"):
+        for drawn in draws(domain, "missing_tool", 2):
+            task, shown = drawn.certificate.task, demonstration(drawn)
+            *_, plan, end = thoughts(drawn)[0][0]
+            assert len(thoughts(drawn)) == 1
+            assert plan.startswith("plan ")
+            assert end.endswith(" none: stop")
+            assert end.removesuffix(": stop") in plan.removeprefix("plan ").split(", ")
+            assert drawn.domain.judge(task, drawn.domain.state(task), shown.chat[-1].content).outcome == "pass"
+            assert shown.meta["steps"] == 0
+            stopped += bool(drawn.certificate.gold.steps)
+            plain = demonstration(drawn, reasons=False)
+            assert plain.meta["steps"] == len(drawn.certificate.gold.steps)
+    assert stopped > 10
 
 
 def test_who_is_sent_on_had_the_old_tool_in_mind() -> None:

@@ -75,6 +75,22 @@ def known(domain: str) -> bool:
 # ---------------------------------------------------------------- names
 
 
+def any_two_words(rng: Random) -> str:
+    """A name made of any two words of the train side, of whatever domain, that is no entry of another split."""
+    words, others = _single_words()
+    while lemma(name := "_".join(rng.sample(words, 2))) in others:
+        pass
+    return name
+
+
+@lru_cache(maxsize=1)
+def _single_words() -> tuple[tuple[str, ...], frozenset[str]]:
+    lists: Sequence[Mapping[Split, Sequence[str]]] = data("common")["lexicon"]["lists"].values()
+    train = {word for by_split in lists for word in by_split["train"] if word.isalpha()}
+    others = {lemma(word) for by_split in lists for split in SPLITS if split != "train" for word in by_split[split]}
+    return tuple(sorted(train)), frozenset(others)
+
+
 def styled(words: Sequence[str], style: str) -> str:
     """Words as one identifier."""
     parts = [p for w in words for p in re.split(r"[^A-Za-z0-9]+", w.replace("'", "")) if p]

@@ -60,7 +60,10 @@ def thought(note: str) -> str:
 
 def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = None) -> Demonstration:
     """The certified walk of a draw as a demonstration; `reasons`: with what the oracle thinks (`thoughts.py`); `slips`:
-    with a mistake, if one is found, drawn by this generator (`slips.py`)."""
+    with a mistake, if one is found, drawn by this generator (`slips.py`).
+
+    A walk that would end for want of a tool ends where that is seen, at the beginning, if that is right by the judge.
+    """
     gold = drawn.certificate.gold
     texts = [result_text(step.result) for step in gold.steps]
     session = gold.session
@@ -69,7 +72,11 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
     chat = [Message(role="system", content=shown.policy()), Message(role="user", content=shown.query())]
     menus = [(0, shown.tools())]
     thinking = Thinking(gold, texts, f"{chat[0].content}\n{chat[1].content}") if reasons else None
-    slipped: set[int] = set()
+    task, slipped = drawn.certificate.task, set[int]()
+    hopeless = thinking.hopeless(menus[0][1]) if thinking else ""
+    if hopeless and drawn.domain.judge(task, drawn.domain.state(task), gold.final).outcome == "pass":
+        chat.append(Message(role="assistant", content=_after(hopeless, gold.final)))
+        return Demonstration(tuple(chat), tuple(menus), _meta(drawn, 0), frozenset())
     late = [n for n, step in enumerate(gold.steps) if n and step.call.tool not in (ASK, SAY)]
     wrong = slips.choice(late) if slips and thinking and late and not again else None
     for n, step in enumerate(gold.steps):
@@ -100,19 +107,22 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
         menus.append((len(chat), again.tools()))
     said = thinking.before(len(gold.steps), menus[-1][1]) if thinking else ""
     chat.append(Message(role="assistant", content=_after(said, gold.final)))
+    return Demonstration(tuple(chat), tuple(menus), _meta(drawn, len(gold.steps)), frozenset(slipped))
+
+
+def _meta(drawn: Drawn, steps: int) -> dict[str, Any]:
     task = drawn.certificate.task
-    meta = {
+    return {
         "task": task.id,
         "domain": task.domain,
         "family": task.family,
         "level": drawn.domain.family(task).level,
         "split": task.split,
         "kinds": [layer.kind for layer in drawn.layers],
-        "steps": len(gold.steps),
-        "ended": "refusal" if isinstance(gold.end, Refusal) else "answer",
+        "steps": steps,
+        "ended": "refusal" if isinstance(drawn.certificate.gold.end, Refusal) else "answer",
         "proof": drawn.certificate.proof,
     }
-    return Demonstration(tuple(chat), tuple(menus), meta, frozenset(slipped))
 
 
 def _after(note: str, text: str) -> str:

@@ -14,9 +14,11 @@ from typing import Any
 from crosswind import skin
 from crosswind.certify import Walk
 from crosswind.models.prompts import call_form
+from crosswind.perturbations.domain.missing_tool import NO_TOOL
 from crosswind.types import ASK, Refusal, ToolCall, ToolError, Tools, ToolSpec
 
 RULES = {"latest": "latest", "strict": "strict", "spare": "spare {value}", "surcharge": "plus {value}"}
+NOBODY = "none"  # the tool for something that no tool does
 MADE = 4  # characters that a value has at least if nobody could know it before it was told
 CHAIN = 3  # calls of which each is made for the next
 TURNS = 6  # calls after which one that did not go through is no longer taken up
@@ -78,9 +80,18 @@ class Thinking:
             read.append(f"plan {', '.join(plan)}")
         return "; ".join(part for part in read if part)
 
+    def hopeless(self, menu: Tools) -> str:
+        """What is thought if the walk ends for want of a tool, which is known at once: the request as it was read, and
+        `hold none: stop`."""
+        if not isinstance(self.gold.end, Refusal) or self.gold.end.reason != NO_TOOL:
+            return ""
+        family = self.gold.session.domain.family(self.gold.session.task)
+        missing = [part for part, tool in family.takes().items() if self._planned(tool, menu) == NOBODY]
+        return f"{self.reading(menu)}; {missing[0]} {NOBODY}: stop" if missing else ""
+
     def _planned(self, tool: str, menu: Tools) -> str:
         """By what name the walk first tries a canonical tool. Who was sent on to it by another had that one in mind."""
-        name = next((shown.name for shown in menu if tool in shown.ids), "none")
+        name = next((shown.name for shown in menu if tool in shown.ids), NOBODY)
         at = next((n for n, step in enumerate(self.steps) if step.call.tool == name), None)
         while at and self._sent_on(at):
             at -= 1

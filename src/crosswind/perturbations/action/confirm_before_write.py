@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind import banks
 from crosswind.flow import token
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools, failed
+from crosswind.perturbations._naming import Words, new_word
+from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, failed
 
-PARAMS: Mapping[Split, tuple[str, ...]] = {
+PARAMS: Words = {
     "train": ("confirm", "confirmation", "ack"),
     "dev": ("approve_with", "seal"),
     "test": ("commit_key", "go_ahead", "proceed_with"),
@@ -46,10 +47,9 @@ class ConfirmBeforeWrite(Perturbation):
         else:
             chosen = rng.sample(writes, min(len(writes), severity))
         split = scene.task.split
-        free = [p for p in PARAMS[split] if all(p not in scene.tools[name].params for name in chosen)]
-        if not free:
+        param = new_word(PARAMS, split, rng, {p for name in chosen for p in scene.tools[name].params})
+        if param is None:
             return None
-        param = rng.choice(free)
         return cls(
             tools=tuple(sorted(chosen)),
             param=param,

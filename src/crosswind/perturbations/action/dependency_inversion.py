@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind import banks
 from crosswind.flow import token
 from crosswind.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
+from crosswind.perturbations._naming import Words, new_word
 from crosswind.perturbations.action._links import links
-from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
-PARAMS: Mapping[Split, tuple[str, ...]] = {
+PARAMS: Words = {
     "train": ("token", "ticket", "reference"),
     "dev": ("draft", "slip"),
     "test": ("handle", "voucher", "stub"),
@@ -58,7 +59,9 @@ class DependencyInversion(Perturbation):
             return None
         link = rng.choice(found)
         split = scene.task.split
-        ticket = rng.choice([p for p in PARAMS[split] if p not in scene.tools[link.first].params])
+        ticket = new_word(PARAMS, split, rng, scene.tools[link.first].params)
+        if ticket is None:
+            return None
         second_doc = banks.phrase("ticket_second", split, rng, first=link.first, ticket=ticket)
         if severity in (3, 5):
             second_doc = banks.phrase("ticket_only", split, rng, ticket=ticket)

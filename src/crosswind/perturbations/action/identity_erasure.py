@@ -7,6 +7,7 @@ from random import Random
 from typing import Literal, Self
 
 from crosswind.perturbation import Scene, perturbation
+from crosswind.perturbations._naming import meaningless
 from crosswind.perturbations.action._renaming import Renaming, share
 from crosswind.types import Split
 
@@ -17,9 +18,6 @@ STYLES: Mapping[Split, tuple[str, ...]] = {
     "dev": ("action_{0}", "x{1}"),
     "test": ("call{0:03d}", "q_{1}", "endpoint_{0}"),
 }
-# Every syllable begins as no English word does: nothing that means something comes out, and no word of a bank.
-ONSETS = ("vr", "zl", "tl", "zr", "ml", "zn", "zd", "kv", "dv", "zv", "mr", "vl")
-CODAS = ("", "", *"nlrm")
 TRIES = 20
 
 
@@ -44,7 +42,7 @@ class IdentityErasure(Renaming):
         style = rng.choice(STYLES[scene.task.split])
         numbers = rng.sample(range(1, 1 + 3 * len(chosen)), len(chosen))
         for _ in range(TRIES if "{2}" in style else 1):
-            words = [_word(rng) if "{2}" in style else "" for _ in chosen]
+            words = [meaningless(rng) if "{2}" in style else "" for _ in chosen]
             names = {
                 n: style.format(i, f"{i * 7919 % 46656:03x}", word)
                 for n, i, word in zip(chosen, numbers, words, strict=True)
@@ -52,12 +50,3 @@ class IdentityErasure(Renaming):
             if len(set(names.values())) == len(names) and not scene.names & set(names.values()):
                 return cls(names=names)
         return None
-
-
-def _word(rng: Random) -> str:
-    """One or two words that mean nothing, such as `vrolin_tlema`."""
-
-    def part() -> str:
-        return "".join(rng.choice(ONSETS) + rng.choice("aeiou") + rng.choice(CODAS) for _ in range(rng.randint(2, 3)))
-
-    return "_".join(part() for _ in range(rng.randint(1, 2)))

@@ -10,18 +10,19 @@ from typing import Any, Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
+from crosswind.perturbations._naming import Three, Words, new_set, new_word
 from crosswind.perturbations.action._links import links
 from crosswind.types import Flow, Model, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 MERGES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}
 UNTOLD = {1: 0, 2: 1, 3: 1, 4: 2, 5: 2}
 MOST_ROWS = 12  # of a list whose rows are filled up
-UNDER: Mapping[Split, tuple[str, ...]] = {
+UNDER: Words = {
     "train": ("more", "info", "facts"),
     "dev": ("attached", "beside"),
     "test": ("enclosed", "inlay", "with_it"),
 }
-PARTS: Mapping[Split, tuple[tuple[str, str, str], ...]] = {
+PARTS: Mapping[Split, tuple[Three, ...]] = {
     "train": (("first", "second", "third"), ("part_1", "part_2", "part_3")),
     "dev": (("begun", "continued", "ended"),),
     "test": (("stage_a", "stage_b", "stage_c"), ("phase1", "phase2", "phase3")),
@@ -178,10 +179,10 @@ class ToolMerge(Perturbation):
             if UNTOLD[severity] == 0:
                 says[name] = banks.phrase("merged_doc", split, rng)
             if specs[0].writes:
-                parts = rng.choice(PARTS[split])[: len(tools)]
+                parts = new_set(PARTS, split, rng)[: len(tools)]
                 chained.append(Chained(name=name, tools=tools, links=hang, parts=parts))
             else:
-                (first, second), ((key, param),), under = tools, hang, rng.choice(UNDER[split])
+                (first, second), ((key, param),), under = tools, hang, new_word(UNDER, split, rng) or UNDER[split][0]
                 joined.append(
                     Joined(name=name, first=first, second=second, key=key, param=param, asks=asks, under=under)
                 )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind import banks
 from crosswind.flow import token
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.perturbations._naming import Words, new_word
+from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
-PARAMS: Mapping[Split, tuple[str, ...]] = {
+PARAMS: Words = {
     "train": ("otp", "passcode", "security_code"),
     "dev": ("secret", "proof_code", "auth_code"),
     "test": ("challenge", "one_time_key", "verify_with"),
 }
-ISSUERS: Mapping[Split, tuple[str, ...]] = {
+ISSUERS: Words = {
     "train": ("issue_otp", "new_passcode", "security_code_for"),
     "dev": ("mint_secret", "proof_code", "authorise_call"),
     "test": ("start_challenge", "one_time_key", "verification_for"),
@@ -48,11 +49,12 @@ class VerificationCode(Perturbation):
         split = scene.task.split
         writes = [name for name in dict.fromkeys(scene.path) if scene.tools[name].writes]
         chosen = writes if severity >= 4 else rng.sample(writes, min(len(writes), severity))
-        free = [p for p in PARAMS[split] if all(p not in scene.tools[name].params for name in chosen)]
-        issuers = [name for name in ISSUERS[split] if name not in scene.names]
-        if not chosen or not free or not issuers:
+        if not chosen:
             return None
-        param, issuer = rng.choice(free), rng.choice(issuers)
+        param = new_word(PARAMS, split, rng, {p for name in chosen for p in scene.tools[name].params})
+        issuer = new_word(ISSUERS, split, rng, scene.names)
+        if param is None or issuer is None:
+            return None
         first, *others = sorted(chosen)
         doc = banks.phrase("issue_doc", split, rng, tool=first)
         if others:

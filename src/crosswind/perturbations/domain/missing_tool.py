@@ -12,6 +12,7 @@ from crosswind.perturbations.domain._blocking import needed
 from crosswind.types import Flow, Step, Task, ToolCall, Tools, failed
 
 WHY = "is not offered"
+NO_TOOL = "no tool here does what is needed"  # the reason of a refusal
 
 
 @perturbation
@@ -46,5 +47,5 @@ class MissingTool(Perturbation):
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool == self.tool:
-            return failed("missing", "no tool here does what is needed")
+            return failed("missing", NO_TOOL)
         return (yield call)

@@ -13,7 +13,7 @@ from crosswind.certify import walk
 from crosswind.domain import Domain
 from crosswind.errors import CannotDraw
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.perturbations.observation._naming import Words
+from crosswind.perturbations._naming import Words
 from crosswind.perturbations.observation._shapes import on_the_way
 from crosswind.types import Step, Task, ToolCall, ToolResult, ToolSpec
 from crosswind.world import bad_arguments

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.perturbations.observation._naming import Pairs, new_tool
+from crosswind.perturbations._naming import Pairs, new_tool
 from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 LOGS: Pairs = {

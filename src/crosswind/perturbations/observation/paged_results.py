@@ -8,10 +8,10 @@ from typing import Any, Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.perturbations._naming import Three, new_set
 from crosswind.types import Flow, Param, Split, Step, ToolCall, ToolResult, Tools
 
-Style = tuple[str, str, str]  # parameter, key of the rows, key of the next page
-STYLES: Mapping[Split, tuple[Style, ...]] = {
+STYLES: Mapping[Split, tuple[Three, ...]] = {  # parameter, key of the rows, key of the next page
     "train": (
         ("start_row", "rows", "next_row"),
         ("first_element", "page", "next_element"),
@@ -37,7 +37,7 @@ class PagedResults(Perturbation):
     way = "ask for the next page until there is none"
     tools: tuple[str, ...]
     size: int
-    style: Style
+    style: Three
     doc: str
 
     @classmethod
@@ -51,7 +51,7 @@ class PagedResults(Perturbation):
         while size > 1 and sum((rows - 1) // size for _, rows in lists) < severity:
             size -= 1
         tools = tuple(sorted({name for name, rows in lists if rows > size}))
-        style = rng.choice(STYLES[scene.task.split])
+        style = new_set(STYLES, scene.task.split, rng)
         param, _, following = style
         if any(param in shown[name].params for name in tools):
             return None

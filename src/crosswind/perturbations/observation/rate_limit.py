@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.perturbations.observation._naming import Pairs, new_tool
+from crosswind.perturbations._naming import Pairs, new_tool
 from crosswind.types import Flow, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 WAITS: Pairs = {

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.perturbations._describing import described
-from crosswind.perturbations.observation._naming import Words
+from crosswind.perturbations._naming import Words
 from crosswind.types import Flow, Model, ToolCall, Tools, ToolSpec, failed
 
 TRIES = 4

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from crosswind import banks
 from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.perturbations.observation._naming import Words, new_word
+from crosswind.perturbations._naming import Words, new_word
 from crosswind.perturbations.observation._rows import distorted
 from crosswind.perturbations.observation._shapes import reading
 from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools
@@ -61,7 +61,7 @@ class StaleRead(Perturbation):
             param=param,
             note=rng.choice(NOTES[split]),
             doc=banks.phrase("fresh_doc", split, rng, param=param) if severity < 5 else "",
-            mark=rng.choice(MARKS[split]) if severity < 4 else "",
+            mark=(new_word(MARKS, split, rng) or "") if severity < 4 else "",
             salt=rng.randrange(10**6),
         )
 
