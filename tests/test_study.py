@@ -17,6 +17,7 @@ import pytest
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.recipe import kinds_of
 from crosswind.registry import perturbations
+from crosswind.report.study import best_paft, pools
 from crosswind.runner import Plan
 from crosswind.splits import HELD_OUT
 from crosswind.suite import ORIGINAL
@@ -351,6 +352,18 @@ def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypat
     changed = mini.model_copy(update={"max_tokens": 25})
     with pytest.raises(CrosswindError, match="another definition"):
         go(changed, out, arms=["base"])
+
+
+def test_the_arm_that_stands_for_paft_is_chosen_on_dev() -> None:
+    study, folder = load_study(), ROOT / "docs" / "results" / "study"
+    found, dev = pools(study, folder), pools(study, folder, "dev")
+    former, plain = dev["paft-few-names"], dev["paft-plain"]
+    some = {pool.name: pool for pool in (former, plain, dev["static"])}
+    assert former.arm.at
+    assert best_paft(found, some) == "paft-plain"  # those of former commits do not count
+    former.arm = former.arm.model_copy(update={"at": ""})
+    assert best_paft(found, some) == "paft-few-names"  # it passed more on dev
+    assert best_paft({"static": found["static"]}, some) == "paft"  # nothing to choose from
 
 
 def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Path) -> None:

@@ -45,10 +45,10 @@ class Absent(Exception):
 
 
 class _Look:
-    """The figures that claims need; what is not there raises."""
+    """The figures that claims need; what is not there raises. `best`: the arm that stands for PAFT."""
 
-    def __init__(self, found: Pools) -> None:
-        self.found = found
+    def __init__(self, found: Pools, best: str = "paft") -> None:
+        self.found, self.best = found, best
 
     def arm(self, name: str) -> Pool:
         if name not in self.found:
@@ -77,8 +77,10 @@ class _Look:
     def clean(self, arm: str, domain: str = "poi") -> float:
         return self._rate(self.arm(arm).solved(domain), f"clean episodes of {arm}")
 
-    def false(self, arm: str, suite: str | None) -> float:
-        return self._rate(self.arm(arm).false_refusals(suite), f"false refusals of {arm}")
+    def false(self, arm: str) -> tuple[float, float]:
+        """False refusals on poi: in clean episodes, and under train kinds in test words."""
+        clean, shifted = self.arm(arm).clean_refusals("poi"), self.arm(arm).false_refusals("tiers")
+        return self._rate(clean, f"false refusals of {arm}"), self._rate(shifted, f"false refusals of {arm}")
 
     def _rate(self, one: Cell, what: str) -> float:
         if one.rate is None:
@@ -95,8 +97,8 @@ Told = tuple[str, str]  # a mark and numbers
 Rule = Callable[[_Look], Told]
 
 
-def _judged(found: Pools, some: tuple[tuple[str, str, Rule], ...]) -> list[Finding]:
-    look, out = _Look(found), []
+def _judged(found: Pools, some: tuple[tuple[str, str, Rule], ...], best: str = "paft") -> list[Finding]:
+    look, out = _Look(found, best), []
     for claim, rule, judge in some:
         try:
             mark, numbers = judge(look)
@@ -382,24 +384,24 @@ def _static_loses(look: _Look) -> Told:
 
 
 def _paft_clean(look: _Look) -> Told:
-    one, other = look.clean("static"), look.clean("paft")
+    one, other = look.clean("static"), look.clean(look.best)
     return _met(other >= one - 0.01, f"static {100 * one:.1f} %, PAFT {100 * other:.1f} %")
 
 
 def _paft_holds(look: _Look) -> Told:
-    changes = dict(zip(THREE, look.three("paft", "tiers"), strict=True))
+    changes = dict(zip(THREE, look.three(look.best, "tiers"), strict=True))
     most = {"perception": -0.05, "interaction": -0.05, "reasoning": -0.10}
     return _met(all(one.delta >= most[tier] for tier, one in changes.items()), _list(changes))
 
 
 def _paft_refuses(look: _Look) -> Told:
-    right, clean, shifted = look.refusals("paft", "tiers"), look.false("paft", None), look.false("paft", "tiers")
+    right, (clean, shifted) = look.refusals(look.best, "tiers"), look.false(look.best)
     told = f"right {100 * right:.1f} %; false {100 * clean:.1f} % clean, {100 * shifted:.1f} % shifted"
     return _met(right >= 0.97 and clean <= 0.02 and shifted <= 0.02, told)
 
 
 def _paft_heldout(look: _Look) -> Told:
-    lost, kept = (look.arm(arm).drop("heldout") for arm in ("static", "paft"))
+    lost, kept = (look.arm(arm).drop("heldout") for arm in ("static", look.best))
     if lost is None or kept is None:
         raise Absent("heldout")
     if lost.delta >= -0.02:
@@ -411,7 +413,7 @@ def _paft_heldout(look: _Look) -> Told:
 def _paft_medical(look: _Look) -> Told:
     from crosswind.report.study import between
 
-    one = between(look.arm("static"), look.arm("paft"), "medical")
+    one = between(look.arm("static"), look.arm(look.best), "medical")
     if one is None:
         raise Absent("medical")
     return _met(one.low > 0, f"PAFT minus static in the same shifted episodes {_span(one)}")
@@ -437,13 +439,13 @@ ASKED: tuple[tuple[str, str, Rule], ...] = (
         "on tiers at most 5 points lost in perception and interaction, 10 in reasoning",
         _paft_holds,
     ),
-    ("PAFT refuses when it should", "right refusals 97 % or more, false ones 2 % or less", _paft_refuses),
+    ("PAFT refuses when it should", "on poi right refusals 97 % or more, false ones 2 % or less", _paft_refuses),
     ("PAFT holds on kinds never trained", "at least half of static's loss on heldout is won back", _paft_heldout),
     ("PAFT carries over to medical", "clearly above static in the same episodes", _paft_medical),
     ("Perturbed RL beside clean RL", "both are measured", _rl_both),
 )
 
 
-def asked(found: Pools) -> list[Finding]:
-    """What was asked of the arms."""
-    return _judged(found, ASKED)
+def asked(found: Pools, best: str) -> list[Finding]:
+    """What was asked of the arms; `best`: the one that stands for PAFT."""
+    return _judged(found, ASKED, best)

@@ -33,6 +33,7 @@ SAID = {
 }
 MISSING = "missing"
 HEART = ("base", "static", "paft")
+BEST = "PAFT is the arm {best} here: of those that were tried on dev and tested, it passed most episodes on dev."
 
 
 class Pool:
@@ -89,9 +90,13 @@ class Pool:
         """Of the episodes that a shift made impossible: those that were refused."""
         return _share((self.measures[r.key].refused, r) for r in self.of(suite, keep=impossible))
 
-    def false_refusals(self, suite: str | None) -> Cell:
-        """Of the episodes that can be solved: those that were refused; None: of the clean ones."""
-        some = self.clean if suite is None else self.of(suite)
+    def false_refusals(self, suite: str) -> Cell:
+        """Of the shifted episodes that can be solved: those that were refused."""
+        return _share((self.measures[r.key].refused, r) for r in self.of(suite) if not r.refuse)
+
+    def clean_refusals(self, domain: str) -> Cell:
+        """Of the clean episodes that can be solved: those that were refused."""
+        some = [r for r in self.clean if r.domain == domain]
         return _share((self.measures[r.key].refused, r) for r in some if not r.refuse)
 
     def seed(self, seed: int) -> Pool:
@@ -193,13 +198,20 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
     out += ["## At severity 1", _mild(study, found)]
     out += ["## Does the clean score predict robustness?", _correlation(found)]
     out += ["## The findings of the original study", _findings(findings(found))]
-    out += ["## What was asked of the arms", _findings(asked(found))]
+    best = best_paft(found, dev)
+    out += ["## What was asked of the arms", BEST.format(best=literal(best)), _findings(asked(found, best))]
     if plotted:
         out += ["## Plots", *(f"![{name.replace('_', ' ')}](study_{name}.svg)" for name in plotted)]
     out += ["## Choices, on the dev split", _dev(dev)]
     out += ["## Every evaluation on the test split", _log(folder)]
     out += ["## What was trained", _trained(study, found)]
     return "\n\n".join(out) + "\n"
+
+
+def best_paft(found: dict[str, Pool], dev: dict[str, Pool]) -> str:
+    """Of the PAFT arms that were tested, the one that passed most on dev; those of former commits do not count."""
+    tried = [p.name for p in dev.values() if p.arm.method == "paft" and not p.arm.at and p.name in found]
+    return max(tried, key=lambda name: cell(dev[name].records).rate or 0.0, default="paft")
 
 
 def _has(found: dict[str, Pool], arm: str, seed: int) -> bool:
@@ -283,9 +295,10 @@ def _by_seed(found: dict[str, Pool]) -> str:
 def _refusals(study: Definition, found: dict[str, Pool]) -> str:
     def row(pool: Pool) -> list[str]:
         right = [share(pool.refusals(suite)) for suite in SUITES]
-        return [*right, share(pool.false_refusals(None)), share(pool.false_refusals("tiers"))]
+        clean = [share(pool.clean_refusals(domain)) for domain in ("poi", "medical")]
+        return [*right, *clean, share(pool.false_refusals("tiers"))]
 
-    heads = ["arm", *(f"right: {suite}" for suite in SUITES), "false: clean", "false: tiers"]
+    heads = ["arm", *(f"right: {suite}" for suite in SUITES), "false: clean poi", "clean medical", "tiers"]
     told = "Right: of episodes that a shift made impossible, those refused, in %. False: of those that can be solved."
     return f"{told}\n\n{table(heads, _rows(study, found, row, len(heads) - 1))}"
 

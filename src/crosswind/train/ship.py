@@ -73,8 +73,8 @@ def _card(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
         lines.append(f"| {suite}: {SAID[suite]} | {cells} |")
     lines += [
         "",
-        f"Right refusals on tiers: {share(pool.refusals('tiers'))} %; false ones, clean: "
-        f"{share(pool.false_refusals(None))} %.",
+        f"Right refusals on tiers: {share(pool.refusals('tiers'))} %; false ones, clean poi: "
+        f"{share(pool.clean_refusals('poi'))} %.",
         "",
         "Made to study robustness in crosswind's own worlds. It knows the text protocol of this package and one small "
         "world; it is no assistant.",
