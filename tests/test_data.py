@@ -591,6 +591,7 @@ def test_verl_gets_parquet(crosswind: Command, tmp_path: Path) -> None:
         (["--out", "rows.parquet"], "ends in .jsonl"),
         (["--out", "/dev/null/rows.jsonl"], "cannot be written"),
         (["--max-tokens", "20"], "raise max_tokens"),
+        (["--tokenizer", "/nowhere"], "--tokenizer /nowhere: there is no such file or folder; give a model"),
     ],
 )
 def test_what_cannot_work_is_told_in_one_line(crosswind: Command, args: list[str], told: str) -> None:

@@ -336,14 +336,33 @@ def test_an_agent_goes_on_in_the_tokens_it_wrote(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("config.json", "no model lies here"), ("encoder", "no causal language model"), ("gone.gguf", "no such file")],
+    [
+        ("", "no model lies here"),
+        ("encoder", "BertModel is no causal language model"),
+        ("gone.gguf", "there is no such file; give a model's folder, a .gguf file"),
+        ("gone/model", "there is no such file or folder; give a model's folder"),
+        ("notes.txt", "this is a file, and no .gguf file; give a model's folder"),
+        ("cut", "cannot be loaded as a causal language model: .*header.*; give a model's folder"),
+        ("other", "cannot be loaded as a causal language model: .*; give a model's folder"),
+    ],
 )
 def test_what_is_no_causal_model_is_refused_in_one_line(tmp_path: Path, name: str, told: str) -> None:
-    where = tmp_path / name if name.endswith("gguf") else tmp_path
+    where = tmp_path / name
     if name == "encoder":
-        (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": ["BertModel"]}))
+        where.mkdir()
+        (where / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": ["BertModel"]}))
+    elif name == "notes.txt":
+        where.write_text("a model")
+    elif name == "cut":  # weights of which the end is missing
+        tiny.save(where)
+        (where / "model.safetensors").write_bytes((where / "model.safetensors").read_bytes()[:64])
+    elif name == "other":  # weights of another shape
+        tiny.save(where)
+        described = json.loads((where / "config.json").read_text())
+        (where / "config.json").write_text(json.dumps({**described, "hidden_size": 128}))
     with pytest.raises(CrosswindError, match=told) as raised:
         load(str(where), torch.float32)
+    assert str(raised.value).startswith(str(where))
     assert "\n" not in str(raised.value)
 
 

@@ -281,6 +281,13 @@ def test_what_is_no_causal_model_or_has_no_template_is_refused(base: Path, tmp_p
         load_base(str(other))
 
 
+def test_a_model_that_is_not_there_takes_no_folder(base: Path, tmp_path: Path) -> None:
+    """Or the same command with the right model would be refused, since the folder held another recipe."""
+    with pytest.raises(CrosswindError, match="model: /nowhere/model: there is no such file or folder; give a"):
+        train(config(Path("/nowhere/model")), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 # ---------------------------------------------------------------- stages and rounds
 
 

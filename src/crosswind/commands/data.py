@@ -237,11 +237,14 @@ def _measure(name: str) -> Measure:
     import importlib.util
 
     from crosswind.errors import CrosswindError
-    from crosswind.models.loading import place_of
+    from crosswind.models.loading import WANTED, place_of, told
     from crosswind.models.prompts import script_of
     from crosswind.train.rows import tokens
 
-    where = place_of(name)
+    try:
+        where = place_of(name)
+    except CrosswindError as error:
+        raise CrosswindError(f"--tokenizer {name}: {str(error).removeprefix(f'{name}: ')}") from None
     for package in ("transformers", *(["gguf"] if where.gguf else [])):
         if importlib.util.find_spec(package) is None:
             raise CrosswindError(f"--tokenizer needs the package {package!r}; pip install 'crosswind[train]'")
@@ -250,7 +253,7 @@ def _measure(name: str) -> Measure:
     try:
         script = script_of(AutoTokenizer.from_pretrained(where.path, **where.options))
     except (OSError, ValueError, KeyError, ImportError) as error:
-        raise CrosswindError(f"--tokenizer {name}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+        raise CrosswindError(f"--tokenizer {name}: cannot be loaded: {told(error)}; {WANTED}") from None
     return lambda row: len(tokens(row, script).ids)
 
 

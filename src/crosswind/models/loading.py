@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from crosswind.models.remote import sdk
 
 EMBEDDED = "embedded"
 ABOUT = "crosswind.json"  # beside what was trained here
+WANTED = f"give a model's folder, a .gguf file, {EMBEDDED!r} or a name that transformers knows"
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # what transformers would look up elsewhere; the rest is a path
 
 
 class Loaded(NamedTuple):
@@ -41,19 +44,30 @@ def place_of(name: str) -> Place:
     path = Path(name)
     if path.suffix == ".gguf":
         if not path.is_file():
-            raise CrosswindError(f"{name}: there is no such file; give a .gguf file, a folder or {EMBEDDED!r}")
+            raise CrosswindError(f"{name}: there is no such file; {WANTED}")
         return Place(str(path.parent), path.name)
+    if path.is_file():
+        raise CrosswindError(f"{name}: this is a file, and no .gguf file; {WANTED}")
+    if not name or not (path.exists() or NAME.fullmatch(name)):
+        raise CrosswindError(f"{name or repr(name)}: there is no such file or folder; {WANTED}")
     if path.is_dir() and not (path / "config.json").is_file():
         found = sorted(p.name for p in path.glob("*.gguf"))
         if len(found) == 1:
             return Place(name, found[0])
-        raise CrosswindError(f"{name}: no model lies here (no config.json); give a model's folder or a .gguf file")
+        raise CrosswindError(f"{name}: no model lies here (no config.json); {WANTED}")
     return Place(name)
+
+
+def told(error: Exception) -> str:
+    """An error of transformers on one line, cut where it grows long."""
+    words = " ".join(str(error).split())
+    return words.rstrip(".") if len(words) <= 300 else words[:297] + "..."
 
 
 def load(name: str, dtype: Any) -> Loaded:
     """A causal language model and its tokenizer; what is neither is refused in one line."""
     transformers = sdk("transformers", "train")
+    broken = sdk("safetensors", "train").SafetensorError
     where = place_of(name)
     if where.gguf:
         sdk("gguf", "train")
@@ -68,9 +82,8 @@ def load(name: str, dtype: Any) -> Loaded:
             raise CrosswindError(f"{name}: {what} is no causal language model; give one, such as a Llama or a Qwen")
         tokenizer = transformers.AutoTokenizer.from_pretrained(where.path, **where.options)
         model = transformers.AutoModelForCausalLM.from_pretrained(where.path, dtype=dtype, **where.options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        told = " ".join(str(error).split())[:300]
-        raise CrosswindError(f"{name}: cannot be loaded as a causal language model: {told}") from None
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, broken) as error:
+        raise CrosswindError(f"{name}: cannot be loaded as a causal language model: {told(error)}; {WANTED}") from None
     finally:
         if bar:
             transformers.utils.logging.enable_progress_bar()
@@ -89,8 +102,7 @@ def with_adapter(model: Any, folder: str) -> Any:
     try:
         return peft.PeftModel.from_pretrained(model.float(), folder).merge_and_unload().to(dtype)
     except (OSError, ValueError, RuntimeError) as error:
-        told = " ".join(str(error).split())[:300]
-        raise CrosswindError(f"{folder}: cannot be loaded as an adapter of this model: {told}") from None
+        raise CrosswindError(f"{folder}: cannot be loaded as an adapter of this model: {told(error)}") from None
 
 
 def merged(model: Any) -> Iterator[tuple[str, Any]]:

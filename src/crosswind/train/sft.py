@@ -28,7 +28,7 @@ from trl import SFTConfig, SFTTrainer
 
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.models import weights
-from crosswind.models.loading import ABOUT, EMBEDDED, Loaded
+from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.config import Method, TrainConfig, check, differences, for_method
@@ -487,6 +487,10 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
                 {**held["result"], "out": str(folder), "adapter": _moved(folder, held["result"])}
             )
         return None
+    try:
+        place_of(config.model)  # before the folder is taken: with another model it would hold another recipe
+    except CrosswindError as error:
+        raise CrosswindError(f"model: {error}") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         told = {"method": method, "recipe": recipe, "versions": versions(), "result": None}
