@@ -134,14 +134,28 @@ def test_wrong_names_are_answered_with_near_misses(args: list[str], words: str) 
     assert words in crosswind(*args, code=2)
 
 
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["certify", "--severity", "abc"], "Invalid value for '--severity': got 'abc'; expected a number from 1 to 5"),
+        (["data", "--share", "3"], "Invalid value for '--share': got '3'; expected a number from 0 to 1"),
+        (["data", "--count", "0"], "Invalid value for '--count': got '0'; input should be greater than or equal to 1"),
+        (["data", "--level", "low"], "Invalid value for '--level': got 'low'; input should be a valid integer"),
+    ],
+)
+def test_an_option_out_of_range_is_told_with_its_value(args: list[str], told: str) -> None:
+    said = crosswind(*args, code=2)
+    assert told in " ".join(said.replace("│", " ").split())
+
+
 STACKS = [
     ("{", "1:2:"),
     ("[1]", "[0]: expected an object"),
     ("{}", "expected a list of objects"),
     ('[{"kind": "transient_eror"}]', "[0].kind: no perturbation 'transient_eror'; did you mean transient_error"),
-    ('[{"kind": "transient_error", "tools": 3, "times": 1, "text": "x"}]', "[0].tools: Input should be a valid"),
-    ('[{"kind": "transient_error", "tools": [], "times": 1, "text": "x", "more": 1}]', "[0].more: Extra inputs"),
-    ('[{"kind": "transient_error"}]', "[0].tools: Field required"),
+    ('[{"kind": "transient_error", "tools": 3, "times": 1, "text": "x"}]', "[0].tools: got 3; input should be a valid"),
+    ('[{"kind": "transient_error", "tools": [], "times": 1, "text": "x", "more": 1}]', "[0].more: extra inputs"),
+    ('[{"kind": "transient_error"}]', "[0].tools: field required"),
     ("[" * 100_000, "nested too deeply"),
 ]
 

@@ -233,7 +233,8 @@ def test_out_of_memory_names_the_batch_to_try(base: Path, tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("steps: 5\ndata:\n  share: 1.5\n", r"train.yaml:3: data.share: .*less than or equal to 1"),
+        ("steps: 5\ndata:\n  share: 1.5\n", r"train.yaml:3: data.share: got 1.5; .*less than or equal to 1"),
+        ("steps: -1\n", r"train.yaml:1: steps: got -1; .*greater than or equal to 1"),
         ("model: x\ndata:\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
         ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*the keys here are: model"),
         ("data:\n  domains: {pio: 1}\n", r"train.yaml:2: data.domains: no domain 'pio'.*poi"),
@@ -254,7 +255,7 @@ def test_changes_on_the_command_line(tmp_path: Path) -> None:
     found = load(path, ["data.share=0.5", "lora.rank=4", "seed=3"])
     assert (found.data.share, found.lora.rank, found.steps, found.data.seed) == (0.5, 4, 5, 3)
     assert load(None, ["seed=3", "data.seed=4"]).data.seed == 4
-    with pytest.raises(BadFile, match=r"--set data.share=7: data.share: "):
+    with pytest.raises(BadFile, match=r"--set data.share=7: data.share: got 7; "):
         load(path, ["data.share=7"])
     with pytest.raises(CrosswindError, match="expected KEY=VALUE"):
         load(path, ["data.share"])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from crosswind import __version__, terminal
 from crosswind.commands import register_all
@@ -20,8 +21,30 @@ if TYPE_CHECKING:
     from crosswind.suite import Row
     from crosswind.types import Trajectory, Verdict
 
+
+class Commands(TyperGroup):
+    """The commands; of an option that is out of range it is told which value came."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            from pydantic import ValidationError
+
+            if isinstance(error.__cause__, ValidationError):
+                from crosswind.files import complaint
+
+                first = error.__cause__.errors()[0]
+                low, high = getattr(error.param, "min", None), getattr(error.param, "max", None)
+                error.message = complaint(first)
+                if low is not None and high is not None:
+                    error.message = f"got {first['input']!r}; expected a number from {low} to {high}"
+            raise
+
+
 app = typer.Typer(
     name="crosswind",
+    cls=Commands,
     help="Does a tool-use agent survive the open world? Perturbed tasks, proved fair, and what agents make of them.",
     epilog="Start with: crosswind demo. Then: crosswind run tiers --agent openai:MODEL@URL, crosswind report RUN",
     no_args_is_help=True,

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from crosswind.errors import BadFile
 
@@ -28,7 +29,9 @@ class Document:
         self.data, self.lines, self.where = data, lines, where
 
     def at(self, place: Sequence[str | int]) -> str:
-        """`file:line`, of the innermost part that has one."""
+        """`file:line`, of the innermost part that has one; what was never in a file has no lines."""
+        if not self.lines:
+            return self.where
         spot = tuple(place)
         while spot and spot not in self.lines:
             spot = spot[:-1]
@@ -45,10 +48,10 @@ class Document:
         except ValidationError as error:
             first = error.errors()[0]
             place = tuple(p for p in first["loc"] if not (isinstance(p, str) and "[" in p))
-            remedy = "mend this line"
+            remedy = "mend this line" if self.lines else "give another value"
             if first["type"] in ("extra_forbidden", "missing"):
                 remedy = expected(model, place[:-1])
-            raise self.error(place, f"{_plain(first['msg'])}; {remedy}") from None
+            raise self.error(place, f"{complaint(first)}; {remedy}") from None
 
 
 def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:
@@ -65,9 +68,14 @@ def _model_at(model: type[BaseModel], place: Sequence[str | int]) -> type[BaseMo
     return model
 
 
-def _plain(message: str) -> str:
-    message = message.removeprefix("Value error, ")
-    return message[0].lower() + message[1:].rstrip(".")
+def complaint(error: ErrorDetails) -> str:
+    """What pydantic has to say of a value, and the value; what our own checks say names it already."""
+    said = error["msg"].removeprefix("Value error, ")
+    said = said[0].lower() + said[1:].rstrip(".")
+    if error["type"] in ("value_error", "extra_forbidden", "missing"):
+        return said
+    came = repr(error["input"])
+    return f"got {came if len(came) <= 60 else came[:57] + '...'}; {said}"
 
 
 def read(path: Path | str) -> Document:

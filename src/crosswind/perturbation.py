@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 from pydantic import ValidationError
 
 from crosswind.errors import BadFile, UnknownName
+from crosswind.files import complaint
 from crosswind.flow import Send, drive
 from crosswind.registry import perturbations
 from crosswind.types import Axis, Flow, Model, Step, Task, Tier, ToolCall, ToolResult, Tools, ToolSpec
@@ -298,7 +299,7 @@ def load_layers(data: object, where: str = "stack") -> Layers:
             first = error.errors()[0]
             spot = ".".join(map(str, (at, *first["loc"])))
             fields = ", ".join(f"{n} ({_type(f.annotation)})" for n, f in cls.model_fields.items() if n != "kind")
-            raise BadFile(f"{spot}: {first['msg']}; {entry['kind']!r} takes {fields}") from None
+            raise BadFile(f"{spot}: {complaint(first)}; {entry['kind']!r} takes {fields}") from None
     return tuple(out)
 
 
