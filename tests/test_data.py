@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import pickle
 import re
 import sys
@@ -442,10 +443,14 @@ def test_what_is_too_long_is_left_out_and_counted() -> None:
         ({"share": 1.5}, "less than or equal to 1"),
         ({"share": -0.1}, "greater than or equal to 0"),
         ({"domains": {}}, "a name or more"),
-        ({"domains": {"poi": 0.0}}, "weights above 0"),
+        ({"domains": {"poi": 0.0}}, "the weight of 'poi' is 0; expected a number above 0"),
+        ({"domains": {"poi": 1, "retail": math.nan}}, "the weight of 'retail' is nan; expected a number above 0"),
         ({"groups": ()}, "no component is switched on"),
-        ({"severity": "9"}, "severity"),
-        ({"curriculum": ({"start": 0.2, "severity": 1},)}, "start at 0"),
+        ({"severity": "9"}, r"severity\n.*got '9'; expected 1 to 5, such as 3 or 2-4"),
+        ({"severity": 0}, "got 0; expected 1 to 5"),
+        ({"severity": [4, 2]}, r"got \[4, 2\]; expected 1 to 5"),
+        ({"curriculum": ({"start": 0.2, "severity": 1},)}, r"curriculum\n.*the stages start at 0.2; expected 0 first"),
+        ({"curriculum": ({"start": 0.0, "severity": "low"},)}, r"curriculum.0.severity\n.*got 'low'; expected 1 to 5"),
         ({"curriculum": ({"start": 0.0, "severity": 1},), "fixed": 3}, "give one of them"),
         ({"colour": 1}, "colour"),
     ],
@@ -459,7 +464,8 @@ def test_names_that_do_not_exist() -> None:
     for config, told in (
         (DataConfig(domains={"pou": 1.0}), "did you mean poi"),
         (DataConfig(families=("book_visi",)), "did you mean book_visit"),
-        (DataConfig(levels=(7,)), "no family that levels"),
+        (DataConfig(levels=(7,)), "poi has no family of level 7; its levels are 1, 2, 3"),
+        (DataConfig(levels=(1,), families=("book_visit",)), "no family of level 1 among book_visit; its levels are"),
         (DataConfig(recipe="mixd"), "did you mean mixed"),
         (DataConfig(recipe="absent.yaml"), "no such file"),
     ):
@@ -583,9 +589,17 @@ def test_verl_gets_parquet(crosswind: Command, tmp_path: Path) -> None:
         (["--recipe", "mixd"], "did you mean mixed"),
         (["--group", "symbol"], "did you mean symbols"),
         (["--domain", "poi:much"], "domain:weight"),
+        (["--domain", "poi:nan"], "the weight is 'nan'; expected domain or domain:weight, with a number above 0"),
+        (["--domain", "poi:inf"], "the weight is 'inf'; expected"),
+        (["--domain", "poi:-1"], "the weight is '-1'; expected"),
+        (["--domain", "poi:0"], "the weight is '0'; expected"),
+        (["--domain", "poi:"], "the weight is ''; expected"),
         (["--domain", "pou"], "did you mean poi"),
         (["--family", "nothing"], "no family 'nothing'"),
-        (["--severity", "7"], "severity"),
+        (["--severity", "7"], "--severity: got '7'; expected 1 to 5, such as 3 or 2-4"),
+        (["--severity", "abc"], "--severity: got 'abc'; expected 1 to 5, such as 3 or 2-4"),
+        (["--severity", "0"], "--severity: got '0'; expected 1 to 5"),
+        (["--level", "7"], "poi has no family of level 7; its levels are 1, 2, 3"),
         (["--format", "verl", "--protocol", "native"], "--protocol text"),
         (["--json"], "give a file as --out"),
         (["--out", "rows.parquet"], "ends in .jsonl"),

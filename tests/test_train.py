@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -240,6 +241,14 @@ def test_out_of_memory_names_the_batch_to_try(base: Path, tmp_path: Path, monkey
         ("data:\n  domains: {pio: 1}\n", r"train.yaml:2: data.domains: no domain 'pio'.*poi"),
         ("batch: 5\naccumulate: 2\n", r"batch is 5 and accumulate 2"),
         ("data:\n  families: [nothing]\n", r"train.yaml:\d: data: no family 'nothing'"),
+        (
+            "data:\n  curriculum:\n  - {start: 0, severity: low}\n",
+            r"train.yaml:3: data.curriculum.0.severity: got 'low'; expected 1 to 5",
+        ),
+        (
+            "stages:\n- {steps: 1, domains: {poi: -1}}\n",
+            r"train.yaml:2: stages.0.domains: the weight of 'poi' is -1; expected a number above 0",
+        ),
     ],
 )
 def test_a_bad_file_is_told_with_its_line(text: str, told: str, tmp_path: Path) -> None:
@@ -257,6 +266,16 @@ def test_changes_on_the_command_line(tmp_path: Path) -> None:
     assert load(None, ["seed=3", "data.seed=4"]).data.seed == 4
     with pytest.raises(BadFile, match=r"--set data.share=7: data.share: got 7; "):
         load(path, ["data.share=7"])
+    for value, told in (
+        ("[{start: 0, severity: low}]", r"data.curriculum.0.severity: got 'low'; expected 1 to 5"),
+        ("[{start: 0.5, severity: 1}]", r"data.curriculum: the stages start at 0.5; expected 0 first"),
+    ):
+        with pytest.raises(BadFile, match=rf"^--set data.curriculum={re.escape(value)}: {told}"):
+            load(path, [f"data.curriculum={value}"])
+    with pytest.raises(BadFile, match=r"^--set data.curriculum.0.start=1: data.curriculum: got .* a valid tuple"):
+        load(path, ["data.curriculum.0.start=1"])
+    with pytest.raises(BadFile, match=r"^--set batch=5 --set accumulate=2: batch is 5 and accumulate 2; .* divide"):
+        load(None, ["batch=5", "accumulate=2"])
     with pytest.raises(CrosswindError, match="expected KEY=VALUE"):
         load(path, ["data.share"])
     with pytest.raises(BadFile, match="sft learns from clean demonstrations alone"):

@@ -197,6 +197,32 @@ def _stack(
 # ---------------------------------------------------------------- recipes
 
 
+def _range(value: object, least: int, most: int, such: str) -> tuple[int, int]:
+    """A number, or a range of them such as 2-4 or [2, 4], as its two ends."""
+    ends: object = value
+    if isinstance(value, int):
+        ends = (value, value)
+    elif isinstance(value, str) and (found := re.fullmatch(r"(\d+)(?:\s*-\s*(\d+))?", value.strip())):
+        ends = (int(found[1]), int(found[2] or found[1]))
+    match ends:
+        case (int(low), int(high)) if least <= low <= high <= most:
+            return (low, high)
+    raise ValueError(f"got {value!r}; expected {least} to {most}, such as {such}")
+
+
+def severities(value: object) -> tuple[int, int]:
+    """A severity, or a range of them."""
+    return _range(value, 1, 5, "3 or 2-4")
+
+
+def above_zero(weights: dict[str, float]) -> dict[str, float]:
+    """Weights to choose by; others than numbers above 0 are refused."""
+    for name, weight in weights.items():
+        if not (weight > 0 and math.isfinite(weight)):
+            raise ValueError(f"the weight of {name!r} is {weight:g}; expected a number above 0")
+    return weights
+
+
 class Choice(Model):
     """One place in a stack: with a chance, one of some kinds (or several) by weight, at a severity from a range."""
 
@@ -212,25 +238,25 @@ class Choice(Model):
     def _weights(cls, value: object) -> object:
         return dict.fromkeys(value, 1.0) if isinstance(value, (list, tuple)) else value
 
-    @field_validator("severity", "count", mode="before")
+    @field_validator("one_of")
     @classmethod
-    def _range(cls, value: object) -> object:
-        if isinstance(value, int):
-            return (value, value)
-        if isinstance(value, str) and (found := re.fullmatch(r"(\d+)\s*-\s*(\d+)", value)):
-            return (int(found[1]), int(found[2]))
-        return tuple(value) if isinstance(value, list) else value
+    def _above_zero(cls, value: dict[str, float]) -> dict[str, float]:
+        return above_zero(value)
+
+    @field_validator("severity", mode="before")
+    @classmethod
+    def _severities(cls, value: object) -> tuple[int, int]:
+        return severities(value)
+
+    @field_validator("count", mode="before")
+    @classmethod
+    def _count(cls, value: object) -> tuple[int, int]:
+        return _range(value, 0, 8, "2 or 1-3")
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
         if bool(self.kind) == bool(self.one_of or self.group):
             raise ValueError("give kind, or one_of, or a group, whose weights one_of may change")
-        if any(not (weight > 0 and math.isfinite(weight)) for weight in self.one_of.values()):
-            raise ValueError("weights must be numbers above 0")
-        if not 1 <= self.severity[0] <= self.severity[1] <= 5:
-            raise ValueError("severity must be from 1 to 5, such as 3 or 2-4")
-        if not 0 <= self.count[0] <= self.count[1] <= 8:
-            raise ValueError("count must be from 0 to 8, such as 2 or 1-3")
         return self
 
     def weights(self) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -194,6 +195,7 @@ def _config(
     from pydantic import ValidationError
 
     from crosswind.errors import CrosswindError
+    from crosswind.files import complaint
     from crosswind.registry import near
     from crosswind.train.data import DataConfig
     from crosswind.train.groups import COMPONENTS
@@ -205,7 +207,7 @@ def _config(
         "recipe": recipe,
         "share": share,
         "groups": tuple(group) or COMPONENTS,
-        "severity": (int(severity) if severity.isdigit() else severity) or None,
+        "severity": severity or None,
         "levels": tuple(level),
         "families": tuple(family),
         "seed": seed,
@@ -218,18 +220,22 @@ def _config(
     except ValidationError as error:
         first = error.errors()[0]
         spot = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and "[" not in part)
-        said = first["msg"].removeprefix("Value error, ")
-        raise CrosswindError(f"{f'--{spot}: ' if spot else ''}{said}") from None
+        raise CrosswindError(f"{f'--{spot}: ' if spot else ''}{complaint(first)}") from None
 
 
 def _weighted(text: str) -> tuple[str, float]:
     from crosswind.errors import CrosswindError
 
-    name, _, weight = text.partition(":")
+    name, colon, weight = text.partition(":")
     try:
-        return name, float(weight or 1)
+        found = float(weight) if colon else 1.0
     except ValueError:
-        raise CrosswindError(f"--domain {text!r}: the weight is {weight!r}; expected domain or domain:weight") from None
+        found = math.nan
+    if not (found > 0 and math.isfinite(found)):
+        raise CrosswindError(
+            f"--domain {text!r}: the weight is {weight!r}; expected domain or domain:weight, with a number above 0"
+        )
+    return name, found
 
 
 def _measure(name: str) -> Measure:

@@ -18,7 +18,7 @@ from crosswind.errors import BadFile, CrosswindError
 from crosswind.files import Document, read
 from crosswind.registry import domains, near
 from crosswind.splits import check_kinds
-from crosswind.train.data import DataConfig, demonstration_at
+from crosswind.train.data import DataConfig, Domains, demonstration_at
 from crosswind.types import Model, Split
 
 Method = Literal["sft", "paft", "grpo"]
@@ -38,7 +38,7 @@ class Lora(Model):
 class DomainStage(Model):
     """One part of sequential training: other domains for a number of steps."""
 
-    domains: dict[str, float]  # name -> weight
+    domains: Domains  # name -> weight
     steps: int = Field(ge=1)
 
 
@@ -182,6 +182,9 @@ class _Changed(Document):
         for spot, text in self.changes.items():
             if tuple(place[: len(spot)]) == spot:
                 return f"--set {text}"
+        inside = [text for spot, text in self.changes.items() if spot[: len(place)] == tuple(place)]
+        if inside and tuple(place) not in self.lines:
+            return " ".join(f"--set {text}" for text in inside)
         return super().at(place)
 
 

@@ -6,22 +6,21 @@ get exactly what one process would have got. Only tasks, words and kinds of the 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import count
 from random import Random
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from crosswind import splits
 from crosswind.domain import SIZE, Domain
 from crosswind.errors import CannotDraw, CannotPerturb, CrosswindError
 from crosswind.flow import rng_for
 from crosswind.models.prompts import spoken, with_tools
-from crosswind.recipe import Choice, Drawn, Recipe, draw, load_recipe
+from crosswind.recipe import Choice, Drawn, Recipe, above_zero, draw, load_recipe, severities
 from crosswind.registry import domains, near, perturbations
 from crosswind.train.groups import COMPONENTS, Component, component
 from crosswind.train.rows import Demonstration, Row, demonstration, rows
@@ -34,12 +33,16 @@ NOTHING = "passed over: the kinds picked do not apply to the task"
 Measure = Callable[[Row], int]  # how many tokens a row has
 
 
-def _range(value: object) -> object:
-    """A severity, or a range of them as recipes write it."""
-    return Choice.model_validate({"group": "train", "severity": value}, strict=False).severity
+Severities = Annotated[tuple[int, int], BeforeValidator(severities)]
 
 
-Severities = Annotated[tuple[int, int], BeforeValidator(_range)]
+def _named(domains: dict[str, float]) -> dict[str, float]:
+    if not domains:
+        raise ValueError("no domain is named; give a name or more, with weights, such as {poi: 1}")
+    return above_zero(domains)
+
+
+Domains = Annotated[dict[str, float], AfterValidator(_named)]  # name -> weight
 
 
 class Stage(Model):
@@ -52,7 +55,7 @@ class Stage(Model):
 class DataConfig(Model):
     """What demonstrations are drawn from."""
 
-    domains: dict[str, float] = Field(default_factory=lambda: {"poi": 1.0})  # name -> weight
+    domains: Domains = Field(default_factory=lambda: {"poi": 1.0})  # name -> weight
     recipe: str | Recipe | None = None  # a name, a YAML file or a recipe; None: mixed
     share: float = Field(default=0.3, ge=0, le=1)  # of demonstrations that are perturbed
     groups: tuple[Component, ...] = COMPONENTS  # components that are switched on
@@ -72,17 +75,20 @@ class DataConfig(Model):
     def _weights(cls, value: object) -> object:
         return dict.fromkeys(value, 1.0) if isinstance(value, (list, tuple)) else value
 
+    @field_validator("curriculum")
+    @classmethod
+    def _upwards(cls, curriculum: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        starts = [stage.start for stage in curriculum]
+        if starts and (starts[0] != 0 or sorted(set(starts)) != starts):
+            raise ValueError(f"the stages start at {_listed(starts)}; expected 0 first, and each later than the last")
+        return curriculum
+
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        if not self.domains or any(not (w > 0 and math.isfinite(w)) for w in self.domains.values()):
-            raise ValueError("domains needs a name or more, with weights above 0")
         if self.slips and not (self.share and self.reasons):
             raise ValueError("slips are made in perturbed demonstrations with reasons; give a share, and reasons")
         if self.share and not self.groups:
             raise ValueError("no component is switched on; name one in groups, or set share to 0")
-        starts = [stage.start for stage in self.curriculum]
-        if starts and (starts[0] != 0 or sorted(set(starts)) != starts):
-            raise ValueError("the stages of a curriculum start at 0 and go up")
         if self.curriculum and self.fixed:
             raise ValueError("a curriculum moves and a fixed set does not; give one of them")
         return self
@@ -203,8 +209,14 @@ class _Plan:
         every = [name for domain, _ in self.places for name in domain.families]
         if unknown := [name for name in config.families if name not in every]:
             raise CrosswindError(f"no family {unknown[0]!r} in {', '.join(config.domains)}; {near(unknown[0], every)}")
-        if empty := [domain.name for domain, there in self.places if not there]:
-            raise CrosswindError(f"{empty[0]} has no family that levels and families leave; widen them")
+        if empty := [domain for domain, there in self.places if not there]:
+            levels = sorted({family.level for family in empty[0].families.values()})
+            raise CrosswindError(
+                f"{empty[0].name} has no family"
+                + (f" of level {_listed(config.levels)}" if config.levels else "")
+                + (f" among {_listed(config.families)}" if config.families else "")
+                + f"; its levels are {_listed(levels)}: give other levels or families"
+            )
         self.stages = [(0.0, Recipe(stack=()))]
         if config.share:
             recipe = config.followed()
@@ -223,6 +235,10 @@ class _Plan:
 @lru_cache(maxsize=16)
 def _plan(config: str) -> _Plan:
     return _Plan(DataConfig.model_validate_json(config))
+
+
+def _listed(some: Iterable[object]) -> str:
+    return ", ".join(map(str, some))
 
 
 def _families(domain: Domain, config: DataConfig) -> list[str]:
