@@ -586,6 +586,8 @@ def test_verl_gets_parquet(crosswind: Command, tmp_path: Path) -> None:
     [
         (["--share", "1.5"], "--share"),
         (["--recipe", "unseen"], "held out"),
+        (["--recipe", "unseen", "--share", "0"], "held out"),
+        (["--recipe", "unsee"], "no recipe 'unsee'; known: hard, mild, mixed, wide"),
         (["--recipe", "mixd"], "did you mean mixed"),
         (["--group", "symbol"], "did you mean symbols"),
         (["--domain", "poi:much"], "domain:weight"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from crosswind.errors import BadFile, CannotPerturb, NotForTraining, UnknownName
+from crosswind.errors import BadFile, CannotPerturb, CrosswindError, NotForTraining, UnknownName
 from crosswind.flow import rng_for
 from crosswind.recipe import Choice, Recipe, draw, follow, kinds_of, load_recipe, maybe, one_of, recipes
 from crosswind.registry import domains, perturbations
@@ -106,6 +106,22 @@ def test_recipes_are_files_and_wrong_ones_are_told_with_line_and_remedy(
     with pytest.raises(BadFile, match=why) as told:
         load_recipe(str(path))
     assert f"mine.yaml:{line}:" in str(told.value)
+
+
+def test_for_training_no_kind_is_offered_that_would_be_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("stack:\n- kind: zzz\n")
+    with pytest.raises(BadFile, match=r"mine.yaml:2: stack.0: no perturbation 'zzz'; known: .*\benvelope\b"):
+        load_recipe(str(path))
+    with pytest.raises(BadFile, match=r"mine.yaml:2: stack.0: no perturbation 'zzz'; known: ambiguous") as read:
+        load_recipe(str(path), training=True)
+    with pytest.raises(UnknownName, match="no perturbation 'zzz'; known: ambiguous") as checked:
+        check_kinds(["zzz"])
+    for told in (str(read.value), str(checked.value)):
+        assert told.rpartition("known: ")[2].split(", ") == train_kinds()
+    path.write_text("stack:\n- kind: envelop\n")  # near to one that is held out
+    with pytest.raises(CrosswindError, match="no perturbation 'envelop'; known: ambiguous"):
+        demonstration_at(DataConfig(recipe=str(path)), 0)
 
 
 SUITE = """

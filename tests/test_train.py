@@ -237,6 +237,7 @@ def test_out_of_memory_names_the_batch_to_try(base: Path, tmp_path: Path, monkey
         ("steps: 5\ndata:\n  share: 1.5\n", r"train.yaml:3: data.share: got 1.5; .*less than or equal to 1"),
         ("steps: -1\n", r"train.yaml:1: steps: got -1; .*greater than or equal to 1"),
         ("model: x\ndata:\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
+        ("data:\n  share: 0\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
         ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*the keys here are: model"),
         ("data:\n  domains: {pio: 1}\n", r"train.yaml:2: data.domains: no domain 'pio'.*poi"),
         ("batch: 5\naccumulate: 2\n", r"batch is 5 and accumulate 2"),

@@ -18,12 +18,12 @@ from pydantic import Field, field_validator, model_validator
 from crosswind import laws, refusal
 from crosswind.certify import Certificate, Walk, Walks, certify, walk
 from crosswind.domain import Domain, Family
-from crosswind.errors import CannotPerturb, Unfair
+from crosswind.errors import CannotPerturb, Unfair, UnknownName
 from crosswind.files import Document, read
 from crosswind.flow import rng_for
 from crosswind.perturbation import SEVERITIES, Layers, Perturbation, place
 from crosswind.registry import Registry, near, perturbations
-from crosswind.splits import HELD_OUT
+from crosswind.splits import HELD_OUT, train_kinds
 from crosswind.types import ASK, SAY, Model, Step, Task, ToolSpec
 
 ATTEMPTS = 4
@@ -311,25 +311,27 @@ def maybe(chance: float, *kinds: str, severity: tuple[int, int] = (SEVERITY, SEV
     return Choice(one_of=dict.fromkeys(kinds, 1.0), chance=chance, severity=severity)
 
 
-def known_kinds(document: Document, place: Sequence[str | int], recipe: Recipe) -> None:
-    """Complain about kinds that do not exist, with the line."""
+def known_kinds(document: Document, place: Sequence[str | int], recipe: Recipe, *, training: bool = False) -> None:
+    """Complain about kinds that do not exist, with the line; for training none is offered that is held out."""
     for i, choice in enumerate(recipe.stack):
         for kind in choice.weights():
             if kind not in perturbations:
-                raise document.error((*place, i), f"no perturbation {kind!r}; {near(kind, perturbations.names())}")
+                names = train_kinds() if training else perturbations.names()
+                raise document.error((*place, i), f"no perturbation {kind!r}; {near(kind, names)}")
 
 
-def load_recipe(name: str) -> Recipe:
-    """A recipe by its name, or from a YAML file."""
+def load_recipe(name: str, *, training: bool = False) -> Recipe:
+    """A recipe by its name, or from a YAML file; for training nothing is offered that is held out."""
     if name in recipes:
         return recipes[name]
     if not name.endswith((".yaml", ".yml")):
-        recipes[name]  # says which names there are
+        names = [n for n in recipes.names() if not (training and HELD_OUT.intersection(recipes[n].kinds()))]
+        raise UnknownName(f"no recipe {name!r}; {near(name, names)}")
     document = read(name)
     recipe = document.fit(Recipe)
     if not recipe.stack:
         raise document.error(("stack",), "is empty; name at least one kind, as in docs/suites.md")
-    known_kinds(document, ("stack",), recipe)
+    known_kinds(document, ("stack",), recipe, training=training)
     return recipe
 
 

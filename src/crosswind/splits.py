@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from crosswind.banks import every_text, foreign
-from crosswind.errors import NotForTraining
-from crosswind.registry import perturbations
+from crosswind.errors import NotForTraining, UnknownName
+from crosswind.registry import near, perturbations
 from crosswind.types import SPLITS, Split
 
 if TYPE_CHECKING:
@@ -51,9 +51,11 @@ def layer_words() -> dict[Split, set[str]]:
 
 
 def check_kinds(kinds: Iterable[str]) -> None:
-    """Refuse kinds that are held out from training."""
+    """Refuse kinds that do not exist, and those that are held out from training."""
     for kind in kinds:
-        perturbations[kind]
+        if kind not in perturbations and kind not in perturbations.broken:
+            raise UnknownName(f"no perturbation {kind!r}; {near(kind, train_kinds())}")
+        perturbations[kind]  # says so if it could not be loaded
         if kind in HELD_OUT:
             raise NotForTraining(
                 f"{kind!r} is held out: it measures what training never saw; train on {', '.join(train_kinds())}"

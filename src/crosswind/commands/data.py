@@ -121,6 +121,7 @@ def data(
     FILE.info.json, with the options, the recipe, and what was drawn and left out.
     """
     from crosswind.errors import CrosswindError
+    from crosswind.splits import check_kinds
     from crosswind.train.data import demonstration_at, estimate
     from crosswind.train.formats import SAYS, lines, writing, written
     from crosswind.train.rows import rows
@@ -136,6 +137,7 @@ def data(
             f"--slips is {config.slips:g}, and {format.value} cannot say that a turn is not learnt; "
             f"write --format {' or '.join(SAYS)}"
         )
+    check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
     resolved = config.resolved().model_dump(mode="json")
     ruler = Ruler(_measure(tokenizer) if tokenizer else estimate)
     counts: Counter[str] = Counter()

@@ -211,11 +211,10 @@ def check(config: TrainConfig, document: Document | None = None) -> None:
             if name not in domains:
                 raise _at(document, place, f"no domain {name!r}; {near(name, domains.names())}")
     kinds: list[tuple[tuple[str, str], Sequence[str]]] = []
-    if config.data.share:
-        try:
-            kinds.append((("data", "recipe"), config.data.followed().kinds()))
-        except CrosswindError as error:
-            raise _at(document, ("data", "recipe"), str(error)) from None
+    try:
+        kinds.append((("data", "recipe"), config.data.followed().kinds()))
+    except CrosswindError as error:
+        raise _at(document, ("data", "recipe"), str(error)) from None
     if config.evaluate:
         kinds.append((("evaluate", "kinds"), config.evaluate.kinds))
     for spot, some in kinds:

@@ -101,7 +101,7 @@ class DataConfig(Model):
 
     def followed(self) -> Recipe:
         """The recipe that perturbed demonstrations follow."""
-        return self.recipe if isinstance(self.recipe, Recipe) else load_recipe(self.recipe or RECIPE)
+        return self.recipe if isinstance(self.recipe, Recipe) else load_recipe(self.recipe or RECIPE, training=True)
 
 
 def demonstration_at(
