@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from crosswind.commands import study as commands
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.recipe import kinds_of
 from crosswind.registry import perturbations
@@ -22,6 +23,7 @@ from crosswind.runner import Plan
 from crosswind.splits import HELD_OUT
 from crosswind.suite import ORIGINAL
 from crosswind.train import outcomes
+from crosswind.train import study as running
 from crosswind.train.arms import Study, load_study, merged, severity_of, suite_of
 from crosswind.types import TIERS
 
@@ -52,6 +54,55 @@ def test_an_arm_that_another_starts_from_comes_first() -> None:
     assert [(arm.name, seed) for arm, seed in study.queue(["base", "static"], [1])] == [("base", 0), ("static", 1)]
     with pytest.raises(CrosswindError, match="no arm 'pfat'"):
         study.queue(["pfat"])
+    assert [(arm.name, seed) for arm, seed in study.queue(["paft"], [99])] == [("paft", 99)]  # named, it runs any seed
+    with pytest.raises(CrosswindError, match="no arm has one of the seeds 99; they have 0, 1, 2"):
+        study.queue((), [99])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"arms": ""}, "--arms '' names no arm; give some of base, static, paft, "),
+        ({"arms": ","}, "--arms ',' names no arm"),
+        ({"seeds": ""}, "--seeds '': expected numbers from 0 on"),
+        ({"arms": "paft", "seeds": "-1"}, "--seeds '-1': expected numbers from 0 on"),
+        ({"seeds": "99"}, "no arm has one of the seeds 99"),
+    ],
+)
+def test_arms_and_seeds_that_name_nothing_are_refused(
+    options: dict[str, str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "NEEDED", ())
+    monkeypatch.setattr(running.Job, "go", lambda *_, **__: pytest.fail("an arm was begun"))
+    with pytest.raises(CrosswindError, match=told):
+        commands.fragility(tmp_path / "out", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_options_are_tried_under_names_of_their_own() -> None:
+    study = load_study()
+    changed, names = commands._changed(study, ["paft", "base"], ["data.share=0.4"], "share-0.4")
+    assert names == ["paft-share-0.4", "base-share-0.4"]
+    assert changed.arm(names[0]).train["data"] == {**study.arm("paft").train["data"], "share": 0.4}
+    for arm, seed in study.queue():  # the others stay what they are
+        assert changed.config_hash(changed.arm(arm.name), seed) == study.config_hash(arm, seed)
+    assert changed.suite_hash("dev") == study.suite_hash("dev")
+
+
+@pytest.mark.parametrize(
+    ("change", "tag", "told"),
+    [
+        ("data.curriculum=[{start: 0, severity: low}]", "x", r"^--set .*: data.curriculum.0.severity: got 'low'; exp"),
+        ("data.curriculum=[{start: 1, severity: 2}]", "x", r"^--set .*: data.curriculum: the stages start at 1.0; exp"),
+        ("data.share=7", "x", r"^--set data.share=7: data.share: got 7; "),
+        ("shares=0.4", "x", r"^--set shares=0.4: shares: .*the keys here are: model"),
+        ("data.share=0.4", "a/b", r"^--tag 'a/b': got 'paft-a/b'; .*give another tag"),
+        ("data.share=0.4", "0.5", r"^--tag '0.5': the arm 'paft-0.5' comes twice; give another tag"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_told_with_its_place(change: str, tag: str, told: str) -> None:
+    with pytest.raises(CrosswindError, match=told):
+        commands._changed(load_study(), ["paft"], [change], tag)
 
 
 def test_every_arm_has_options_that_its_method_takes() -> None:
@@ -311,8 +362,6 @@ def test_an_arm_goes_on_where_it_was_killed(mini: Study, ran: Path, definition: 
 
 
 def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
-    from crosswind.train import study as running
-
     out = tmp_path / "out"
     short = go(mini, out, arms=["base", "static"], minutes=0.5)  # nothing was ever measured: a minute must be left
     assert not short.finished
@@ -338,8 +387,6 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
 
 
 def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
-    from crosswind.train import study as running
-
     def broken(self: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError("no such luck")
 

@@ -42,8 +42,11 @@ def register(app: typer.Typer) -> None:
 
 def fragility(
     out: Out,
-    arms: Annotated[str, typer.Option(metavar="A,B", help="Arms to run, with commas; all unless given.")] = "",
-    seeds: Annotated[str, typer.Option(metavar="0,1", help="Seeds; those of each arm unless given.")] = "",
+    arms: Annotated[str | None, typer.Option(metavar="A,B", help="Arms to run, with commas; all unless given.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="0,1", help="Seeds; those of each arm unless given. Arms that are named run any."),
+    ] = None,
     budget_minutes: Annotated[
         float | None, typer.Option(min=0.1, help="Stop before so many minutes; nothing is begun that will not fit.")
     ] = None,
@@ -73,7 +76,10 @@ def fragility(
         if importlib.util.find_spec(package) is None:
             raise CrosswindError(f"a study needs the package {package!r}; pip install 'crosswind[train]'")
     study = _study(file, model)
-    names = [name for name in arms.split(",") if name]
+    names = [name for name in (arms or "").split(",") if name]
+    if arms is not None and not names:
+        known = ", ".join(name for name, arm in study.by_name.items() if not arm.at)
+        raise CrosswindError(f"--arms {arms!r} names no arm; give some of {known}, or leave --arms out for all")
     part: Part = "dev" if dev else "test"
     if set_ or tag:
         if not (set_ and tag and dev and names):
@@ -201,23 +207,26 @@ def _study(file: Path | None, model: str) -> Study:
     return study.model_copy(update={"model": model}) if model else study
 
 
-def _numbers(text: str) -> list[int] | None:
+def _numbers(text: str | None) -> list[int] | None:
     from crosswind.errors import CrosswindError
 
-    if not text:
+    if text is None:
         return None
-    try:
-        return [int(one) for one in text.split(",")]
-    except ValueError:
-        raise CrosswindError(f"--seeds {text!r}: expected numbers with commas, such as 0,1") from None
+    numbers = text.split(",")
+    if not all(one.strip().isdecimal() for one in numbers):
+        raise CrosswindError(f"--seeds {text!r}: expected numbers from 0 on, with commas, such as 0,1")
+    return [int(one) for one in numbers]
 
 
 def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tuple[Study, list[str]]:
     """The study with changed copies of some arms, under names of their own."""
     import yaml
+    from pydantic import ValidationError
 
     from crosswind.errors import CrosswindError
-    from crosswind.train.arms import Arm, merged
+    from crosswind.files import complaint
+    from crosswind.train.arms import Arm, Study, merged
+    from crosswind.train.config import fitted
 
     options: dict[str, Any] = {}
     for text in changes:
@@ -232,10 +241,16 @@ def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tu
             found = {step: found}
         options = merged(options, found)
     copies: list[Arm] = []
-    for name in names:
-        arm = study.arm(name)
-        named = {"name": f"{name}-{tag}", "train": merged(arm.train, options), "like": ""}
-        copies.append(Arm.model_validate({**arm.model_dump(), **named}))
-    kept = [study.arm(arm.name) for arm in study.arms]
-    flat = [arm.model_copy(update={"like": ""}) for arm in kept]
-    return study.model_copy(update={"arms": (*flat, *copies)}), [arm.name for arm in copies]
+    try:
+        for name in names:
+            arm = study.arm(name)
+            named = {"name": f"{name}-{tag}", "train": merged(arm.train, options), "like": ""}
+            copies.append(Arm.model_validate({**arm.model_dump(), **named}))
+        flat = [arm.model_copy(update={"like": ""}) for arm in study.by_name.values()]
+        changed = Study.model_validate({**study.model_dump(), "arms": (*flat, *copies)})
+    except ValidationError as error:
+        raise CrosswindError(f"--tag {tag!r}: {complaint(error.errors()[0])}; give another tag") from None
+    for arm in copies:
+        if arm.method:
+            fitted(arm.train, changes, arm.method)
+    return changed, [arm.name for arm in copies]

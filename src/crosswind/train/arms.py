@@ -133,6 +133,12 @@ class Study(Model):
             own = self.seeds_of(arm)
             for seed in own if seeds is None else seeds if names else [s for s in seeds if s in own]:
                 add(arm, seed if arm.method else 0)
+        if seeds is not None and not out:
+            have = sorted({seed for arm in wanted for seed in self.seeds_of(arm)})
+            raise CrosswindError(
+                f"no arm has one of the seeds {', '.join(map(str, seeds))}; they have "
+                f"{', '.join(map(str, have))}: give some of these, or name the arms, which then run any seed"
+            )
         return [(self.by_name[name], seed) for name, seed in out]
 
     def options(self, arm: Arm, seed: int) -> dict[str, Any]:

@@ -6,6 +6,8 @@ methods, so that two arms of a study differ in the lines that make them differ.
 
 from __future__ import annotations
 
+import copy
+import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -194,8 +196,20 @@ def load(path: Path | str | None, changes: Sequence[str] = ()) -> TrainConfig: .
 def load(path: Path | str | None, changes: Sequence[str], kind: type[C]) -> C: ...
 def load(path: Path | str | None, changes: Sequence[str] = (), kind: type[Any] = TrainConfig) -> Any:
     """The configuration in a file with the changes made to it; without a file, the defaults."""
-    document = _Changed(read(path) if path is not None else Document({}, {}, "the defaults"), changes)
-    config: TrainConfig = document.fit(kind)
+    return _fitted(read(path) if path is not None else Document({}, {}, "the defaults"), changes, kind)
+
+
+def fitted(options: Mapping[str, Any], changes: Sequence[str], method: Method) -> TrainConfig:
+    """The configuration that options of a method are, changes being made to them; what does not fit is told."""
+    kind: type[TrainConfig] = TrainConfig
+    if method == "grpo":
+        kind = importlib.import_module("crosswind.train.grpo").GrpoConfig
+    return _fitted(Document(copy.deepcopy(dict(options)), {}, "the arm's options"), changes, kind)
+
+
+def _fitted(document: Document, changes: Sequence[str], kind: type[C]) -> C:
+    document = _Changed(document, changes)
+    config = document.fit(kind)
     check(config, document)
     return config
 

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind import __version__
 from crosswind.errors import CrosswindError
+from crosswind.files import Document
 from crosswind.models.loading import ABOUT
 from crosswind.models.spec import AgentSettings, AgentSource, open_agent
 from crosswind.runner import Limits, Watch
@@ -183,10 +184,11 @@ class Job:
         options: dict[str, Any] = self.study.options(self.arm, self.seed)
         if self.arm.start:
             options["start"] = os.path.relpath(self.started())
+        document = Document(options, {}, self.name)
         if self.arm.method == "grpo":
-            return importlib.import_module("crosswind.train.grpo").GrpoConfig.model_validate(options, strict=False)
+            return document.fit(importlib.import_module("crosswind.train.grpo").GrpoConfig)
         assert self.arm.method
-        return for_method(TrainConfig.model_validate(options, strict=False), self.arm.method, self.name)
+        return for_method(document.fit(TrainConfig), self.arm.method, self.name)
 
     def started(self) -> Path:
         """The adapter that this arm goes on from."""
