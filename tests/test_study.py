@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -429,6 +430,21 @@ def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Pat
     assert collect(there, kept) == 2
     names = [*["test.json"] * 2, *["test.jsonl.xz"] * 2, "test_log.jsonl"]
     assert sorted(p.name for p in kept.rglob("*") if p.is_file()) == names
+
+
+@pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link"])
+def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    from crosswind.train.study import unbundle
+
+    with tarfile.open(tmp_path / "bad.tar", "w") as tar:
+        entry = tarfile.TarInfo(name)
+        if name == "link":
+            entry.type, entry.linkname = tarfile.SYMTYPE, "../escaped"
+        tar.addfile(entry)
+    with pytest.raises(CrosswindError, match="never makes"):
+        unbundle([tmp_path / "bad.tar"], tmp_path / "study")
+    assert not (tmp_path / "escaped").exists()
+    assert not Path("/crosswind-escaped").exists()
 
 
 def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:

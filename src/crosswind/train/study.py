@@ -551,7 +551,14 @@ def unbundle(files: Sequence[Path], out: Path) -> None:
     for file in files:
         try:
             with tarfile.open(file) as tar:
-                tar.extractall(out, filter="data")
+                for member in tar:  # the filters of `extractall` are missing in early releases of Python 3.11
+                    target, held = out / member.name, tar.extractfile(member) if member.isreg() else None
+                    if member.isdir():
+                        continue
+                    if held is None or not target.resolve().is_relative_to(out.resolve()):
+                        raise CrosswindError(f"{file}: holds {member.name!r}, which `crosswind study pack` never makes")
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(held.read())
         except (OSError, tarfile.TarError) as error:
             raise CrosswindError(f"{file}: cannot be unpacked ({error})") from None
         lines += log.read_bytes().splitlines() if log.is_file() else []
