@@ -348,9 +348,10 @@ def follow(domain: Domain, task: Task, recipe: Recipe, seed: int, clean: Walk | 
 
 # ---------------------------------------------------------------- ours
 
-SELDOM = {  # train kinds that few tasks admit are picked more often, so that all come up about as often
+SELDOM = {  # train kinds that few tasks admit, or that models learn last, are picked more often
     "conflicting_information": 2.0,
-    "rule_change": 2.0,
+    "rule_change": 3.0,
+    "tool_merge": 2.0,
     "dependency_inversion": 2.5,
     "confirm_before_write": 2.0,
     "lost_acknowledgement": 2.5,
