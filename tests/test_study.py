@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -229,6 +230,27 @@ MINI: dict[str, Any] = {
             },
         },
         {"name": "paft", "wave": "A", "like": "static", "method": "paft", "train": {"data": {"share": 0.3}}},
+        {
+            "name": "adaptive",
+            "wave": "C",
+            "like": "paft",
+            "train": {"adaptive": {"rounds": 2}, "evaluate": {"tasks": 1, "max_tokens": 8}},
+        },
+        {
+            "name": "rl",
+            "wave": "C",
+            "method": "grpo",
+            "start": "static",
+            "train": {
+                "steps": 3,
+                "groups": 2,
+                "copies": 2,
+                "max_new": 8,
+                "measured": 2,
+                "save_every": 1,
+                "data": {"domains": {"shelf": 1}, "share": 0, "max_tokens": 0},
+            },
+        },
     ],
     "dev": {
         "name": "dev",
@@ -385,6 +407,38 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
     assert "it takes about" in late.left["paft/seed-0"]
     anyway = go(mini, out, arms=["paft"], minutes=30, partial=True)
     assert anyway.finished == ["paft/seed-0"]
+
+
+def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
+    mini: Study, ran: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    from crosswind.train import study as module
+
+    turn = iter(range(1000))
+    monkeypatch.setattr(
+        "crosswind.train.rollouts.reward", lambda *_: float(next(turn) % 2)
+    )  # so that there is a signal
+    out = tmp_path / "out"
+    shutil.copytree(ran, out)
+    left = iter([60.0] * 3)  # seconds; then time runs out in the midst of the training
+    with monkeypatch.context() as patched:
+        patched.setattr(module.Clock, "left", property(lambda _: next(left, 0.0)))
+        stopped = go(mini, out, arms=["rl"], minutes=1.0, partial=True)
+    assert not stopped.finished
+    assert not stopped.failed
+    assert "is trained up to step" in str(stopped.stopped)
+    done = go(mini, out, arms=["rl"])
+    assert (done.finished, done.failed) == (["rl/seed-0"], {})
+    told = json.loads((out / "arms" / "rl" / "seed-0" / "test.json").read_text())
+    assert told["train"]["resumed"]
+    assert told["train"]["steps"] == 3
+
+
+def test_an_adaptive_arm_is_trained_and_tested(mini: Study, tmp_path: Path) -> None:
+    done = go(mini, tmp_path / "out", arms=["adaptive"])
+    assert (done.finished, done.failed) == (["adaptive/seed-0"], {})
+    told = json.loads((tmp_path / "out" / "arms" / "adaptive" / "seed-0" / "test.json").read_text())
+    assert told["train"]["extra"]
 
 
 def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
