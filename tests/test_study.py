@@ -247,7 +247,6 @@ MINI: dict[str, Any] = {
                 "copies": 2,
                 "max_new": 8,
                 "measured": 2,
-                "save_every": 1,
                 "data": {"domains": {"shelf": 1}, "share": 0, "max_tokens": 0},
             },
         },

@@ -26,7 +26,7 @@ from crosswind.record import Record  # noqa: E402
 from crosswind.splits import HELD_OUT  # noqa: E402
 from crosswind.train import adaptive, sft, stages  # noqa: E402
 from crosswind.train.batches import Buffers, Feed, as_tensors, collate  # noqa: E402
-from crosswind.train.config import Adaptive, TrainConfig, for_method, load  # noqa: E402
+from crosswind.train.config import Adaptive, Halt, TrainConfig, for_method, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
 from crosswind.train.model import about, adapted, load_base, prepare  # noqa: E402
 from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
@@ -201,6 +201,21 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(base: Path, tmp_p
     assert (result.demonstrations, result.tokens) == (whole.demonstrations, whole.tokens)
     lines = [json.loads(line) for line in (tmp_path / "killed" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(1, 8))
+
+
+def test_a_run_that_is_told_to_stop_is_saved_where_it_stopped(base: Path, tmp_path: Path) -> None:
+    def enough(update: Update) -> None:
+        if update.step == 3:
+            raise Halt
+
+    whole = train(config(base, save_every=100), tmp_path / "whole")
+    with pytest.raises(Halt):
+        train(config(base, save_every=100), tmp_path / "halted", progress=enough)
+    result = train(config(base, save_every=100), tmp_path / "halted")
+    assert result.resumed == 3
+    before, after = weights(whole.adapter), weights(result.adapter)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert result.demonstrations == whole.demonstrations
 
 
 def test_a_finished_run_is_not_trained_again_and_another_recipe_is_refused(base: Path, tmp_path: Path) -> None:

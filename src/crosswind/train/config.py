@@ -44,6 +44,10 @@ class DomainStage(Model):
     steps: int = Field(ge=1)
 
 
+class Halt(Exception):
+    """Raised by whoever is told of progress to stop a run: it is saved first, and goes on from there."""
+
+
 class Evaluation(Model):
     """How a model is measured between stages, or between the rounds of adaptive training."""
 

@@ -34,7 +34,7 @@ from crosswind.models.loading import ABOUT, merged
 from crosswind.recipe import Drawn
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Batch, collate
-from crosswind.train.config import TrainConfig, check
+from crosswind.train.config import Halt, TrainConfig, check
 from crosswind.train.data import DataConfig, drawn_at
 from crosswind.train.model import device_of, in_bf16, prepare, save
 from crosswind.train.rollouts import Group, Players, Sampled, play_groups
@@ -276,7 +276,11 @@ class Training:
             line = self.advance()
             totals.seconds += time.perf_counter() - began
             totals.stopped = self._silence()
-            self._tell(line)
+            try:
+                self._tell(line)
+            except Halt:
+                self._save()
+                raise
             if self.step % config.save_every == 0 or self.step == config.steps or totals.stopped:
                 self._save()
         if totals.stopped and not totals.signals and not sum(totals.last):

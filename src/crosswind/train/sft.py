@@ -31,7 +31,7 @@ from crosswind.models import weights
 from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
-from crosswind.train.config import Method, TrainConfig, check, differences, for_method
+from crosswind.train.config import Halt, Method, TrainConfig, check, differences, for_method
 from crosswind.train.data import DataConfig
 from crosswind.train.model import device_of, fused, in_bf16, load_base, prepare, quiet, save, versions
 from crosswind.types import Model
@@ -151,9 +151,16 @@ class _Watching(TrainerCallback):  # type: ignore[misc]
             control.should_save = control.should_training_stop = True
         return control
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        if logs and "loss" in logs:
-            self.run.log(state.global_step, logs)
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> Any:
+        try:
+            if logs and "loss" in logs:
+                self.run.log(state.global_step, logs)
+        except Halt as halt:
+            if args.world_size > 1:
+                raise  # the others would wait for this one
+            self.run.halt = halt
+            control.should_save = control.should_training_stop = True
+        return control
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.run.mark(state.global_step)
@@ -175,6 +182,7 @@ class Stretch:
         self.clock, self.lap = 0.0, (0, 0.0, 0, 0)  # of the last line of metrics: step, time, tokens, padded
         self.totals: dict[str, Any] = {}  # of earlier parts of the run
         self.loss: float | None = None
+        self.halt: Halt | None = None
 
     def whole(self) -> dict[int, Path]:
         """The checkpoints that were written to their end."""
@@ -208,6 +216,8 @@ class Stretch:
             raise
         finally:
             trainer.accelerator.free_memory()
+        if self.halt:
+            raise self.halt
 
     def trainer(self, start: int) -> Gathering:
         config, args = self.config, self.arguments()

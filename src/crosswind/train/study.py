@@ -44,7 +44,7 @@ from crosswind.store import EPISODES, MANIFEST, append_file, load_manifest, now,
 from crosswind.suite import Suite
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Part, Study
-from crosswind.train.config import TrainConfig, for_method
+from crosswind.train.config import Halt, TrainConfig, for_method
 from crosswind.types import Model
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ UNKNOWN = 60.0  # seconds that must be left to begin what was never measured, or
 Tell = Callable[[str], None]
 
 
-class OutOfTime(Exception):
+class OutOfTime(Halt):
     """The budget is used up; what was done is stored, and the same command goes on from it."""
 
 
