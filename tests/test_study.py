@@ -348,7 +348,11 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp
     assert again.before == ["base/seed-0", "static/seed-0"]
     assert len((out / "test_log.jsonl").read_text().splitlines()) == 4
 
-    pages = write(mini, out, tmp_path / "docs")
+    old = tmp_path / "docs" / "study_share.svg"
+    old.parent.mkdir()
+    old.write_text("of arms that were there once")
+    pages = write(mini, out, old.parent)
+    assert not old.exists()
     text = pages[0].read_text()
     assert "paft" in text
     assert "missing" in text

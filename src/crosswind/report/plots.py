@@ -122,8 +122,23 @@ def scatter(title: str, across: str, up: str, points: Mapping[str, tuple[float, 
         parts.append(_text(x(n / 4), bottom + 18, f"{25 * n} %", anchor="middle", size=11, colour=GREY))
     parts.append(_text((left + right) / 2, bottom + 38, across, anchor="middle", colour=GREY))
     parts.append(_text(left, top - 8, up, colour=GREY))
-    for name, (a, b) in points.items():
+    taken = [(x(a) - 5, y(b) - 5, x(a) + 5, y(b) + 5) for a, b in points.values()]  # boxes that no name may cover
+    for name, (a, b) in sorted(points.items(), key=lambda one: -one[1][1]):
         parts.append(_dot(x(a), y(b), COLOURS[0], name))
-        side = "end" if a > 0.8 else "start"
-        parts.append(_text(x(a) + (-7 if a > 0.8 else 7), y(b) + 4, name, anchor=side, size=10, colour=GREY))
+        places = [(side, 12 * n) for n in (0, 1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8) for side in (1, -1)]
+        for side, down in places:
+            width, at = 5.8 * len(name), x(a) + side * (7 if not down else 16)
+            box = (min(at, at + side * width), y(b) + down - 6, max(at, at + side * width), y(b) + down + 5)
+            if left < box[0] and box[2] < right + 36 and not any(_meet(box, other) for other in taken):
+                break
+        taken.append(box)
+        if down:
+            parts.append(_line(x(a), y(b), at - 2 * side, y(b) + down, GREY, 0.6))
+        anchor = "start" if side > 0 else "end"
+        parts.append(_text(at, y(b) + down + 4, name, anchor=anchor, size=10, colour=GREY))
     return _page(right + 40, bottom + 52, title, parts)
+
+
+def _meet(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Do two boxes overlap?"""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

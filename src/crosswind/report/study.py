@@ -169,6 +169,9 @@ def write(study: Definition, folder: Path, into: Path) -> list[Path]:
     }
     for name, text in pages.items():
         (into / name).write_text(text, encoding="utf-8")
+    for old in into.glob("study_*.svg"):
+        if old.name not in pages:
+            old.unlink()  # of arms that are no longer there
     return [into / name for name in pages]
 
 
