@@ -382,6 +382,19 @@ def test_without_a_warm_start_it_says_so_and_stops(cold: Path, tmp_path: Path) -
     assert len(lines_of(tmp_path)) == 2
 
 
+def test_broken_episodes_are_no_failures_in_metrics_and_when_it_stops(
+    warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def played(self: Training) -> list[Group]:
+        first = (0.0, None) if self.step == 0 else (None, None)
+        return [Group(n, (), [rollout(one) for one in (first if n == 0 else (None, None))]) for n in range(2)]
+
+    monkeypatch.setattr(Training, "play", played)
+    with pytest.raises(CrosswindError, match="of the last 5 groups no episode could be scored: faults"):
+        run(config(warm, steps=9, patience=4, full=True), tmp_path)
+    assert [line["reward"] for line in lines_of(tmp_path)] == [0.0, None, None]
+
+
 def test_when_all_succeed_it_stops_with_what_it_has(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from crosswind.commands import study as commands
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.recipe import kinds_of
 from crosswind.registry import perturbations
-from crosswind.report.study import best_paft, pools
+from crosswind.report.study import best_paft, between, pools
 from crosswind.runner import Plan
 from crosswind.splits import HELD_OUT
 from crosswind.suite import ORIGINAL
@@ -383,6 +383,7 @@ def test_an_arm_goes_on_where_it_was_killed(mini: Study, ran: Path, definition: 
     assert not (out / "arms/static/seed-0/test.json").is_file()
     done = go(mini, out, arms=["static"])
     assert done.finished == ["static/seed-0"], (done, *(p.read_text() for p in out.rglob("failed.txt")))
+    assert json.loads((out / "arms/static/seed-0/test.json").read_text())["train"]["resumed"] >= 2
     weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (out, ran)]
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[1])
 
@@ -487,6 +488,47 @@ def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Pat
     assert collect(there, kept) == 2
     names = [*["test.json"] * 2, *["test.jsonl.xz"] * 2, "test_log.jsonl"]
     assert sorted(p.name for p in kept.rglob("*") if p.is_file()) == names
+
+
+def test_a_folder_of_another_definition_is_left_as_it_is(mini: Study, ran: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(ran, out)
+    before = (out / "study.yaml.json").read_bytes()
+    other = mini.model_copy(update={"max_tokens": 25})
+    with pytest.raises(CrosswindError, match="another definition"):
+        go(other, out, arms=["base", "paft"])
+    assert (out / "study.yaml.json").read_bytes() == before
+    assert not (out / "arms" / "paft").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [("arms/base/seed-0/test.json", "{}", "no result of a study"), ("test_log.jsonl", '{"when"', "no line of JSON")],
+)
+def test_damaged_results_are_told_of(mini: Study, ran: Path, tmp_path: Path, path: str, text: str, told: str) -> None:
+    from crosswind.report.study import write
+
+    out = tmp_path / "out"
+    shutil.copytree(ran, out)
+    (out / path).write_text(text)
+    with pytest.raises(BadFile, match=told):
+        write(mini, out, tmp_path / "docs")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadFile, match="cannot be written"):
+        write(mini, ran, tmp_path / "file" / "docs")
+
+
+def test_arms_are_compared_in_the_same_episodes() -> None:
+    found = pools(load_study(), ROOT / "docs" / "results" / "study")
+    static, plain = found["static"], found["paft-plain"]
+    for suite in ("", "medical"):
+        keep = [r for r in (plain.of(suite) if suite else plain.clean) if r.domain == "medical" and not r.refuse]
+        one = between(static, plain, suite, lambda r: r.domain == "medical" and not r.refuse)
+        assert one is not None
+        assert one.pairs == len(keep)
+        mine = {(r.task_id, r.condition): r for r in static.records if r.trial == 0}
+        rate = [(r.outcome == "pass") - (mine[r.task_id, r.condition].outcome == "pass") for r in keep]
+        assert one.delta == pytest.approx(sum(rate) / len(rate))
 
 
 @pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link"])

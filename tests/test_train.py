@@ -299,6 +299,19 @@ def test_changes_on_the_command_line(tmp_path: Path) -> None:
     assert for_method(load(None), "sft").data.share == 0
 
 
+def test_a_run_that_is_refused_on_loading_leaves_its_folder_free(base: Path, tmp_path: Path) -> None:
+    from transformers import BertConfig
+
+    encoder, out = tmp_path / "encoder", tmp_path / "out"
+    BertConfig(architectures=["BertForMaskedLM"], hidden_size=8, num_attention_heads=2).save_pretrained(encoder)
+    with pytest.raises(CrosswindError, match="no causal language model"):
+        train(config(encoder), out)
+    assert train(config(base), out).steps == 6  # and not refused as another recipe
+    with pytest.raises(CrosswindError, match="another recipe"):
+        train(config(encoder), out)
+    assert train(config(base), out).steps == 6
+
+
 def test_what_is_no_causal_model_or_has_no_template_is_refused(base: Path, tmp_path: Path) -> None:
     from transformers import BertConfig, PreTrainedTokenizerFast
 

@@ -32,7 +32,7 @@ crosswind train queue sft:static.yaml paft:paft.yaml --out runs
 accelerate launch -m crosswind.cli train paft paft.yaml --out runs/paft (several GPUs)
 
 The same command with the same --out goes on where a run was stopped or killed, and ends with the same weights. Every
-option of a configuration is explained in docs/training.md. The extra is needed: pip install 'crosswind[train]'."""
+option of a configuration is explained in docs/training.md. The extra is needed: pip install 'crosswind\\[train]'."""
 
 Config = Annotated[Path | None, typer.Argument(metavar="CONFIG", help="A YAML file; without one, the defaults.")]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of the run; `out` in the file unless given.")]
@@ -44,7 +44,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Train a model; needs crosswind[train].", epilog=EPILOG)
+    group = typer.Typer(no_args_is_help=True, help="Train a model; needs the extra train.", epilog=EPILOG)
     group.command()(sft)
     group.command()(paft)
     group.command()(grpo)

@@ -25,7 +25,7 @@ CLEAR = 0.20  # a loss of tens of points
 ABLE = 0.20  # clean accuracy from which on a model has something to lose
 SYMBOLS = ("name_noise", "semantic_rename", "identity_erasure", "parameter_rename")
 REQUESTS = ("ambiguous", "underspecified", "verbose_query")
-ARMS = 5  # at least, for a correlation
+ARMS = 10  # over which a correlation is told; former versions of an arm do not count
 YES, NO, ELSE, MISSING = "reproduced", "not reproduced", "different", "missing"
 MET, UNMET = "met", "not met"
 
@@ -198,9 +198,9 @@ def _best_share(look: _Look) -> Told:
 def _forces(look: _Look) -> Told:
     base, static = look.refusals("base"), look.refusals("static")
     told = f"right refusals: base {words.percent(base)}, static {words.percent(static)}"
-    if static < 0.1:
-        return (YES if static < base else ELSE), told
-    return (NO if static > 0.5 else ELSE), told
+    if static >= base:
+        return NO, told
+    return (YES if static < 0.1 else ELSE), told
 
 
 def _refuses(look: _Look) -> Told:
@@ -261,7 +261,7 @@ def _uneven(look: _Look) -> Told:
 
 
 def _predicts(look: _Look) -> Told:
-    overall = {name: one for name, pool in look.found.items() if (one := pool.drop(""))}
+    overall = {name: one for name, pool in look.found.items() if not pool.arm.at and (one := pool.drop(""))}
     if len(overall) < ARMS:
         raise Absent(f"arms; {ARMS} are needed, {len(overall)} are there")
     found = clean_and_robust(overall).kept
@@ -315,7 +315,7 @@ ORIGINAL: tuple[tuple[str, str, Rule], ...] = (
     ),
     (
         "Static SFT forces completion: it refuses less than before training (12 % to 0.2 %)",
-        "reproduced: below 10 % and below base; not: above 50 %",
+        "reproduced: below 10 % and below base; not: no less than base",
         _forces,
     ),
     ("PAFT refuses rightly (99.6 %)", "reproduced: 90 % or more; not: within 10 points of static", _refuses),
@@ -413,10 +413,12 @@ def _paft_heldout(look: _Look) -> Told:
 def _paft_medical(look: _Look) -> Told:
     from crosswind.report.study import between
 
-    one = between(look.arm("static"), look.arm(look.best), "medical")
-    if one is None:
+    arms = look.arm("static"), look.arm(look.best)
+    every, solvable = between(*arms, "medical"), between(*arms, "medical", lambda record: not record.refuse)
+    if every is None or solvable is None:
         raise Absent("medical")
-    return _met(one.low > 0, f"PAFT minus static in the same shifted episodes {_span(one)}")
+    told = f"PAFT minus static in the same shifted episodes {_span(every)}, in solvable ones {_span(solvable)}"
+    return _met(every.low > 0 and solvable.low > 0, told)
 
 
 def _rl_both(look: _Look) -> Told:
@@ -441,7 +443,11 @@ ASKED: tuple[tuple[str, str, Rule], ...] = (
     ),
     ("PAFT refuses when it should", "on poi right refusals 97 % or more, false ones 2 % or less", _paft_refuses),
     ("PAFT holds on kinds never trained", "at least half of static's loss on heldout is won back", _paft_heldout),
-    ("PAFT carries over to medical", "clearly above static in the same episodes", _paft_medical),
+    (
+        "PAFT carries over to medical",
+        "clearly above static in the same episodes, and in the solvable ones",
+        _paft_medical,
+    ),
     ("Perturbed RL beside clean RL", "both are measured", _rl_both),
 )
 

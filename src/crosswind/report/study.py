@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from crosswind.errors import BadFile
+from crosswind.files import complaint
 from crosswind.metrics import By, Cell, Drop, Measures, Study, averaged, cell, clean_and_robust, drop, drops, grouped
 from crosswind.record import Record
 from crosswind.registry import perturbations
@@ -114,21 +118,21 @@ def _share(found: Iterable[tuple[bool, Record]]) -> Cell:
     return cell(r.model_copy(update={"outcome": "pass" if yes else "fail"}) for yes, r in found)
 
 
-def between(one: Pool, other: Pool, suite: str, tier: str | None = None) -> Drop | None:
+def between(one: Pool, other: Pool, suite: str, keep: Callable[[Record], bool] = lambda _: True) -> Drop | None:
     """What the second arm does better or worse than the first, in the very same episodes; seeds are matched if equal.
 
-    Without a suite: in clean episodes.
+    Without a suite: in clean episodes. `keep`: those that count.
     """
 
     def named(pool: Pool) -> list[Record]:
-        return pool.of(suite, keep=lambda r: tier in (None, r.tier)) if suite else pool.clean
+        return pool.of(suite, keep=keep) if suite else [record for record in pool.clean if keep(record)]
 
-    base: dict[tuple[str, str], dict[int, Record]] = {}
+    base: dict[tuple[str, str, tuple[str, ...]], dict[int, Record]] = {}
     for record in named(one):
-        base.setdefault((record.task_id, record.condition), {})[record.trial] = record
+        base.setdefault((record.task_id, record.condition, record.kinds), {})[record.trial] = record
     found = []
     for record in named(other):
-        if seeds := base.get((record.task_id, record.condition)):
+        if seeds := base.get((record.task_id, record.condition, record.kinds)):
             found.append((seeds.get(record.trial) or seeds[min(seeds)], record))
     return drop(f"{one.name} to {other.name}", found)
 
@@ -140,7 +144,10 @@ def pools(study: Definition, folder: Path, part: Part = "test") -> dict[str, Poo
     """The arms that are there, in the order of the definition; arms that it does not have come last."""
     found: dict[str, list[tuple[Done, list[outcomes.Row]]]] = {}
     for path in sorted(folder.glob(f"arms/*/seed-*/{part}.json")):
-        done = Done.model_validate_json(path.read_bytes())
+        try:
+            done = Done.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise BadFile(f"{path}: is no result of a study ({complaint(error.errors()[0])})") from None
         rows = outcomes.read(path.with_name(f"{part}.jsonl.xz"), done.arm, done.seed)[1]
         found.setdefault(done.arm, []).append((done, rows))
     order = [*(name for name in study.by_name if name in found), *(n for n in found if n not in study.by_name)]
@@ -160,7 +167,10 @@ def write(study: Definition, folder: Path, into: Path) -> list[Path]:
     dev = pools(study, folder, "dev")
     if not found and not dev:
         raise BadFile(f"{folder}: holds no finished arm (arms/ARM/seed-N/test.json); run `crosswind study fragility`")
-    into.mkdir(parents=True, exist_ok=True)
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadFile(f"{into}: cannot be written ({error.strerror}); choose another --into") from None
     pictures = drawn(study, found)
     pages = {
         "study.md": page(study, found, dev, folder, sorted(pictures)),
@@ -180,14 +190,16 @@ def write(study: Definition, folder: Path, into: Path) -> list[Path]:
 
 def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder: Path, plotted: Sequence[str]) -> str:
     """The main page."""
-    there = sum(len(pool.done) for pool in found.values())
+    there = sum(_has(found, arm.name, seed) for arm, seed in study.queue())
+    former = sum(len(pool.done) for pool in found.values()) - there
     absent = [f"{arm.name} (seed {seed})" for arm, seed in study.queue() if not _has(found, arm.name, seed)]
     out = [
         f"# The {study.name} study",
         f"{study.summary} Made by `crosswind study report` from the stored episodes; docs/study.md explains suites, "
         "arms and figures. Changes are in percentage points, shifted minus clean on the same tasks, with 95 % "
-        "intervals that resample tasks; bold ones are clear after Holm's correction over the tiers of a row.",
-        f"{words.many(there, 'result')} of {len(study.queue())} are there. "
+        "intervals that resample tasks. Bold ones are clear; where a row has the four tiers of a suite, after Holm's "
+        "correction over them.",
+        f"{words.many(there, 'result')} of {len(study.queue())} are there, and {former} of former commits. "
         + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
         *_warnings(study, found),
         "## Accuracy and its change",
@@ -275,12 +287,18 @@ def _against(study: Definition, found: dict[str, Pool]) -> str:
     base = found["static"]
 
     def row(pool: Pool) -> list[str]:
-        return [changed(between(base, pool, "")), *(changed(between(base, pool, suite)) for suite in SUITES)]
+        clean = (between(base, pool, "", partial(_in, domain)) for domain in ("poi", "medical"))
+        return [changed(one) for one in (*clean, *(between(base, pool, suite) for suite in SUITES))]
 
     some = {name: pool for name, pool in found.items() if name != "static"}
-    heads = ["arm", "clean", *SUITES]
+    heads = ["arm", "clean poi", "clean medical", *SUITES]
     rows = [one for one in _rows(study, some, row, len(heads) - 1) if one[0] != "static"]
-    return "Share of episodes passed, minus that of static, in points.\n\n" + table(heads, rows)
+    told = "Share of episodes passed, minus that of static, in points. Each comparison stands by itself."
+    return f"{told}\n\n{table(heads, rows)}"
+
+
+def _in(domain: str, record: Record) -> bool:
+    return record.domain == domain
 
 
 def _by_seed(found: dict[str, Pool]) -> str:
@@ -385,10 +403,13 @@ def _log(folder: Path) -> str:
         return "There is no log."
     rows = []
     for line in path.read_text(encoding="utf-8").splitlines():
-        one = json.loads(line)
-        names = ("when", "event", "arm", "seed", "commit", "code", "config", "suite")
-        rows.append([literal(str(one.get(name, ""))) for name in names])
-    return table(["when", "event", "arm", "seed", "commit", "code", "configuration", "suites"], rows)
+        try:
+            one = json.loads(line)
+        except ValueError:
+            raise BadFile(f"{path}: {line[:60]!r} is no line of JSON; take it out, or restore the file") from None
+        names = ("when", "event", "arm", "seed", "commit", "code", "config", "suite", "about")
+        rows.append([literal(str(one.get(name, "")), 400) for name in names])
+    return table(["when", "event", "arm", "seed", "commit", "code", "configuration", "suites", "remark"], rows)
 
 
 def _trained(study: Definition, found: dict[str, Pool]) -> str:
@@ -415,19 +436,19 @@ def details(study: Definition, found: dict[str, Pool]) -> str:
     """Every arm by axis, family, level, kind and severity."""
     out = [
         f"# The {study.name} study: details",
-        "By arm, all suites together: accuracy clean and shifted, the change with its interval, and how the shifted "
-        "episodes were played. Refused: of those to be refused; false: of those that can be solved.",
+        "By arm and suite: accuracy clean and shifted, the change with its interval, and how the shifted episodes were "
+        "played. Refused: of those that a shift made impossible; false: of those that can be solved.",
     ]
-    groupings: tuple[By, ...] = ("tier", "axis", "level", "severity", "family", "kind")
-    for pool in found.values():
-        out.append(f"## {literal(pool.name)}")
+    groupings: tuple[By, ...] = ("axis", "level", "severity", "family", "kind")
+    for pool, suite in product(found.values(), SUITES):
+        out.append(f"## {literal(pool.name)}: {suite}")
         for by in groupings:
-            changes = pool.drops("", by)
-            groups = grouped(pool.of(""), by)
+            changes = pool.drops(suite, by)
+            groups = grouped(pool.of(suite), by)
             rows = []
             for name, one in changes.items():
                 some, played = groups[name], pool.study(groups[name])
-                right = _share((pool.measures[r.key].refused, r) for r in some if r.refuse)
+                right = _share((pool.measures[r.key].refused, r) for r in some if impossible(r))
                 rows.append(
                     [
                         literal(name),

@@ -47,6 +47,7 @@ from crosswind.train.sft import (
     Update,
     _cut_metrics,
     begin,
+    claimed,
     compile_layers,
     end,
     story,
@@ -193,6 +194,7 @@ class Totals:
     signals: int = 0  # groups with a signal
     silent: int = 0  # groups in a row without
     heard: float = 0.0  # sum of their mean rewards
+    broken: int = 0  # groups in a row of which no episode could be scored
     left_out: dict[str, int] = field(default_factory=dict)
     first: float | None = None  # mean reward of the first step
     last: list[float] = field(default_factory=list)  # and of the last ones
@@ -213,7 +215,8 @@ def run(config: GrpoConfig, out: Path | str | None = None, progress: Progress | 
     folder = Path(out or config.out)
     if found := begin(folder, config, "grpo"):
         return found
-    training = Training(config, folder, progress)
+    with claimed(folder):
+        training = Training(config, folder, progress)
     try:
         return end(folder, config, training.go())
     finally:
@@ -316,24 +319,27 @@ class Training:
         totals = self.totals
         episodes = [one for group in groups for one in group.rollouts]
         rewards = [one.reward for one in episodes if one.reward is not None]
-        found = fmean(rewards) if rewards else 0.0
+        found = fmean(rewards) if rewards else None
         written, faults = sum(one.written for one in episodes), len(episodes) - len(rewards)
         lengths = [len(row.ids) for one in episodes for row in one.rows] or [0]
         for group in groups:
-            totals.silent, totals.heard = (
-                (0, 0.0) if group.signal else (totals.silent + 1, totals.heard + fmean(group.rewards or [0.0]))
-            )
+            if group.signal:
+                totals.silent, totals.heard = 0, 0.0
+            elif group.rewards:
+                totals.silent, totals.heard = totals.silent + 1, totals.heard + fmean(group.rewards)
+            totals.broken = 0 if group.rewards else totals.broken + 1  # no episode of it could be scored
             totals.perturbed += len(group.rollouts) if group.kinds else 0
             totals.signals += group.signal
         totals.groups += len(groups)
         totals.episodes += len(episodes)
         totals.faults += faults
         totals.written += written
-        totals.first = found if totals.first is None else totals.first
-        totals.last = [*totals.last, found][-LAST:]
+        if found is not None:
+            totals.first = found if totals.first is None else totals.first
+            totals.last = [*totals.last, found][-LAST:]
         return {
             "step": self.step,
-            "reward": round(found, 6),
+            "reward": None if found is None else round(found, 6),
             "clean": _share(groups, perturbed=False),
             "perturbed": _share(groups, perturbed=True),
             "signal": round(sum(group.signal for group in groups) / len(groups), 4),
@@ -522,6 +528,11 @@ class Training:
         """Why there is nothing to learn, if there is not."""
         config, totals = self.config, self.totals
         over = self.step == config.steps and not totals.signals
+        if totals.broken and (over or 0 < config.patience <= totals.broken):
+            return (
+                f"of the last {totals.broken} groups no episode could be scored: faults of the engine or of tools, and "
+                "not the model, broke them all; see that they work (crosswind doctor), and run the same command again"
+            )
         if not over and (not config.patience or totals.silent < config.patience):
             return ""
         mean = totals.heard / totals.silent

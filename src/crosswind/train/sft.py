@@ -407,22 +407,23 @@ def train(
         raise CrosswindError("no folder to write to; give --out, or out in the configuration")
     if found := begin(folder, config, method):
         return found
-    if config.stages:
-        from crosswind.train.stages import train_stages
+    with claimed(folder):
+        if config.stages:
+            from crosswind.train.stages import train_stages
 
-        result = train_stages(config, folder, method, progress)
-    elif config.adaptive:
-        from crosswind.train.adaptive import train_adaptively
+            result = train_stages(config, folder, method, progress)
+        elif config.adaptive:
+            from crosswind.train.adaptive import train_adaptively
 
-        result = train_adaptively(config, folder, progress)
-    else:
-        run = stretch(prepare(config), config, folder, config.data, config.steps, progress)
-        result = finish(run, method)
-        if config.evaluate:
-            from crosswind.train.stages import measured_once
+            result = train_adaptively(config, folder, progress)
+        else:
+            run = stretch(prepare(config), config, folder, config.data, config.steps, progress)
+            result = finish(run, method)
+            if config.evaluate:
+                from crosswind.train.stages import measured_once
 
-            result = measured_once(config, folder, result, progress)
-    return end(folder, config, result)
+                result = measured_once(config, folder, result, progress)
+        return end(folder, config, result)
 
 
 def stretch(
@@ -508,6 +509,17 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
     except OSError as error:
         raise CrosswindError(f"{folder}: cannot be written to ({error.strerror}); choose another --out") from None
     return None
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """A run in a folder that it has claimed; one that is refused before anything was trained leaves it free again."""
+    try:
+        yield
+    except CrosswindError:
+        if not any((folder / name).exists() for name in (METRICS, CHECKPOINTS)):
+            (folder / RUN).unlink(missing_ok=True)
+        raise
 
 
 def _moved(folder: Path, held: dict[str, Any]) -> str:

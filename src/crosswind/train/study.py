@@ -435,8 +435,13 @@ def run(
     """
     clock, report = Clock(None if minutes is None else 60 * minutes), Report()
     jobs = [Job(study, arm, seed, out, part) for arm, seed in study.queue(arms, seeds)]
-    out.mkdir(parents=True, exist_ok=True)
-    replace_file(out / DEFINITION, study.model_dump_json(indent=1).encode() + b"\n")
+    for job in jobs:
+        job.done()  # one that was finished under another definition is told of before anything is written
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        replace_file(out / DEFINITION, study.model_dump_json(indent=1).encode() + b"\n")
+    except OSError as error:
+        raise CrosswindError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
     commit = commit_of() if commit is None else commit
     for job in jobs:
         with job.locked() as ours:
