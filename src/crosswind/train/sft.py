@@ -13,6 +13,7 @@ import math
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -329,23 +330,28 @@ class Stretch:
 
     def mark(self, step: int) -> None:
         """A checkpoint is whole: say so in it, and take away those that are not kept."""
+        totals = self.counted()
         if not self.main:
             return
-        told = {"step": step, "recipe": self.config.recipe(), "totals": self.counted()}
+        told = {"step": step, "recipe": self.config.recipe(), "totals": totals}
         replace_file(self.checkpoints / f"checkpoint-{step}" / ABOUT, json.dumps(told).encode())
         whole = self.whole()
         for old in sorted(whole)[: -self.config.keep]:
             shutil.rmtree(whole[old], ignore_errors=True)
 
     def counted(self) -> dict[str, Any]:
-        """What was trained on, earlier parts of the run included."""
+        """What was trained on by all processes, earlier parts of the run included; each of them must ask."""
         feed, before = self.feed, self.totals
-        out: dict[str, Any] = {
-            name: before.get(name, 0) + getattr(feed, name)
-            for name in ("real", "padded", "learnt", "demonstrations", "perturbed", "waited")
-        }
+        names = ("real", "padded", "learnt", "demonstrations", "perturbed", "waited")
+        mine = ({name: getattr(feed, name) for name in names}, feed.left_out)
+        every = [mine]
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            every *= torch.distributed.get_world_size()
+            torch.distributed.all_gather_object(every, mine)
+        out: dict[str, Any] = {name: before.get(name, 0) + sum(one[name] for one, _ in every) for name in names}
+        out["waited"] = before.get("waited", 0.0) + feed.waited  # of one process, as are the seconds
         out["seconds"] = before.get("seconds", 0.0) + time.perf_counter() - self.clock
-        out["left_out"] = dict(feed.left_out + type(feed.left_out)(before.get("left_out", {})))
+        out["left_out"] = dict(sum((left for _, left in every), Counter(before.get("left_out", {}))))
         return out
 
 
