@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from crosswind import cli, splits
+from crosswind import banks, cli, splits
 from crosswind.agents.oracle import Oracle
 from crosswind.errors import CannotPerturb, CrosswindError, NotForTraining
 from crosswind.models import prompts
@@ -33,7 +33,7 @@ from crosswind.train.data import DataConfig, Stage, demonstration_at, drawn_at, 
 from crosswind.train.formats import FORMATS, Format, written
 from crosswind.train.groups import COMPONENTS, OURS, component, kinds_in
 from crosswind.train.rows import Demonstration, Row, demonstration, rows, tokens
-from crosswind.types import Message, Param, Request, ToolCall, Tools, ToolSpec
+from crosswind.types import SPLITS, Message, Param, Request, ToolCall, Tools, ToolSpec
 from tests import tiny
 
 SYSTEM = Message(role="system", content="Be brief.")
@@ -361,6 +361,38 @@ def test_only_train_kinds_train_words_and_train_entities(monkeypatch: pytest.Mon
         other = one.domain.task(one.base.family, one.base.seed, split="test")
         stated = {str(v) for v in one.base.wanted.values() if str(v).istitle()}
         assert not stated & {str(v) for v in other.wanted.values() if str(v).istitle()}
+
+
+def test_rendered_demonstrations_hold_sentences_and_names_of_the_train_side_alone() -> None:
+    """Looks at what a model reads, not at where it came from."""
+
+    def dealt(value: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(value, dict) and set(value) == set(SPLITS):
+            yield value
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                if name not in ("families", "roles"):  # requests: what is left of them without their holes is plain
+                    yield from dealt(inner)
+
+    pieces: dict[str, set[str]] = {split: set() for split in SPLITS}
+    names = {split: {word for word in words if "_" in word} for split, words in splits.layer_words().items()}
+    for source in ("common", "poi", "medical"):
+        for by_split in dealt(banks.data(source)):
+            for split in SPLITS:
+                cut = [re.split(r"[{\[].*?[}\]]", text) for text in banks.every_text(by_split[split])]
+                pieces[split] |= {piece.strip() for some in cut for piece in some if len(piece.strip()) >= 18}
+    any_kinds = Recipe(stack=(Choice(group="train", severity=(1, 5), count=(1, 3)),))
+    config = DataConfig(domains={"poi": 1.0, "medical": 1.0}, share=1.0, recipe=any_kinds, max_tokens=0)
+    shown = [demonstration_at(config, n) for n in range(150)]
+    said = [message.content for one in shown for message in one.chat]
+    told = [f"{tool.name} {tool.doc} {' '.join(tool.params)}" for one in shown for tool in one.menus[0][1]]
+    read = "\n".join([*said, *told])
+    others = (pieces["dev"] | pieces["test"]) - pieces["train"]
+    assert len(others) > 400
+    assert not [piece for piece in others if piece in read]
+    assert sum(piece in read for piece in pieces["train"]) > 100  # so would those be found
+    assert not [name for name in names["dev"] | names["test"] if re.search(rf"\b{re.escape(name)}\b", read)]
+    assert sum(bool(re.search(rf"\b{re.escape(name)}\b", read)) for name in names["train"]) > 4
 
 
 def test_what_must_not_be_trained_on_is_refused() -> None:
