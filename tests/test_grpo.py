@@ -297,7 +297,10 @@ def test_the_mask_is_on_exactly_what_was_sampled(warm: Path, tmp_path: Path) -> 
             if stop < len(row.ids) and row.ids[stop - 1] != end:
                 assert row.ids[stop] == end  # put there for the model, which stopped after its call: not learnt
     assert sorted(masked) == sorted(written[: len(masked)])
-    assert [one.rows for group in again for one in group.rollouts] == [one.rows for one in episodes]
+    for one, other in zip(episodes, (one for group in again for one in group.rollouts), strict=True):
+        assert [(row.ids, row.mask) for row in other.rows] == [(row.ids, row.mask) for row in one.rows]
+        for row, same in zip(one.rows, other.rows, strict=True):  # which rows are computed together is a matter of time
+            assert row.logprobs == pytest.approx(same.logprobs, abs=1e-3)
 
 
 def test_a_new_menu_begins_a_new_row() -> None:
