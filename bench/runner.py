@@ -305,7 +305,7 @@ def _killed_suite(times: int) -> Suite:
     """So many episodes that a run outlasts its kills."""
     from crosswind.suite import suites
 
-    return suites["quick"].model_copy(update={"tasks": 8 * times})
+    return suites["quick"].model_copy(update={"tasks": 16 * times})
 
 
 def _play_on(folder: Path, log: Path, times: int, seed: int, concurrency: int) -> None:

@@ -218,6 +218,31 @@ def test_a_run_that_is_told_to_stop_is_saved_where_it_stopped(base: Path, tmp_pa
     assert result.demonstrations == whole.demonstrations
 
 
+TWO = """
+import sys
+from pathlib import Path
+import torch
+from tests import test_train, tiny
+torch.set_num_threads(1)
+with tiny.shelf(Path(sys.argv[3])):
+    test_train.train(test_train.config(Path(sys.argv[1])), Path(sys.argv[2]))
+"""
+
+
+def test_two_processes_train_on_what_one_would(base: Path, tmp_path: Path) -> None:
+    alone = train(config(base), tmp_path / "alone")
+    (tmp_path / "two.py").write_text(TWO)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [*launch, str(tmp_path / "two.py"), str(base), str(tmp_path / "both"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads((tmp_path / "both" / "train.json").read_text())["result"]
+    assert told["demonstrations"] == alone.demonstrations
+    assert (told["tokens"], told["learnt"]) == (alone.tokens, alone.learnt)
+    assert told["loss"] == pytest.approx(alone.loss, rel=0.05)
+
+
 def test_a_finished_run_is_not_trained_again_and_another_recipe_is_refused(base: Path, tmp_path: Path) -> None:
     told: list[Update] = []
     first = train(config(base), tmp_path, progress=told.append)

@@ -8,6 +8,7 @@ every word of the vocabulary. And no attention mask is passed, since right paddi
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
 import os
@@ -406,8 +407,12 @@ def train(
     """
     config = for_method(config, method)
     check(config)
-    if (config.stages or config.adaptive or config.evaluate) and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise CrosswindError("stages, adaptive and evaluate measure in between and run in one process; use one device")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if config.stages or config.adaptive or config.evaluate:
+            raise CrosswindError(
+                "stages, adaptive and evaluate measure in between and run in one process; use one device"
+            )
+        atexit.register(_part)
     folder = Path(out or config.out)
     if not (out or config.out):
         raise CrosswindError("no folder to write to; give --out, or out in the configuration")
@@ -430,6 +435,12 @@ def train(
 
                 result = measured_once(config, folder, result, progress)
         return end(folder, config, result)
+
+
+def _part() -> None:
+    """Close what the processes of one training talk through; left open, some abort when they end."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def stretch(
