@@ -22,6 +22,7 @@ from crosswind.train.arms import load_study
 from crosswind.train.study import Done
 from crosswind.types import TIERS
 
+METHODS = {"static": "Supervised fine-tuning", "paft": "Perturbation-augmented fine-tuning"}
 LICENCE = "Apache-2.0, as the base model and this package"
 
 
@@ -51,7 +52,7 @@ def _card(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
     lines = [
         f"# {name}: an adapter of {about['base']} for tool use",
         "",
-        f"{done.about[:1].upper()}{done.about[1:]}. LoRA, half precision, as one GGUF file; `embedded:{name}` loads it "
+        f"{METHODS[name]}: {pool.arm.about}. LoRA, half precision, as one GGUF file; `embedded:{name}` loads it "
         f"in llama.cpp, `hf:embedded+{name}` in transformers.",
         "",
         f"- Arm `{done.arm}`, seed {done.seed}, of the {done.study} study; commit `{done.commit or 'unknown'}`, "
@@ -73,8 +74,8 @@ def _card(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
         lines.append(f"| {suite}: {SAID[suite]} | {cells} |")
     lines += [
         "",
-        f"Right refusals on tiers: {share(pool.refusals('tiers'))} %; false ones, clean poi: "
-        f"{share(pool.clean_refusals('poi'))} %.",
+        f"Right refusals on tiers: {share(pool.refusals('tiers'))} %; false ones: {share(pool.clean_refusals('poi'))} % in "
+        f"clean poi, {share(pool.clean_refusals('medical'))} % in clean medical, where it was not trained.",
         "",
         "Made to study robustness in crosswind's own worlds. It knows the text protocol of this package and one small "
         "world; it is no assistant.",
