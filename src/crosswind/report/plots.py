@@ -75,6 +75,35 @@ def forest(title: str, series: Sequence[str], rows: Sequence[Forest], *, low: fl
     return _page(right + 24, height, title, parts)
 
 
+def bars(title: str, series: Sequence[str], rows: Sequence[Forest]) -> str:
+    """Shares with their intervals, a group of bars for each name and a colour for each series."""
+    left, right, top, bar = 250.0, 640.0, 62.0, 17.0
+    step = bar * max(1, len(series)) + 16
+    height = top + step * len(rows) + 24
+
+    def x(value: float) -> float:
+        return left + (right - left) * value
+
+    parts = [_legend(series, left, 42)]
+    for n in range(5):
+        parts.append(_line(x(n / 4), top - 8, x(n / 4), height - 26))
+        parts.append(_text(x(n / 4), height - 10, f"{25 * n} %", anchor="middle", size=11, colour=GREY))
+    for i, (name, values) in enumerate(rows):
+        at = top + i * step
+        parts.append(_text(left - 12, at + (step - 16) / 2 + 4, name, anchor="end"))
+        for n, value in enumerate(values):
+            y, colour = at + bar * n, COLOURS[n % len(COLOURS)]
+            if value is None:
+                parts.append(_text(left + 4, y + 12, "missing", size=10, colour=GREY))
+                continue
+            middle, lower, upper = value
+            size = f'width="{x(middle) - left:.1f}" height="{bar - 3:.1f}"'
+            parts.append(f'<rect x="{left:.1f}" y="{y:.1f}" {size} fill="{colour}"/>')
+            parts.append(_line(x(lower), y + bar / 2 - 1.5, x(upper), y + bar / 2 - 1.5, INK))
+            parts.append(_text(x(upper) + 6, y + 11, f"{100 * middle:.0f} %", size=11, colour=GREY))
+    return _page(right + 54, height, title, parts)
+
+
 def curve(title: str, across: str, names: Sequence[str], series: Mapping[str, Sequence[Point]]) -> str:
     """Values over places in order, which are named; y from the lowest that is shown to 0 and above."""
     left, right, top, bottom = 70.0, 640.0, 60.0, 300.0

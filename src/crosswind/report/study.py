@@ -37,6 +37,12 @@ SAID = {
 }
 MISSING = "missing"
 HEART = ("base", "static", "paft")
+SHORT = {  # suites as plots name them
+    "original": "the original scenarios",
+    "tiers": "trained kinds, new words",
+    "heldout": "kinds never trained",
+    "medical": "a domain never trained",
+}
 BEST = "PAFT is the arm {best} here: of those that were tried on dev and tested, it passed most episodes on dev."
 
 
@@ -171,7 +177,7 @@ def write(study: Definition, folder: Path, into: Path) -> list[Path]:
         into.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadFile(f"{into}: cannot be written ({error.strerror}); choose another --into") from None
-    pictures = drawn(study, found)
+    pictures = drawn(study, found, best_paft(found, dev))
     pages = {
         "study.md": page(study, found, dev, folder, sorted(pictures)),
         "study_details.md": details(study, found),
@@ -202,8 +208,10 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
         f"{words.many(there, 'result')} of {len(study.queue())} are there, and {former} of former commits. "
         + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
         *_warnings(study, found),
-        "## Accuracy and its change",
     ]
+    if "passed" in plotted:
+        out += ["## In short", "![episodes passed, by suite](study_passed.svg)"]
+    out.append("## Accuracy and its change")
     for suite in SUITES:
         out += [f"### {suite}: {SAID[suite]}", _changes(study, found, suite)]
     out += ["## In the same episodes as static", _against(study, found)]
@@ -215,8 +223,8 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
     out += ["## The findings of the original study", _findings(findings(found))]
     best = best_paft(found, dev)
     out += ["## What was asked of the arms", BEST.format(best=literal(best)), _findings(asked(found, best))]
-    if plotted:
-        out += ["## Plots", *(f"![{name.replace('_', ' ')}](study_{name}.svg)" for name in plotted)]
+    if rest := [name for name in plotted if name != "passed"]:
+        out += ["## Plots", *(f"![{name.replace('_', ' ')}](study_{name}.svg)" for name in rest)]
     out += ["## Choices, on the dev split", _dev(dev)]
     out += ["## Every evaluation on the test split", _log(folder)]
     out += ["## What was trained", _trained(study, found)]
@@ -471,11 +479,20 @@ def details(study: Definition, found: dict[str, Pool]) -> str:
 # ---------------------------------------------------------------- plots
 
 
-def drawn(study: Definition, found: dict[str, Pool]) -> dict[str, str]:
-    """The plots that can be made of what is there, by name."""
+def _bar(one: Cell) -> tuple[float, float, float] | None:
+    return None if one.rate is None else (one.rate, one.low, one.high)
+
+
+def drawn(study: Definition, found: dict[str, Pool], best: str) -> dict[str, str]:
+    """The plots that can be made of what is there, by name; `best` is the arm that stands for PAFT."""
     out: dict[str, str] = {}
     if not found:
         return out
+    shown = [found.get(name) for name in ("base", "static", best)]
+    groups: list[plots.Forest] = [("clean", [_bar(pool.solved("poi")) if pool else None for pool in shown])]
+    for suite, told in SHORT.items():
+        groups.append((told, [_bar(cell(pool.of(suite))) if pool else None for pool in shown]))
+    out["passed"] = plots.bars("Episodes passed", ("as it is", "static fine-tuning", f"PAFT ({best})"), groups)
     for suite in SUITES:
         rows = []
         for name in study.by_name:

@@ -74,8 +74,9 @@ def _card(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
         lines.append(f"| {suite}: {SAID[suite]} | {cells} |")
     lines += [
         "",
-        f"Right refusals on tiers: {share(pool.refusals('tiers'))} %; false ones: {share(pool.clean_refusals('poi'))} % in "
-        f"clean poi, {share(pool.clean_refusals('medical'))} % in clean medical, where it was not trained.",
+        f"Right refusals on tiers: {share(pool.refusals('tiers'))} %; false ones: "
+        f"{share(pool.clean_refusals('poi'))} % in clean poi, {share(pool.clean_refusals('medical'))} % in clean "
+        "medical, where it was not trained.",
         "",
         "Made to study robustness in crosswind's own worlds. It knows the text protocol of this package and one small "
         "world; it is no assistant.",
