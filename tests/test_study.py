@@ -576,3 +576,24 @@ def test_an_adapter_ships_with_a_card(ran: Path, tmp_path: Path, monkeypatch: An
     assert "| tiers: " in card
     with pytest.raises(CrosswindError, match="not finished"):
         ship(tmp_path, "paft", tmp_path / "adapters")
+
+
+def test_the_adapters_in_the_package_are_those_of_the_stored_results() -> None:
+    """Their cards tell what the stored outcomes say, PAFT's is the arm that was best on dev, and no part is missing."""
+    gguf = pytest.importorskip("gguf")
+    from crosswind.models import adapters
+    from crosswind.train.ship import card_of
+
+    study, stored = load_study(), Path(__file__).parent.parent / "docs/results/study"
+    found = pools(study, stored)
+    assert adapters.shipped() == ["static", "paft"]
+    for name, arm in (("static", "static"), ("paft", best_paft(found, pools(study, stored, "dev")))):
+        folder = adapters.FOLDER / name
+        pool = found[arm].seed(0)
+        about = json.loads((folder / "crosswind.json").read_text(encoding="utf-8"))
+        card = (folder / "README.md").read_text(encoding="utf-8")
+        assert card == card_of(name, pool.done[0], pool, about)
+        assert f"Arm `{arm}`, seed 0" in card
+        assert bool(about["recipe"]["data"]["share"]) == (name == "paft")
+        tensors = {one.name for one in gguf.GGUFReader(str(folder / adapters.FILE)).tensors}
+        assert len(tensors) == 30 * 7 * 2  # layers, linear maps in each, halves of a map's adapter

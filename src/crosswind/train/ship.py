@@ -41,12 +41,12 @@ def ship(folder: Path, name: str, into: Path = adapters.FOLDER) -> Path:
     convert(made, weights.fetch(lambda text: print(text, file=sys.stderr)), target / adapters.FILE, name=name)
     about: dict[str, Any] = json.loads((made / ABOUT).read_text(encoding="utf-8"))
     (target / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    card = _card(name, done, Pool(load_study().arm(done.arm), [done], rows), about)
+    card = card_of(name, done, Pool(load_study().arm(done.arm), [done], rows), about)
     (target / "README.md").write_text(card, encoding="utf-8")
     return target
 
 
-def _card(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
+def card_of(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
     """The card, from what is stored."""
     train = done.train or {}
     lines = [
