@@ -438,6 +438,24 @@ def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     assert told["train"]["steps"] == 3
 
 
+def test_an_arm_that_others_start_from_is_trained_again_without_a_test(
+    mini: Study, ran: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(ran, out)
+    shutil.rmtree(out / "arms" / "static" / "seed-0" / "train")
+    told = (out / "arms" / "static" / "seed-0" / "test.json").read_bytes()
+    refused = go(mini, out, arms=["rl"])
+    assert "--arms static --only-train" in refused.failed["rl/seed-0"]
+    with monkeypatch.context() as patched:
+        patched.setattr("crosswind.train.study.Job.test", lambda *_, **__: pytest.fail("it was tested"))
+        again = go(mini, out, arms=["static"], seeds=[0], only_train=True)
+        assert again.finished == ["static/seed-0"]
+        assert go(mini, out, arms=["static"], seeds=[0], only_train=True).before == ["static/seed-0"]
+    assert (out / "arms" / "static" / "seed-0" / "train" / "adapter" / "adapter_config.json").is_file()
+    assert (out / "arms" / "static" / "seed-0" / "test.json").read_bytes() == told
+
+
 def test_an_adaptive_arm_is_trained_and_tested(mini: Study, tmp_path: Path) -> None:
     done = go(mini, tmp_path / "out", arms=["adaptive"])
     assert (done.finished, done.failed) == (["adaptive/seed-0"], {})

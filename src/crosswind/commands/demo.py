@@ -11,7 +11,7 @@ from crosswind import terminal
 
 BESIDE = ["oracle", "retrier", "memoriser", "refuser"]  # whose scores are known beforehand
 LITTLE = 0.1  # a clean score below which a fall means nothing
-HANDFUL = 10  # episodes that the trained adapters play
+HANDFUL = 5  # episodes that the trained adapters play: a clean one, and one of every tier
 RESULTS = "docs/results/study.md"
 
 
@@ -58,6 +58,7 @@ def demo(
     runs = {agent: out}
     for name in trained:
         runs[f"{agent}:{name}"] = out.with_name(f"{out.name}-{name}")
+        console.print(f"the first {HANDFUL} of them with the adapter {name}, some minutes:")
         run(suite=suite, agent=f"{agent}:{name}", out=runs[f"{agent}:{name}"], seed=seed, limit=HANDFUL)
     if trained:
         _compare(runs)

@@ -53,6 +53,9 @@ def fragility(
     partial: Annotated[
         bool, typer.Option("--partial", help="With a budget, begin also what will not fit; run it again to go on.")
     ] = False,
+    only_train: Annotated[
+        bool, typer.Option("--only-train", help="Train and do not test; the same command without it tests.")
+    ] = False,
     dev: Annotated[bool, typer.Option("--dev", help="Test on the dev suite, on which choices are made.")] = False,
     set_: Annotated[
         list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change an option of the arms; needs --dev, --tag.")
@@ -96,6 +99,7 @@ def fragility(
             part=part,
             minutes=budget_minutes,
             partial=partial,
+            only_train=only_train,
             slots=slots,
             concurrency=concurrency,
             commit=commit,

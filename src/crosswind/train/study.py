@@ -195,8 +195,8 @@ class Job:
         path = folder_of(self.out, self.arm.start, self.seed) / "train" / "adapter"
         if not (path / "adapter_config.json").is_file():
             raise CrosswindError(
-                f"{self.name} starts from {self.arm.start}, whose adapter is not at {path}; run that arm first, or "
-                "unpack its adapter here"
+                f"{self.name} starts from {self.arm.start}, whose adapter is not at {path}; unpack it here, or train "
+                f"it with --arms {self.arm.start} --only-train"
             )
         return path
 
@@ -284,14 +284,19 @@ class Job:
 
     # -- all of it
 
+    def learn(self, clock: Clock, progress: Any) -> dict[str, Any] | None:
+        """Train what is left of it; nothing is told of an arm that is tested as it is."""
+        (self.folder / FAILED).unlink(missing_ok=True)
+        if self.arm.method is None:
+            return None
+        with self.timed("train"):
+            told = self.train(clock, progress)
+        _free()
+        return told
+
     def go(self, clock: Clock, *, slots: int | None, concurrency: int | None, commit: str, progress: Any) -> Done:
         """Train and test what is left of it, and note that it is finished."""
-        (self.folder / FAILED).unlink(missing_ok=True)
-        told: dict[str, Any] | None = None
-        if self.arm.method is not None:
-            with self.timed("train"):
-                told = self.train(clock, progress)
-            _free()
+        told = self.learn(clock, progress)
         with self.timed(self.part):
             self.test(clock, slots=slots, concurrency=concurrency, commit=commit, progress=progress)
         _free()
@@ -328,12 +333,16 @@ class Job:
 
     # -- what is left
 
+    def trained(self) -> bool:
+        """Is there nothing to train, or nothing any more?"""
+        return self.arm.method is None or any((self.training / name / ABOUT).is_file() for name in ("adapter", "model"))
+
     def steps_left(self) -> tuple[int, int]:
         """Steps that are not trained yet, and all of them."""
         if self.arm.method is None:
             return 0, 0
         every = int(self.arm.train.get("steps", TrainConfig.model_fields["steps"].default))
-        if any((self.training / name / ABOUT).is_file() for name in ("adapter", "model")):
+        if self.trained():
             return 0, every
         marks = self.training.glob(f"checkpoints/checkpoint-*/{ABOUT}")
         steps = (path.parent.name.rpartition("-")[2] for path in marks)
@@ -396,15 +405,15 @@ class Pace:
             seconds += done.spent.get("table", 0.0)
             self.episode = max(self.episode, seconds / done.episodes)
 
-    def needs(self, job: Job) -> float | None:
+    def needs(self, job: Job, *, test: bool = True) -> float | None:
         """Seconds that an arm will take; None where nothing like it was ever measured."""
         steps, _ = job.steps_left()
         per_step = self.step.get(_sort(job.arm.method, job.arm.train)) if steps else 0.0
         if per_step is None and job.arm.method != "grpo":
             per_step = self.any_step or None
-        if per_step is None or not self.episode:
+        if per_step is None or (test and not self.episode):
             return None
-        return SLACK * (steps * per_step + job.episodes_left() * self.episode)
+        return SLACK * (steps * per_step + (job.episodes_left() * self.episode if test else 0.0))
 
 
 def _sort(method: object, options: dict[str, Any]) -> tuple[object, bool, bool]:
@@ -423,6 +432,7 @@ def run(
     part: Part = "test",
     minutes: float | None = None,
     partial: bool = False,
+    only_train: bool = False,
     slots: int | None = None,
     concurrency: int | None = None,
     commit: str | None = None,
@@ -432,6 +442,7 @@ def run(
     """Run arms of a study into a folder. One that breaks is told of and written down, and the others go on.
 
     With `minutes` nothing is begun that will not fit, unless `partial`: then the last one stops where time runs out.
+    With `only_train` arms are trained and not tested, those too whose results are there without their adapters.
     """
     clock, report = Clock(None if minutes is None else 60 * minutes), Report()
     jobs = [Job(study, arm, seed, out, part) for arm, seed in study.queue(arms, seeds)]
@@ -448,16 +459,20 @@ def run(
             if not ours:
                 report.left[job.name] = "another process works at it"
                 continue
-            if job.done():
+            if job.trained() if only_train else job.done():
                 report.before.append(job.name)
                 continue
-            needs = Pace(out, part).needs(job)
+            needs = Pace(out, part).needs(job, test=not only_train)
             least = UNKNOWN if needs is None else needs
             if clock.left < (min(least, UNKNOWN) if partial else least):
                 report.left[job.name] = f"{max(0, clock.left):.0f} s are left, and it takes about {least:.0f}"
                 continue
             tell(f"{job.name}: {'about ' + format(needs, '.0f') + ' s' if needs is not None else 'begins'}")
             try:
+                if only_train:
+                    job.learn(clock, progress)
+                    report.finished.append(job.name)
+                    continue
                 done = job.go(clock, slots=slots, concurrency=concurrency, commit=commit, progress=progress)
             except OutOfTime as over:
                 report.stopped = f"{over}; the same command goes on from there"

@@ -1,0 +1,65 @@
+"""The script that works at a study in several processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LANES = Path(__file__).parent.parent / "examples" / "train" / "lanes"
+FAKE = """#!/usr/bin/env bash
+echo "$*" >>"$SAID"
+while [[ $# -gt 0 ]]; do
+    case $1 in --arms) arm=$2 ;; --seeds) seed=$2 ;; --out) out=$2 ;; --only-train) train=yes ;; esac
+    shift
+done
+[[ -n ${arm:-} ]] || exit 0
+adapter=$out/arms/$arm/seed-$seed/train/adapter
+mkdir -p "$adapter" && touch "$adapter/crosswind.json"
+[[ -n ${train:-} ]] || mkdir -p "$out/arms/$arm/seed-$seed/test"
+[[ $arm != static || -n ${train:-} ]] || touch "$out/arms/$arm/seed-$seed/test.json"
+[[ $arm != rl ]]  # one that fails
+"""
+
+
+def lanes(folder: Path, *args: str, **env: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    fake, said = folder / "fake", folder / "said"
+    fake.write_text(FAKE)
+    fake.chmod(0o755)
+    said.touch()
+    environment = {**os.environ, "CROSSWIND": str(fake), "SAID": str(said), **env}
+    done = subprocess.run(
+        [str(LANES), str(folder / "out"), *args], env=environment, capture_output=True, text=True, timeout=60
+    )
+    return done, said.read_text().splitlines()
+
+
+def test_lists_are_worked_off_and_packed(tmp_path: Path) -> None:
+    done, said = lanes(tmp_path, "600", "static@0:dev rl@1", "paft@2:train", PACK=str(tmp_path / "pack"), SLOTS="7")
+    assert done.returncode == 0, done.stderr
+    *runs, pack = said
+    shown = [" ".join(w for w in run.split() if w not in ("study", "fragility")) for run in runs]
+    for arm, seed, way in (("static", 0, "--dev "), ("static", 0, ""), ("rl", 1, ""), ("paft", 2, "--only-train ")):
+        wanted = f"--arms {arm} --seeds {seed} --out {tmp_path}/out {way}"
+        wanted += "--partial --slots 7 --concurrency 7 --budget-minutes "
+        found = [run for run in shown if run.startswith(wanted)]
+        assert len(found) == 2, (wanted, shown)  # once by its own process, and once by the one that helps
+        assert 9.8 < float(found[0].removeprefix(wanted)) <= 10
+    assert pack.startswith(f"study pack {tmp_path}/out --into {tmp_path}/pack --adapters ")
+    named = pack.split()
+    assert set(named[named.index("--adapters") + 1].split(",")) == {"static/0", "rl/1", "paft/2"}
+    assert named[named.index("--runs") + 1] == "rl/1"  # the one that is not finished
+
+
+def test_nothing_is_begun_when_time_is_up(tmp_path: Path) -> None:
+    done, said = lanes(tmp_path, "60", "static@0")
+    assert (done.returncode, said) == (0, [])
+
+
+@pytest.mark.parametrize("args", [("600",), ("soon", "static@0"), ("600", "static"), ("600", "static@0:tset")])
+def test_lists_that_say_nothing_are_refused(tmp_path: Path, args: tuple[str, ...]) -> None:
+    done, said = lanes(tmp_path, *args)
+    assert (done.returncode, said) == (2, [])
+    assert "ARM@SEEDS" in done.stderr or "FOLDER SECONDS LIST" in done.stderr
