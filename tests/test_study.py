@@ -313,6 +313,7 @@ def go(study: Study, out: Path, **options: Any) -> Any:
 
 
 def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp_path: Path) -> None:
+    from crosswind.report.markdown import literal
     from crosswind.report.study import write
     from crosswind.store import load_run
 
@@ -357,6 +358,13 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp
     assert "paft" in text
     assert "missing" in text
     assert "c0ffee" in text
+    of_tiers = [row.record for row in rows if row.record.condition.startswith("tiers/")]
+    kind = of_tiers[0].kinds[0]
+    some = [record for record in of_tiers if record.kinds == (kind,)]
+    line = next(line for line in text.splitlines() if line.startswith("| tiers |") and f"| {literal(kind)} |" in line)
+    passed = 100 * sum(record.passed for record in some) / len(some)
+    assert line.split(" | ")[4].startswith(f"{passed:.1f} (")  # after base
+    assert line.split(" | ")[4].endswith(f"; {len(some)})")
 
 
 def test_an_arm_goes_on_where_it_was_killed(mini: Study, ran: Path, definition: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ resample tasks, each with all its episodes of all seeds, so that seeds of one ta
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import product
@@ -219,9 +220,10 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
     out += ["## Refusals", _refusals(study, found)]
     out += ["## How they play, under train kinds in test words", _playing(study, found)]
     out += ["## At severity 1", _mild(study, found)]
+    best = best_paft(found, dev)
+    out += ["## Kind by kind, on poi", _kinds(found, best)]
     out += ["## Does the clean score predict robustness?", _correlation(found)]
     out += ["## The findings of the original study", _findings(findings(found))]
-    best = best_paft(found, dev)
     out += ["## What was asked of the arms", BEST.format(best=literal(best)), _findings(asked(found, best))]
     if rest := [name for name in plotted if name != "passed"]:
         out += ["## Plots", *(f"![{name.replace('_', ' ')}](study_{name}.svg)" for name in rest)]
@@ -319,6 +321,25 @@ def _by_seed(found: dict[str, Pool]) -> str:
             rows.append([*line, *(changed(one.drop(suite)) for suite in ("original", "heldout", "medical"))])
     heads = ["arm", "seed", "clean, %", *(f"tiers: {tier}" for tier in TIERS), "original", "heldout", "medical"]
     return table(heads, rows)
+
+
+def _kinds(found: dict[str, Pool], best: str) -> str:
+    """What arms passed under each kind, those that the best PAFT arm passed least of first, and why it failed."""
+    names = [name for name in dict.fromkeys((*HEART, best)) if name in found]
+    rows: list[tuple[tuple[int, float], list[str]]] = []
+    last = names[-1] if names else ""
+    for suite in ("tiers", "heldout"):
+        split = {name: grouped(found[name].of(suite), "kind") for name in names}
+        for kind in sorted({kind for some in split.values() for kind in some}):
+            cells = {name: cell(split[name].get(kind, ())) for name in names}
+            causes = Counter(r.cause or "unknown" for r in split[last].get(kind, ()) if not r.passed)
+            told = ", ".join(f"{cause} {n}" for cause, n in causes.most_common(2))
+            rate = cells[last].rate
+            line = [suite, perturbations[kind].tier, literal(kind), *map(share, cells.values()), told or "–"]
+            rows.append(((SUITES.index(suite), 1.0 if rate is None else rate), line))
+    heads = ["suite", "tier", "kind", *map(literal, names), f"why {literal(last)} failed, mostly"]
+    told = "Episodes passed, in %. Those that the last arm passed least of come first."
+    return f"{told}\n\n{table(heads, [line for _, line in sorted(rows, key=lambda one: one[0])])}"
 
 
 def _refusals(study: Definition, found: dict[str, Pool]) -> str:
