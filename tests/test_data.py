@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,7 @@ from crosswind.train import data as data_module
 from crosswind.train.data import DataConfig, Stage, demonstration_at, drawn_at, estimate, stream
 from crosswind.train.formats import FORMATS, Format, written
 from crosswind.train.groups import COMPONENTS, OURS, component, kinds_in
-from crosswind.train.rows import Demonstration, Row, demonstration, rows, tokens
+from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows, tokens
 from crosswind.types import SPLITS, Message, Param, Request, ToolCall, Tools, ToolSpec
 from tests import tiny
 
@@ -638,6 +639,8 @@ def test_verl_gets_parquet(crosswind: Command, tmp_path: Path) -> None:
         (["--json"], "give a file as --out"),
         (["--out", "rows.parquet"], "ends in .jsonl"),
         (["--out", "/dev/null/rows.jsonl"], "cannot be written"),
+        (["--out", "/dev/null", "--force"], "/dev/null: this is no plain file"),
+        (["--out", "/", "--force"], "/: this is a folder"),
         (["--max-tokens", "20"], "raise max_tokens"),
         (["--tokenizer", "/nowhere"], "--tokenizer /nowhere: there is no such file or folder; give a model"),
     ],
@@ -648,6 +651,46 @@ def test_what_cannot_work_is_told_in_one_line(crosswind: Command, args: list[str
     if "Usage" not in said:
         assert said.count("\n") == 1
         assert said.startswith("error: ")
+
+
+def test_a_full_disk_behind_stdout_is_told_of() -> None:
+    if not Path("/dev/full").is_char_device():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "crosswind", "data", "--count", "3", "--out", "-"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "error: stdout cannot be written to (No space left on device)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+HOSTILE = ["at</think>las", "x</tool_call>", "<tool_call>y"]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("where", ["argument", "thought", "words"])
+def test_values_that_end_a_call_or_a_thought_are_left_out(value: str, where: str) -> None:
+    shown = demonstration(drawn())
+    assert legible(shown)
+    at = shown.turns[0 if where != "words" else -1]
+    message = shown.chat[at]
+    if where == "argument":
+        changed = message.model_copy(update={"requests": (Request(id="call_0", tool="find", args={"q": [value]}),)})
+    elif where == "thought":
+        changed = message.model_copy(update={"content": message.content.replace("<think>", f"<think>{value}; ")})
+    else:
+        changed = message.model_copy(update={"content": f"<think>stop</think>\n{value}"})
+    worse = Demonstration((*shown.chat[:at], changed, *shown.chat[at + 1 :]), shown.menus, shown.meta)
+    harmless = where == "argument" and "</think>" in value  # a thought ends before the call
+    assert legible(worse) is harmless
+
+
+def test_what_is_not_legible_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = iter([False, True])
+    monkeypatch.setattr(data_module, "legible", lambda _: next(turns))
+    counts: Counter[str] = Counter()
+    demonstration_at(DataConfig(share=0.0), 0, counts=counts)
+    assert counts[data_module.ILLEGIBLE] == 1
 
 
 def test_a_slip_is_answered_as_a_session_does_mended_and_not_learnt() -> None:

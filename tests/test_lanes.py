@@ -38,7 +38,7 @@ def lanes(folder: Path, *args: str, **env: str) -> tuple[subprocess.CompletedPro
 
 def test_lists_are_worked_off_and_packed(tmp_path: Path) -> None:
     done, said = lanes(tmp_path, "600", "static@0:dev rl@1", "paft@2:train", PACK=str(tmp_path / "pack"), SLOTS="7")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr.split(";")[0]) == (1, "failed: rl@1")
     *runs, pack = said
     shown = [" ".join(w for w in run.split() if w not in ("study", "fragility")) for run in runs]
     for arm, seed, way in (("static", 0, "--dev "), ("static", 0, ""), ("rl", 1, ""), ("paft", 2, "--only-train ")):

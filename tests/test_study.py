@@ -66,8 +66,9 @@ def test_an_arm_that_another_starts_from_comes_first() -> None:
     [
         ({"arms": ""}, "--arms '' names no arm; give some of base, static, paft, "),
         ({"arms": ","}, "--arms ',' names no arm"),
-        ({"seeds": ""}, "--seeds '': expected numbers from 0 on"),
-        ({"arms": "paft", "seeds": "-1"}, "--seeds '-1': expected numbers from 0 on"),
+        ({"seeds": ""}, "--seeds '': expected numbers from 0 to"),
+        ({"arms": "paft", "seeds": "-1"}, "--seeds '-1': expected numbers from 0 to"),
+        ({"arms": "paft", "seeds": "9" * 23}, "expected numbers from 0 to"),
         ({"seeds": "99"}, "no arm has one of the seeds 99"),
     ],
 )
@@ -492,6 +493,8 @@ def test_the_arm_that_stands_for_paft_is_chosen_on_dev() -> None:
     former, plain = dev["paft-few-names"], dev["paft-plain"]
     some = {pool.name: pool for pool in (former, plain, dev["static"])}
     assert former.arm.at
+    assert plain.arm.at
+    plain.arm = plain.arm.model_copy(update={"at": ""})
     assert best_paft(found, some) == "paft-plain"  # those of former commits do not count
     former.arm = former.arm.model_copy(update={"at": ""})
     assert best_paft(found, some) == "paft-few-names"  # it passed more on dev
@@ -512,6 +515,17 @@ def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Pat
     assert (there / "arms/static/seed-0/train/adapter/adapter_config.json").is_file()
     kept = tmp_path / "kept"
     assert collect(there, kept) == 2
+    episodes = there / "arms/static/seed-0/test/episodes.jsonl"
+    episodes.write_text(episodes.read_text() + "{}\n")  # it has gone on since
+    unbundle(files, there)
+    assert episodes.read_text().endswith("{}\n")
+    assert not list(there.rglob("*.packed"))
+    (tmp_path / "file").write_text("no tar")
+    with pytest.raises(CrosswindError, match="is no file that `crosswind study pack` made"):
+        unbundle([tmp_path / "file"], there)
+    for act in (lambda p: unbundle(files, p), lambda p: bundle(ran, p), lambda p: collect(ran, p)):
+        with pytest.raises(CrosswindError, match="cannot be made"):
+            act(tmp_path / "file" / "inside")
     names = [*["test.json"] * 2, *["test.jsonl.xz"] * 2, "test_log.jsonl"]
     assert sorted(p.name for p in kept.rglob("*") if p.is_file()) == names
 

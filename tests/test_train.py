@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -264,8 +265,64 @@ def test_out_of_memory_names_the_batch_to_try(base: Path, tmp_path: Path, monkey
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(sft.Gathering, "compute_loss", full)
-    with pytest.raises(CrosswindError, match=r"4 rows .* try accumulate: 2 \(the batch stays 4\) or batch: 2"):
-        train(config(base), tmp_path)
+    for batch, accumulate, passes, fewer in ((4, 1, 2, 2), (3, 1, 3, 1), (12, 4, 12, 4), (6, 2, 6, 2)):
+        wanted = rf"{batch // accumulate} rows .* goes on, or accumulate: {passes} .*stays {batch}\) or batch: {fewer} "
+        folder = tmp_path / f"{batch}-{accumulate}"
+        with pytest.raises(CrosswindError, match=wanted):
+            train(config(base, batch=batch, accumulate=accumulate), folder)
+        for told in ({"batch": batch, "accumulate": passes}, {"batch": fewer, "accumulate": accumulate}):
+            config(base, **told)  # what is told can be done
+        with pytest.raises(CrosswindError, match="out of memory"):  # and with this the run goes on
+            train(config(base, batch=batch, accumulate=accumulate, checkpointing=True), folder)
+    with pytest.raises(CrosswindError, match=r"1 rows .* try a smaller data.max_tokens \(now 2048\) with another"):
+        train(config(base, batch=1, checkpointing=True), tmp_path / "one")
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(base: Path, tmp_path: Path) -> None:
+    train(config(base, steps=2), tmp_path / "one")
+    shutil.copytree(tmp_path / "one" / "checkpoints", tmp_path / "other" / "checkpoints")
+    with pytest.raises(CrosswindError, match=r"checkpoint of another recipe \(seed was 0, now 7; data.seed .* --out"):
+        train(config(base, steps=2, seed=7), tmp_path / "other")
+
+
+def test_weights_that_are_gone_are_made_again(base: Path, tmp_path: Path) -> None:
+    first = train(config(base, steps=2), tmp_path)
+    before = weights(first.adapter)
+    (Path(first.adapter) / "adapter_model.safetensors").unlink()
+    again = train(config(base, steps=2), tmp_path)
+    after = weights(again.adapter)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_an_adapter_to_go_on_from_decides_what_it_is(base: Path, tmp_path: Path) -> None:
+    first = train(config(base, steps=1, lora={"rank": 4}), tmp_path / "first")
+    with pytest.raises(CrosswindError, match=r"lora.rank is 8, but start goes on from an adapter whose rank is 4"):
+        train(config(base, steps=1, start=first.adapter, lora={"rank": 8}), tmp_path / "second")
+    second = train(config(base, steps=1, start=first.adapter), tmp_path / "second")
+    assert about(second.adapter)["recipe"]["lora"]["rank"] == 4
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_demonstrations_are_counted_as_they_are_trained_on(base: Path, tmp_path: Path, steps: int) -> None:
+    assert train(config(base, steps=steps, batch=4, buffer=2), tmp_path).demonstrations == 4 * steps
+
+
+def test_one_that_fails_does_not_stop_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from crosswind.cli import app
+    from crosswind.commands import train as command
+
+    begun = []
+
+    def one(method: str, path: Path, *_: Any, **__: Any) -> None:
+        begun.append(path.name)
+        raise IndexError("out of range") if path.name == "a.yaml" else CrosswindError("refused")
+
+    monkeypatch.setattr(command, "one", one)
+    done = CliRunner().invoke(app, ["train", "queue", "sft:a.yaml", "paft:b.yaml", "--out", str(tmp_path)])
+    assert (done.exit_code, begun) == (1, ["a.yaml", "b.yaml"])
+    assert "error: sft:a.yaml: IndexError: out of range" in done.output
 
 
 # ---------------------------------------------------------------- what is refused
@@ -280,7 +337,7 @@ def test_out_of_memory_names_the_batch_to_try(base: Path, tmp_path: Path, monkey
         ("data:\n  share: 0\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
         ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*the keys here are: model"),
         ("data:\n  domains: {pio: 1}\n", r"train.yaml:2: data.domains: no domain 'pio'.*poi"),
-        ("batch: 5\naccumulate: 2\n", r"batch is 5 and accumulate 2"),
+        ("steps: 5\nbatch: 5\naccumulate: 2\n", r"train.yaml:2: batch is 5 and accumulate 2"),
         ("data:\n  families: [nothing]\n", r"train.yaml:\d: data: no family 'nothing'"),
         (
             "data:\n  curriculum:\n  - {start: 0, severity: low}\n",
@@ -353,6 +410,14 @@ def test_what_is_no_causal_model_or_has_no_template_is_refused(base: Path, tmp_p
     bare.save_pretrained(other)
     with pytest.raises(CrosswindError, match="no chat template"):
         load_base(str(other))
+    small = tmp_path / "small"
+    tok = tiny.tokenizer("shelf")
+    few = tiny.model(tok)
+    few.resize_token_embeddings(8)
+    few.save_pretrained(small)
+    tok.save_pretrained(small)
+    with pytest.raises(CrosswindError, match=r"the tokenizer has \d+ tokens and the model knows 8"):
+        load_base(str(small))
 
 
 def test_a_model_that_is_not_there_takes_no_folder(base: Path, tmp_path: Path) -> None:

@@ -51,7 +51,11 @@ class Document:
             remedy = "mend this line" if self.lines else "give another value"
             if first["type"] in ("extra_forbidden", "missing"):
                 remedy = expected(model, place[:-1])
-            raise self.error(place, f"{complaint(first)}; {remedy}") from None
+            said = complaint(first)
+            named = (*place, said.split(" ", 1)[0])  # a check of several keys has no place, and begins with one of them
+            at = self.at(named if first["type"] == "value_error" and named in self.lines else place)
+            spot = ".".join(map(str, place))
+            raise BadFile(f"{at}: {spot + ': ' if spot else ''}{said}; {remedy}") from None
 
 
 def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:

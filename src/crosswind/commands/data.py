@@ -7,7 +7,6 @@ import math
 import sys
 import time
 from collections import Counter
-from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,7 +56,9 @@ def register(app: typer.Typer) -> None:
 
 def data(
     count: Annotated[int, typer.Option(min=1, help="Demonstrations to write.")] = 1000,
-    out: Annotated[Path | None, typer.Option(help="The file; lines of JSON go to stdout without one.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; lines of JSON go to stdout without one, or with -.")
+    ] = None,
     format: Annotated[
         Form, typer.Option(help="Whose rows: TRL, OpenAI's fine-tuning, ShareGPT (LLaMA-Factory) or verl.")
     ] = Form.trl,
@@ -123,9 +124,11 @@ def data(
     from crosswind.errors import CrosswindError
     from crosswind.splits import check_kinds
     from crosswind.train.data import demonstration_at, estimate
-    from crosswind.train.formats import SAYS, lines, writing, written
+    from crosswind.train.formats import SAYS, piped, writing, written
     from crosswind.train.rows import rows
 
+    if out and str(out) == "-":
+        out = None
     if out is None and json_:
         raise CrosswindError("--json prints a document on stdout, where the rows would go; give a file as --out")
     how = protocol or (How.text if format == Form.verl else How.native)
@@ -144,7 +147,7 @@ def data(
     lengths: Counter[int] = Counter()
     kinds: Counter[str] = Counter()
     display = Display(count, json_)
-    with writing(out, format.value, force=force) if out else nullcontext(lines(sys.stdout.buffer)) as put:
+    with writing(out, format.value, force=force) if out else piped() as put:
         for index in range(start, start + count):
             shown = demonstration_at(config, index, measure=ruler, counts=counts)
             some = rows(shown)

@@ -213,12 +213,13 @@ def _study(file: Path | None, model: str) -> Study:
 
 def _numbers(text: str | None) -> list[int] | None:
     from crosswind.errors import CrosswindError
+    from crosswind.train.config import SEEDS
 
     if text is None:
         return None
     numbers = text.split(",")
-    if not all(one.strip().isdecimal() for one in numbers):
-        raise CrosswindError(f"--seeds {text!r}: expected numbers from 0 on, with commas, such as 0,1")
+    if not all(one.strip().isdecimal() and int(one) <= SEEDS for one in numbers):
+        raise CrosswindError(f"--seeds {text!r}: expected numbers from 0 to {SEEDS}, with commas, such as 0,1")
     return [int(one) for one in numbers]
 
 
@@ -237,6 +238,8 @@ def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tu
         key, sign, value = text.partition("=")
         if not sign or not key.strip():
             raise CrosswindError(f"--set {text!r}: expected KEY=VALUE, such as data.share=0.2")
+        if key.strip() in ("model", "seed", "start", "out"):
+            raise CrosswindError(f"--set {text!r}: {key.strip()} is the study's to say; use --model, --seeds or --file")
         try:
             found: Any = yaml.safe_load(value)
         except yaml.YAMLError:

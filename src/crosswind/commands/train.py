@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -89,10 +92,11 @@ def queue(
             results.append(result.model_dump(mode="json"))
             if not json_:
                 show(result, False)
-        except CrosswindError as error:
+        except Exception as error:  # whatever it is, the others go on
             failed = True
-            results.append({"method": method, "config": str(path), "error": str(error)})
-            print(f"error: {method}:{path}: {terminal.safe(str(error))}", file=sys.stderr, flush=True)
+            told = str(error) if isinstance(error, CrosswindError) else f"{type(error).__name__}: {error}"
+            results.append({"method": method, "config": str(path), "error": told})
+            print(f"error: {method}:{path}: {terminal.safe(told)}", file=sys.stderr, flush=True)
     if json_:
         terminal.print_json(results)
     if failed:
@@ -124,13 +128,31 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
         config = for_method(load(path, changes), method, str(path or ""))
     if out is None and not config.out:
         raise CrosswindError("no folder to write to; give --out DIR, or `out: DIR` in the file")
-    with Shown(quiet) as progress:
+    with Shown(quiet) as progress, _written(out or Path(config.out)):
         if method == "grpo":
             found: Result = module.run(config, out, progress=progress)
             return found
         from crosswind.train.sft import train
 
         return train(config, out, method=method, progress=progress)
+
+
+@contextmanager
+def _written(folder: Path) -> Iterator[None]:
+    """A folder that cannot be written to is told of in one line; safetensors has an error of its own for that."""
+    from safetensors import SafetensorError
+
+    from crosswind.errors import CrosswindError
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            raise
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise CrosswindError(
+            f"{folder}: cannot be written to ({why}); make room, and give the same command again: it goes on"
+        ) from None
 
 
 class Shown:

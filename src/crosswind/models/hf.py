@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import CrosswindError
-from crosswind.models import prompts
+from crosswind.models import adapters, prompts
 from crosswind.models.loading import ABOUT, load, with_adapter
 from crosswind.models.openai_compatible import args_of, name_of
 from crosswind.models.parsing import clean, parse
@@ -45,6 +45,8 @@ class HuggingFace:
         path, _, adapter = rest.partition("+")
         if not path:
             raise CrosswindError(f"hf:{rest}: expected hf:PATH or hf:PATH+ADAPTER")
+        if adapter and "/" not in adapter:
+            adapters.found(adapter)  # says what there is; a name with a stroke may be one that PEFT knows
         for package in ("transformers", *(["peft"] if adapter else [])):
             sdk(package, "train")
         self.device = "cuda" if sdk("torch", "train").cuda.is_available() else "cpu"

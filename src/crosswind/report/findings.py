@@ -1,8 +1,9 @@
 """What others found, and what was asked of our arms, each with a rule that turns our numbers into a mark.
 
-The rules were written before the numbers. A claim is `reproduced` or `not reproduced`; `different` where the numbers
-say neither, or where the question does not arise (a model that solves nothing clean has nothing to lose). A demand is
-`met` or `not met`. Where an arm is not there the mark is `missing`.
+The rules were written before the numbers; what was made clearer or stricter since is in docs/study.md. A claim is
+`reproduced` or `not reproduced`; `different` where the numbers say neither, or where the question does not arise (a
+model that solves nothing clean has nothing to lose). A demand is `met` or `not met`. Where an arm is not there the mark
+is `missing`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from crosswind.metrics import Cell, Drop, clean_and_robust
 from crosswind.report import words
+from crosswind.splits import HELD_OUT
 
 if TYPE_CHECKING:
     from crosswind.record import Record
@@ -73,6 +75,17 @@ class _Look:
 
     def refusals(self, arm: str, suite: str = "original") -> float:
         return self._rate(self.arm(arm).refusals(suite), f"refusals of {arm}")
+
+    def by_kind(self, arm: str, suite: str = "original") -> dict[str, Cell]:
+        """Right refusals under each kind, with a mark on kinds that were never trained."""
+        from crosswind.report.study import impossible
+
+        pool = self.arm(arm)
+        kinds = sorted({kind for r in pool.of(suite) if impossible(r) for kind in r.kinds})
+        return {
+            f"{kind}, never trained" if kind in HELD_OUT else kind: pool.refusals(suite, lambda r, k=kind: k in r.kinds)  # type: ignore[misc]
+            for kind in kinds
+        }
 
     def clean(self, arm: str, domain: str = "poi") -> float:
         return self._rate(self.arm(arm).solved(domain), f"clean episodes of {arm}")
@@ -149,14 +162,14 @@ def _worse_than_untrained(look: _Look) -> Told:
 
 
 def _longer(look: _Look) -> Told:
-    arms = ("static-200", "static-400", "static", "static-3200")
-    means = {arm: look.mean(arm) for arm in arms if arm in look.found}
-    look.arm("static-200"), look.arm("static")
-    first, last = means["static-200"], means[list(means)[-1]]
+    means = {arm: look.mean(arm) for arm in ("static-200", "static-400", "static", "static-3200")}
+    first, last = means["static-200"], means["static-3200"]
     told = ", ".join(f"{arm} {words.points(value)}" for arm, value in means.items())
     if first > -CLEAR / 2:
         return ELSE, f"{told}: there is little to heal"
-    return (YES if last < -CLEAR / 2 and last < first / 2 else NO if last > first / 4 else ELSE), told
+    if last > first / 4:
+        return NO, told
+    return (YES if first + 0.02 < last < first / 2 else ELSE), told
 
 
 def _more_data(look: _Look) -> Told:
@@ -205,7 +218,8 @@ def _forces(look: _Look) -> Told:
 
 def _refuses(look: _Look) -> Told:
     paft, static = look.refusals("paft"), look.refusals("static")
-    told = f"right refusals: static {words.percent(static)}, PAFT {words.percent(paft)}"
+    told = f"right refusals: static {words.percent(static)}, PAFT {words.percent(paft)} ("
+    told += ", ".join(f"{kind} {words.percent(one.rate)}" for kind, one in look.by_kind("paft").items()) + ")"
     return (YES if paft >= 0.9 and paft > static + 0.2 else NO if paft < static + 0.1 else ELSE), told
 
 
@@ -295,7 +309,8 @@ ORIGINAL: tuple[tuple[str, str, Rule], ...] = (
     ),
     (
         "Longer training eases the loss and does not heal it (200 to 800 steps: −68 to −50)",
-        "mean of three tiers; reproduced: the longest loses over half of what 200 steps lose; not: below a quarter",
+        "mean of three tiers; reproduced: the longest loses less than 200 steps do, by 2 points or more, and still "
+        "over half of it; not: below a quarter of it; different: it loses no less",
         _longer,
     ),
     (
@@ -397,6 +412,10 @@ def _paft_holds(look: _Look) -> Told:
 def _paft_refuses(look: _Look) -> Told:
     right, (clean, shifted) = look.refusals(look.best, "tiers"), look.false(look.best)
     told = f"right {100 * right:.1f} %; false {100 * clean:.1f} % clean, {100 * shifted:.1f} % shifted"
+    pool = look.arm(look.best)
+    for suite in ("original", "heldout"):
+        rates = pool.refusals(suite).rate, pool.false_refusals(suite).rate
+        told += f"; on {suite} {words.percent(rates[0])} and {words.percent(rates[1])} shifted"
     return _met(right >= 0.97 and clean <= 0.02 and shifted <= 0.02, told)
 
 
@@ -441,7 +460,11 @@ ASKED: tuple[tuple[str, str, Rule], ...] = (
         "on tiers at most 5 points lost in perception and interaction, 10 in reasoning",
         _paft_holds,
     ),
-    ("PAFT refuses when it should", "on poi right refusals 97 % or more, false ones 2 % or less", _paft_refuses),
+    (
+        "PAFT refuses when it should",
+        "on tiers (train kinds, poi) right refusals 97 % or more, false ones 2 % or less",
+        _paft_refuses,
+    ),
     ("PAFT holds on kinds never trained", "at least half of static's loss on heldout is won back", _paft_heldout),
     (
         "PAFT carries over to medical",

@@ -26,12 +26,12 @@ from crosswind.report.markdown import literal, table
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Part, suite_of
 from crosswind.train.arms import Study as Definition
-from crosswind.train.study import LOG, Done
+from crosswind.train.study import FAILED, LOG, Done
 from crosswind.types import TIERS
 
 SUITES = ("original", "tiers", "heldout", "medical")
 SAID = {
-    "original": "scenarios of the original study, severity 3, on poi",
+    "original": "scenarios of the original study, severity 3, on poi; four of its kinds were never trained",
     "tiers": "train kinds in test words, severities 1 to 4, on poi",
     "heldout": "kinds never trained, severities 1 to 4, on poi",
     "medical": "both, in a domain never trained",
@@ -97,9 +97,9 @@ class Pool:
     def study(self, records: Iterable[Record]) -> Study:
         return averaged(records, self.measures)
 
-    def refusals(self, suite: str) -> Cell:
+    def refusals(self, suite: str, keep: Callable[[Record], bool] = lambda _: True) -> Cell:
         """Of the episodes that a shift made impossible: those that were refused."""
-        return _share((self.measures[r.key].refused, r) for r in self.of(suite, keep=impossible))
+        return _share((self.measures[r.key].refused, r) for r in self.of(suite, keep=impossible) if keep(r))
 
     def false_refusals(self, suite: str) -> Cell:
         """Of the shifted episodes that can be solved: those that were refused."""
@@ -208,6 +208,7 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
         "correction over them.",
         f"{words.many(there, 'result')} of {len(study.queue())} are there, and {former} of former commits. "
         + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
+        *_broken(folder),
         *_warnings(study, found),
     ]
     if "passed" in plotted:
@@ -241,6 +242,15 @@ def best_paft(found: dict[str, Pool], dev: dict[str, Pool]) -> str:
 
 def _has(found: dict[str, Pool], arm: str, seed: int) -> bool:
     return arm in found and seed in found[arm].seeds
+
+
+def _broken(folder: Path) -> list[str]:
+    """Arms that failed when they were last run here, and why."""
+    out = []
+    for path in sorted(folder.glob(f"arms/*/seed-*/{FAILED}")):
+        last = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] or ["unknown"]
+        out.append(f"> Failed: {path.parent.parent.name} (seed {path.parent.name[5:]}): {literal(last[0], 300)}.")
+    return out
 
 
 def _warnings(study: Definition, found: dict[str, Pool]) -> list[str]:
@@ -346,9 +356,10 @@ def _refusals(study: Definition, found: dict[str, Pool]) -> str:
     def row(pool: Pool) -> list[str]:
         right = [share(pool.refusals(suite)) for suite in SUITES]
         clean = [share(pool.clean_refusals(domain)) for domain in ("poi", "medical")]
-        return [*right, *clean, share(pool.false_refusals("tiers"))]
+        return [*right, *clean, *(share(pool.false_refusals(suite)) for suite in SUITES)]
 
-    heads = ["arm", *(f"right: {suite}" for suite in SUITES), "false: clean poi", "clean medical", "tiers"]
+    false = ("clean poi", "clean medical", *SUITES)
+    heads = ["arm", *(f"right: {suite}" for suite in SUITES), *(f"false: {where}" for where in false)]
     told = "Right: of episodes that a shift made impossible, those refused, in %. False: of those that can be solved."
     return f"{told}\n\n{table(heads, _rows(study, found, row, len(heads) - 1))}"
 

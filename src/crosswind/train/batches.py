@@ -134,12 +134,13 @@ class Feed:
                 buffer = next(made)
                 self.waited += time.perf_counter() - began
                 if at % count == 0:  # otherwise an earlier part of the run began it, and counted it
-                    self.demonstrations += buffer.demonstrations
-                    self.perturbed += buffer.perturbed
                     self.left_out += buffer.left_out
                 for batch in buffer.batches[at % count : at % count + self.stop - at]:
                     self.real, self.padded = self.real + batch.real, self.padded + batch.size
                     self.learnt += len(batch.targets)
+                    n = at % count  # each batch has its part of what the buffer holds
+                    self.demonstrations += _part(buffer.demonstrations, n, count)
+                    self.perturbed += _part(buffer.perturbed, n, count)
                     at += 1
                     yield as_tensors(batch)
         finally:
@@ -163,6 +164,11 @@ class Feed:
             collate_fn=_as_it_is,
         )
         yield from loader
+
+
+def _part(whole: int, n: int, count: int) -> int:
+    """The nth of so many parts of a number, which add up to it."""
+    return whole * (n + 1) // count - whole * n // count
 
 
 def _as_it_is(buffer: Buffer) -> Buffer:

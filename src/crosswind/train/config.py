@@ -25,6 +25,7 @@ from crosswind.types import Model, Split
 
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
+SEEDS = 2**31 - 1  # the largest seed
 
 
 class Lora(Model):
@@ -78,7 +79,7 @@ class TrainConfig(Model):
     model: str = "embedded"  # embedded, a folder, a .gguf file or a name that transformers knows
     start: str = ""  # an adapter to go on from, made by an earlier run
     out: str = ""  # the folder of the run; --out goes before it
-    seed: int = Field(default=0, ge=0)  # of the adapter's first weights, and of the data unless data.seed is given
+    seed: int = Field(default=0, ge=0, le=SEEDS)  # of the adapter's first weights, and of the data unless it has one
     steps: int = Field(default=700, ge=1)  # optimiser steps
     batch: int = Field(default=32, ge=1)  # demonstrations per step, over all devices
     accumulate: int = Field(default=1, ge=1)  # passes per step; a batch is split into so many, to save memory
@@ -148,7 +149,8 @@ class TrainConfig(Model):
         return whole.model_dump(mode="json", exclude=set(FREE))
 
 
-FREE = ("out", "device", "workers", "log_every", "save_every", "keep")  # may change when a run goes on
+# may change when a run goes on
+FREE = ("out", "device", "workers", "log_every", "save_every", "keep", "checkpointing")
 C = TypeVar("C", bound=TrainConfig)
 
 
@@ -279,6 +281,11 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], name: str =
             yield from differences(old, new, spot)
         elif old != new:
             yield f"{spot} was {_short(old)}, now {_short(new)}"
+
+
+def another(held: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
+    """How a recipe that was stored differs from another one, in words; what may change is not looked at."""
+    return "; ".join(list(differences({key: held[key] for key in held if key not in FREE}, recipe))[:5])
 
 
 def _short(value: object) -> str:

@@ -23,7 +23,7 @@ from crosswind.models.prompts import spoken, with_tools
 from crosswind.recipe import Choice, Drawn, Recipe, above_zero, draw, load_recipe, severities
 from crosswind.registry import domains, near, perturbations
 from crosswind.train.groups import COMPONENTS, Component, component
-from crosswind.train.rows import Demonstration, Row, demonstration, rows
+from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows
 from crosswind.types import Model
 
 RECIPE = "mixed"  # unless told otherwise
@@ -31,6 +31,7 @@ LOOKED = 6  # tasks for one pick of kinds, before others are picked
 PICKED = 12  # picks, before a configuration is taken to give nothing
 PLANS = 16  # configurations that are kept ready
 NOTHING = "passed over: the kinds picked do not apply to the task"
+ILLEGIBLE = "left out: a value holds a mark that ends a call or a thought"
 Measure = Callable[[Row], int]  # how many tokens a row has
 
 
@@ -152,6 +153,9 @@ def drawn_at(
                 drawn, reasons=config.reasons, slips=slips if slips and slips.random() < config.slips else None
             )
             counts["drawn"] += 1
+            if not legible(shown):
+                counts[ILLEGIBLE] += 1
+                continue
             if config.max_tokens and max(map(measure or estimate, rows(shown))) > config.max_tokens:
                 counts["left out: too long"] += 1
                 continue

@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import importlib
 import json
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -167,6 +169,9 @@ Put = Callable[[Data], None]
 @contextmanager
 def writing(path: Path, form: Format, *, force: bool = False) -> Iterator[Put]:
     """A file that rows are put into one by one; it gets its name when it is whole."""
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "no plain file"
+        raise CrosswindError(f"{path}: this is {what}; give the name of a file, or none to write to stdout")
     if path.exists() and not force:
         raise CrosswindError(f"{path} exists; give another name, or --force to write over it")
     if path.suffix == PARQUET and form != "verl":
@@ -183,6 +188,20 @@ def writing(path: Path, form: Format, *, force: bool = False) -> Iterator[Put]:
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def piped() -> Iterator[Put]:
+    """Standard output as lines of JSON."""
+    try:
+        yield lines(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # whoever reads has had enough
+    except OSError as error:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it is tried again at the end
+        raise CrosswindError(f"stdout cannot be written to ({error.strerror}); make room, or give --out") from None
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Batch, collate
 from crosswind.train.config import Halt, TrainConfig, check
 from crosswind.train.data import DataConfig, drawn_at
-from crosswind.train.model import device_of, in_bf16, prepare, save
+from crosswind.train.model import device_of, in_bf16, prepare, save, started
 from crosswind.train.rollouts import Group, Players, Sampled, play_groups
 from crosswind.train.rows import Tokens
 from crosswind.train.sft import (
@@ -50,6 +50,7 @@ from crosswind.train.sft import (
     claimed,
     compile_layers,
     end,
+    of_checkpoint,
     story,
 )
 
@@ -207,6 +208,7 @@ LAST = 5  # steps over which the reward at the end is taken
 
 def run(config: GrpoConfig, out: Path | str | None = None, progress: Progress | None = None) -> Result:
     """Train by a configuration into a folder, or go on where an earlier run of the same configuration stopped."""
+    config = started(config)
     check(config)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise CrosswindError("grpo runs in one process on one device; start it without accelerate launch")
@@ -539,7 +541,8 @@ class Training:
         told = f"the last {totals.silent} groups carry no signal: all episodes of each have the same reward"
         if mean < 0.01:
             where = "a better adapter" if config.start else "an adapter of `crosswind train sft` or `paft`"
-            return f"{told}, and it is 0; start from {where} (start: FOLDER), or take easier tasks (data.levels: [1])"
+            easier = "" if config.data.levels == (1,) else ", or take easier tasks (data.levels: [1])"
+            return f"{told}, and it is 0; start from {where} (start: FOLDER){easier}"
         if mean > 0.99:
             return f"{told}, and it is 1; nothing is left to learn here: take harder tasks, or more of data.share"
         return f"{told} ({mean:.2f} on average); raise copies (now {config.copies}) or temperature"
@@ -586,7 +589,7 @@ class Training:
         self.step = self.resumed = max(whole, default=0)
         _cut_metrics(self.folder / METRICS, self.step)
         if self.step:
-            told = json.loads((whole[self.step] / ABOUT).read_text(encoding="utf-8"))
+            told = of_checkpoint(whole[self.step], self.config)
             self.totals, self.loss = Totals(**told["totals"]), told["loss"]
             held = torch.load(whole[self.step] / "state.pt", map_location=self.device, weights_only=True)
             with torch.no_grad():

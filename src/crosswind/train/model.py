@@ -27,7 +27,7 @@ from crosswind.errors import CrosswindError
 from crosswind.models.loading import ABOUT, Loaded, load, place_of
 from crosswind.models.prompts import script_of
 from crosswind.store import replace_file
-from crosswind.train.config import TrainConfig
+from crosswind.train.config import C, TrainConfig
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "liger-kernel")
 
@@ -57,6 +57,11 @@ def load_base(name: str, dtype: Any = torch.float32) -> Loaded:
     model, tokenizer = load(name, dtype)
     if place_of(name).gguf:  # the weights were unpacked and train like any; the trainer would refuse them as quantised
         model.is_quantized, model.hf_quantizer = False, None
+    words, known = len(tokenizer), int(model.get_input_embeddings().weight.shape[0])
+    if words > known:
+        raise CrosswindError(
+            f"{name}: the tokenizer has {words} tokens and the model knows {known}; put the model's own tokenizer there"
+        )
     script_of(tokenizer)  # says so if there is no template that serves
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -88,6 +93,25 @@ def prepare(config: TrainConfig) -> Loaded:
             parameter.requires_grad_(True)
         return Loaded(model, tokenizer)
     return Loaded(adapted(model, config), tokenizer)
+
+
+def started(config: C) -> C:
+    """The configuration with what the adapter that it goes on from decides; options that say otherwise are refused."""
+    path = Path(config.start) / "adapter_config.json"
+    if not config.start or not path.is_file():
+        return config
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        own = {"rank": int(held["r"]), "alpha": float(held["lora_alpha"]), "dropout": float(held["lora_dropout"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise CrosswindError(f"start: {path} is damaged; give the folder of another adapter") from None
+    for name, value in own.items():
+        if name in config.lora.model_fields_set and getattr(config.lora, name) != value:
+            raise CrosswindError(
+                f"lora.{name} is {getattr(config.lora, name)}, but start goes on from an adapter whose {name} is "
+                f"{value}; leave lora.{name} out, or start"
+            )
+    return config.model_copy(update={"lora": config.lora.model_copy(update=own)})
 
 
 def adapted(model: Any, config: TrainConfig) -> Any:

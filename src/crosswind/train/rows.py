@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from crosswind.agents._scripted import requesting
-from crosswind.models.prompts import Script, script_of
+from crosswind.models.prompts import CLOSE, OPEN, Script, script_of
 from crosswind.play import result_text
 from crosswind.recipe import Drawn
 from crosswind.session import Session
@@ -108,6 +108,22 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
     said = thinking.before(len(gold.steps), menus[-1][1]) if thinking else ""
     chat.append(Message(role="assistant", content=_after(said, gold.final)))
     return Demonstration(tuple(chat), tuple(menus), _meta(drawn, len(gold.steps)), frozenset(slipped))
+
+
+def legible(shown: Demonstration) -> bool:
+    """Can the agent's turns be read back as what they are? Not if a value in them holds a mark of the protocol."""
+    for at in shown.turns:
+        message = shown.chat[at]
+        said = message.content
+        if "</think>" in said and said.find("</think>") != said.rfind("</think>"):
+            return False
+        if (
+            OPEN in said
+            or CLOSE in said
+            or any(OPEN in text or CLOSE in text for text in (str(request.args) for request in message.requests))
+        ):
+            return False
+    return True
 
 
 def _meta(drawn: Drawn, steps: int) -> dict[str, Any]:

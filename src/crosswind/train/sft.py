@@ -33,9 +33,9 @@ from crosswind.models import weights
 from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
-from crosswind.train.config import Halt, Method, TrainConfig, check, differences, for_method
+from crosswind.train.config import Halt, Method, TrainConfig, another, check, for_method
 from crosswind.train.data import DataConfig
-from crosswind.train.model import device_of, fused, in_bf16, load_base, prepare, quiet, save, versions
+from crosswind.train.model import device_of, fused, in_bf16, load_base, prepare, quiet, save, started, versions
 from crosswind.types import Model
 
 RUN, METRICS, CHECKPOINTS = "train.json", "metrics.jsonl", "checkpoints"
@@ -196,7 +196,7 @@ class Stretch:
         whole = self.whole()
         start = max(whole, default=0)
         if start:
-            self.totals = json.loads((whole[start] / ABOUT).read_text(encoding="utf-8"))["totals"]
+            self.totals = of_checkpoint(whole[start], self.config)["totals"]
         if self.main:
             for path in self.checkpoints.glob("checkpoint-*"):
                 if path not in whole.values():
@@ -291,13 +291,15 @@ class Stretch:
 
     def _too_large(self) -> CrosswindError:
         config = self.config
-        rows = config.batch // config.accumulate
-        told = f"out of memory with {rows} rows of up to {self.data.max_tokens} tokens in one pass"
+        rows, longest = config.batch // config.accumulate, self.data.max_tokens
+        told = f"out of memory with {rows} rows{f' of up to {longest} tokens' if longest else ''} in one pass"
+        anew = [f"a smaller data.max_tokens (now {longest})" if longest else "a data.max_tokens"]
         if rows > 1:
-            told += f"; try accumulate: {2 * config.accumulate} (the batch stays {config.batch}) or batch: {rows // 2}"
-        else:
-            told += "; try checkpointing: true, or a smaller data.max_tokens"
-        return CrosswindError(f"{told}; the run goes on from its last checkpoint")
+            passes = next(n for n in range(2 * config.accumulate, config.batch + 1) if config.batch % n == 0)
+            fewer = config.accumulate * (rows // 2)
+            anew = [f"accumulate: {passes} (the batch stays {config.batch})", f"batch: {fewer}"]
+        slow = "" if config.checkpointing else "checkpointing: true, with which this run goes on, or "
+        return CrosswindError(f"{told}; try {slow}{' or '.join(anew)} with another --out")
 
     # ------------------------------------------------------------ what the callback hears
 
@@ -381,6 +383,16 @@ def compile_layers(model: Any) -> None:
             module.compile(dynamic=True)
 
 
+def of_checkpoint(folder: Path, config: TrainConfig) -> dict[str, Any]:
+    """What a checkpoint says of itself; one of another recipe is refused."""
+    told: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    if other := another(told["recipe"], config.recipe()):
+        raise CrosswindError(
+            f"{folder} is a checkpoint of another recipe ({other}); choose another --out, or take {folder.parent} away"
+        )
+    return told
+
+
 def _cut_metrics(path: Path, step: int) -> None:
     """Take away the lines after a step: they will be written again."""
     if not path.is_file():
@@ -405,7 +417,7 @@ def train(
 
     Nothing is kept outside of the folder and the result, so that one process can train many configurations in turn.
     """
-    config = for_method(config, method)
+    config = started(for_method(config, method))
     check(config)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         if config.stages or config.adaptive or config.evaluate:
@@ -502,19 +514,18 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
     if path.is_file():
         try:
             held = json.loads(path.read_text(encoding="utf-8"))
-            other = list(differences({"method": held["method"], **held["recipe"]}, {"method": method, **recipe}))
+            other = another({"method": held["method"], **held["recipe"]}, {"method": method, **recipe})
         except (ValueError, KeyError, TypeError):
             raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None
         if other:
             raise CrosswindError(
-                f"{folder} holds a run of another recipe ({'; '.join(other[:5])}); choose another --out, or take the "
-                "folder away"
+                f"{folder} holds a run of another recipe ({other}); choose another --out, or take the folder away"
             )
         if held.get("result"):
-            return Result.model_validate(
-                {**held["result"], "out": str(folder), "adapter": _moved(folder, held["result"])}
-            )
-        return None
+            where = _moved(folder, held["result"])
+            if (Path(where) / ABOUT).is_file() and any(Path(where).glob("*.safetensors")):
+                return Result.model_validate({**held["result"], "out": str(folder), "adapter": where})
+        return None  # not finished, or what it made is gone: on from the last checkpoint
     try:
         place_of(config.model)  # before the folder is taken: with another model it would hold another recipe
     except CrosswindError as error:

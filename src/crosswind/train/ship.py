@@ -74,9 +74,14 @@ def card_of(name: str, done: Done, pool: Pool, about: dict[str, Any]) -> str:
         lines.append(f"| {suite}: {SAID[suite]} | {cells} |")
     lines += [
         "",
-        f"Right refusals on tiers: {share(pool.refusals('tiers'))} %; false ones: "
-        f"{share(pool.clean_refusals('poi'))} % in clean poi, {share(pool.clean_refusals('medical'))} % in clean "
-        "medical, where it was not trained.",
+        "Refusals, in %: right ones of the episodes that a shift made impossible, false ones of those that can be "
+        "solved.",
+        "",
+        "| where | right | false |",
+        "|---|---:|---:|",
+        f"| clean poi | – | {share(pool.clean_refusals('poi'))} |",
+        f"| clean medical | – | {share(pool.clean_refusals('medical'))} |",
+        *(f"| {suite} | {share(pool.refusals(suite))} | {share(pool.false_refusals(suite))} |" for suite in SUITES),
         "",
         "Made to study robustness in crosswind's own worlds. It knows the text protocol of this package and one small "
         "world; it is no assistant.",

@@ -21,6 +21,7 @@ import hashlib
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -353,9 +354,7 @@ class Job:
         every = sum((c.tasks or self.suite.tasks) * len(self.suite.where(c)) for c in self.suite.all_conditions())
         if (self.run / MANIFEST).is_file():
             every = load_manifest(self.run).planned or every
-        path = self.run / EPISODES
-        played = path.read_bytes().count(b"\n") if path.is_file() else 0
-        return max(0, every - played)
+        return max(0, every - max(0, _episodes(self.run)))
 
 
 class _Told:
@@ -520,7 +519,7 @@ def code() -> str:
 def bundle(out: Path, into: Path, *, adapters: Sequence[str] = (), runs: Sequence[str] = ()) -> list[Path]:
     """Results as few files: tables and figures of all arms, and of those named the adapter (in half precision) or the
     run with its trajectories (compressed). Names are ARM or ARM/SEED."""
-    into.mkdir(parents=True, exist_ok=True)
+    _made(into, "--into")
     made = [into / "results.tar"]
     small = ("*.json", "*.jsonl.xz", "train/train.json", "train/metrics.jsonl", "train/rounds.json", FAILED)
     with tarfile.open(made[0], "w") as tar:
@@ -564,10 +563,14 @@ def halved(folder: Path, into: Path) -> Path:
 
 
 def unbundle(files: Sequence[Path], out: Path) -> None:
-    """Put bundles back into the folder of a study; lines of logs are joined, each once."""
-    out.mkdir(parents=True, exist_ok=True)
+    """Put bundles back into the folder of a study; lines of logs are joined, each once.
+
+    A run that lies there and has at least as many episodes as the packed one is left as it is.
+    """
+    _made(out, "--out")
     log = out / LOG
     lines = log.read_bytes().splitlines() if log.is_file() else []
+    runs: set[Path] = set()
     for file in files:
         try:
             with tarfile.open(file) as tar:
@@ -579,18 +582,40 @@ def unbundle(files: Sequence[Path], out: Path) -> None:
                         raise CrosswindError(f"{file}: holds {member.name!r}, which `crosswind study pack` never makes")
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(held.read())
-        except (OSError, tarfile.TarError) as error:
-            raise CrosswindError(f"{file}: cannot be unpacked ({error})") from None
+                    runs |= {target.parent} if target.parent.suffix == ".packed" else set()
+        except tarfile.TarError:
+            raise CrosswindError(f"{file}: is no file that `crosswind study pack` made, or it is damaged") from None
+        except OSError as error:
+            raise CrosswindError(f"{file}: cannot be unpacked ({error.strerror or error})") from None
         lines += log.read_bytes().splitlines() if log.is_file() else []
     if lines:
         replace_file(log, b"\n".join(dict.fromkeys(lines)) + b"\n")
-    for packed in sorted(out.glob("arms/*/seed-*/*.packed")):
-        outcomes.unpack(packed, packed.with_suffix(""))
+    for packed in sorted(runs):
+        with tempfile.TemporaryDirectory(dir=packed.parent) as scratch:
+            fresh, there = outcomes.unpack(packed, Path(scratch) / "run"), packed.with_suffix("")
+            if _episodes(fresh) > _episodes(there):
+                there.mkdir(exist_ok=True)
+                for path in fresh.iterdir():
+                    os.replace(path, there / path.name)
+        shutil.rmtree(packed)
+
+
+def _episodes(run: Path) -> int:
+    path = run / EPISODES
+    return path.read_bytes().count(b"\n") if path.is_file() else -1
+
+
+def _made(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CrosswindError(f"{folder}: cannot be made ({error.strerror}); choose another {option}") from None
 
 
 def collect(out: Path, into: Path) -> int:
     """Copy what a report needs, and nothing else, to where it is kept; how many results there are comes back."""
     count = 0
+    _made(into, "--into")
     for path in sorted(out.glob("arms/*/seed-*/*.json")):
         if path.stem not in ("dev", "test"):
             continue
@@ -601,6 +626,5 @@ def collect(out: Path, into: Path) -> int:
         count += 1
     log = into / LOG
     lines = [line for p in (log, out / LOG) if p.is_file() for line in p.read_bytes().splitlines()]
-    into.mkdir(parents=True, exist_ok=True)
     replace_file(log, b"".join(line + b"\n" for line in dict.fromkeys(lines)))
     return count
