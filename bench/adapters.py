@@ -2,8 +2,8 @@
 
     python bench/adapters.py runs/study/arms/paft/seed-0/train/adapter --write docs/results/adapters.md
     python bench/adapters.py static paft --episodes 100
-    python bench/adapters.py static paft --played played --engines transformers   # on a machine with a GPU, say,
-    python bench/adapters.py static paft --played played --engines llama.cpp      # and the rest on another
+    python bench/adapters.py static paft --played docs/results/adapters --engines transformers   # where a GPU is, say,
+    python bench/adapters.py static paft --played docs/results/adapters --engines llama.cpp      # and the rest elsewhere
 
 Of each adapter the first tool call of every episode is compared, and the number of successes. It is taken to be the
 same if the calls agree in at least 95 of 100 episodes and the successes differ by at most 3 of 100. llama.cpp computes
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from crosswind.play import judge, play
 from crosswind.recipe import Drawn
 from crosswind.runner import Plan
 from crosswind.train.arms import load_study
+from crosswind.train.study import commit_of
 
 SAME, APART = 0.95, 0.03
 ENGINES = ("transformers", "llama.cpp")
@@ -117,7 +119,10 @@ def page(some: Sequence[Compared], seed: int) -> str:
     lines = [
         "# The shipped adapters in both engines",
         "",
-        f"Made by `python bench/adapters.py`, dev episodes of poi, clean and perturbed, seed {seed}, greedy.",
+        f"Made on {date.today()} at {commit_of() or 'an unknown commit'} by `python bench/adapters.py "
+        f"{' '.join(one.adapter for one in some)}`: dev episodes of poi, clean and perturbed, seed {seed}, greedy. An "
+        f"adapter is the same if at least {SAME:.0%} of the first calls are and the successes differ by at most "
+        f"{APART:.0%}. Every episode is in `adapters/`.",
         "",
         "| adapter | episodes | first call same | outcome same | passed: transformers | passed: llama.cpp | same |",
         "|---|---:|---:|---:|---:|---:|---|",
