@@ -3,7 +3,7 @@
     python bench/adapters.py runs/study/arms/paft/seed-0/train/adapter --write docs/results/adapters.md
     python bench/adapters.py static paft --episodes 100
     python bench/adapters.py static paft --played docs/results/adapters --engines transformers   # where a GPU is, say,
-    python bench/adapters.py static paft --played docs/results/adapters --engines llama.cpp      # and the rest elsewhere
+    python bench/adapters.py static paft --played docs/results/adapters --engines llama.cpp      # the rest elsewhere
 
 Of each adapter the first tool call of every episode is compared, and the number of successes. It is taken to be the
 same if the calls agree in at least 95 of 100 episodes and the successes differ by at most 3 of 100. llama.cpp computes
