@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import pickle
 import re
 import subprocess
@@ -639,7 +640,6 @@ def test_verl_gets_parquet(crosswind: Command, tmp_path: Path) -> None:
         (["--json"], "give a file as --out"),
         (["--out", "rows.parquet"], "ends in .jsonl"),
         (["--out", "/dev/null/rows.jsonl"], "cannot be written"),
-        (["--out", "/dev/null", "--force"], "/dev/null: this is no plain file"),
         (["--out", "/", "--force"], "/: this is a folder"),
         (["--max-tokens", "20"], "raise max_tokens"),
         (["--tokenizer", "/nowhere"], "--tokenizer /nowhere: there is no such file or folder; give a model"),
@@ -651,6 +651,13 @@ def test_what_cannot_work_is_told_in_one_line(crosswind: Command, args: list[str
     if "Usage" not in said:
         assert said.count("\n") == 1
         assert said.startswith("error: ")
+
+
+def test_what_is_no_plain_file_is_not_replaced(crosswind: Command, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "this is no plain file" in crosswind("--count", "2", "--out", str(pipe), "--force", code=2)[1]
+    assert pipe.is_fifo()
 
 
 def test_a_full_disk_behind_stdout_is_told_of() -> None:

@@ -106,6 +106,7 @@ def test_a_scripted_agent_is_found_by_its_name(drawn: Drawn) -> None:
         ("python:json:loads", "async def"),
         ("python:json", "MODULE:CALLABLE"),
         ("hf:+adapter", "expected hf:PATH"),
+        ("hf:embedded+nope", "nope: no adapter lies here; give a .gguf file, .* of the package"),
     ],
 )
 def test_a_spec_that_cannot_work_is_refused_with_the_reason(spec: str, told: str) -> None:

@@ -69,6 +69,7 @@ def test_an_arm_that_another_starts_from_comes_first() -> None:
         ({"seeds": ""}, "--seeds '': expected numbers from 0 to"),
         ({"arms": "paft", "seeds": "-1"}, "--seeds '-1': expected numbers from 0 to"),
         ({"arms": "paft", "seeds": "9" * 23}, "expected numbers from 0 to"),
+        ({"arms": "paft", "seeds": "9" * 5000}, "expected numbers from 0 to"),
         ({"seeds": "99"}, "no arm has one of the seeds 99"),
     ],
 )
@@ -366,6 +367,9 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp
     passed = 100 * sum(record.passed for record in some) / len(some)
     assert line.split(" | ")[4].startswith(f"{passed:.1f} (")  # after base
     assert line.split(" | ")[4].endswith(f"; {len(some)})")
+    causes = [record.cause for record in some if not record.passed]
+    most = max(causes, key=causes.count)
+    assert f"{most} {causes.count(most)}" in line.split(" | ")[5]
 
 
 def test_an_arm_goes_on_where_it_was_killed(mini: Study, ran: Path, definition: Path, tmp_path: Path) -> None:
@@ -473,6 +477,8 @@ def test_an_adaptive_arm_is_trained_and_tested(mini: Study, tmp_path: Path) -> N
 
 
 def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
+    from crosswind.report.study import write
+
     def broken(self: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError("no such luck")
 
@@ -482,6 +488,9 @@ def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypat
     assert done.finished == ["base/seed-0"]
     assert "no such luck" in done.failed["static/seed-0"]
     assert "no such luck" in (out / "arms/static/seed-0/failed.txt").read_text()
+    page = write(mini, out, tmp_path / "docs")[0].read_text()
+    assert "> Failed: static (seed 0): RuntimeError" in page
+    assert "no such luck" in page
     changed = mini.model_copy(update={"max_tokens": 25})
     with pytest.raises(CrosswindError, match="another definition"):
         go(changed, out, arms=["base"])
@@ -499,6 +508,57 @@ def test_the_arm_that_stands_for_paft_is_chosen_on_dev() -> None:
     former.arm = former.arm.model_copy(update={"at": ""})
     assert best_paft(found, some) == "paft-few-names"  # it passed more on dev
     assert best_paft({"static": found["static"]}, some) == "paft"  # nothing to choose from
+
+
+@pytest.mark.parametrize(
+    ("means", "mark"),
+    [
+        ((-0.70, -0.60, -0.55, -0.50), "reproduced"),  # eased, not healed
+        ((-0.70, -0.72, -0.75, -0.80), "different"),  # it loses more
+        ((-0.70, -0.60, -0.55, -0.69), "different"),  # hardly any less
+        ((-0.70, -0.40, -0.20, -0.10), "not reproduced"),  # healed
+        ((-0.70, -0.60, -0.30, -0.30), "different"),  # between
+        ((-0.70, -0.60, -0.50, None), "missing"),
+        ((-0.05, -0.60, -0.50, -0.40), "different"),  # nothing to heal
+    ],
+)
+def test_longer_training_eases_the_loss_if_the_numbers_say_so(
+    means: tuple[float | None, ...], mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crosswind.report import findings
+
+    arms = dict(zip(("static-200", "static-400", "static", "static-3200"), means, strict=True))
+
+    def mean(_: Any, arm: str) -> float:
+        if (found := arms.get(arm)) is None:
+            raise findings.Absent(arm)
+        return found
+
+    monkeypatch.setattr(findings._Look, "mean", mean)
+    claim = next(one for one in findings.findings({}) if one.claim.startswith("Longer training"))
+    assert claim.mark == mark
+
+
+def test_refusals_are_told_by_suite_and_kind() -> None:
+    """Against the stored rows, counted here."""
+    from crosswind.report import words
+    from crosswind.report.findings import asked, findings
+
+    study, folder = load_study(), ROOT / "docs" / "results" / "study"
+    found = pools(study, folder)
+
+    def share(arm: str, suite: str, kind: str) -> tuple[int, int]:
+        some = [r for r in found[arm].of(suite) if r.kinds == (kind,) and r.refuse]
+        return sum(found[arm].measures[r.key].refused for r in some), len(some)
+
+    told = next(one for one in findings(found) if one.claim.startswith("PAFT refuses")).numbers
+    for kind, said in (("fatal_error", "fatal_error, never trained"), ("unsolvable", "unsolvable")):
+        right, n = share("paft", "original", kind)
+        assert n > 100
+        assert f"{said} {words.percent(right / n)}" in told
+    told = next(one for one in asked(found, "paft-wide") if one.claim.startswith("PAFT refuses")).numbers
+    right, n = share("paft-wide", "heldout", "fatal_error")
+    assert f"on heldout {words.percent(right / n)} and " in told
 
 
 def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Path) -> None:

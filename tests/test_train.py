@@ -325,6 +325,23 @@ def test_one_that_fails_does_not_stop_the_queue(tmp_path: Path, monkeypatch: pyt
     assert "error: sft:a.yaml: IndexError: out of range" in done.output
 
 
+def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tmp_path: Path) -> None:
+    import errno
+
+    from safetensors import SafetensorError
+
+    from crosswind.commands.train import _written
+
+    full = SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+    for error in (OSError(errno.ENOSPC, "No space left on device"), full):
+        told = r"No space left on device.*make room, and give the same command"
+        with pytest.raises(CrosswindError, match=told), _written(tmp_path):
+            raise error
+    for other in (SafetensorError("Error while deserializing header"), FileNotFoundError(errno.ENOENT, "gone")):
+        with pytest.raises(type(other)), _written(tmp_path):
+            raise other
+
+
 # ---------------------------------------------------------------- what is refused
 
 

@@ -37,9 +37,10 @@ class Document:
             spot = spot[:-1]
         return f"{self.where}:{self.lines.get(spot, 1)}"
 
-    def error(self, place: Sequence[str | int], text: str) -> BadFile:
+    def error(self, place: Sequence[str | int], text: str, line: Sequence[str | int] | None = None) -> BadFile:
+        """What is wrong at a place; `line`: the place whose line is told, if it is another."""
         spot = ".".join(map(str, place))
-        return BadFile(f"{self.at(place)}: {spot + ': ' if spot else ''}{text}")
+        return BadFile(f"{self.at(place if line is None else line)}: {spot + ': ' if spot else ''}{text}")
 
     def fit(self, model: type[M]) -> M:
         """The data as a model; the first thing that does not fit is told with its line."""
@@ -53,9 +54,8 @@ class Document:
                 remedy = expected(model, place[:-1])
             said = complaint(first)
             named = (*place, said.split(" ", 1)[0])  # a check of several keys has no place, and begins with one of them
-            at = self.at(named if first["type"] == "value_error" and named in self.lines else place)
-            spot = ".".join(map(str, place))
-            raise BadFile(f"{at}: {spot + ': ' if spot else ''}{said}; {remedy}") from None
+            line = named if first["type"] == "value_error" and named in self.lines else place
+            raise self.error(place, f"{said}; {remedy}", line) from None
 
 
 def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:

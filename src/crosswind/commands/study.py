@@ -218,7 +218,7 @@ def _numbers(text: str | None) -> list[int] | None:
     if text is None:
         return None
     numbers = text.split(",")
-    if not all(one.strip().isdecimal() and int(one) <= SEEDS for one in numbers):
+    if not all(one.strip().isdecimal() and len(one) < 20 and int(one) <= SEEDS for one in numbers):
         raise CrosswindError(f"--seeds {text!r}: expected numbers from 0 to {SEEDS}, with commas, such as 0,1")
     return [int(one) for one in numbers]
 

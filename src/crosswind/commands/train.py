@@ -147,9 +147,12 @@ def _written(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        if isinstance(error, OSError):
+            ours, why = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES), error.strerror
+        else:
+            ours, why = "I/O error" in str(error), str(error)
+        if not ours:
             raise
-        why = error.strerror if isinstance(error, OSError) else str(error)
         raise CrosswindError(
             f"{folder}: cannot be written to ({why}); make room, and give the same command again: it goes on"
         ) from None

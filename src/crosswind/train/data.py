@@ -29,7 +29,6 @@ from crosswind.types import Model
 RECIPE = "mixed"  # unless told otherwise
 LOOKED = 6  # tasks for one pick of kinds, before others are picked
 PICKED = 12  # picks, before a configuration is taken to give nothing
-PLANS = 16  # configurations that are kept ready
 NOTHING = "passed over: the kinds picked do not apply to the task"
 ILLEGIBLE = "left out: a value holds a mark that ends a call or a thought"
 Measure = Callable[[Row], int]  # how many tokens a row has
@@ -132,7 +131,7 @@ def drawn_at(
     counts: Counter[str] | None = None,
 ) -> tuple[Drawn, Demonstration]:
     """The same with the draw that it demonstrates."""
-    plan = _plan(config)
+    plan = _plan(config.model_dump_json())
     counts = Counter() if counts is None else counts
     at = index % config.fixed if config.fixed else index
     perturbed = rng_for("data", config.seed, at).random() < config.share
@@ -237,15 +236,9 @@ class _Plan:
         return [recipe for start, recipe in self.stages if start <= max(progress, 0.0)][-1]
 
 
-_plans: dict[int, tuple[DataConfig, _Plan]] = {}  # by identity; a configuration is held, so that it lasts
-
-
-def _plan(config: DataConfig) -> _Plan:
-    if (found := _plans.get(id(config))) is None:
-        if len(_plans) >= PLANS:
-            _plans.clear()
-        found = _plans[id(config)] = (config, _Plan(config))
-    return found[1]
+@lru_cache(maxsize=16)
+def _plan(config: str) -> _Plan:
+    return _Plan(DataConfig.model_validate_json(config))
 
 
 def _listed(some: Iterable[object]) -> str:
@@ -279,17 +272,13 @@ def _only(recipe: Recipe, config: DataConfig, severity: tuple[int, int] | None) 
 # ---------------------------------------------------------------- how long
 
 
-LETTER, SIGN, DIGIT, UNDERSCORE, SPACE, BREAK = (1 << n for n in range(6))
+def _sort(sign: str) -> str:
+    """A letter for all letters, a digit for all digits, a sign for all others but those that stand for themselves."""
+    return "a" if sign.isalpha() else "0" if sign.isdigit() else sign if sign in " \n_" else "."
 
 
-def _sort(sign: str) -> int:
-    """What a character is, as a bit."""
-    own = {"_": UNDERSCORE, " ": SPACE, "\n": BREAK}
-    return LETTER if sign.isalpha() else DIGIT if sign.isdigit() else own.get(sign, SIGN)
-
-
-_SORTS = bytes(_sort(chr(code)) for code in range(128)).ljust(256)
-_WORD = bytes([LETTER]) * 7
+_SORTS = bytes(ord(_sort(chr(code))) for code in range(128)).ljust(256)
+_STARTS = tuple(bytes((before, after)) for after in b"a." for before in b"a.0_ \n" if before != after)
 
 
 def estimate(row: Row) -> int:
@@ -307,16 +296,11 @@ def estimate(row: Row) -> int:
 def _count(text: str) -> int:
     """Words, runs of signs, digits and underscores one by one; a word of seven letters or more is two.
 
-    Every character becomes a byte with one bit that says of what sort it is, and all bytes one number, so that runs are
-    counted by the places where a bit is set that is not set one byte before.
+    Letters, digits and signs are made one of each, so that runs of them are counted by the places where they begin.
     """
     sorts = text.encode("ascii", "replace").translate(_SORTS)
-    here, ones = int.from_bytes(sorts), int.from_bytes(b"\1" * len(sorts))
-    before = here >> 8  # the byte before, in the place of each
-    runs = here & ~before & ones * (LETTER | SIGN)
-    single = here & ones * (DIGIT | UNDERSCORE | BREAK)
-    spaced = here >> DIGIT.bit_length() - 1 & before >> SPACE.bit_length() - 1 & ones  # digits after a space
-    return runs.bit_count() + single.bit_count() + spaced.bit_count() + sorts.count(_WORD)
+    runs = sum(map(sorts.count, _STARTS)) + (sorts[:1] in (b"a", b"."))
+    return runs + sum(map(sorts.count, (b"0", b"_", b"\n", b" 0", b"aaaaaaa")))
 
 
 _once = lru_cache(maxsize=64)(_count)  # clean episodes of a domain have the same system's turn

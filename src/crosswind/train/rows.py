@@ -20,6 +20,8 @@ from crosswind.train.slips import slip
 from crosswind.train.thoughts import Thinking
 from crosswind.types import ASK, SAY, Message, Refusal, Tools
 
+THINK, THOUGHT = "<think>", "</think>"
+
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
@@ -55,7 +57,7 @@ class Tokens(NamedTuple):
 
 def thought(note: str) -> str:
     """Some working as a model writes it; `parsing.parse` takes it out of what was said."""
-    return f"<think>{note}</think>"
+    return f"{THINK}{note}{THOUGHT}"
 
 
 def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = None) -> Demonstration:
@@ -113,15 +115,10 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
 def legible(shown: Demonstration) -> bool:
     """Can the agent's turns be read back as what they are? Not if a value in them holds a mark of the protocol."""
     for at in shown.turns:
-        message = shown.chat[at]
-        said = message.content
-        if "</think>" in said and said.find("</think>") != said.rfind("</think>"):
+        said, calls = shown.chat[at].content, [str(request.args) for request in shown.chat[at].requests]
+        if any(said.count(mark) > said.startswith(THINK) for mark in (THINK, THOUGHT)):
             return False
-        if (
-            OPEN in said
-            or CLOSE in said
-            or any(OPEN in text or CLOSE in text for text in (str(request.args) for request in message.requests))
-        ):
+        if any(mark in text for mark in (OPEN, CLOSE) for text in (said, *calls)):
             return False
     return True
 
