@@ -253,6 +253,10 @@ def test_rewards_and_advantages() -> None:
     assert group.advantages(std=False) == [0.75, -0.25, -0.25, -0.25]
     assert group.advantages(std=True) == pytest.approx([1.732, -0.577, -0.577, -0.577], abs=2e-3)
     assert learnt([Group(0, (), [rollout(0.0), rollout(0.0)])], std=False) == []
+    assert [row.weight for row in learnt([group], std=False)[0]] == [1.0] * 4
+    twice = Rollout([*rollout(1.0).rows, *rollout(1.0).rows], 1.0, True, "answer", 2)  # its menu changed midway
+    (even,) = learnt([Group(0, (), [twice, rollout(0.0)])], std=False, even=True)
+    assert [(row.advantage, row.weight) for row in even] == [(0.5, 0.25), (0.5, 0.25), (-0.5, 0.5)]
 
 
 # ---------------------------------------------------------------- tokens
@@ -336,9 +340,13 @@ def test_the_loss_is_clipped_where_the_ratio_has_moved(warm: Path, tmp_path: Pat
         moved = torch.tensor([0.5, 0.1, 0.5, -0.5])  # of the log of the ratio
         training._deal(rows, "old", new - moved)
         loss, figures = training._loss(rows, 4)
+        rows[0].weight, rows[1].weight = 0.5, 0.25
+        weighed, _ = training._loss(rows, 1.5)
     finally:
         training.close()
     ratio = moved.exp().tolist()
+    uneven = -(0.5 * (1.2 + ratio[1]) - 0.25 * (0.5 * ratio[2] + 0.5 * 0.8)) / 1.5
+    assert weighed.item() == pytest.approx(uneven, abs=1e-5)
     wanted = -(1.2 + ratio[1] - 0.5 * ratio[2] - 0.5 * 0.8) / 4
     assert loss.item() == pytest.approx(wanted, abs=1e-5)
     assert figures[2].item() == 2  # clipped: up for the better one, down for the worse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import shutil
 import signal
@@ -629,6 +630,23 @@ def test_arms_are_compared_in_the_same_episodes() -> None:
         mine = {(r.task_id, r.condition): r for r in static.records if r.trial == 0}
         rate = [(r.outcome == "pass") - (mine[r.task_id, r.condition].outcome == "pass") for r in keep]
         assert one.delta == pytest.approx(sum(rate) / len(rate))
+
+
+def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
+    from crosswind.train import outcomes
+
+    began, packed = tmp_path / "began", tmp_path / "packed"
+    began.mkdir()
+    (began / "run.json").write_text("{}")
+    (began / "episodes.jsonl").touch()
+    outcomes.unpack(outcomes.pack(began, packed), tmp_path / "there")
+    assert (tmp_path / "there" / "episodes.jsonl").read_bytes() == b""
+    (packed / outcomes.PACKED).write_bytes(b"")
+    outcomes.unpack(packed, tmp_path / "there")
+    for damaged in (lzma.compress(b"{}\n" * 99)[:40], b"no archive"):
+        (packed / outcomes.PACKED).write_bytes(damaged)
+        with pytest.raises(CrosswindError, match="pack the run again"):
+            outcomes.unpack(packed, tmp_path / "there")
 
 
 @pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link"])

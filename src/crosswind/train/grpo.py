@@ -81,6 +81,7 @@ class GrpoConfig(TrainConfig):
     epsilon: float = Field(default=0.2, gt=0, lt=1)  # how far the ratio of probabilities may move and still be pushed
     beta: float = Field(default=0.0, ge=0)  # weight of the divergence from the weights at the start
     scale: Literal["none", "std"] = "none"  # divide advantages by the group's standard deviation?
+    weigh: Literal["token", "episode"] = "token"  # what weighs the same in the loss
     old: Literal["trainer", "engine"] = "trainer"  # whose log-probabilities the ratio is taken to
     partial: float = Field(default=0.0, ge=0, lt=1)  # credit of a failure for the checks that held
     patience: int = Field(default=256, ge=0)  # groups in a row without a signal after which it stops; 0: never
@@ -110,18 +111,26 @@ class Learnt:
 
     row: Sampled
     advantage: float
+    weight: float = 1.0  # of each of its tokens in the loss
     old: Any = None  # log-probabilities of its tokens before the step
     reference: Any = None  # and at the start of the run
 
 
-def learnt(groups: Sequence[Group], *, std: bool) -> list[list[Learnt]]:
-    """The rows of each group that has a signal. An episode without a reward gives none."""
+def learnt(groups: Sequence[Group], *, std: bool, even: bool = False) -> list[list[Learnt]]:
+    """The rows of each group that has a signal, with `even` so weighed that every episode counts the same.
+
+    An episode without a reward gives none.
+    """
     out: list[list[Learnt]] = []
     for group in groups:
         if not group.signal:
             continue
-        pairs = zip(group.rollouts, group.advantages(std=std), strict=True)
-        out.append([Learnt(row, a) for one, a in pairs if one.reward is not None for row in one.rows])
+        some: list[Learnt] = []
+        for one, advantage in zip(group.rollouts, group.advantages(std=std), strict=True):
+            if one.reward is not None:
+                weight = 1 / max(1, sum(len(row.logprobs) for row in one.rows)) if even else 1.0
+                some += [Learnt(row, advantage, weight) for row in one.rows]
+        out.append(some)
     return out
 
 
@@ -297,7 +306,7 @@ class Training:
         config, laps = self.config, [time.perf_counter()]
         groups = self.play()
         laps.append(time.perf_counter())
-        ready = learnt(groups, std=config.scale == "std")
+        ready = learnt(groups, std=config.scale == "std", even=config.weigh == "episode")
         try:
             self._score([row for group in ready for row in group])
             laps.append(self._now())
@@ -455,12 +464,12 @@ class Training:
             count = min(config.updates, len(order))
             for n in range(count):
                 rows = [row for group in order[n::count] for row in group]
-                tokens = sum(len(one.row.logprobs) for one in rows)
+                weight = sum(one.weight * len(one.row.logprobs) for one in rows)
                 for group in self.optimizer.param_groups:
                     group["lr"] = self._rate(self.step)
                 self.optimizer.zero_grad(set_to_none=True)
                 for some in packed(rows, config.micro, config.pad_to):
-                    loss, figures = self._loss(some, tokens)
+                    loss, figures = self._loss(some, weight)
                     loss.backward()
                     if epoch or n:
                         figures[4] = 0.0  # the weights have moved since the engine drew
@@ -486,8 +495,8 @@ class Training:
             "learnt": int(tokens),
         }
 
-    def _loss(self, rows: Sequence[Learnt], tokens: int) -> tuple[Any, Any]:
-        """The part of some rows in the loss of an update with so many tokens, and figures summed over them."""
+    def _loss(self, rows: Sequence[Learnt], total: float) -> tuple[Any, Any]:
+        """The part of some rows in the loss of an update whose tokens weigh so much, and figures summed over them."""
         config, device = self.config, self.device
         new, entropy = self._forward(rows, grad=True)
         counts = torch.tensor([len(one.row.logprobs) for one in rows], device=device)
@@ -500,7 +509,8 @@ class Training:
         if config.beta:
             back = torch.cat([one.reference for one in rows]) - new
             divergence = back.exp() - back - 1
-        loss = (config.beta * divergence - worth).sum() / tokens
+        weight = torch.tensor([one.weight for one in rows], device=device).repeat_interleave(counts)
+        loss = (weight * (config.beta * divergence - worth)).sum() / total
         with torch.no_grad():
             engine = torch.tensor([p for one in rows for p in one.row.logprobs], device=device)
             parts = (entropy, (worth < ratio * advantage).float(), divergence, (engine - new).abs())

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crosswind.errors import BadFile
+from crosswind.errors import BadFile, CrosswindError
 from crosswind.metrics.study import Measures, measure, turns
 from crosswind.record import Record, Usage, key_of, pair_of
 from crosswind.store import EPISODES, MANIFEST, iter_records, load_manifest, replace_file
@@ -165,7 +165,7 @@ def pack(folder: Path, into: Path) -> Path:
     replace_file(into / MANIFEST, (folder / MANIFEST).read_bytes())
     with ThreadPoolExecutor() as pool:  # the library lets go of the interpreter; streams one after the other are one
         pressed = pool.map(lambda piece: lzma.compress(piece, preset=6), _pieces(folder / EPISODES))
-        replace_file(into / PACKED, b"".join(pressed))
+        replace_file(into / PACKED, b"".join(pressed) or lzma.compress(b""))
     return into
 
 
@@ -179,8 +179,13 @@ def unpack(folder: Path, into: Path) -> Path:
     """The folder of a run as it was packed."""
     into.mkdir(parents=True, exist_ok=True)
     with lzma.open(folder / PACKED) as packed, (into / EPISODES).open("wb") as out:
-        while piece := packed.read(PIECE):
-            out.write(piece)
+        try:
+            while piece := packed.read(PIECE):
+                out.write(piece)
+        except (EOFError, lzma.LZMAError) as error:
+            if (folder / PACKED).stat().st_size:  # an empty file: nothing was played yet
+                told = f"{folder / PACKED}: not what `crosswind study pack` wrote ({error}); pack the run again"
+                raise CrosswindError(told) from None
     replace_file(into / MANIFEST, (folder / MANIFEST).read_bytes())
     return into
 
