@@ -404,6 +404,74 @@ def test_broken_episodes_are_no_failures_in_metrics_and_when_it_stops(
     with pytest.raises(CrosswindError, match="of the last 5 groups no episode could be scored: faults"):
         run(config(warm, steps=9, patience=4, full=True), tmp_path)
     assert [line["reward"] for line in lines_of(tmp_path)] == [0.0, None, None]
+    with pytest.raises(CrosswindError, match="of the last 4 groups no episode could be scored: faults"):
+        run(config(warm, steps=9, patience=4, full=True), tmp_path)  # it plays on
+    assert len(lines_of(tmp_path)) == 5
+
+    def mended(self: Training) -> list[Group]:
+        return [Group(n, (), [rollout(1.0), rollout(0.0)]) for n in range(2)]
+
+    monkeypatch.setattr(Training, "play", mended)
+    assert run(config(warm, steps=9, patience=4, full=True), tmp_path).steps == 9
+
+
+def test_faults_at_the_end_of_a_run_do_not_end_it(warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = config(warm, steps=2, patience=0, full=True)
+    monkeypatch.setattr(Training, "play", lambda self: [Group(0, (), [rollout(None), rollout(None)])])
+    for _ in range(2):
+        with pytest.raises(CrosswindError, match="no episode could be scored"):
+            run(wanted, tmp_path)
+    monkeypatch.setattr(Training, "play", lambda self: [Group(0, (), [rollout(1.0), rollout(0.0)])])
+    assert run(wanted, tmp_path).extra["signal"] > 0
+
+
+def test_episodes_weigh_the_same_where_that_is_asked(
+    warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def long(reward: float, drawn: int) -> Rollout:
+        row = Sampled(list(range(5, 9 + drawn)), [0] * 4 + [1] * drawn, [-1.0] * drawn)
+        return Rollout([row], reward, bool(reward), "answer", 1)
+
+    monkeypatch.setattr(Training, "play", lambda self: [Group(0, (), [long(1.0, 2), long(0.0, 20)])])
+    losses = {}
+    for weigh in ("token", "episode"):
+        run(config(warm, steps=1, updates=1, full=True, weigh=weigh), tmp_path / weigh)
+        losses[weigh] = lines_of(tmp_path / weigh)[0]["loss"]
+    # at a ratio of 1 a token's part is its advantage: 2 of -0.5 and 20 of 0.5 over 22, or one of each over 2
+    assert losses == {"token": pytest.approx(9 / 22, abs=1e-5), "episode": pytest.approx(0, abs=1e-5)}
+
+
+def test_a_run_of_a_version_without_an_option_goes_on(
+    warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Training, "play", lambda self: [Group(0, (), [rollout(1.0), rollout(0.0)])])
+    wanted = config(warm, steps=1, full=True)
+    run(wanted, tmp_path)
+    held = json.loads((tmp_path / "train.json").read_text())
+    del held["recipe"]["weigh"], held["recipe"]["lora"]["fold"]
+    (tmp_path / "train.json").write_text(json.dumps(held))
+    assert run(wanted, tmp_path).steps == 1
+    with pytest.raises(CrosswindError, match='weigh was "token", now "episode"'):
+        run(wanted.model_copy(update={"weigh": "episode"}), tmp_path)
+
+
+def test_what_came_of_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    from crosswind.commands.train import show
+    from crosswind.train.sft import Result
+
+    extra = {
+        "reward_first": 0.5, "reward_last": 0.75, "greedy_before": {"clean": 0.5}, "greedy_after": {"clean": 1.0},
+        "signal": 0.0, "stopped": "nothing is left to learn",
+    }  # fmt: skip
+    counted = {"seconds": 1.0, "tokens": 0, "learnt": 0, "demonstrations": 24, "perturbed": 0, "left_out": {}}
+    made = {"method": "grpo", "out": "o", "adapter": "o/adapter", "full": False, "steps": 3, "loss": 0.0}
+    show(Result.model_validate({**made, **counted, "tokens_per_second": 0.0, "extra": extra}), False)
+    told = capsys.readouterr().out
+    assert "3 steps on 24 episodes" in told
+    assert "reward 0.500 in the first step, 0.750 in the last" in told
+    assert "greedy, clean: 0.500 before, 1.000 after" in told
+    assert "no group carried a signal" in told
+    assert "stopped early: nothing is left to learn" in told
 
 
 def test_when_all_succeed_it_stops_with_what_it_has(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
 import os
@@ -27,7 +28,8 @@ from crosswind.splits import HELD_OUT
 from crosswind.suite import ORIGINAL
 from crosswind.train import outcomes
 from crosswind.train import study as running
-from crosswind.train.arms import Study, load_study, merged, severity_of, suite_of
+from crosswind.train.arms import Study, load_study, severity_of, suite_of
+from crosswind.train.config import merged
 from crosswind.types import TIERS
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +51,34 @@ def test_the_arms_of_the_study() -> None:
     assert study.arm("paft-0.1").method == "paft"
     hashes = {study.config_hash(arm, seed) for arm, seed in study.queue()}
     assert len(hashes) == len(study.queue())
+
+
+def test_stored_results_are_of_the_arms_as_they_are_now() -> None:
+    from crosswind.train.study import read_done
+
+    study = load_study()
+    stored = sorted((ROOT / "docs/results/study/arms").glob("*/seed-*/*.json"))
+    assert stored
+    for done in map(read_done, stored):
+        arm = study.arm(done.arm)
+        assert done.suite_hash == study.suite_hash(done.part)
+        assert arm.at or not study.another(arm, done.seed, done.config, done.config_hash), done.arm
+
+
+def test_what_changes_no_weight_makes_no_other_arm() -> None:
+    study = load_study()
+    static, grpo, base = (study.arm(name) for name in ("static", "rl-brief", "base"))
+
+    def another(arm: Any, **over: Any) -> str:
+        return study.another(arm, 0, merged(study.told(arm, 0), over), "of then")
+
+    assert another(static, workers=9, log_every=1) == ""
+    assert another(static, lora={"rank": 16}) == ""  # the default, said aloud
+    assert another(static, lora={"rank": 8}) == "lora.rank was 8, now 16"
+    assert another(static, data={"gone": 1}).startswith("data.")  # an option that there is no more
+    assert another(base, model="other") == "the model was other, now embedded"
+    assert another(grpo, copies=4) == "copies was 4, now 8"
+    assert "static-200, which it starts from, was another" in another(grpo, micro=64)
 
 
 def test_an_arm_that_another_starts_from_comes_first() -> None:
@@ -641,6 +671,7 @@ def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
     (began / "episodes.jsonl").touch()
     outcomes.unpack(outcomes.pack(began, packed), tmp_path / "there")
     assert (tmp_path / "there" / "episodes.jsonl").read_bytes() == b""
+    assert lzma.decompress((packed / outcomes.PACKED).read_bytes()) == b""
     (packed / outcomes.PACKED).write_bytes(b"")
     outcomes.unpack(packed, tmp_path / "there")
     for damaged in (lzma.compress(b"{}\n" * 99)[:40], b"no archive"):
@@ -649,7 +680,54 @@ def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
             outcomes.unpack(packed, tmp_path / "there")
 
 
-@pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link"])
+def test_no_line_of_the_log_is_lost_whatever_comes_with_it(tmp_path: Path) -> None:
+    from crosswind.train.study import LOG, unbundle
+
+    def packed(name: str, **members: bytes) -> Path:
+        with tarfile.open(tmp_path / name, "w") as tar:
+            for member, data in members.items():
+                entry = tarfile.TarInfo(member.replace("__", "/"))
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
+        return tmp_path / name
+
+    out = tmp_path / "study"
+    out.mkdir()
+    (out / LOG).write_text('{"own": 1}\n')
+    (tmp_path / "bad.tar").write_text("no tar")
+    good = packed("good.tar", **{LOG: b'{"theirs": 1}\n{"own": 1}\n'})
+    with pytest.raises(CrosswindError, match="is no file that `crosswind study pack` made"):
+        unbundle([good, tmp_path / "bad.tar"], out)
+    assert (out / LOG).read_text().splitlines() == ['{"own": 1}', '{"theirs": 1}']
+    half = packed("half.tar", **{"arms__a__seed-0__test.packed__run.json": b"{}"})
+    with pytest.raises(CrosswindError, match=r"test.packed: has no episodes.jsonl.xz.*pack the run again"):
+        unbundle([half], out)
+    assert not list(out.rglob("*.packed"))
+
+
+def test_damaged_results_are_told_in_a_line(mini: Study, ran: Path, tmp_path: Path) -> None:
+    from crosswind.report.study import write
+    from crosswind.train.study import LOG, bundle, collect
+
+    out = shutil.copytree(ran, tmp_path / "out")
+    (out / LOG).write_bytes(b"[]\n")
+    with pytest.raises(CrosswindError, match=r"'\[\]' is no line of JSON"):
+        write(mini, out, tmp_path / "report")
+    (out / LOG).write_bytes(b"\xff\n")
+    with pytest.raises(CrosswindError, match="is no line of JSON"):
+        write(mini, out, tmp_path / "report")
+    folder = out / "arms" / "static" / "seed-0"
+    (folder / "test" / "run.json").unlink()
+    assert [path.name for path in bundle(out, tmp_path / "packed", runs=["static"])] == ["results.tar"]
+    (folder / "test.jsonl.xz").unlink()
+    with pytest.raises(CrosswindError, match=r"test.jsonl.xz: is missing; take .* away"):
+        collect(out, tmp_path / "kept")
+    (out / "arms" / "base" / "seed-0" / "test.json").write_text('{"study": ')
+    with pytest.raises(CrosswindError, match="is no result of a study"):
+        go(mini, out, arms=["base"])
+
+
+@pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link", "arms/a\0b"])
 def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     from crosswind.train.study import unbundle
 
@@ -657,11 +735,29 @@ def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: st
         entry = tarfile.TarInfo(name)
         if name == "link":
             entry.type, entry.linkname = tarfile.SYMTYPE, "../escaped"
+        elif "\0" in name:
+            entry.name, entry.pax_headers = "short", {"path": name}
         tar.addfile(entry)
     with pytest.raises(CrosswindError, match="never makes"):
         unbundle([tmp_path / "bad.tar"], tmp_path / "study")
     assert not (tmp_path / "escaped").exists()
     assert not Path("/crosswind-escaped").exists()
+
+
+def test_an_arm_waits_for_the_one_that_it_starts_from(mini: Study, tmp_path: Path) -> None:
+    from crosswind.train.study import Job
+
+    after = mini.arm("static").model_copy(update={"name": "after", "start": "static"})
+    study = Study.model_validate({**mini.model_dump(), "arms": (*mini.by_name.values(), after)})
+    first = Job(study, study.arm("static"), 0, tmp_path, "test")
+    with first.locked():  # as another process would
+        done = go(study, tmp_path, arms=["after"])
+    assert done.left == {
+        "static/seed-0": "another process works at it",
+        "after/seed-0": "static/seed-0, which it starts from, is not trained yet",
+    }
+    assert not done.failed
+    assert not list(tmp_path.rglob("failed.txt"))
 
 
 def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:

@@ -479,6 +479,19 @@ def _unwritable(folder: Path, error: OSError) -> CrosswindError:
     return CrosswindError(f"{what}; choose another folder as --out, or mend its permissions")
 
 
+@contextmanager
+def alone(path: Path) -> Iterator[bool]:
+    """A file that this process holds and others see; False: another one holds it. It goes with its owner."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Put a file in place, whole or not at all; of several that do so at a time, the last one's stays."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")

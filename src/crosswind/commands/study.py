@@ -151,10 +151,12 @@ def report(
     file: File = None,
 ) -> None:
     """Make the tables and plots of a study from its stored episodes."""
+    from crosswind.commands.train import written
     from crosswind.report.study import write
 
-    for path in write(_study(file, ""), folder, into or folder):
-        print(path)
+    with written(into or folder):
+        for path in write(_study(file, ""), folder, into or folder):
+            print(path)
 
 
 def collect(
@@ -162,10 +164,12 @@ def collect(
     into: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept.")],
 ) -> None:
     """Copy the results of finished arms, without trajectories and weights, to where they are kept."""
+    from crosswind.commands.train import written
     from crosswind.train.study import collect
 
     _there(folder)
-    print(f"{collect(folder, into)} results are in {into}")
+    with written(into):
+        print(f"{collect(folder, into)} results are in {into}")
 
 
 def pack(
@@ -175,12 +179,14 @@ def pack(
     runs: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Runs with all their trajectories.")] = "",
 ) -> None:
     """Put results into few files, to carry them elsewhere; `unpack` puts them back."""
+    from crosswind.commands.train import written
     from crosswind.train.study import bundle
 
     _there(folder)
     some = [[name for name in text.split(",") if name] for text in (adapters, runs)]
-    for path in bundle(folder, into, adapters=some[0], runs=some[1]):
-        print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    with written(into):
+        for path in bundle(folder, into, adapters=some[0], runs=some[1]):
+            print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 def _there(folder: Path) -> None:
@@ -230,8 +236,8 @@ def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tu
 
     from crosswind.errors import CrosswindError
     from crosswind.files import complaint
-    from crosswind.train.arms import Arm, Study, merged
-    from crosswind.train.config import fitted
+    from crosswind.train.arms import Arm, Study
+    from crosswind.train.config import fitted, merged
 
     options: dict[str, Any] = {}
     for text in changes:

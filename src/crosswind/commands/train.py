@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crosswind.train.sft import Result, Update
 
 NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
+FULL = ("I/O error", "unexpected pos", "PytorchStreamWriter")  # what safetensors and torch say of a full disk
 PLAIN = 5.0  # seconds between two lines where there is no terminal
 
 EPILOG = """Examples:
@@ -128,7 +129,7 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
         config = for_method(load(path, changes), method, str(path or ""))
     if out is None and not config.out:
         raise CrosswindError("no folder to write to; give --out DIR, or `out: DIR` in the file")
-    with Shown(quiet) as progress, _written(out or Path(config.out)):
+    with Shown(quiet) as progress, written(out or Path(config.out)):
         if method == "grpo":
             found: Result = module.run(config, out, progress=progress)
             return found
@@ -138,19 +139,18 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
 
 
 @contextmanager
-def _written(folder: Path) -> Iterator[None]:
-    """A folder that cannot be written to is told of in one line; safetensors has an error of its own for that."""
-    from safetensors import SafetensorError
-
+def written(folder: Path) -> Iterator[None]:
+    """A folder that cannot be written to is told of in one line; those who write weights have errors of their own."""
     from crosswind.errors import CrosswindError
 
     try:
         yield
-    except (OSError, SafetensorError) as error:
+    except CrosswindError:
+        raise
+    except Exception as error:
+        ours, why = any(sign in str(error) for sign in FULL), str(error).splitlines()[0] if str(error) else ""
         if isinstance(error, OSError):
-            ours, why = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES), error.strerror
-        else:
-            ours, why = "I/O error" in str(error), str(error)
+            ours, why = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES), str(error.strerror)
         if not ours:
             raise
         raise CrosswindError(
@@ -212,17 +212,33 @@ class Shown:
             self.bar.stop()
 
 
+def _show_rewards(extra: dict[str, Any]) -> None:
+    """How reinforcement went, and why it stopped if it did."""
+    if extra.get("reward_first") is not None and extra.get("reward_last") is not None:
+        print(f"  reward {extra['reward_first']:.3f} in the first step, {extra['reward_last']:.3f} in the last ones")
+    for name, before in (extra.get("greedy_before") or {}).items():
+        after = (extra.get("greedy_after") or {}).get(name)
+        print(f"  greedy, {name}: {before:.3f} before, {after if after is None else format(after, '.3f')} after")
+    if not extra.get("signal"):
+        print("  no group carried a signal: all episodes of each had the same reward, so nothing was learnt")
+    if extra.get("stopped"):
+        print(f"  stopped early: {extra['stopped']}")
+
+
 def show(result: Result, json_: bool) -> None:
     """What came of a run."""
     if json_:
         terminal.print_json(result.model_dump(mode="json"))
         return
+    what = "episodes" if result.method == "grpo" else "demonstrations"
     print(
-        f"{result.method}: {result.steps} steps on {result.demonstrations:,} demonstrations ({result.perturbed:,} "
+        f"{result.method}: {result.steps} steps on {result.demonstrations:,} {what} ({result.perturbed:,} "
         f"perturbed), {result.tokens:,} tokens in {result.seconds:.0f} s ({result.tokens_per_second:,.0f}/s)"
     )
     if result.loss is not None:
         print(f"  loss {result.loss:.4f}")
+    if result.method == "grpo":
+        _show_rewards(result.extra)
     print(f"  {result.adapter}")
     for name, found in result.extra.get("transfer", {}).items():
         figures = ((key, found.get(key)) for key in ("forgetting", "backward", "forward", "carried"))

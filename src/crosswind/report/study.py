@@ -13,11 +13,21 @@ from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from crosswind.errors import BadFile
-from crosswind.files import complaint
-from crosswind.metrics import By, Cell, Drop, Measures, Study, averaged, cell, clean_and_robust, drop, drops, grouped
+from crosswind.metrics import (
+    By,
+    Cell,
+    Correlation,
+    Drop,
+    Measures,
+    Study,
+    averaged,
+    cell,
+    clean_and_robust,
+    drop,
+    drops,
+    grouped,
+)
 from crosswind.record import Record
 from crosswind.registry import perturbations
 from crosswind.report import plots, words
@@ -26,7 +36,7 @@ from crosswind.report.markdown import literal, table
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Part, suite_of
 from crosswind.train.arms import Study as Definition
-from crosswind.train.study import FAILED, LOG, Done
+from crosswind.train.study import FAILED, LOG, Done, read_done
 from crosswind.types import TIERS
 
 SUITES = ("original", "tiers", "heldout", "medical")
@@ -151,10 +161,7 @@ def pools(study: Definition, folder: Path, part: Part = "test") -> dict[str, Poo
     """The arms that are there, in the order of the definition; arms that it does not have come last."""
     found: dict[str, list[tuple[Done, list[outcomes.Row]]]] = {}
     for path in sorted(folder.glob(f"arms/*/seed-*/{part}.json")):
-        try:
-            done = Done.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            raise BadFile(f"{path}: is no result of a study ({complaint(error.errors()[0])})") from None
+        done = read_done(path)
         rows = outcomes.read(path.with_name(f"{part}.jsonl.xz"), done.arm, done.seed)[1]
         found.setdefault(done.arm, []).append((done, rows))
     order = [*(name for name in study.by_name if name in found), *(n for n in found if n not in study.by_name)]
@@ -257,6 +264,15 @@ def _warnings(study: Definition, found: dict[str, Pool]) -> list[str]:
     wanted = study.suite_hash("test")
     odd = sorted({f"{p.name}/seed-{d.seed}" for p in found.values() for d in p.done if d.suite_hash != wanted})
     out = [f"> Note: tested by another definition of the suites than the present one: {', '.join(odd)}."] if odd else []
+    others = [
+        f"{literal(pool.name)}/seed-{done.seed} ({literal(told, 200)})"
+        for pool in found.values()
+        if pool.name in study.by_name and not pool.arm.at
+        for done in pool.done
+        if (told := study.another(pool.arm, done.seed, done.config, done.config_hash))
+    ]
+    if others:
+        out.append(f"> Note: trained by another configuration than the present one: {', '.join(others)}.")
     dealt = {done.episodes_hash for pool in found.values() for done in pool.done}
     if len(dealt) > 1:
         out.append("> Note: not all arms played the same episodes; comparisons of arms take those that both played.")
@@ -402,15 +418,24 @@ def _mild(study: Definition, found: dict[str, Pool]) -> str:
 def _correlation(found: dict[str, Pool]) -> str:
     overall = {name: one for name, pool in found.items() if (one := pool.drop(""))}
     both = clean_and_robust(overall)
+    present = clean_and_robust({name: one for name, one in overall.items() if not found[name].arm.at})
     rows = [
         [literal(name), words.percent(clean), words.points(delta), words.percent(kept)]
         for name, (clean, delta, kept) in both.agents.items()
     ]
+    said = ("the change", "the share of solved tasks that stay solved")
     told = []
-    for what, with_ in (("the change", both.delta), ("the share of solved tasks that stay solved", both.kept)):
-        rho = "cannot be told" if with_.rho is None else f"{with_.rho:+.2f} ({words.chance(with_.p)})"
-        told.append(f"Rank correlation of the clean score and {what} over {with_.n} arms: {rho}.")
+    for what, every, now in zip(said, (both.delta, both.kept), (present.delta, present.kept), strict=True):
+        text = f"Rank correlation of the clean score and {what} over {every.n} arms: {_rho(every)}"
+        told.append(
+            f"{text}; over the {now.n} that are not of former commits: {_rho(now)}." if now.n < every.n else f"{text}."
+        )
+    told.append("Both are over all pairs of all suites, medical included.")
     return f"{' '.join(told)}\n\n{table(['arm', 'clean', 'change over all suites', 'kept'], rows)}"
+
+
+def _rho(found: Correlation) -> str:
+    return "cannot be told" if found.rho is None else f"{found.rho:+.2f} ({words.chance(found.p)})"
 
 
 def _findings(some: Sequence[Finding]) -> str:
@@ -442,10 +467,12 @@ def _log(folder: Path) -> str:
     if not path.is_file():
         return "There is no log."
     rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             one = json.loads(line)
         except ValueError:
+            one = None
+        if not isinstance(one, dict):
             raise BadFile(f"{path}: {line[:60]!r} is no line of JSON; take it out, or restore the file") from None
         names = ("when", "event", "arm", "seed", "commit", "code", "config", "suite", "about")
         rows.append([literal(str(one.get(name, "")), 400) for name in names])

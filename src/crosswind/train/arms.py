@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from crosswind.errors import CrosswindError
 from crosswind.files import read
@@ -23,7 +24,7 @@ from crosswind.record import Record
 from crosswind.registry import domains, near
 from crosswind.splits import held_out_kinds
 from crosswind.suite import CLEAN, Suite
-from crosswind.train.config import Method
+from crosswind.train.config import FREE, FREE_IN_GRPO, Method, TrainConfig, another, differences, merged
 from crosswind.types import Model
 
 FOLDER = Path(__file__).parent.parent / "data" / "study"
@@ -155,18 +156,27 @@ class Study(Model):
         start = self.config_hash(self.by_name[arm.start], seed) if arm.start else ""
         return digest([arm.method, self.told(arm, seed), start])
 
+    def another(self, arm: Arm, seed: int, config: Mapping[str, Any], hashed: str) -> str:
+        """How the configuration of a result differs from that of its arm, in words: in what its weights depend on."""
+        if hashed == self.config_hash(arm, seed):
+            return ""
+        own = self.told(arm, seed)
+        if not arm.method:
+            return f"the model was {config.get('model')}, now {own['model']}"
+        kept = {key: value for key, value in config.items() if key not in (*FREE, *FREE_IN_GRPO)}
+        if arm.method != "grpo":  # the class of its options would load all that trains
+            with suppress(ValidationError):
+                kept = TrainConfig.model_validate(kept, strict=False).recipe()
+            return another(kept, TrainConfig.model_validate(own, strict=False)) or self._start_of(arm)
+        own = {key: value for key, value in own.items() if key not in (*FREE, *FREE_IN_GRPO)}
+        return "; ".join(differences(kept, own)) or self._start_of(arm)
+
+    def _start_of(self, arm: Arm) -> str:
+        return f"{arm.start}, which it starts from, was another" if arm.start else ""
+
     def suite_hash(self, part: Part) -> str:
         """A name for what a test consists of."""
         return digest([self.suite(part).model_dump(mode="json"), self.seed(part), self.max_tokens])
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with others laid over them, part by part; `domains` is one part."""
-    out = dict(base)
-    for key, value in over.items():
-        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping) and key != "domains"
-        out[key] = merged(out[key], value) if both else value
-    return out
 
 
 def digest(data: object) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, overload
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.files import Document, read
@@ -30,6 +30,8 @@ SEEDS = 2**31 - 1  # the largest seed
 
 class Lora(Model):
     """A low-rank adapter."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     rank: int = Field(default=16, ge=1)
     alpha: float = Field(default=32.0, gt=0)  # the adapter is scaled by alpha / rank
@@ -76,6 +78,8 @@ class Adaptive(Model):
 class TrainConfig(Model):
     """The whole file."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     model: str = "embedded"  # embedded, a folder, a .gguf file or a name that transformers knows
     start: str = ""  # an adapter to go on from, made by an earlier run
     out: str = ""  # the folder of the run; --out goes before it
@@ -105,6 +109,16 @@ class TrainConfig(Model):
     stages: tuple[DomainStage, ...] = ()  # sequential training: `steps` and `data.domains` are those of the stages
     evaluate: Evaluation | None = None  # measure before training and after each stage
     adaptive: Adaptive | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers(cls, values: Any) -> Any:
+        """Yes and no are no numbers, though they would be taken for 1 and 0."""
+        for name, value in values.items() if isinstance(values, dict) else ():
+            field = cls.model_fields.get(name)
+            if isinstance(value, bool) and field and field.annotation in (int, float, int | None, float | None):
+                raise ValueError(f"{name} is {str(value).lower()}; expected a number")
+        return values
 
     @model_validator(mode="before")
     @classmethod
@@ -149,8 +163,9 @@ class TrainConfig(Model):
         return whole.model_dump(mode="json", exclude=set(FREE))
 
 
-# may change when a run goes on
+# may change when a run goes on, and in grpo what only says how much is computed at a time
 FREE = ("out", "device", "workers", "log_every", "save_every", "keep", "checkpointing")
+FREE_IN_GRPO = ("micro", "slots")
 C = TypeVar("C", bound=TrainConfig)
 
 
@@ -283,9 +298,22 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], name: str =
             yield f"{spot} was {_short(old)}, now {_short(new)}"
 
 
-def another(held: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
-    """How a recipe that was stored differs from another one, in words; what may change is not looked at."""
-    return "; ".join(list(differences({key: held[key] for key in held if key not in FREE}, recipe))[:5])
+def another(held: Mapping[str, Any], config: TrainConfig) -> str:
+    """How a recipe that was stored differs from that of a configuration, in words; what may change is not looked at.
+
+    An option that there was not when it was stored had what is now its default.
+    """
+    before = {key: value for key, value in merged(type(config)().recipe(), held).items() if key not in FREE}
+    return "; ".join(list(differences(before, config.recipe()))[:5])
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with others laid over them, part by part; `domains` is one part."""
+    out = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping) and key != "domains"
+        out[key] = merged(out[key], value) if both else value
+    return out
 
 
 def _short(value: object) -> str:

@@ -34,7 +34,7 @@ from crosswind.models.loading import ABOUT, merged
 from crosswind.recipe import Drawn
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Batch, collate
-from crosswind.train.config import Halt, TrainConfig, check
+from crosswind.train.config import FREE_IN_GRPO, Halt, TrainConfig, check
 from crosswind.train.data import DataConfig, drawn_at
 from crosswind.train.model import device_of, in_bf16, prepare, save, started
 from crosswind.train.rollouts import Group, Players, Sampled, play_groups
@@ -59,7 +59,6 @@ SLOTS = 1024  # conversations at a time, at most, unless given
 FRESH, HELD = 10**9, 2 * 10**9  # first indices of draws to train on and to measure on; demonstrations begin at 0
 SCORES = 2**26  # numbers of the output layer that are held at a time
 UNUSED = ("batch", "accumulate", "buffer", "stages", "adaptive", "evaluate")
-FREE = ("micro", "slots")  # may change when a run goes on, beside what may in any training
 
 
 class GrpoConfig(TrainConfig):
@@ -99,7 +98,7 @@ class GrpoConfig(TrainConfig):
         return self.lr if self.lr is not None else FULL_RATE if self.full else LORA_RATE
 
     def recipe(self) -> dict[str, Any]:
-        return {name: value for name, value in super().recipe().items() if name not in (*UNUSED, *FREE)}
+        return {name: value for name, value in super().recipe().items() if name not in (*UNUSED, *FREE_IN_GRPO)}
 
 
 # ---------------------------------------------------------------- what is learnt from
@@ -228,10 +227,10 @@ def run(config: GrpoConfig, out: Path | str | None = None, progress: Progress | 
         return found
     with claimed(folder):
         training = Training(config, folder, progress)
-    try:
-        return end(folder, config, training.go())
-    finally:
-        training.close()
+        try:
+            return end(folder, config, training.go())
+        finally:
+            training.close()
 
 
 class Training:
@@ -289,12 +288,18 @@ class Training:
             began = time.perf_counter()
             line = self.advance()
             totals.seconds += time.perf_counter() - began
-            totals.stopped = self._silence()
+            broken, totals.stopped = self._broken(), self._silence()
+            if broken:
+                totals.broken = 0  # the same command plays on
             try:
                 self._tell(line)
             except Halt:
                 self._save()
                 raise
+            if broken:
+                if self.step < config.steps:  # a run that is over would not play again
+                    self._save()
+                raise CrosswindError(broken)
             if self.step % config.save_every == 0 or self.step == config.steps or totals.stopped:
                 self._save()
         if totals.stopped and not totals.signals and not sum(totals.last):
@@ -536,16 +541,22 @@ class Training:
 
     # ------------------------------------------------------------ when it should not go on
 
+    def _broken(self) -> str:
+        """Why it cannot go on now, if it cannot: nothing that was played could be scored."""
+        config, totals = self.config, self.totals
+        over = self.step == config.steps and not totals.signals
+        if not totals.broken or not (over or 0 < config.patience <= totals.broken):
+            return ""
+        return (
+            f"of the last {totals.broken} groups no episode could be scored: faults of the engine or of tools, and "
+            "not the model, broke them all; see that they work (crosswind doctor), and run the same command again"
+        )
+
     def _silence(self) -> str:
         """Why there is nothing to learn, if there is not."""
         config, totals = self.config, self.totals
         over = self.step == config.steps and not totals.signals
-        if totals.broken and (over or 0 < config.patience <= totals.broken):
-            return (
-                f"of the last {totals.broken} groups no episode could be scored: faults of the engine or of tools, and "
-                "not the model, broke them all; see that they work (crosswind doctor), and run the same command again"
-            )
-        if not over and (not config.patience or totals.silent < config.patience):
+        if not totals.silent or (not over and (not config.patience or totals.silent < config.patience)):
             return ""
         mean = totals.heard / totals.silent
         told = f"the last {totals.silent} groups carry no signal: all episodes of each have the same reward"

@@ -85,6 +85,16 @@ def quiet() -> Iterator[None]:
 
 def prepare(config: TrainConfig) -> Loaded:
     """The model of a configuration, ready to train: with its adapter, or with all parameters free."""
+    try:
+        return _prepared(config)
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
+            raise
+        smaller = "a smaller model" if config.full else f"a smaller model or lora.rank (it is {config.lora.rank:,})"
+        raise CrosswindError(f"out of memory before the first step; take {smaller}") from None
+
+
+def _prepared(config: TrainConfig) -> Loaded:
     bf16 = in_bf16(config)
     frozen = torch.bfloat16 if bf16 and not config.full else torch.float32
     model, tokenizer = load_base(config.model, frozen)
@@ -241,6 +251,11 @@ def versions() -> dict[str, str]:
 
 def save(model: Any, tokenizer: Any, folder: Path, about: dict[str, Any]) -> Path:
     """Store an adapter, or a whole model, with what it was made of; the folder is there whole or not at all."""
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and not torch.isfinite(parameter).all():
+            raise CrosswindError(
+                f"trained weights are no numbers any more ({name}), so nothing is stored; lower lr, with another --out"
+            )
     fresh = folder.with_name(folder.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)

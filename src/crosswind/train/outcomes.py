@@ -177,6 +177,11 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 def unpack(folder: Path, into: Path) -> Path:
     """The folder of a run as it was packed."""
+    for part in (PACKED, MANIFEST):
+        if not (folder / part).is_file():
+            raise CrosswindError(
+                f"{folder}: has no {part}, which `crosswind study pack` puts there; pack the run again"
+            )
     into.mkdir(parents=True, exist_ok=True)
     with lzma.open(folder / PACKED) as packed, (into / EPISODES).open("wb") as out:
         try:

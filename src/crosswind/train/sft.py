@@ -31,14 +31,14 @@ from trl import SFTConfig, SFTTrainer
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.models import weights
 from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
-from crosswind.store import append_file, replace_file
+from crosswind.store import alone, append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.config import Halt, Method, TrainConfig, another, check, for_method
 from crosswind.train.data import DataConfig
 from crosswind.train.model import device_of, fused, in_bf16, load_base, prepare, quiet, save, started, versions
 from crosswind.types import Model
 
-RUN, METRICS, CHECKPOINTS = "train.json", "metrics.jsonl", "checkpoints"
+RUN, METRICS, CHECKPOINTS, LOCK = "train.json", "metrics.jsonl", "checkpoints", "lock"
 WORKERS = 16  # at most, unless given
 
 
@@ -386,7 +386,7 @@ def compile_layers(model: Any) -> None:
 def of_checkpoint(folder: Path, config: TrainConfig) -> dict[str, Any]:
     """What a checkpoint says of itself; one of another recipe is refused."""
     told: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    if other := another(told["recipe"], config.recipe()):
+    if other := another(told["recipe"], config):
         raise CrosswindError(
             f"{folder} is a checkpoint of another recipe ({other}); choose another --out, or take {folder.parent} away"
         )
@@ -514,7 +514,8 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
     if path.is_file():
         try:
             held = json.loads(path.read_text(encoding="utf-8"))
-            other = another({"method": held["method"], **held["recipe"]}, {"method": method, **recipe})
+            before = held["method"]
+            other = another(held["recipe"], config) if before == method else f"method was {before}, now {method}"
         except (ValueError, KeyError, TypeError):
             raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None
         if other:
@@ -541,7 +542,19 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """A run in a folder that it has claimed; one that is refused before anything was trained leaves it free again."""
+    """A run in a folder that is its own meanwhile; one that is refused before it trained leaves it free again."""
+    if int(os.environ.get("RANK", "0")):  # of several processes of one run the first one holds it
+        yield
+        return
+    with alone(folder / LOCK) as ours:
+        if not ours:
+            raise CrosswindError(f"{folder}: another process trains here; wait for it, or choose another --out")
+        with _freed(folder):
+            yield
+
+
+@contextmanager
+def _freed(folder: Path) -> Iterator[None]:
     try:
         yield
     except CrosswindError:

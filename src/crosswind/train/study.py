@@ -15,7 +15,6 @@ episode. Several processes may share a folder: an arm that one of them works at 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import gc
 import hashlib
 import importlib
@@ -34,14 +33,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from crosswind import __version__
-from crosswind.errors import CrosswindError
-from crosswind.files import Document
+from crosswind.errors import BadFile, CrosswindError
+from crosswind.files import Document, complaint
 from crosswind.models.loading import ABOUT
 from crosswind.models.spec import AgentSettings, AgentSource, open_agent
 from crosswind.runner import Limits, Watch
 from crosswind.runner import run as play_suite
-from crosswind.store import EPISODES, MANIFEST, append_file, load_manifest, now, replace_file
+from crosswind.store import EPISODES, MANIFEST, alone, append_file, load_manifest, now, replace_file
 from crosswind.suite import Suite
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Part, Study
@@ -87,6 +88,17 @@ class Done(Model):
     scored: int
     train: dict[str, Any] | None  # what the training told
     spent: dict[str, float]  # seconds
+
+
+def read_done(path: Path) -> Done:
+    """What a file says was done."""
+    try:
+        return Done.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        why = error.strerror if isinstance(error, OSError) else complaint(error.errors()[0])
+        raise BadFile(
+            f"{path}: is no result of a study ({why}); take that folder away, and run the arm again"
+        ) from None
 
 
 @dataclass
@@ -141,13 +153,15 @@ class Job:
         path = self.folder / f"{self.part}.json"
         if not path.is_file() or not self.table.is_file():
             return None
-        found = Done.model_validate_json(path.read_bytes())
-        for what in ("config_hash", "suite_hash"):
-            if getattr(found, what) != getattr(self, what):
-                raise CrosswindError(
-                    f"{self.folder} was finished under another definition of the study ({what[:-5]}); choose another "
-                    "--out, or take that folder away"
-                )
+        found = read_done(path)
+        other = self.study.another(self.arm, self.seed, found.config, found.config_hash)
+        if found.suite_hash != self.suite_hash:
+            other = "its suites were others"
+        if other:
+            raise CrosswindError(
+                f"{self.folder} was finished under another definition of the study ({other}); choose another "
+                "--out, or take that folder away"
+            )
         return found
 
     def spent(self) -> dict[str, float]:
@@ -169,14 +183,8 @@ class Job:
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """The folder for this process alone; False: another one has it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / LOCK).open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+        with alone(self.folder / LOCK) as ours:
+            yield ours
 
     # -- training
 
@@ -190,6 +198,14 @@ class Job:
             return document.fit(importlib.import_module("crosswind.train.grpo").GrpoConfig)
         assert self.arm.method
         return for_method(document.fit(TrainConfig), self.arm.method, self.name)
+
+    def waits(self) -> bool:
+        """Is the arm that this one starts from another process's work just now?"""
+        if not self.arm.start:
+            return False
+        first = Job(self.study, self.study.by_name[self.arm.start], self.seed, self.out, self.part)
+        with first.locked() as ours:
+            return not ours and not first.trained()
 
     def started(self) -> Path:
         """The adapter that this arm goes on from."""
@@ -392,7 +408,7 @@ class Pace:
         self.any_step = 0.0
         self.episode = 0.0
         for path in sorted(out.glob(f"arms/*/seed-*/{part}.json")):
-            self.learn(Done.model_validate_json(path.read_bytes()))
+            self.learn(read_done(path))
 
     def learn(self, done: Done) -> None:
         steps = int((done.train or {}).get("steps") or 0)
@@ -466,6 +482,9 @@ def run(
             if clock.left < (min(least, UNKNOWN) if partial else least):
                 report.left[job.name] = f"{max(0, clock.left):.0f} s are left, and it takes about {least:.0f}"
                 continue
+            if job.waits():
+                report.left[job.name] = f"{job.arm.start}/seed-{job.seed}, which it starts from, is not trained yet"
+                continue
             tell(f"{job.name}: {'about ' + format(needs, '.0f') + ' s' if needs is not None else 'begins'}")
             try:
                 if only_train:
@@ -534,6 +553,8 @@ def bundle(out: Path, into: Path, *, adapters: Sequence[str] = (), runs: Sequenc
                 tar.add(halved(folder, Path(scratch) / "adapter"), folder.relative_to(out))
     for name in runs:
         for folder in _named(out, name, "test"):
+            if not all((folder / part).is_file() for part in (MANIFEST, EPISODES)):
+                continue  # it has only just begun
             made.append(into / f"run-{folder.parent.parent.name}-{folder.parent.name[5:]}.tar")
             with tempfile.TemporaryDirectory() as scratch, tarfile.open(made[-1], "w") as tar:
                 packed = outcomes.pack(folder, Path(scratch) / "packed")
@@ -568,36 +589,50 @@ def unbundle(files: Sequence[Path], out: Path) -> None:
     A run that lies there and has at least as many episodes as the packed one is left as it is.
     """
     _made(out, "--out")
-    log = out / LOG
-    lines = log.read_bytes().splitlines() if log.is_file() else []
     runs: set[Path] = set()
-    for file in files:
-        try:
-            with tarfile.open(file) as tar:
-                for member in tar:  # the filters of `extractall` are missing in early releases of Python 3.11
-                    target, held = out / member.name, tar.extractfile(member) if member.isreg() else None
-                    if member.isdir():
-                        continue
-                    if held is None or not target.resolve().is_relative_to(out.resolve()):
-                        raise CrosswindError(f"{file}: holds {member.name!r}, which `crosswind study pack` never makes")
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(held.read())
-                    runs |= {target.parent} if target.parent.suffix == ".packed" else set()
-        except tarfile.TarError:
-            raise CrosswindError(f"{file}: is no file that `crosswind study pack` made, or it is damaged") from None
-        except OSError as error:
-            raise CrosswindError(f"{file}: cannot be unpacked ({error.strerror or error})") from None
-        lines += log.read_bytes().splitlines() if log.is_file() else []
+    try:
+        for file in files:
+            _unpacked(file, out, runs)
+        for packed in sorted(runs):
+            with tempfile.TemporaryDirectory(dir=packed.parent) as scratch:
+                fresh, there = outcomes.unpack(packed, Path(scratch) / "run"), packed.with_suffix("")
+                if _episodes(fresh) > _episodes(there):
+                    there.mkdir(exist_ok=True)
+                    for path in fresh.iterdir():
+                        os.replace(path, there / path.name)
+    finally:
+        for packed in runs:
+            shutil.rmtree(packed, ignore_errors=True)
+
+
+def _unpacked(file: Path, out: Path, runs: set[Path]) -> None:
+    """Put one bundle back; folders of packed runs are added to `runs`."""
+    try:
+        with tarfile.open(file) as tar:
+            for member in tar:  # the filters of `extractall` are missing in early releases of Python 3.11
+                target, held = out / member.name, tar.extractfile(member) if member.isreg() else None
+                if member.isdir():
+                    continue
+                if held is None or "\0" in member.name or not target.resolve().is_relative_to(out.resolve()):
+                    raise CrosswindError(f"{file}: holds {member.name!r}, which `crosswind study pack` never makes")
+                if target == out / LOG:
+                    _join_logs(target, held.read())
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if target.parent.suffix == ".packed":
+                    runs.add(target.parent)
+                target.write_bytes(held.read())
+    except tarfile.TarError:
+        raise CrosswindError(f"{file}: is no file that `crosswind study pack` made, or it is damaged") from None
+    except OSError as error:
+        raise CrosswindError(f"{file}: cannot be unpacked ({error.strerror or error})") from None
+
+
+def _join_logs(log: Path, more: bytes) -> None:
+    """Add the lines that a log does not have yet; none of its own is ever lost."""
+    lines = [*(log.read_bytes().splitlines() if log.is_file() else ()), *more.splitlines()]
     if lines:
-        replace_file(log, b"\n".join(dict.fromkeys(lines)) + b"\n")
-    for packed in sorted(runs):
-        with tempfile.TemporaryDirectory(dir=packed.parent) as scratch:
-            fresh, there = outcomes.unpack(packed, Path(scratch) / "run"), packed.with_suffix("")
-            if _episodes(fresh) > _episodes(there):
-                there.mkdir(exist_ok=True)
-                for path in fresh.iterdir():
-                    os.replace(path, there / path.name)
-        shutil.rmtree(packed)
+        replace_file(log, b"".join(line + b"\n" for line in dict.fromkeys(lines)))
 
 
 def _episodes(run: Path) -> int:
@@ -619,12 +654,14 @@ def collect(out: Path, into: Path) -> int:
     for path in sorted(out.glob("arms/*/seed-*/*.json")):
         if path.stem not in ("dev", "test"):
             continue
+        table = path.with_name(f"{path.stem}.jsonl.xz")
+        if not table.is_file():
+            raise BadFile(f"{table}: is missing; take {path} away, and run the arm again: it goes on from its episodes")
         target = into / path.parent.relative_to(out)
         target.mkdir(parents=True, exist_ok=True)
-        for name in (path.name, f"{path.stem}.jsonl.xz"):
-            replace_file(target / name, (path.parent / name).read_bytes())
+        for one in (table, path):
+            replace_file(target / one.name, one.read_bytes())
         count += 1
-    log = into / LOG
-    lines = [line for p in (log, out / LOG) if p.is_file() for line in p.read_bytes().splitlines()]
-    replace_file(log, b"".join(line + b"\n" for line in dict.fromkeys(lines)))
+    if (out / LOG).is_file():
+        _join_logs(into / LOG, (out / LOG).read_bytes())
     return count
