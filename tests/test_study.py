@@ -6,6 +6,7 @@ import io
 import json
 import lzma
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -660,6 +661,17 @@ def test_arms_are_compared_in_the_same_episodes() -> None:
         mine = {(r.task_id, r.condition): r for r in static.records if r.trial == 0}
         rate = [(r.outcome == "pass") - (mine[r.task_id, r.condition].outcome == "pass") for r in keep]
         assert one.delta == pytest.approx(sum(rate) / len(rate))
+
+
+def test_curves_have_round_ticks_and_places_to_scale() -> None:
+    from crosswind.report import plots
+
+    points = [(0.0, -0.61, -0.65, -0.57), (0.2, -0.1, -0.12, -0.08), (0.5, 0.05, 0.01, 0.09)]
+    drawn = plots.curve("title", "share", {0: "none", 0.2: "some", 0.5: "half"}, {"tiers": points})
+    texts = {text: float(x) for x, text in re.findall(r'<text x="([0-9.]+)"[^>]*>([^<]+)</text>', drawn)}
+    assert {"-80", "-60", "-40", "-20", "0", "+20"} <= texts.keys()
+    assert not {"-100", "+40"} & texts.keys()
+    assert (texts["some"] - texts["none"]) / (texts["half"] - texts["none"]) == pytest.approx(0.4, abs=0.01)
 
 
 def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:

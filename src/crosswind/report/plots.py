@@ -5,6 +5,7 @@ They are read on white and on dark pages, so every plot has its own white ground
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
@@ -104,26 +105,26 @@ def bars(title: str, series: Sequence[str], rows: Sequence[Forest]) -> str:
     return _page(right + 54, height, title, parts)
 
 
-def curve(title: str, across: str, names: Sequence[str], series: Mapping[str, Sequence[Point]]) -> str:
-    """Values over places in order, which are named; y from the lowest that is shown to 0 and above."""
+def curve(title: str, across: str, marks: Mapping[float, str], series: Mapping[str, Sequence[Point]]) -> str:
+    """Values over places, some of which are marked; y in steps of 20 points, from below the lowest to 0 or above."""
     left, right, top, bottom = 70.0, 640.0, 60.0, 300.0
     every = [bound for points in series.values() for point in points for bound in (point[2], point[3])]
-    low, high = min([*every, -0.1]), max([*every, 0.0])
-    low, high = -0.1 * round(-low * 10 + 0.5), 0.1 * round(high * 10 + 0.5) if high > 0 else 0.0
+    low, high = min(math.floor(min([*every, -0.2]) * 5), -1) / 5, max(math.ceil(max([*every, 0.0]) * 5), 0) / 5
+    first, last = min(marks), max(marks)
 
     def x(place: float) -> float:
-        return left + 30 + (right - left - 60) * place / max(1, len(names) - 1)
+        return left + 30 + (right - left - 60) * (place - first) / (last - first or 1)
 
     def y(value: float) -> float:
         return bottom - (bottom - top) * (value - low) / (high - low or 1)
 
     parts = [_legend(list(series), left, 42)]
-    for n in range(6):
-        value = low + (high - low) * n / 5
-        parts.append(_line(left, y(value), right, y(value)))
-        parts.append(_text(left - 8, y(value) + 4, f"{100 * value:+.0f}", anchor="end", size=11, colour=GREY))
-    for n, name in enumerate(names):
-        parts.append(_text(x(n), bottom + 20, name, anchor="middle", colour=GREY))
+    for n in range(round(5 * low), round(5 * high) + 1):
+        parts.append(_line(left, y(n / 5), right, y(n / 5), GREY if n == 0 else GRID))
+        told = f"{20 * n:+d}" if n else "0"
+        parts.append(_text(left - 8, y(n / 5) + 4, told, anchor="end", size=11, colour=GREY))
+    for place, mark in marks.items():
+        parts.append(_text(x(place), bottom + 20, mark, anchor="middle", colour=GREY))
     parts.append(_text((left + right) / 2, bottom + 40, across, anchor="middle", colour=GREY))
     for (_, points), colour in zip(series.items(), COLOURS, strict=False):
         for one, other in pairwise(points):

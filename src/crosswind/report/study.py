@@ -48,6 +48,22 @@ SAID = {
 }
 MISSING = "missing"
 HEART = ("base", "static", "paft")
+# what is drawn over what: arms with their place, as its logarithm where each is a multiple of the last, and its mark
+CURVES: dict[str, tuple[str, dict[str, tuple[float, str]]]] = {
+    "steps": (
+        "steps of static fine-tuning",
+        {"static-200": (0, "200"), "static-400": (1, "400"), "static": (2, "800"), "static-3200": (4, "3,200")},
+    ),
+    "data": (
+        "demonstrations of static fine-tuning, in 800 steps",
+        {"static-6k": (0, "6,050"), "static-24k": (2, "24,200"), "static": (3, "25,600, each once")},
+    ),
+    "share": (
+        "share of perturbed demonstrations",
+        {"static": (0, "0"), "paft-0.1": (0.1, "0.1"), "paft-0.2": (0.2, "0.2"), "paft": (0.3, "0.3")}
+        | {"paft-0.5": (0.5, "0.5")},
+    ),
+}
 SHORT = {  # suites as plots name them
     "original": "the original scenarios",
     "tiers": "trained kinds, new words",
@@ -562,20 +578,16 @@ def drawn(study: Definition, found: dict[str, Pool], best: str) -> dict[str, str
             if pool or name in HEART:
                 rows.append((name, values))
         out[f"{suite}"] = plots.forest(f"Change under {suite}, points", TIERS, rows)
-    curves = {
-        "steps": ("steps of static fine-tuning", ("static-200", "static-400", "static", "static-3200")),
-        "data": ("demonstrations of static fine-tuning", ("static-6k", "static-24k", "static")),
-        "share": ("share of perturbed demonstrations", ("static", "paft-0.1", "paft-0.2", "paft", "paft-0.5")),
-    }
-    for name, (across, arms) in curves.items():
-        there = [arm for arm in arms if arm in found]
+    for name, (across, arms) in CURVES.items():
+        there = {arm: place for arm, (place, _) in arms.items() if arm in found}
         if len(there) < 2:
             continue
+        marks = {place: mark for arm, (place, mark) in arms.items() if arm in found}
         series: dict[str, list[plots.Point]] = {}
         for suite in SUITES:
-            changes = ((place, found[arm].drop(suite)) for place, arm in enumerate(there))
-            series[suite] = [(float(place), one.delta, one.low, one.high) for place, one in changes if one]
-        out[name] = plots.curve(f"Change by {across}, points", across, there, series)
+            changes = ((place, found[arm].drop(suite)) for arm, place in there.items())
+            series[suite] = [(place, one.delta, one.low, one.high) for place, one in changes if one]
+        out[name] = plots.curve(f"Change by {across}, points", across, marks, series)
     points = {
         name: (one.clean, one.shifted)
         for name, pool in found.items()
