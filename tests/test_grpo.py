@@ -429,16 +429,24 @@ def test_episodes_weigh_the_same_where_that_is_asked(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def long(reward: float, drawn: int) -> Rollout:
-        row = Sampled(list(range(5, 9 + drawn)), [0] * 4 + [1] * drawn, [-1.0] * drawn)
+        first = 40 if reward else 5
+        row = Sampled(list(range(first, first + 4 + drawn)), [0] * 4 + [1] * drawn, [-1.0] * drawn)
         return Rollout([row], reward, bool(reward), "answer", 1)
 
-    monkeypatch.setattr(Training, "play", lambda self: [Group(0, (), [long(1.0, 2), long(0.0, 20)])])
-    losses = {}
-    for weigh in ("token", "episode"):
-        run(config(warm, steps=1, updates=1, full=True, weigh=weigh), tmp_path / weigh)
-        losses[weigh] = lines_of(tmp_path / weigh)[0]["loss"]
+    def tried(drawn: int) -> dict[str, dict[str, Any]]:
+        monkeypatch.setattr(Training, "play", lambda self: [Group(0, (), [long(1.0, 2), long(0.0, drawn)])])
+        found = {}
+        for weigh in ("token", "episode"):
+            folder = tmp_path / f"{weigh}-{drawn}"
+            run(config(warm, steps=1, updates=1, full=True, weigh=weigh), folder)
+            found[weigh] = lines_of(folder)[0]
+        return found
+
+    losses = {weigh: line["loss"] for weigh, line in tried(20).items()}
     # at a ratio of 1 a token's part is its advantage: 2 of -0.5 and 20 of 0.5 over 22, or one of each over 2
     assert losses == {"token": pytest.approx(9 / 22, abs=1e-5), "episode": pytest.approx(0, abs=1e-5)}
+    alike = tried(2)  # of the same length, there is no difference
+    assert alike["token"]["grad_norm"] == pytest.approx(alike["episode"]["grad_norm"], rel=1e-3) != 0
 
 
 def test_a_run_of_a_version_without_an_option_goes_on(

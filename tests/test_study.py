@@ -666,12 +666,12 @@ def test_arms_are_compared_in_the_same_episodes() -> None:
 def test_curves_have_round_ticks_and_places_to_scale() -> None:
     from crosswind.report import plots
 
-    points = [(0.0, -0.61, -0.65, -0.57), (0.2, -0.1, -0.12, -0.08), (0.5, 0.05, 0.01, 0.09)]
-    drawn = plots.curve("title", "share", {0: "none", 0.2: "some", 0.5: "half"}, {"tiers": points})
+    points = [(1.0, -0.61, -0.65, -0.57), (1.2, -0.1, -0.12, -0.08), (1.5, 0.05, 0.01, 0.09)]
+    drawn = plots.curve("title", "share", {1: "least", 1.2: "some", 1.5: "most"}, {"tiers": points})
     texts = {text: float(x) for x, text in re.findall(r'<text x="([0-9.]+)"[^>]*>([^<]+)</text>', drawn)}
     assert {"-80", "-60", "-40", "-20", "0", "+20"} <= texts.keys()
     assert not {"-100", "+40"} & texts.keys()
-    assert (texts["some"] - texts["none"]) / (texts["half"] - texts["none"]) == pytest.approx(0.4, abs=0.01)
+    assert (texts["least"], texts["some"], texts["most"]) == (100, 304, 610)
 
 
 def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
@@ -715,6 +715,20 @@ def test_no_line_of_the_log_is_lost_whatever_comes_with_it(tmp_path: Path) -> No
     with pytest.raises(CrosswindError, match=r"test.packed: has no episodes.jsonl.xz.*pack the run again"):
         unbundle([half], out)
     assert not list(out.rglob("*.packed"))
+
+
+def test_an_arm_of_another_configuration_is_named_in_the_report(mini: Study, ran: Path, tmp_path: Path) -> None:
+    from crosswind.report.study import write
+
+    out = shutil.copytree(ran, tmp_path / "out")
+    said = "trained by another configuration than the present one"
+    write(mini, out, tmp_path / "report")
+    assert said not in (tmp_path / "report" / "study.md").read_text()
+    path = out / "arms" / "static" / "seed-0" / "test.json"
+    done = json.loads(path.read_text())
+    path.write_text(json.dumps({**done, "config": {**done["config"], "batch": 99}, "config_hash": "of then"}))
+    write(mini, out, tmp_path / "report")
+    assert f"{said}: static/seed-0 (batch was 99, now " in (tmp_path / "report" / "study.md").read_text()
 
 
 def test_damaged_results_are_told_in_a_line(mini: Study, ran: Path, tmp_path: Path) -> None:

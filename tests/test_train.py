@@ -361,7 +361,8 @@ def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tm
         told = r"(No space left on device|unexpected pos).*make room, and give the same command"
         with pytest.raises(CrosswindError, match=told), written(tmp_path):
             raise error
-    for other in (SafetensorError("Error while deserializing header"), FileNotFoundError(errno.ENOENT, "gone")):
+    odd = (RuntimeError("I/O error of another sort"), ValueError("unexpected pos"))
+    for other in (SafetensorError("Error while deserializing header"), FileNotFoundError(errno.ENOENT, "gone"), *odd):
         with pytest.raises(type(other)), written(tmp_path):
             raise other
 
@@ -376,7 +377,12 @@ def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tm
         ("steps: -1\n", r"train.yaml:1: steps: got -1; .*greater than or equal to 1"),
         ("model: x\ndata:\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
         ("data:\n  share: 0\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
-        ("batch: 4\nsteps: true\n", r"train.yaml:\d: steps is true; expected a number"),
+        ("batch: 4\nsteps: true\n", r"train.yaml:2: steps: got yes or no; expected a number"),
+        ("data:\n  share: yes\n", r"train.yaml:2: data.share: got yes or no; expected a number"),
+        (
+            "stages:\n- {steps: 1, domains: {poi: 1}}\n- {steps: on, domains: {poi: 1}}\n",
+            r"train.yaml:3: stages.1.steps: got",
+        ),
         ("steps: 5\nlr: .inf\n", r"train.yaml:2: lr: got inf; .*finite"),
         ("lora:\n  alpha: .inf\n", r"train.yaml:2: lora.alpha: got inf; .*finite"),
         ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*the keys here are: model"),

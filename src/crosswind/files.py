@@ -6,7 +6,7 @@ something else than it seems to say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -45,7 +45,7 @@ class Document:
     def fit(self, model: type[M]) -> M:
         """The data as a model; the first thing that does not fit is told with its line."""
         try:
-            return model.model_validate(self.data, strict=False)
+            fitted = model.model_validate(self.data, strict=False)
         except ValidationError as error:
             first = error.errors()[0]
             place = tuple(p for p in first["loc"] if not (isinstance(p, str) and "[" in p))
@@ -56,6 +56,23 @@ class Document:
             named = (*place, said.split(" ", 1)[0])  # a check of several keys has no place, and begins with one of them
             line = named if first["type"] == "value_error" and named in self.lines else place
             raise self.error(place, f"{said}; {remedy}", line) from None
+        for place in taken_for_numbers(self.data, fitted):
+            raise self.error(place, "got yes or no; expected a number")
+        return fitted
+
+
+def taken_for_numbers(raw: Any, fitted: Any, place: Place = ()) -> Iterator[Place]:
+    """Where yes and no became 1 and 0. Words for numbers are taken, since `1e-3` is a word to YAML; these are not."""
+    if isinstance(raw, bool):
+        if isinstance(fitted, int | float) and not isinstance(fitted, bool):
+            yield place
+    elif isinstance(raw, dict):
+        inner = fitted if isinstance(fitted, Mapping) else getattr(fitted, "__dict__", {})
+        for key, value in raw.items():
+            yield from taken_for_numbers(value, inner.get(key), (*place, key))
+    elif isinstance(raw, list) and isinstance(fitted, list | tuple):
+        for n, (value, part) in enumerate(zip(raw, fitted, strict=False)):
+            yield from taken_for_numbers(value, part, (*place, n))
 
 
 def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:

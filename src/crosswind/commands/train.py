@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from crosswind.train.sft import Result, Update
 
 NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
-FULL = ("I/O error", "unexpected pos", "PytorchStreamWriter")  # what safetensors and torch say of a full disk
+# what safetensors and torch say of a full disk
+FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "PytorchStreamWriter failed writing")}
 PLAIN = 5.0  # seconds between two lines where there is no terminal
 
 EPILOG = """Examples:
@@ -145,10 +146,9 @@ def written(folder: Path) -> Iterator[None]:
 
     try:
         yield
-    except CrosswindError:
-        raise
     except Exception as error:
-        ours, why = any(sign in str(error) for sign in FULL), str(error).splitlines()[0] if str(error) else ""
+        why = str(error)
+        ours = any(sign in why for sign in FULL.get(type(error).__name__, ()))
         if isinstance(error, OSError):
             ours, why = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES), str(error.strerror)
         if not ours:
@@ -216,9 +216,8 @@ def _show_rewards(extra: dict[str, Any]) -> None:
     """How reinforcement went, and why it stopped if it did."""
     if extra.get("reward_first") is not None and extra.get("reward_last") is not None:
         print(f"  reward {extra['reward_first']:.3f} in the first step, {extra['reward_last']:.3f} in the last ones")
-    for name, before in (extra.get("greedy_before") or {}).items():
-        after = (extra.get("greedy_after") or {}).get(name)
-        print(f"  greedy, {name}: {before:.3f} before, {after if after is None else format(after, '.3f')} after")
+    for name, after in extra.get("greedy_after", {}).items():
+        print(f"  greedy, {name}: {extra['greedy_before'][name]:.3f} before, {after:.3f} after")
     if not extra.get("signal"):
         print("  no group carried a signal: all episodes of each had the same reward, so nothing was learnt")
     if extra.get("stopped"):

@@ -109,14 +109,14 @@ def curve(title: str, across: str, marks: Mapping[float, str], series: Mapping[s
     """Values over places, some of which are marked; y in steps of 20 points, from below the lowest to 0 or above."""
     left, right, top, bottom = 70.0, 640.0, 60.0, 300.0
     every = [bound for points in series.values() for point in points for bound in (point[2], point[3])]
-    low, high = min(math.floor(min([*every, -0.2]) * 5), -1) / 5, max(math.ceil(max([*every, 0.0]) * 5), 0) / 5
+    low, high = math.floor(5 * min([*every, -0.2])) / 5, math.ceil(5 * max([*every, 0.0])) / 5
     first, last = min(marks), max(marks)
 
     def x(place: float) -> float:
         return left + 30 + (right - left - 60) * (place - first) / (last - first or 1)
 
     def y(value: float) -> float:
-        return bottom - (bottom - top) * (value - low) / (high - low or 1)
+        return bottom - (bottom - top) * (value - low) / (high - low)
 
     parts = [_legend(list(series), left, 42)]
     for n in range(round(5 * low), round(5 * high) + 1):

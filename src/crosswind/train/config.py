@@ -112,16 +112,6 @@ class TrainConfig(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _numbers(cls, values: Any) -> Any:
-        """Yes and no are no numbers, though they would be taken for 1 and 0."""
-        for name, value in values.items() if isinstance(values, dict) else ():
-            field = cls.model_fields.get(name)
-            if isinstance(value, bool) and field and field.annotation in (int, float, int | None, float | None):
-                raise ValueError(f"{name} is {str(value).lower()}; expected a number")
-        return values
-
-    @model_validator(mode="before")
-    @classmethod
     def _one_seed(cls, values: Any) -> Any:
         if isinstance(values, dict) and "seed" in values:
             data = values.get("data", {})

@@ -549,18 +549,12 @@ def claimed(folder: Path) -> Iterator[None]:
     with alone(folder / LOCK) as ours:
         if not ours:
             raise CrosswindError(f"{folder}: another process trains here; wait for it, or choose another --out")
-        with _freed(folder):
+        try:
             yield
-
-
-@contextmanager
-def _freed(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except CrosswindError:
-        if not any((folder / name).exists() for name in (METRICS, CHECKPOINTS)):
-            (folder / RUN).unlink(missing_ok=True)
-        raise
+        except CrosswindError:
+            if not any((folder / name).exists() for name in (METRICS, CHECKPOINTS)):
+                (folder / RUN).unlink(missing_ok=True)
+            raise
 
 
 def _moved(folder: Path, held: dict[str, Any]) -> str:
