@@ -449,6 +449,28 @@ def test_episodes_weigh_the_same_where_that_is_asked(
     assert alike["token"]["grad_norm"] == pytest.approx(alike["episode"]["grad_norm"], rel=1e-3) != 0
 
 
+def test_agreement_tells_whether_the_parts_of_a_step_pull_the_same_way(
+    warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def from_token(first: int, reward: float) -> Rollout:
+        row = Sampled(list(range(first, first + 8)), [0] * 4 + [1] * 4, [-1.0] * 4)
+        return Rollout([row], reward, bool(reward), "answer", 1)
+
+    def found(*groups: tuple[float, float], updates: int = 2) -> float | None:
+        played = [Group(n, (), [from_token(5, one), from_token(40, other)]) for n, (one, other) in enumerate(groups)]
+        monkeypatch.setattr(Training, "play", lambda self: played)
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        run(config(warm, steps=1, updates=updates, full=True, lr=1e-9), folder)
+        value: float | None = lines_of(folder)[0]["agreement"]
+        return value
+
+    assert found((1.0, 0.0), (1.0, 0.0)) == pytest.approx(1, abs=1e-3)
+    assert found((1.0, 0.0), (0.0, 1.0)) == pytest.approx(-1, abs=1e-3)
+    assert found((1.0, 0.0), (1.0, 0.0), (0.0, 1.0), updates=3) == pytest.approx(-1 / 3, abs=1e-3)
+    assert found((1.0, 0.0), (1.0, 0.0), updates=1) is None
+    assert found((1.0, 1.0), (1.0, 0.0)) is None  # only one part has a signal
+
+
 def test_a_run_of_a_version_without_an_option_goes_on(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -770,6 +770,23 @@ def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: st
     assert not Path("/crosswind-escaped").exists()
 
 
+def test_what_failed_before_and_is_finished_now_has_not_failed(tmp_path: Path) -> None:
+    from crosswind.train.study import FAILED, unbundle
+
+    arm = "arms/static/seed-0"
+    (tmp_path / arm).mkdir(parents=True)
+    (tmp_path / arm / "test.json").write_text("{}")
+    (tmp_path / FAILED).write_text("no room")
+    for names in (("test.json",), ("test.json", FAILED)):  # in the order in which `bundle` writes them
+        with tarfile.open(tmp_path / "results.tar", "w") as tar:
+            for name in names:
+                tar.add(tmp_path / (name if name == FAILED else f"{arm}/{name}"), f"{arm}/{name}")
+        (tmp_path / "study" / arm).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "study" / arm / FAILED).write_text("no room")
+        unbundle([tmp_path / "results.tar"], tmp_path / "study")
+        assert (tmp_path / "study" / arm / FAILED).is_file() is (FAILED in names)
+
+
 def test_an_arm_waits_for_the_one_that_it_starts_from(mini: Study, tmp_path: Path) -> None:
     from crosswind.train.study import Job
 

@@ -73,7 +73,7 @@ class HuggingFace:
 
     def make(self, drawn: Drawn) -> HuggingFaceAgent:
         if self._failed is not None:
-            raise self._failed  # many episodes begin at a time: one attempt at loading is enough
+            raise self._failed.with_traceback(None)  # many episodes begin at a time: one attempt at loading is enough
         if self.engine is None:
             try:
                 self.engine = self._load()

@@ -15,7 +15,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -462,7 +462,7 @@ class Training:
         """Update the weights from groups with a signal; figures of what happened."""
         config = self.config
         sums = torch.zeros(6, device=self.device)  # loss, entropy, clipped, divergence, mismatch, tokens
-        norms, matched = list[Any](), 0
+        norms, matched, parts, together = list[Any](), 0, 0, None
         for epoch in range(config.epochs if ready else 0):
             order = list(ready)
             rng_for("grpo", config.seed, self.step, epoch).shuffle(order)
@@ -481,6 +481,8 @@ class Training:
                     else:
                         matched += sum(len(one.row.logprobs) for one in some)
                     sums += figures
+                if not epoch and count > 1:
+                    parts, together = parts + 1, _direction(self.weights.values(), together)
                 limit = config.clip or math.inf
                 norms.append(torch.nn.utils.clip_grad_norm_(self.weights.values(), limit))
                 self.optimizer.step()
@@ -496,6 +498,7 @@ class Training:
             **({"divergence": round(divergence / total, 6)} if config.beta else {}),
             "mismatch": round(mismatch / max(1, matched), 7),
             "grad_norm": round(float(torch.stack(norms).mean()), 5) if norms else 0.0,
+            "agreement": None if together is None else round(_agreement(together, parts), 5),
             "rows": sum(map(len, ready)),
             "learnt": int(tokens),
         }
@@ -649,6 +652,18 @@ class Training:
         )
         save(self.model, self.tokenizer, target, story(config, result))
         return result
+
+
+def _direction(weights: Iterable[Any], together: Any) -> Any:
+    """The sum of the gradients' directions so far, with that of the present one."""
+    flat = torch.cat([p.grad.flatten().float() for p in weights if p.grad is not None])
+    flat /= flat.norm().clamp_min(1e-30)
+    return flat if together is None else together.add_(flat)
+
+
+def _agreement(together: Any, parts: int) -> float:
+    """Mean cosine between the gradients of so many updates, of which the sum of directions is given."""
+    return (float(together.square().sum()) - parts) / (parts * (parts - 1))
 
 
 def _share(groups: Sequence[Group], *, perturbed: bool) -> float | None:

@@ -622,6 +622,8 @@ def _unpacked(file: Path, out: Path, runs: set[Path]) -> None:
                 if target.parent.suffix == ".packed":
                     runs.add(target.parent)
                 target.write_bytes(held.read())
+                if target.name in ("dev.json", "test.json"):  # finished since; what is still broken comes after it
+                    (target.parent / FAILED).unlink(missing_ok=True)
     except tarfile.TarError:
         raise CrosswindError(f"{file}: is no file that `crosswind study pack` made, or it is damaged") from None
     except OSError as error:
