@@ -46,7 +46,12 @@ def test_the_arms_of_the_study() -> None:
     assert {"static-200", "static-400", "static-3200", "static-24k", "paft-0.1", "paft-0.5", "paft-full"} <= {
         *waves["B"]
     }
-    assert {"rl", "rl-perturbed", "rl-brief", "rl-brief-perturbed", "paft-rl", "adaptive"} == {*waves["C"]}
+    clean = {"rl", "rl-brief", "rl-early"}
+    assert {*clean, *(f"{name}-perturbed" for name in clean), "paft-rl", "adaptive"} == {*waves["C"]}
+    for name in clean:
+        one, other = study.arm(name), study.arm(f"{name}-perturbed")
+        assert (one.start, one.seeds) == (other.start, other.seeds)  # they differ in what they play in
+        assert {**other.train, "data": one.train["data"]} == one.train
     assert study.seeds_of(study.arm("paft")) == study.seeds_of(study.arm("adaptive")) == (0, 1, 2)
     assert study.arm("paft-0.1").train["data"] == {**study.arm("paft").train["data"], "share": 0.1}
     assert study.arm("paft-0.1").method == "paft"
@@ -672,6 +677,9 @@ def test_curves_have_round_ticks_and_places_to_scale() -> None:
     assert {"-80", "-60", "-40", "-20", "0", "+20"} <= texts.keys()
     assert not {"-100", "+40"} & texts.keys()
     assert (texts["least"], texts["some"], texts["most"]) == (100, 304, 610)
+    drawn = plots.curve("title", "share", {1: "one", 2: "a place with a long name"}, {"tiers": points})
+    [(page, name)] = re.findall(r'width="(\d+)".*x="([0-9.]+)"[^>]*>a place with a long name<', drawn)
+    assert float(name) + 6 * len("a place with a long name") / 2 < float(page)  # letters are some 6 wide
 
 
 def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:

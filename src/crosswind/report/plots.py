@@ -51,7 +51,7 @@ def _legend(names: Sequence[str], x: float, y: float) -> str:
 
 def forest(title: str, series: Sequence[str], rows: Sequence[Forest], *, low: float = -1.0, high: float = 0.25) -> str:
     """Changes with their intervals, a row for each name and a colour for each series."""
-    left, right, top, step = 170.0, 640.0, 62.0, 14.0 * max(1, len(series)) + 8
+    left, right, top, step = 170.0, 640.0, 78.0, 14.0 * max(1, len(series)) + 8
     height = top + step * len(rows) + 30
 
     def x(value: float) -> float:
@@ -60,7 +60,9 @@ def forest(title: str, series: Sequence[str], rows: Sequence[Forest], *, low: fl
     parts, mark = [_legend(series, left, 42)], low
     while mark <= high + 1e-9:
         parts.append(_line(x(mark), top - 8, x(mark), height - 26, GREY if abs(mark) < 1e-9 else GRID))
-        parts.append(_text(x(mark), height - 10, f"{100 * mark:+.0f}", anchor="middle", size=11, colour=GREY))
+        for at in (top - 14, height - 10):  # rows may be many
+            told = f"{100 * mark:+.0f}" if mark else "0"
+            parts.append(_text(x(mark), at, told, anchor="middle", size=11, colour=GREY))
         mark += 0.25
     for i, (name, values) in enumerate(rows):
         at = top + i * step
@@ -124,7 +126,8 @@ def curve(title: str, across: str, marks: Mapping[float, str], series: Mapping[s
         told = f"{20 * n:+d}" if n else "0"
         parts.append(_text(left - 8, y(n / 5) + 4, told, anchor="end", size=11, colour=GREY))
     for place, mark in marks.items():
-        parts.append(_text(x(place), bottom + 20, mark, anchor="middle", colour=GREY))
+        within = min(x(place), right + 20 - 3.3 * len(mark))  # half of what its letters take, roughly
+        parts.append(_text(within, bottom + 20, mark, anchor="middle", colour=GREY))
     parts.append(_text((left + right) / 2, bottom + 40, across, anchor="middle", colour=GREY))
     for (_, points), colour in zip(series.items(), COLOURS, strict=False):
         for one, other in pairwise(points):
