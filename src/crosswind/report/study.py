@@ -52,7 +52,7 @@ HEART = ("base", "static", "paft")
 CURVES: dict[str, tuple[str, dict[str, tuple[float, str]]]] = {
     "steps": (
         "steps of static fine-tuning",
-        {"static-100": (-1, "100"), "static-200": (0, "200"), "static-400": (1, "400"), "static": (2, "800")}
+        {"static-100": (-1.0, "100"), "static-200": (0, "200"), "static-400": (1, "400"), "static": (2, "800")}
         | {"static-3200": (4, "3,200")},
     ),
     "data": (
