@@ -235,8 +235,10 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
         *_broken(folder),
         *_warnings(study, found),
     ]
+    best = best_paft(found, dev)
+    claims, wanted = findings(found), asked(found, best)
     if "passed" in plotted:
-        out += ["## In short", "![episodes passed, by suite](study_passed.svg)"]
+        out += ["## In short", "![episodes passed, by suite](study_passed.svg)", _marks(claims, wanted)]
     out.append("## Accuracy and its change")
     for suite in SUITES:
         out += [f"### {suite}: {SAID[suite]}", _changes(study, found, suite)]
@@ -245,11 +247,10 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
     out += ["## Refusals", _refusals(study, found)]
     out += ["## How they play, under train kinds in test words", _playing(study, found)]
     out += ["## At severity 1", _mild(study, found)]
-    best = best_paft(found, dev)
     out += ["## Kind by kind, on poi", _kinds(found, best)]
     out += ["## Does the clean score predict robustness?", _correlation(found)]
-    out += ["## The findings of the original study", _findings(findings(found))]
-    out += ["## What was asked of the arms", BEST.format(best=literal(best)), _findings(asked(found, best))]
+    out += ["## The findings of the original study", _findings(claims)]
+    out += ["## What was asked of the arms", BEST.format(best=literal(best)), _findings(wanted)]
     if rest := [name for name in plotted if name != "passed"]:
         out += ["## Plots", *(f"![{name.replace('_', ' ')}](study_{name}.svg)" for name in rest)]
     out += ["## Choices, on the dev split", _dev(dev)]
@@ -453,6 +454,18 @@ def _correlation(found: dict[str, Pool]) -> str:
 
 def _rho(found: Correlation) -> str:
     return "cannot be told" if found.rho is None else f"{found.rho:+.2f} ({words.chance(found.p)})"
+
+
+def _marks(claims: Sequence[Finding], wanted: Sequence[Finding]) -> str:
+    """How many claims have which mark."""
+    told = []
+    for some in (claims, wanted):
+        counts = Counter(one.mark for one in some)
+        told.append(", ".join(f"{count} {mark}" for mark, count in counts.most_common()))
+    return (
+        f"Of {len(claims)} [findings of the original study](#the-findings-of-the-original-study): {told[0]}. Of "
+        f"{len(wanted)} things [asked of the arms](#what-was-asked-of-the-arms): {told[1]}."
+    )
 
 
 def _findings(some: Sequence[Finding]) -> str:
