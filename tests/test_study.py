@@ -399,8 +399,8 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp
     assert "c0ffee" in text
     short = text.split("## In short")[1].split("## ")[0]  # counts the marks of the tables further down
     for mark in ("missing", "reproduced", "met", "not met"):
-        told = sum(map(int, re.findall(rf"(?<!\d)(\d+) {mark}(?=[,.])", short)))
-        assert told == text.count(f"| **{mark}** |"), (mark, short)
+        counted = sum(map(int, re.findall(rf"(?<!\d)(\d+) {mark}(?=[,.])", short)))
+        assert counted == text.count(f"| **{mark}** |"), (mark, short)
     of_tiers = [row.record for row in rows if row.record.condition.startswith("tiers/")]
     kind = of_tiers[0].kinds[0]
     some = [record for record in of_tiers if record.kinds == (kind,)]
