@@ -11,11 +11,12 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from random import Random
 from typing import TypeVar
 
-from crosswind.types import Flow, ToolCall, ToolResult
+from crosswind.types import Flow, ToolCall, ToolResult, ToolSpec
 
 T = TypeVar("T")
 StepOf = Callable[[ToolCall], Flow]
 Send = Callable[[ToolCall], ToolResult]
+MENU = 2000  # tools that are remembered at a time
 
 
 def chain(call: ToolCall, steps: Sequence[StepOf]) -> Flow:
@@ -88,3 +89,17 @@ def token(*parts: object) -> str:
 def rng_for(*parts: object) -> Random:
     """A generator of its own for each purpose, so that no draw disturbs another's stream."""
     return Random(int.from_bytes(digest(*parts), "big"))
+
+
+def once_each(make: Callable[[ToolSpec], T]) -> Callable[[ToolSpec], T]:
+    """A function of a tool, worked out once for each: a world's own tools are the same objects in all episodes."""
+    known: dict[int, tuple[ToolSpec, T]] = {}  # by identity, since a tool cannot be hashed
+
+    def of(tool: ToolSpec) -> T:
+        if (found := known.get(id(tool))) is None:
+            if len(known) >= MENU:
+                known.clear()
+            found = known[id(tool)] = (tool, make(tool))  # it is held, so that it lasts
+        return found[1]
+
+    return of

@@ -7,14 +7,14 @@ for a local world and a remote one; `call` drives it on the session's own world.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 from crosswind import skin, user
 from crosswind.domain import Domain
 from crosswind.errors import Unfair
-from crosswind.flow import Send, chain
+from crosswind.flow import Send, chain, once_each
 from crosswind.perturbation import Clock, Memo, Perturbation, handled
 from crosswind.types import (
     ASK,
@@ -45,6 +45,12 @@ def refused(call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
         return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
     bad = bad_arguments(spec.params, call.args) if spec.listed else None
     return failed("bad_arguments", bad) if bad else None
+
+
+@once_each
+def _saying(tool: ToolSpec) -> Callable[[str], ToolSpec]:
+    """A tool with other descriptions, the same object in all episodes that show the same."""
+    return lru_cache(maxsize=16)(lambda doc: tool.but(doc=doc))
 
 
 class Session:
@@ -105,7 +111,9 @@ class Session:
     def tools(self) -> Tools:
         """The tools as an agent is shown them now, `ask_user` last."""
         if self._shown is None:
-            listed = (t if "{" not in t.doc else t.but(doc=self.render(t.doc)) for t in self.specs.values() if t.listed)
+            listed = (
+                t if "{" not in t.doc else _saying(t)(self.render(t.doc)) for t in self.specs.values() if t.listed
+            )
             self._shown = (*listed, ASK_SPEC)
         return self._shown
 

@@ -11,9 +11,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from crosswind.errors import CrosswindError
+from crosswind.flow import once_each
 from crosswind.models.parsing import clean
 from crosswind.types import Message, Param, Request, Tools, ToolSpec
 
@@ -23,26 +24,8 @@ To use a tool, write only this, with its name and its arguments as JSON:
 <tool_call>{"name":"TOOL","arguments":{"KEY":"VALUE"}}</tool_call>
 The result comes back as <tool_response>. Copy ids and values exactly. When you know enough, write the final answer in \
 plain words, without a tool call."""
-MENU = 2000  # tools that are remembered at a time
-T = TypeVar("T")
 _json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _tight = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":")).encode  # a tenth fewer tokens
-
-
-def once_each(make: Callable[[ToolSpec], T]) -> Callable[[ToolSpec], T]:
-    """A function of a tool, worked out once for each: a world's own tools are the same objects in all episodes."""
-    known: dict[
-        int, tuple[ToolSpec, T]
-    ] = {}  # by identity, since a tool cannot be hashed; it is held, so that it lasts
-
-    def of(tool: ToolSpec) -> T:
-        if (found := known.get(id(tool))) is None:
-            if len(known) >= MENU:
-                known.clear()
-            found = known[id(tool)] = (tool, make(tool))
-        return found[1]
-
-    return of
 
 
 @once_each

@@ -20,7 +20,8 @@ from typing import IO, Any, Literal, get_args
 from pydantic_core import to_json
 
 from crosswind.errors import CrosswindError
-from crosswind.models.prompts import as_text, once_each, spoken, with_tools
+from crosswind.flow import once_each
+from crosswind.models.prompts import as_text, spoken, with_tools
 from crosswind.train.rows import Demonstration, Row, rows
 from crosswind.types import Message, ToolSpec
 
