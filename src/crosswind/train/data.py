@@ -18,13 +18,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 from crosswind import splits
 from crosswind.domain import SIZE, Domain
 from crosswind.errors import CannotDraw, CannotPerturb, CrosswindError
-from crosswind.flow import rng_for
-from crosswind.models.prompts import spoken, with_tools
+from crosswind.flow import once_each, rng_for
+from crosswind.models.prompts import signature, spoken, with_tools
 from crosswind.recipe import Choice, Drawn, Recipe, above_zero, draw, load_recipe, severities
 from crosswind.registry import domains, near, perturbations
 from crosswind.train.groups import COMPONENTS, Component, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows
-from crosswind.types import Model
+from crosswind.types import Model, ToolSpec
 
 RECIPE = "mixed"  # unless told otherwise
 LOOKED = 6  # tasks for one pick of kinds, before others are picked
@@ -278,7 +278,8 @@ def _sort(sign: str) -> str:
 
 
 _SORTS = bytes(ord(_sort(chr(code))) for code in range(128)).ljust(256)
-_STARTS = tuple(bytes((before, after)) for after in b"a." for before in b"a.0_ \n" if before != after)
+_WORDS, _SIGNS = (bytes(sort if sort == kept else ord(" ") for sort in _SORTS) for kept in b"a.")  # others are blank
+_ALONE = bytes(code for code in range(128) if _SORTS[code] in b"0_\n")  # each is a token of its own
 
 
 def estimate(row: Row) -> int:
@@ -289,8 +290,12 @@ def estimate(row: Row) -> int:
         if text.startswith(("{", "[")):
             text = text.replace(", ", ",").replace(": ", ":")  # as `prompts.tight` leaves it, or nearly
         texts.append(f"{text}<tool_response></tool_response>" if message.role == "tool" else text)
-    system = _once(with_tools(row.messages[0].content, row.tools))
-    return system + 6 * (1 + len(texts)) + _count("\n".join(texts))
+    return _system(row) + 6 * (1 + len(texts)) + _count("\n".join(texts))
+
+
+def _system(row: Row) -> int:
+    """The system's turn, whose lines are counted one by one: most menus have most of their tools in common."""
+    return _once(with_tools(row.messages[0].content, ())) + sum(map(_line, row.tools)) + max(len(row.tools) - 1, 0)
 
 
 def _count(text: str) -> int:
@@ -298,9 +303,17 @@ def _count(text: str) -> int:
 
     Letters, digits and signs are made one of each, so that runs of them are counted by the places where they begin.
     """
-    sorts = text.encode("ascii", "replace").translate(_SORTS)
-    runs = sum(map(sorts.count, _STARTS)) + (sorts[:1] in (b"a", b"."))
-    return runs + sum(map(sorts.count, (b"0", b"_", b"\n", b" 0", b"aaaaaaa")))
+    line = b"\n" + text.encode("ascii", "replace")
+    words = line.translate(_WORDS)
+    runs = words.count(b" a") + words.count(b"aaaaaaa") + line.translate(_SIGNS).count(b" .")
+    alone = len(line) - len(line.translate(None, _ALONE)) - 1
+    return runs + alone + line.translate(_SORTS).count(b" 0")
 
 
-_once = lru_cache(maxsize=64)(_count)  # clean episodes of a domain have the same system's turn
+_once = lru_cache(maxsize=64)(_count)  # episodes of a domain have the same policy, but for what layers change in it
+
+
+@once_each
+def _line(tool: ToolSpec) -> int:
+    """A tool's line in the system's turn."""
+    return _count(f"- {signature(tool)}")
