@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -455,6 +456,16 @@ def test_severities_and_a_curriculum() -> None:
     read = DataConfig.model_validate({"severity": "2-3", "curriculum": [{"start": 0.0, "severity": 2}]}, strict=False)
     assert read.severity == (2, 3)
     assert read.curriculum[0].severity == (2, 2)
+
+
+def test_tools_are_as_long_in_the_estimate_as_their_text() -> None:
+    shown = islice(stream(DataConfig(share=0.7, recipe="hard", max_tokens=0)), 12)
+    some = [row for one in shown for row in rows(one)]
+    some.append(Row((Message(role="system"), USER), TOOLS * 2, frozenset(), {}))
+    for row in some:
+        texts = [prompts.with_tools(row.messages[0].content, tools) for tools in (row.tools, ())]
+        whole, rest = map(data_module._count, texts)
+        assert estimate(row) - estimate(replace(row, tools=())) == whole - rest
 
 
 def test_what_is_too_long_is_left_out_and_counted() -> None:
