@@ -23,7 +23,7 @@ from crosswind.commands import study as commands
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.recipe import kinds_of
 from crosswind.registry import perturbations
-from crosswind.report.study import best_paft, between, pools
+from crosswind.report.study import best_paft, between, changed, pools
 from crosswind.runner import Plan
 from crosswind.splits import HELD_OUT
 from crosswind.suite import ORIGINAL
@@ -470,6 +470,7 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
 def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     mini: Study, ran: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
+    from crosswind.report.study import write
     from crosswind.train import study as module
 
     turn = iter(range(1000))
@@ -490,6 +491,17 @@ def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     told = json.loads((out / "arms" / "rl" / "seed-0" / "test.json").read_text())
     assert told["train"]["resumed"]
     assert told["train"]["steps"] == 3
+
+    running.collect(out, tmp_path / "kept")  # with what the report tells of reinforcement
+    assert {path.parent.parent.parent.name for path in tmp_path.glob("kept/arms/*/*/train/metrics.jsonl")} == {"rl"}
+    lines = [json.loads(line) for line in (out / "arms/rl/seed-0/train/metrics.jsonl").read_text().splitlines()]
+    text = write(mini, tmp_path / "kept", tmp_path / "docs")[0].read_text()
+    part = text.split("## Reinforcement")[1].split("## ")[0]
+    assert f"| rl | 0 | {lines[0]['reward']:.2f} to {lines[-1]['reward']:.2f} |" in part
+    found = pools(mini, out)
+    row = next(line for line in part.splitlines() if line.startswith("| static to rl |")).split(" | ")
+    assert row[2] == changed(between(found["static"], found["rl"], "tiers"))
+    assert row[3] == changed(between(found["static"], found["rl"], "tiers", lambda record: not record.refuse))
 
 
 def test_an_arm_that_others_start_from_is_trained_again_without_a_test(

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 from crosswind.errors import BadFile
 from crosswind.metrics import (
@@ -36,7 +38,7 @@ from crosswind.report.markdown import literal, table
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Part, suite_of
 from crosswind.train.arms import Study as Definition
-from crosswind.train.study import FAILED, LOG, Done, read_done
+from crosswind.train.study import FAILED, LOG, REWARDS, Done, read_done
 from crosswind.types import TIERS
 
 SUITES = ("original", "tiers", "heldout", "medical")
@@ -69,7 +71,6 @@ SHORT = {  # suites as plots name them
     "original": "the original scenarios",
     "tiers": "trained kinds, new words",
     "heldout": "kinds never trained",
-    "medical": "a domain never trained",
 }
 BEST = "PAFT is the arm {best} here: of those that were tried on dev and tested, it passed most episodes on dev."
 
@@ -133,8 +134,8 @@ class Pool:
         return _share((self.measures[r.key].refused, r) for r in self.of(suite) if not r.refuse)
 
     def clean_refusals(self, domain: str) -> Cell:
-        """Of the clean episodes that can be solved: those that were refused."""
-        some = [r for r in self.clean if r.domain == domain]
+        """Of the clean episodes that can be solved, in a domain or in all: those that were refused."""
+        some = [r for r in self.clean if domain in ("", r.domain)]
         return _share((self.measures[r.key].refused, r) for r in some if not r.refuse)
 
     def seed(self, seed: int) -> Pool:
@@ -243,6 +244,7 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
     for suite in SUITES:
         out += [f"### {suite}: {SAID[suite]}", _changes(study, found, suite)]
     out += ["## In the same episodes as static", _against(study, found)]
+    out += ["## Reinforcement, beside what it started from", _reinforced(found, folder)]
     out += ["## Each seed by itself", _by_seed(found)]
     out += ["## Refusals", _refusals(study, found)]
     out += ["## How they play, under train kinds in test words", _playing(study, found)]
@@ -351,6 +353,56 @@ def _against(study: Definition, found: dict[str, Pool]) -> str:
     return f"{told}\n\n{table(heads, rows)}"
 
 
+def _reinforced(found: dict[str, Pool], folder: Path) -> str:
+    """What reinforcement did to the arm that it started from, and perturbed worlds to reinforcement."""
+    arms = [pool for pool in found.values() if pool.arm.method == "grpo"]
+    pairs = [(found[pool.arm.start], pool) for pool in arms if pool.arm.start in found]
+    pairs += [(found[plain], pool) for pool in arms if (plain := pool.name.removesuffix("-perturbed")) in found]
+    rows = []
+    for one, other in pairs:
+        if one is other:
+            continue
+        sides: tuple[Callable[[Record], bool], ...] = (lambda _: True, lambda r: not r.refuse, impossible)
+        changes = [between(one, other, suite, side) for suite in ("tiers", "heldout") for side in sides]
+        wrong = [pool.false_refusals("tiers").rate for pool in (one, other)]
+        rows.append(
+            [f"{literal(one.name)} to {literal(other.name)}"]
+            + [changed(change) for change in (between(one, other, "", lambda r: _in("poi", r)), *changes)]
+            + [" to ".join(words.percent(rate) for rate in wrong)]
+        )
+    heads = ["from, to", "clean on poi", "tiers", "that can be solved", "that a shift made impossible"]
+    heads += ["heldout", "that can be solved", "that a shift made impossible", "false refusals on tiers"]
+    told = [table(heads, rows)] if rows else []
+    if lines := [line for pool in arms for line in _rewards(pool, folder)]:
+        told += [
+            "Reward in training, a mean over the first and over the last quarter of the steps, and greedy success on "
+            "held-out draws of the train split before and after.",
+            table(["arm", "seed", "reward", "in clean groups", "in perturbed ones", "signal", "greedy success"], lines),
+        ]
+    return "\n\n".join(told) or "No arm of GRPO is there."
+
+
+def _rewards(pool: Pool, folder: Path) -> list[list[str]]:
+    out = []
+    for done in pool.done:
+        lines = _lines(folder / "arms" / pool.name / f"seed-{done.seed}" / REWARDS)
+        extra = (done.train or {}).get("extra", {})
+        greedy = [
+            f"{where} {words.percent(before)} to {words.percent(extra.get('greedy_after', {}).get(where))}"
+            for where, before in extra.get("greedy_before", {}).items()
+        ]
+        figures = [_ends(lines, name) for name in ("reward", "clean", "perturbed", "signal")]
+        out.append([literal(pool.name), str(done.seed), *figures, "; ".join(greedy) or "–"])
+    return out
+
+
+def _ends(lines: Sequence[dict[str, Any]], name: str) -> str:
+    """A figure's mean over the first and over the last quarter of some lines."""
+    part = max(1, len(lines) // 4)
+    means = [[v for one in some if isinstance(v := one.get(name), float)] for some in (lines[:part], lines[-part:])]
+    return " to ".join(f"{fmean(some):.2f}" for some in means) if all(means) else "–"
+
+
 def _in(domain: str, record: Record) -> bool:
     return record.domain == domain
 
@@ -434,22 +486,32 @@ def _mild(study: Definition, found: dict[str, Pool]) -> str:
 
 
 def _correlation(found: dict[str, Pool]) -> str:
-    overall = {name: one for name, pool in found.items() if (one := pool.drop(""))}
-    both = clean_and_robust(overall)
-    present = clean_and_robust({name: one for name, one in overall.items() if not found[name].arm.at})
-    rows = [
+    now = [pool for pool in found.values() if not pool.arm.at]
+    places: dict[str, Callable[[Record], bool]] = {
+        "all suites": lambda _: True,
+        "all suites on poi": lambda r: r.domain == "poi",
+        **{suite: lambda r, s=suite: suite_of(r.condition) == s for suite in SUITES},  # type: ignore[misc]
+    }
+    rows = []
+    for place, keep in places.items():
+        both = clean_and_robust({pool.name: one for pool in now if (one := pool.drop("", keep))})
+        rows.append([place, str(both.kept.n), _rho(both.delta), _rho(both.kept)])
+    every = {name: one for name, pool in found.items() if (one := pool.drop(""))}
+    arms = [
         [literal(name), words.percent(clean), words.points(delta), words.percent(kept)]
-        for name, (clean, delta, kept) in both.agents.items()
+        for name, (clean, delta, kept) in clean_and_robust(every).agents.items()
     ]
-    said = ("the change", "the share of solved tasks that stay solved")
-    told = []
-    for what, every, now in zip(said, (both.delta, both.kept), (present.delta, present.kept), strict=True):
-        text = f"Rank correlation of the clean score and {what} over {every.n} arms: {_rho(every)}"
-        told.append(
-            f"{text}; over the {now.n} that are not of former commits: {_rho(now)}." if now.n < every.n else f"{text}."
-        )
-    told.append("Both are over all pairs of all suites, medical included.")
-    return f"{' '.join(told)}\n\n{table(['arm', 'clean', 'change over all suites', 'kept'], rows)}"
+    told = (
+        "Rank correlation of the clean score with the change, and with the share of solved tasks that stay solved, "
+        "over arms that are not of former commits. p takes arms as independent, which those of one study hardly are."
+    )
+    return "\n\n".join(
+        [
+            told,
+            table(["pairs", "arms", "with the change", "with the share kept"], rows),
+            table(["arm", "clean", "change over all suites", "kept"], arms),
+        ]
+    )
 
 
 def _rho(found: Correlation) -> str:
@@ -492,21 +554,25 @@ def _dev(dev: dict[str, Pool]) -> str:
     return table(["arm", "seeds", "clean, %", *TIERS, "right refusals", "false refusals"], rows)
 
 
-def _log(folder: Path) -> str:
-    path = folder / LOG
-    if not path.is_file():
-        return "There is no log."
-    rows = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of lines of JSON; none if there is no such file."""
+    out = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
         try:
             one = json.loads(line)
         except ValueError:
             one = None
         if not isinstance(one, dict):
             raise BadFile(f"{path}: {line[:60]!r} is no line of JSON; take it out, or restore the file") from None
-        names = ("when", "event", "arm", "seed", "commit", "code", "config", "suite", "about")
-        rows.append([literal(str(one.get(name, "")), 400) for name in names])
-    return table(["when", "event", "arm", "seed", "commit", "code", "configuration", "suites", "remark"], rows)
+        out.append(one)
+    return out
+
+
+def _log(folder: Path) -> str:
+    names = ("when", "event", "arm", "seed", "commit", "code", "config", "suite", "about")
+    rows = [[literal(str(one.get(name, "")), 400) for name in names] for one in _lines(folder / LOG)]
+    heads = ["when", "event", "arm", "seed", "commit", "code", "configuration", "suites", "remark"]
+    return table(heads, rows) if rows else "There is no log."
 
 
 def _trained(study: Definition, found: dict[str, Pool]) -> str:
@@ -577,11 +643,15 @@ def drawn(study: Definition, found: dict[str, Pool], best: str) -> dict[str, str
     out: dict[str, str] = {}
     if not found:
         return out
-    shown = [found.get(name) for name in ("base", "static", best)]
+    names = {"base": "as it is", "static": "static", "paft": "PAFT", best: f"best PAFT on dev: {best}"}
+    shown = [found.get(name) for name in names]
     groups: list[plots.Forest] = [("clean", [_bar(pool.solved("poi")) if pool else None for pool in shown])]
     for suite, told in SHORT.items():
         groups.append((told, [_bar(cell(pool.of(suite))) if pool else None for pool in shown]))
-    out["passed"] = plots.bars("Episodes passed", ("as it is", "static fine-tuning", f"PAFT ({best})"), groups)
+    for told, side in (("can be solved", False), ("refusing is right", True)):
+        among = [_bar(cell(pool.of("medical", keep=lambda r: r.refuse is side))) if pool else None for pool in shown]  # noqa: B023
+        groups.append((f"another domain, {told}", among))
+    out["passed"] = plots.bars("Episodes passed", list(names.values()), groups)
     for suite in SUITES:
         rows = []
         for name in study.by_name:

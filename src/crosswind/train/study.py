@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from crosswind.train.sft import Progress, Update
 
 LOG, DEFINITION, SPENT, LOCK, FAILED = "test_log.jsonl", "study.yaml.json", "spent.json", "lock", "failed.txt"
+REWARDS = "train/metrics.jsonl"  # of reinforcement, kept with its results
 WEIGHTS = "adapter_model.safetensors"
 MARGIN = 8.0  # seconds that are kept free at the end of a budget, for writing
 SLACK = 1.15  # by how much an arm may be slower than those before it
@@ -663,6 +664,10 @@ def collect(out: Path, into: Path) -> int:
         target.mkdir(parents=True, exist_ok=True)
         for one in (table, path):
             replace_file(target / one.name, one.read_bytes())
+        rewards = path.parent / REWARDS
+        if read_done(path).method == "grpo" and rewards.is_file():
+            (target / REWARDS).parent.mkdir(exist_ok=True)
+            replace_file(target / REWARDS, rewards.read_bytes())
         count += 1
     if (out / LOG).is_file():
         _join_logs(into / LOG, (out / LOG).read_bytes())
