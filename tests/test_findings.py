@@ -187,9 +187,9 @@ def test_without_arms_every_mark_is_missing() -> None:
 
 
 def test_no_claim_is_forgotten_here() -> None:
-    elsewhere = ("Clean accuracy does not predict", "PAFT refuses when it should")
+    further_down = ("Clean accuracy does not predict", "PAFT refuses when it should")
     for claim, _, _ in (*ORIGINAL, *ASKED):
-        assert sum(claim.startswith(start) for start in (*CLAIMS, *elsewhere)) == 1, claim
+        assert sum(claim.startswith(start) for start in (*CLAIMS, *further_down)) == 1, claim
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -598,3 +598,75 @@ def test_marks_of_arms_that_played() -> None:
         "PAFT holds on kinds never": (MET, MISSING),
     }
     assert {claim: (mark(claim, weak), mark(claim, strong)) for claim in expected} == expected
+
+
+# ---------------------------------------------------------------- rules over whole arms
+
+
+def graded(name: str, clean: int, kept: int, *, domain: str = "poi", at: str = "") -> Pool:
+    """An arm that solves so many of twenty tasks clean, and of these so many under a shift."""
+    tasks = [f"{domain}/one/test/{n}" for n in range(20)]
+    shown = [record(task, passed=n < clean, domain=domain) for n, task in enumerate(tasks)]
+    shown += [record(task, "typos", n < kept, domain=domain) for n, task in enumerate(tasks)]
+    return Pool(Arm(name=name, wave="A", at=at), [], map(row, shown))
+
+
+def both(name: str, here: tuple[int, int], there: tuple[int, int], at: str = "") -> Pool:
+    """An arm that solves so many, and keeps so many, on poi and on medical."""
+    parts = graded(name, *here), graded(name, *there, domain="medical")
+    return Pool(Arm(name=name, wave="A", at=at), [], [row(one) for part in parts for one in part.records])
+
+
+RISING = [(n, n - 8) for n in range(8, 20)]  # who solves more keeps a greater share of it
+FLAT = [(n, n // (2 + n % 2)) for n in range(8, 20)]  # a half or a third of it, in turns
+FALLING = [(n, (19 - n) // 2) for n in range(8, 20)]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        (RISING, RISING, NO),
+        (FLAT, FLAT, YES),
+        (FLAT, RISING, ELSE),  # clear with medical, and not on poi
+        (FALLING, FALLING, ELSE),  # clear, but the other way
+        (RISING[:9], RISING[:9], MISSING),
+    ],
+)
+def test_whether_the_clean_score_predicts(
+    here: list[tuple[int, int]], there: list[tuple[int, int]], expected: str
+) -> None:
+    arms = {f"arm-{n}": both(f"arm-{n}", *pair) for n, pair in enumerate(zip(here, there, strict=True))}
+    assert mark("Clean accuracy does not predict", arms) == expected
+    former = {f"former-{n}": both(f"former-{n}", (20 - n, n), (20 - n, n), at="c0ffee") for n in range(8)}
+    assert mark("Clean accuracy does not predict", {**arms, **former}) == expected  # former versions do not count
+
+
+def refuser(right: int, clean: int, shifted: int, abroad: int) -> Pool:
+    """An arm that refuses so many of a hundred: rightly, falsely in clean and in shifted worlds, and on medical."""
+    out = []
+    for domain, some in (("poi", clean), ("medical", abroad)):
+        for n in range(100):
+            one = record(f"{domain}/one/test/{n}", domain=domain)
+            out.append(one.model_copy(update={"ended": "refusal"} if n < some else {}))
+    for n in range(100):
+        one = record(f"poi/one/test/{n}", "typos", suite="tiers")
+        out.append(one.model_copy(update={"ended": "refusal"} if n < shifted else {}))
+        out.append(record(f"poi/two/test/{n}", "unsolvable", n < right, suite="tiers", refuse=True))
+    return played(*out)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((97, 2, 2, 2), MET),
+        ((96, 2, 2, 2), UNMET),
+        ((97, 3, 2, 2), UNMET),
+        ((97, 2, 3, 2), UNMET),
+        ((97, 2, 2, 90), MET),  # the mark by the frozen rule is told beside it
+    ],
+)
+def test_whether_paft_refuses_when_it_should(counts: tuple[int, int, int, int], expected: str) -> None:
+    arms = {"paft-wide": refuser(*counts), "paft": refuser(0, 100, 100, 100)}
+    (one,) = (one for one in asked(arms, "paft-wide") if one.claim.startswith("PAFT refuses when"))
+    assert one.mark == expected
+    assert ("as the rule was frozen, 46\N{NO-BREAK SPACE}% clean: not met" in one.numbers) is (counts[3] == 90)

@@ -311,28 +311,31 @@ ORIGINAL: tuple[tuple[str, str, Rule], ...] = (
     ),
     (
         "Static SFT is more fragile than the model before training (−50 against −30 in perception)",
-        "reproduced: in all three tiers static's interval lies below base's; not: in none",
+        "reproduced: in all three tiers static's interval lies below base's; not: in none; different: base solves "
+        "under 20 % clean",
         _worse_than_untrained,
     ),
     (
         "Longer training eases the loss and does not heal it (200 to 800 steps: −68 to −50)",
-        "mean of three tiers; reproduced: the longest loses less than 200 steps do, by 2 points or more, and still "
-        "over half of it; not: below a quarter of it; different: it loses no less",
+        "mean of three tiers; reproduced: 3,200 steps lose less than 200 do, by over 2 points, and still over half of "
+        "it; not: below a quarter of it; different: they lose no less, or there is little to lose",
         _longer,
     ),
     (
         "More data does not heal it",
-        "the same with a fixed set of demonstrations and four times as many",
+        "mean of three tiers, a fixed set of demonstrations and four times as many; reproduced: the larger loses over "
+        "half of what the smaller does; not: below a quarter of it",
         _more_data,
     ),
     (
         "PAFT at share 0.3 wins most of it back (left: −4, −5, −10)",
-        "reproduced: more than half of static's loss in each of the three tiers; not: in none",
+        "reproduced: more than half of static's loss in each of the three tiers where it loses over 2 points; not: "
+        "less than half in each",
         _heals,
     ),
     (
         "Of the shares, 0.3 is best",
-        "reproduced: the best mean of three tiers; different: another one, by less than 2 points",
+        "reproduced: the best mean of three tiers; different: another one is, by less than 2 points; not: by more",
         _best_share,
     ),
     (
@@ -340,15 +343,21 @@ ORIGINAL: tuple[tuple[str, str, Rule], ...] = (
         "reproduced: below 10 % and below base; not: no less than base",
         _forces,
     ),
-    ("PAFT refuses rightly (99.6 %)", "reproduced: 90 % or more; not: within 10 points of static", _refuses),
+    (
+        "PAFT refuses rightly (99.6 %)",
+        "reproduced: 90 % or more, and over 20 points above static; not: less than 10 points above it",
+        _refuses,
+    ),
     (
         "SFT anchors on symbols instead of functions",
-        "reproduced: under renamed symbols its interval lies below that under reworded requests, and below −20",
+        "reproduced: under renamed symbols its interval lies below that under reworded requests, and below −20; not: "
+        "it lies above that",
         _symbols,
     ),
     (
         "SFT runs open loop and ignores feedback",
-        "reproduced: under interaction it explores less than PAFT by 0.05, and its interval ends below −20",
+        "reproduced: under interaction it explores less than PAFT by over 0.05, and its interval ends below −20; not: "
+        "neither",
         _open_loop,
     ),
     (
@@ -358,7 +367,7 @@ ORIGINAL: tuple[tuple[str, str, Rule], ...] = (
     ),
     (
         "SFT and RL both collapse when the order of calls is inverted, though it is documented",
-        "reproduced: both intervals end below −20; not: neither changes by −10",
+        "reproduced: both intervals end below −20; not: neither loses more than 10 points",
         _inversion,
     ),
     (
@@ -455,7 +464,7 @@ def _paft_medical(look: _Look) -> Told:
 
 def _rl_both(look: _Look) -> Told:
     found = {}
-    for arm in ("rl-brief", "rl-brief-perturbed", "rl", "rl-perturbed"):
+    for arm in ("rl-brief", "rl-brief-perturbed", "rl-early", "rl-early-perturbed", "rl", "rl-perturbed"):
         if arm in look.found and (one := look.arm(arm).drop("tiers")):
             found[arm] = one
     clean = [arm for arm in found if "perturbed" not in arm]
