@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # of the packages that train
 
 from crosswind.domain import Domain  # noqa: E402
 from crosswind.errors import BadFile, CrosswindError  # noqa: E402
+from crosswind.models.loading import merged  # noqa: E402
 from crosswind.models.prompts import script_of, spoken  # noqa: E402
 from crosswind.recipe import Choice, Recipe, draw  # noqa: E402
 from crosswind.record import Record  # noqa: E402
@@ -29,7 +31,7 @@ from crosswind.train import adaptive, sft, stages  # noqa: E402
 from crosswind.train.batches import Buffers, Feed, as_tensors, collate  # noqa: E402
 from crosswind.train.config import Adaptive, Halt, TrainConfig, for_method, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
-from crosswind.train.model import about, adapted, load_base, prepare  # noqa: E402
+from crosswind.train.model import about, adapted, all_folded, load_base, prepare  # noqa: E402
 from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
 from crosswind.train.sft import Stretch, Update, gathered, train  # noqa: E402
 from crosswind.train.transfer import Matrix, transfer  # noqa: E402
@@ -109,6 +111,64 @@ def test_a_folded_adapter_computes_the_same(base: Path) -> None:
         gradients.append(next(p.grad for n, p in model.named_parameters() if "lora_A" in n))
     assert torch.allclose(*outputs, atol=1e-5)
     assert torch.allclose(*gradients, atol=1e-6)
+
+
+def gpt2(folder: Path, positions: int = 512) -> Path:
+    """A model whose layers are no `nn.Linear` and whose positions are learnt."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    tok = tiny.tokenizer("shelf")
+    torch.manual_seed(0)
+    sizes = {"n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": positions}
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tok), **sizes)).save_pretrained(folder)
+    tok.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("targets", ["all-linear", ["attn.c_proj"]])
+def test_layers_that_are_no_plain_linear_ones_are_left_unfolded(targets: Any, tmp_path: Path) -> None:
+    base = gpt2(tmp_path)
+    wanted = load_base(str(base)).model.eval()(torch.arange(40)[None]).logits
+    model = adapted(load_base(str(base)).model, config(base, lora={"targets": targets})).eval()
+    assert not all_folded(model)
+    assert torch.allclose(model(torch.arange(40)[None]).logits, wanted, atol=1e-5)  # the adapter is 0
+
+
+@pytest.mark.parametrize("more", [{"use_dora": True}, {"lora_bias": True}, {"modules_to_save": ["norm"]}])
+def test_what_a_start_has_beside_two_matrices_is_kept_and_is_not_for_grpo(
+    base: Path, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    from peft import LoraConfig, get_peft_model
+
+    model = load_base(str(base)).model
+    for layer in model.model.layers:  # a bias of an adapter needs one beside it
+        layer.mlp.up_proj.bias = torch.nn.Parameter(torch.zeros(layer.mlp.up_proj.out_features))
+    before = copy.deepcopy(model)
+    made = get_peft_model(model, LoraConfig(r=4, target_modules=["up_proj"], task_type="CAUSAL_LM", **more)).eval()
+    torch.manual_seed(0)
+    for name, weight in made.named_parameters():
+        if "lora_" in name or "modules_to_save" in name:
+            weight.data.add_(torch.randn_like(weight) * 0.1)
+    made.save_pretrained(tmp_path)
+    wanted = made(torch.arange(40)[None]).logits
+    found = adapted(before, config(base, start=str(tmp_path), lora={"rank": 4, "alpha": 8})).eval()
+    assert torch.allclose(found(torch.arange(40)[None]).logits, wanted, atol=1e-5)
+    with pytest.raises(CrosswindError, match="which cannot be merged while it is trained; start from one without"):
+        dict(merged(found))
+
+
+def test_an_adapter_on_embeddings_trains_and_one_on_the_output_is_refused(tmp_path: Path) -> None:
+    base = gpt2(tmp_path / "tied")
+    for targets in (["wte"], ["lm_head"]):
+        with pytest.raises(CrosswindError, match="is the output layer or shares its weights"):
+            adapted(load_base(str(base)).model, config(base, lora={"targets": targets}))
+    with pytest.raises(CrosswindError, match=r"^lora.targets: nothing to repeat"):
+        adapted(load_base(str(base)).model, config(base, lora={"targets": "*("}))
+    model = load_base(str(base)).model
+    wanted = model.eval()(torch.arange(40)[None]).logits
+    found = adapted(model, config(base, lora={"targets": ["wpe"]})).eval()
+    assert torch.allclose(found(torch.arange(40)[None]).logits, wanted, atol=1e-5)
+    assert [name for name, _ in merged(found)] == ["transformer.wpe.weight"]
 
 
 def test_batches_depend_on_their_number_alone(base: Path) -> None:

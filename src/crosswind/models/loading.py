@@ -17,6 +17,8 @@ ABOUT = "crosswind.json"  # beside what was trained here
 WANTED = f"give a model's folder, a .gguf file, {EMBEDDED!r} or a name that transformers knows"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # what transformers would look up elsewhere; the rest is a path
 
+LOW_RANK = re.compile(r"\.lora_[AB]\.\w+\.weight$|\.lora_embedding_[AB]\.\w+$")  # all that a plain adapter trains
+
 
 class Loaded(NamedTuple):
     """A model with its tokenizer."""
@@ -109,6 +111,12 @@ def merged(model: Any) -> Iterator[tuple[str, Any]]:
     """The weights that an adapter under training changes, as they are with it, by their names in the base model."""
     from peft.tuners.lora import LoraLayer
 
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and not LOW_RANK.search(name):
+            raise CrosswindError(
+                f"the adapter trains {name}, which cannot be merged while it is trained; start from one without DoRA, "
+                "biases and whole modules"
+            )
     for name, layer in model.get_base_model().named_modules():
         if isinstance(layer, LoraLayer):
             weight = layer.get_base_layer().weight.detach().float()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -147,22 +148,35 @@ def adapted(model: Any, config: TrainConfig) -> Any:
             torch.manual_seed(config.seed)
             try:
                 wrapped = get_peft_model(model, wanted)
-            except ValueError as error:
+            except (ValueError, re.error) as error:
                 raise CrosswindError(f"lora.targets: {' '.join(str(error).split())[:300]}") from None
+    _not_the_output(wrapped, "start" if config.start else "lora.targets")
     wrapped.peft_config["default"].base_model_name_or_path = ""  # PEFT would look for it on the network at every save
     for parameter in wrapped.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
-    layers = lora_layers(wrapped)
-    for layer in layers:
+    plain = [layer for layer in lora_layers(wrapped) if is_plain(layer)]
+    for layer in plain:
         # The activations would otherwise be copied to fp32 for the adapter and back to bf16 by autocast.
         layer.cast_input_dtype_enabled = False
     if lora.fold:
         if lora.dropout:
             raise CrosswindError("lora.fold and lora.dropout do not go together; set one of them to its default")
         dtype = torch.bfloat16 if in_bf16(config) else torch.float32
-        wrapped.register_forward_pre_hook(Folded(layers, dtype))
+        wrapped.register_forward_pre_hook(Folded(plain, dtype))
     return wrapped
+
+
+def _not_the_output(model: Any, option: str) -> None:
+    """Refuse an adapter on the output layer, or on weights that it shares: merged, it would be another model."""
+    head = model.get_output_embeddings()
+    weight = getattr(head, "base_layer", head).weight
+    for name, layer in model.get_base_model().named_modules():
+        if getattr(getattr(layer, "base_layer", None), "weight", None) is weight:
+            raise CrosswindError(
+                f"{option}: {name} is the output layer or shares its weights, which cannot be adapted; name other "
+                "modules, or all-linear"
+            )
 
 
 def lora_layers(model: Any) -> list[Any]:
@@ -171,8 +185,22 @@ def lora_layers(model: Any) -> list[Any]:
     return [module for module in model.modules() if isinstance(module, LoraLayer)]
 
 
+def is_plain(layer: Any) -> bool:
+    """Does a layer compute x (W + s B A)? What has other weights, such as a magnitude, or lies otherwise does not."""
+    from peft.tuners.lora import Linear
+
+    own, base = isinstance(layer, Linear), type(layer.base_layer) is torch.nn.Linear
+    return own and base and not layer.lora_variant and not any(layer.lora_bias.values())
+
+
+def all_folded(model: Any) -> bool:
+    """Is every layer with an adapter folded? Such layers compute in their own precision, and need no autocast."""
+    layers = lora_layers(model)
+    return bool(layers) and all(isinstance(vars(layer).get("forward"), partial) for layer in layers)
+
+
 class Folded:
-    """Linear layers that compute x (W + s B A) in one product instead of x W + s (x A) B in three.
+    """Plain linear layers that compute x (W + s B A) in one product instead of x W + s (x A) B in three.
 
     The sums are made once for each pass, for all layers of one shape together: layer by layer they would be a dozen
     small steps for each of some two hundred layers, and a GPU would wait for the host.

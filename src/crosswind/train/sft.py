@@ -35,7 +35,18 @@ from crosswind.store import alone, append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.config import Halt, Method, TrainConfig, another, check, for_method
 from crosswind.train.data import DataConfig
-from crosswind.train.model import device_of, fused, in_bf16, load_base, prepare, quiet, save, started, versions
+from crosswind.train.model import (
+    all_folded,
+    device_of,
+    fused,
+    in_bf16,
+    load_base,
+    prepare,
+    quiet,
+    save,
+    started,
+    versions,
+)
 from crosswind.types import Model
 
 RUN, METRICS, CHECKPOINTS, LOCK = "train.json", "metrics.jsonl", "checkpoints", "lock"
@@ -262,7 +273,7 @@ class Stretch:
             weight_decay=config.weight_decay,
             max_grad_norm=config.clip,
             optim="adamw_torch_fused" if device == "cuda" else "adamw_torch",
-            bf16=in_bf16(config) and (config.full or not config.lora.fold),  # folded ones are in bf16 as they are
+            bf16=in_bf16(config) and not all_folded(self.model),  # folded ones are in bf16 as they are
             use_cpu=device == "cpu",
             gradient_checkpointing=config.checkpointing,
             max_length=None,
