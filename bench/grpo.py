@@ -35,9 +35,9 @@ from crosswind.agents._scripted import lines_of
 from crosswind.models import prompts
 from crosswind.models.engine import Completion
 from crosswind.recipe import Drawn
-from crosswind.train.config import load
+from crosswind.train.config import GrpoConfig, load
 from crosswind.train.data import drawn_at
-from crosswind.train.grpo import FRESH, GrpoConfig, Training
+from crosswind.train.grpo import FRESH, Training
 from crosswind.train.rollouts import Group, Player, Players, Seed, play_groups
 
 

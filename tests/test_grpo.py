@@ -24,9 +24,9 @@ from crosswind.perturbation import dump_layers  # noqa: E402
 from crosswind.recipe import Choice, Drawn, Recipe  # noqa: E402
 from crosswind.train import grpo  # noqa: E402
 from crosswind.train.batches import as_tensors, collate  # noqa: E402
-from crosswind.train.config import load  # noqa: E402
+from crosswind.train.config import GrpoConfig, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at, drawn_at  # noqa: E402
-from crosswind.train.grpo import FRESH, GrpoConfig, Learnt, Training, learnt, log_probs, packed, run  # noqa: E402
+from crosswind.train.grpo import FRESH, Learnt, Training, learnt, log_probs, packed, run  # noqa: E402
 from crosswind.train.model import about, load_base  # noqa: E402
 from crosswind.train.rollouts import (  # noqa: E402
     Group,

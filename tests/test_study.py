@@ -157,7 +157,7 @@ def test_every_arm_has_options_that_its_method_takes() -> None:
 
 def test_arms_of_reinforcement_have_options_that_it_takes() -> None:
     pytest.importorskip("trl")
-    from crosswind.train.grpo import GrpoConfig
+    from crosswind.train.config import GrpoConfig
 
     study = load_study()
     for arm, seed in study.queue():
@@ -232,6 +232,20 @@ def test_options_are_merged_part_by_part() -> None:
         (("like: static,", "like: nothing,"), "does not come before"),
         (("split: dev", "split: test"), "the suite dev has the split dev"),
         (("paraphrase: 1, ", "paraphrase: 1, terse_query: 1, "), "is held out"),
+        (("{steps: 800,", "{steps: many,"), r"yaml:20: steps: got 'many'; .* \(the arm 'static'\)$"),
+        (("{steps: 800,", "{steps: .nan,"), r"yaml:20: steps: got nan; .* \(the arm 'static'\)$"),
+        (("{steps: 800,", "{stepz: 800,"), r"yaml:20: stepz: .*the keys here are: model"),
+        (("{steps: 800,", "{seed: 1, steps: 800,"), "seed is the study's to say"),
+        (("share: 0.3", "share: 7"), r"yaml:30: data.share: got 7; .* \(the arm 'paft'\)$"),
+        (("recipe: mixed", "recipe: unseen"), r"yaml:30: data.recipe: .* is held out.* \(the arm 'paft'\)$"),
+        (("method: sft", "method: grpo"), "accumulate is not for grpo"),
+        (("poi: 1}, max_tokens: 2560", "poi: 1}, share: 0.5"), r"data.share is 0.5, but sft learns from clean"),
+        (("start: static-200", "start: base"), "'rl-brief' starts from 'base', which has no adapter"),
+        (("start: static-200", "start: static-full"), "which has no adapter"),
+        (("    method: sft\n", ""), "the arm 'static' trains nothing, but says how; give a method"),
+        (("seeds: [0, 1, 2]", "seeds: [-1]"), "seeds.0: got -1; input should be greater"),
+        (("seeds: [0, 1, 2]", f"seeds: [{10**30}]"), r"seeds.0: got 10+; input should be less"),
+        (("seeds: [0, 1, 2]", "seeds: [0, 0]"), "the seeds 0, 0 have one twice"),
     ],
 )
 def test_a_bad_definition_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
@@ -243,6 +257,12 @@ def test_a_bad_definition_is_refused(tmp_path: Path, change: tuple[str, str], to
     path.write_text(text.replace(*change, 1))
     with pytest.raises(BadFile, match=told):
         load_study(path)
+
+
+def test_a_definition_is_read_without_what_trains() -> None:
+    code = "import sys; from crosswind.train.arms import load_study; load_study(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 # ---------------------------------------------------------------- a study in miniature

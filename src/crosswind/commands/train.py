@@ -118,21 +118,17 @@ def parsed(arm: str) -> tuple[Method, Path]:
 def one(method: Method, path: Path | None, out: Path | None, changes: list[str], *, quiet: bool) -> Result:
     """Train one configuration. Whatever the file says wrong is told before the heavy packages are loaded."""
     from crosswind.errors import CrosswindError
-    from crosswind.train.config import for_method, load
+    from crosswind.train.config import for_method, kind_of, load
 
     for package in NEEDED:
         if importlib.util.find_spec(package) is None:
             raise CrosswindError(f"training needs the package {package!r}; pip install 'crosswind[train]'")
-    if method == "grpo":
-        module = importlib.import_module("crosswind.train.grpo")
-        config = load(path, changes, module.GrpoConfig)
-    else:
-        config = for_method(load(path, changes), method, str(path or ""))
+    config = for_method(load(path, changes, kind_of(method)), method, str(path or ""))
     if out is None and not config.out:
         raise CrosswindError("no folder to write to; give --out DIR, or `out: DIR` in the file")
     with Shown(quiet) as progress, written(out or Path(config.out)):
         if method == "grpo":
-            found: Result = module.run(config, out, progress=progress)
+            found: Result = importlib.import_module("crosswind.train.grpo").run(config, out, progress=progress)
             return found
         from crosswind.train.sft import train
 

@@ -12,19 +12,31 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from crosswind.errors import CrosswindError
-from crosswind.files import read
+from crosswind.errors import BadFile, CrosswindError
+from crosswind.files import Document, Place, read
 from crosswind.flow import rng_for
 from crosswind.recipe import known_kinds
 from crosswind.record import Record
 from crosswind.registry import domains, near
 from crosswind.splits import held_out_kinds
 from crosswind.suite import CLEAN, Suite
-from crosswind.train.config import FREE, FREE_IN_GRPO, Method, TrainConfig, another, differences, merged
+from crosswind.train.config import (
+    FREE,
+    FREE_IN_GRPO,
+    SEEDS,
+    Method,
+    TrainConfig,
+    another,
+    check,
+    differences,
+    for_method,
+    kind_of,
+    merged,
+)
 from crosswind.types import Model
 
 FOLDER = Path(__file__).parent.parent / "data" / "study"
@@ -32,6 +44,15 @@ FRAGILITY = "fragility"
 Wave = Literal["A", "B", "C"]
 WAVES: tuple[Wave, ...] = ("A", "B", "C")
 Part = Literal["dev", "test"]
+
+
+def _once(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"the seeds {', '.join(map(str, seeds))} have one twice; name each once")
+    return seeds
+
+
+Seeds = Annotated[tuple[Annotated[int, Field(ge=0, le=SEEDS)], ...], AfterValidator(_once)]
 
 
 class Arm(Model):
@@ -43,7 +64,7 @@ class Arm(Model):
     method: Method | None = None  # None: nothing is trained
     like: str = ""  # an arm before this one, whose method, start and options are taken over
     start: str = ""  # an arm before this one, whose adapter is gone on from
-    seeds: tuple[int, ...] = ()  # those of the study unless given
+    seeds: Seeds = ()  # those of the study unless given
     train: dict[str, Any] = Field(default_factory=dict)  # options of the training
     at: str = ""  # the commit at which it was run; demonstrations are others since, so it is shown and not run again
 
@@ -54,7 +75,7 @@ class Study(Model):
     name: str
     summary: str = ""
     model: str = "embedded"
-    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    seeds: Seeds = Field(default=(0,), min_length=1)
     max_tokens: int = Field(default=256, ge=1)  # of one reply
     dev_seed: int = Field(default=0, ge=0)  # of tasks and layers
     test_seed: int = Field(default=0, ge=0)
@@ -195,7 +216,32 @@ def load_study(path: Path | str | None = None) -> Study:
                     raise document.error(
                         (part, "conditions", i, "domains"), f"no domain {name!r}; {near(name, domains.names())}"
                     )
+    for i, arm in enumerate(study.by_name.values()):
+        _check_arm(document, study, i, arm)
     return study
+
+
+def _check_arm(document: Document, study: Study, i: int, arm: Arm) -> None:
+    """Refuse an arm that could not be trained, before others are."""
+    place: Place = ("arms", i)
+    if arm.method is None and (arm.train or arm.start):
+        raise document.error(place, f"the arm {arm.name!r} trains nothing, but says how; give a method")
+    if arm.method is None:
+        return
+    if arm.start and (study.by_name[arm.start].method is None or study.by_name[arm.start].train.get("full")):
+        raise document.error(
+            place, f"the arm {arm.name!r} starts from {arm.start!r}, which has no adapter; name another"
+        )
+    for name in ("model", "seed", "start", "out"):
+        if name in arm.train:
+            raise document.error((*place, "train", name), f"{name} is the study's to say; leave it out of the options")
+    options = {**study.options(arm, study.seeds_of(arm)[0]), **({"start": arm.start} if arm.start else {})}
+    lines = {at[3:]: line for at, line in document.lines.items() if at[:3] == (*place, "train")}
+    own = Document(options, {(): document.lines[place], **lines}, document.where)
+    try:
+        check(for_method(own.fit(kind_of(arm.method)), arm.method, own.at(())), own, draw=False)
+    except CrosswindError as error:
+        raise BadFile(f"{error} (the arm {arm.name!r})") from None
 
 
 # ---------------------------------------------------------------- what a condition's name says

@@ -7,7 +7,6 @@ methods, so that two arms of a study differ in the lines that make them differ.
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from crosswind.types import Model, Split
 
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
+GRPO_LORA_RATE, GRPO_FULL_RATE = 2e-4, 2e-5  # and of reinforcement: a tenth of those that imitate
 SEEDS = 2**31 - 1  # the largest seed
 
 
@@ -156,7 +156,48 @@ class TrainConfig(Model):
 # may change when a run goes on, and in grpo what only says how much is computed at a time
 FREE = ("out", "device", "workers", "log_every", "save_every", "keep", "checkpointing")
 FREE_IN_GRPO = ("micro", "slots")
+NOT_IN_GRPO = ("batch", "accumulate", "buffer", "stages", "adaptive", "evaluate")
 C = TypeVar("C", bound=TrainConfig)
+
+
+class GrpoConfig(TrainConfig):
+    """The file of a reinforcement; what it shares with other trainings means the same."""
+
+    steps: int = Field(default=60, ge=1)  # of playing and learning
+    schedule: Literal["cosine", "linear", "constant"] = "constant"
+    log_every: int = Field(default=1, ge=1)
+    save_every: int = Field(default=10, ge=1)
+    groups: int = Field(default=64, ge=1)  # per step
+    copies: int = Field(default=8, ge=2)  # episodes of a group
+    updates: int = Field(default=2, ge=1)  # of the weights per step; the groups are dealt out to them
+    epochs: int = Field(default=1, ge=1)  # how often each group is learnt from
+    temperature: float = Field(default=1.0, gt=0)
+    max_new: int = Field(default=256, ge=1)  # tokens of one reply
+    window: int = Field(default=2048, ge=64)  # tokens of a conversation
+    slots: int | None = Field(default=None, ge=1)  # conversations at a time; as many as a step has, up to 1,024
+    micro: int = Field(default=32768, ge=1)  # tokens of one pass, padding included
+    epsilon: float = Field(default=0.2, gt=0, lt=1)  # how far the ratio of probabilities may move and still be pushed
+    beta: float = Field(default=0.0, ge=0)  # weight of the divergence from the weights at the start
+    scale: Literal["none", "std"] = "none"  # divide advantages by the group's standard deviation?
+    weigh: Literal["token", "episode"] = "token"  # what weighs the same in the loss
+    old: Literal["trainer", "engine"] = "trainer"  # whose log-probabilities the ratio is taken to
+    partial: float = Field(default=0.0, ge=0, lt=1)  # credit of a failure for the checks that held
+    patience: int = Field(default=256, ge=0)  # groups in a row without a signal after which it stops; 0: never
+    measured: int = Field(default=128, ge=0)  # greedy episodes before and after, clean and perturbed
+
+    @model_validator(mode="after")
+    def _fit_for_groups(self) -> Self:
+        for name in NOT_IN_GRPO:
+            if name in self.model_fields_set and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} is not for grpo: groups, copies and updates say what a step is; leave it out")
+        return self
+
+    @property
+    def rate(self) -> float:
+        return self.lr if self.lr is not None else GRPO_FULL_RATE if self.full else GRPO_LORA_RATE
+
+    def recipe(self) -> dict[str, Any]:
+        return {name: value for name, value in super().recipe().items() if name not in (*NOT_IN_GRPO, *FREE_IN_GRPO)}
 
 
 class _Changed(Document):
@@ -212,10 +253,12 @@ def load(path: Path | str | None, changes: Sequence[str] = (), kind: type[Any] =
 
 def fitted(options: Mapping[str, Any], changes: Sequence[str], method: Method) -> TrainConfig:
     """The configuration that options of a method are, changes being made to them; what does not fit is told."""
-    kind: type[TrainConfig] = TrainConfig
-    if method == "grpo":
-        kind = importlib.import_module("crosswind.train.grpo").GrpoConfig
-    return _fitted(Document(copy.deepcopy(dict(options)), {}, "the arm's options"), changes, kind)
+    return _fitted(Document(copy.deepcopy(dict(options)), {}, "the arm's options"), changes, kind_of(method))
+
+
+def kind_of(method: Method) -> type[TrainConfig]:
+    """The class of a method's options."""
+    return GrpoConfig if method == "grpo" else TrainConfig
 
 
 def _fitted(document: Document, changes: Sequence[str], kind: type[C]) -> C:
@@ -225,8 +268,11 @@ def _fitted(document: Document, changes: Sequence[str], kind: type[C]) -> C:
     return config
 
 
-def check(config: TrainConfig, document: Document | None = None) -> None:
-    """Refuse what could not be trained: unknown domains, kinds that are held out, a recipe that is not there."""
+def check(config: TrainConfig, document: Document | None = None, *, draw: bool = True) -> None:
+    """Refuse what could not be trained: unknown domains, kinds that are held out, a recipe that is not there.
+
+    With `draw` a first demonstration is made, which takes a moment.
+    """
     places: list[tuple[tuple[str | int, ...], Sequence[str]]] = [(("data", "domains"), list(config.data.domains))]
     places += [(("stages", i, "domains"), list(stage.domains)) for i, stage in enumerate(config.stages)]
     if config.evaluate:
@@ -250,7 +296,8 @@ def check(config: TrainConfig, document: Document | None = None) -> None:
     if config.adaptive and not config.data.share:
         raise _at(document, ("data", "share"), "adaptive training moves the weights of kinds; give a share above 0")
     try:
-        demonstration_at(config.data, 0)
+        if draw:
+            demonstration_at(config.data, 0)
     except CrosswindError as error:
         raise _at(document, ("data",), str(error)) from None
 

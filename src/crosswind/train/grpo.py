@@ -21,10 +21,9 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
-from pydantic import Field, model_validator
 from torch.utils.checkpoint import checkpoint
 
 from crosswind.errors import CrosswindError
@@ -34,7 +33,7 @@ from crosswind.models.loading import ABOUT, merged
 from crosswind.recipe import Drawn
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Batch, collate
-from crosswind.train.config import FREE_IN_GRPO, Halt, TrainConfig, check
+from crosswind.train.config import GrpoConfig, Halt, check
 from crosswind.train.data import DataConfig, drawn_at
 from crosswind.train.model import device_of, in_bf16, prepare, save, started
 from crosswind.train.rollouts import Group, Players, Sampled, play_groups
@@ -54,51 +53,9 @@ from crosswind.train.sft import (
     story,
 )
 
-LORA_RATE, FULL_RATE = 2e-4, 2e-5  # learning rates unless given: a tenth of those that imitate
 SLOTS = 1024  # conversations at a time, at most, unless given
 FRESH, HELD = 10**9, 2 * 10**9  # first indices of draws to train on and to measure on; demonstrations begin at 0
 SCORES = 2**26  # numbers of the output layer that are held at a time
-UNUSED = ("batch", "accumulate", "buffer", "stages", "adaptive", "evaluate")
-
-
-class GrpoConfig(TrainConfig):
-    """The file of a reinforcement; what it shares with other trainings means the same."""
-
-    steps: int = Field(default=60, ge=1)  # of playing and learning
-    schedule: Literal["cosine", "linear", "constant"] = "constant"
-    log_every: int = Field(default=1, ge=1)
-    save_every: int = Field(default=10, ge=1)
-    groups: int = Field(default=64, ge=1)  # per step
-    copies: int = Field(default=8, ge=2)  # episodes of a group
-    updates: int = Field(default=2, ge=1)  # of the weights per step; the groups are dealt out to them
-    epochs: int = Field(default=1, ge=1)  # how often each group is learnt from
-    temperature: float = Field(default=1.0, gt=0)
-    max_new: int = Field(default=256, ge=1)  # tokens of one reply
-    window: int = Field(default=2048, ge=64)  # tokens of a conversation
-    slots: int | None = Field(default=None, ge=1)  # conversations at a time; as many as a step has, up to 1,024
-    micro: int = Field(default=32768, ge=1)  # tokens of one pass, padding included
-    epsilon: float = Field(default=0.2, gt=0, lt=1)  # how far the ratio of probabilities may move and still be pushed
-    beta: float = Field(default=0.0, ge=0)  # weight of the divergence from the weights at the start
-    scale: Literal["none", "std"] = "none"  # divide advantages by the group's standard deviation?
-    weigh: Literal["token", "episode"] = "token"  # what weighs the same in the loss
-    old: Literal["trainer", "engine"] = "trainer"  # whose log-probabilities the ratio is taken to
-    partial: float = Field(default=0.0, ge=0, lt=1)  # credit of a failure for the checks that held
-    patience: int = Field(default=256, ge=0)  # groups in a row without a signal after which it stops; 0: never
-    measured: int = Field(default=128, ge=0)  # greedy episodes before and after, clean and perturbed
-
-    @model_validator(mode="after")
-    def _fit_for_groups(self) -> Self:
-        for name in UNUSED:
-            if name in self.model_fields_set and getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"{name} is not for grpo: groups, copies and updates say what a step is; leave it out")
-        return self
-
-    @property
-    def rate(self) -> float:
-        return self.lr if self.lr is not None else FULL_RATE if self.full else LORA_RATE
-
-    def recipe(self) -> dict[str, Any]:
-        return {name: value for name, value in super().recipe().items() if name not in (*UNUSED, *FREE_IN_GRPO)}
 
 
 # ---------------------------------------------------------------- what is learnt from

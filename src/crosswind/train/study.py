@@ -46,7 +46,7 @@ from crosswind.store import EPISODES, MANIFEST, alone, append_file, load_manifes
 from crosswind.suite import Suite
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Part, Study
-from crosswind.train.config import Halt, TrainConfig, for_method
+from crosswind.train.config import Halt, for_method, kind_of
 from crosswind.types import Model
 
 if TYPE_CHECKING:
@@ -195,10 +195,8 @@ class Job:
         if self.arm.start:
             options["start"] = os.path.relpath(self.started())
         document = Document(options, {}, self.name)
-        if self.arm.method == "grpo":
-            return document.fit(importlib.import_module("crosswind.train.grpo").GrpoConfig)
         assert self.arm.method
-        return for_method(document.fit(TrainConfig), self.arm.method, self.name)
+        return for_method(document.fit(kind_of(self.arm.method)), self.arm.method, self.name)
 
     def waits(self) -> bool:
         """Is the arm that this one starts from another process's work just now?"""
@@ -359,7 +357,7 @@ class Job:
         """Steps that are not trained yet, and all of them."""
         if self.arm.method is None:
             return 0, 0
-        every = int(self.arm.train.get("steps", TrainConfig.model_fields["steps"].default))
+        every = int(self.arm.train.get("steps", kind_of(self.arm.method).model_fields["steps"].default))
         if self.trained():
             return 0, every
         marks = self.training.glob(f"checkpoints/checkpoint-*/{ABOUT}")
