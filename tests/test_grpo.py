@@ -534,6 +534,7 @@ def test_out_of_memory_names_what_to_try(warm: Path, tmp_path: Path, monkeypatch
     ("text", "told"),
     [
         ("copies: 1\n", r"grpo.yaml:1: copies: .*greater than or equal to 2"),
+        ("copies: 100000000000\n", r"grpo.yaml:1: copies: .*less than or equal to 4096"),
         ("batch: 8\n", "batch is not for grpo"),
         ("stages:\n  - {domains: {poi: 1}, steps: 60}\n", "stages is not for grpo"),
         ("data:\n  recipe: unseen\n", r"grpo.yaml:2: data.recipe: .* is held out"),

@@ -448,6 +448,14 @@ def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tm
         ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*the keys here are: model"),
         ("data:\n  domains: {pio: 1}\n", r"train.yaml:2: data.domains: no domain 'pio'.*poi"),
         ("steps: 5\nbatch: 5\naccumulate: 2\n", r"train.yaml:2: batch is 5 and accumulate 2"),
+        (
+            "steps: 3\nadaptive: {rounds: 4}\n",
+            r"train.yaml:1: steps is 3 and adaptive.rounds 4; every round needs a step",
+        ),
+        ("steps: 5\nbatch: 100000000000000000000\n", r"train.yaml:2: batch: got 1\d+; .*less than or equal to 65536"),
+        ("buffer: 10000000000000\n", r"train.yaml:1: buffer: got 1\d+; .*less than or equal to 1024"),
+        ("pad_to: 1000000000\n", r"train.yaml:1: pad_to: got 1\d+; .*less than or equal to 65536"),
+        ("evaluate:\n  split: test\n", r"train.yaml:2: evaluate.split: got 'test'; .*'train' or 'dev'"),
         ("data:\n  families: [nothing]\n", r"train.yaml:\d: data: no family 'nothing'"),
         (
             "data:\n  curriculum:\n  - {start: 0, severity: low}\n",

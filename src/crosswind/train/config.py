@@ -20,12 +20,13 @@ from crosswind.files import Document, read
 from crosswind.registry import domains, near
 from crosswind.splits import check_kinds
 from crosswind.train.data import DataConfig, Domains, demonstration_at
-from crosswind.types import Model, Split
+from crosswind.types import Model
 
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
 GRPO_LORA_RATE, GRPO_FULL_RATE = 2e-4, 2e-5  # and of reinforcement: a tenth of those that imitate
 SEEDS = 2**31 - 1  # the largest seed
+MOST = 2**16  # of anything that is counted: more is a slip of the pen
 
 
 class Lora(Model):
@@ -44,7 +45,7 @@ class DomainStage(Model):
     """One part of sequential training: other domains for a number of steps."""
 
     domains: Domains  # name -> weight
-    steps: int = Field(ge=1)
+    steps: int = Field(ge=1, le=10**9)
 
 
 class Halt(Exception):
@@ -54,12 +55,12 @@ class Halt(Exception):
 class Evaluation(Model):
     """How a model is measured between stages, or between the rounds of adaptive training."""
 
-    tasks: int = Field(default=8, ge=1)  # per domain and kind
-    clean: int = Field(default=32, ge=1)  # clean tasks per domain
+    tasks: int = Field(default=8, ge=1, le=MOST)  # per domain and kind
+    clean: int = Field(default=32, ge=1, le=MOST)  # clean tasks per domain
     domains: tuple[str, ...] = ()  # those trained unless given
     levels: tuple[int, ...] = ()  # of tasks; all unless given
     severity: int = Field(default=3, ge=1, le=5)
-    split: Split = "dev"  # between stages; adaptive rounds always use fresh draws of the train split
+    split: Literal["train", "dev"] = "dev"  # between stages; adaptive rounds always use fresh draws of the train split
     kinds: tuple[str, ...] = ()  # the train kinds unless given
     max_tokens: int = Field(default=256, ge=1)  # of one reply
 
@@ -67,7 +68,7 @@ class Evaluation(Model):
 class Adaptive(Model):
     """Rounds of training; after each the weights of the kinds move to where the agent breaks."""
 
-    rounds: int = Field(default=4, ge=2)  # at most; the steps are shared among them
+    rounds: int = Field(default=4, ge=2, le=1024)  # at most; the steps are shared among them
     pull: float = Field(default=0.7, ge=0, le=1)  # how far the weights move towards the failures in one round
     floor: float = Field(default=0.25, gt=0, le=1)  # the least weight of a kind, in multiples of an even share
     cap: float = Field(default=4.0, ge=1)  # the most
@@ -84,9 +85,9 @@ class TrainConfig(Model):
     start: str = ""  # an adapter to go on from, made by an earlier run
     out: str = ""  # the folder of the run; --out goes before it
     seed: int = Field(default=0, ge=0, le=SEEDS)  # of the adapter's first weights, and of the data unless it has one
-    steps: int = Field(default=700, ge=1)  # optimiser steps
-    batch: int = Field(default=32, ge=1)  # demonstrations per step, over all devices
-    accumulate: int = Field(default=1, ge=1)  # passes per step; a batch is split into so many, to save memory
+    steps: int = Field(default=700, ge=1, le=10**9)  # optimiser steps
+    batch: int = Field(default=32, ge=1, le=MOST)  # demonstrations per step, over all devices
+    accumulate: int = Field(default=1, ge=1, le=MOST)  # passes per step, into which a batch is split to save memory
     lr: float | None = Field(default=None, gt=0)  # 2e-3 with an adapter, 5e-4 for all parameters
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     warmup: float = Field(default=0.03, ge=0, le=1)  # share of the steps in which the rate rises
@@ -99,9 +100,10 @@ class TrainConfig(Model):
     kernels: Literal["auto", "torch", "liger"] = "auto"  # auto: those of liger-kernel on a GPU, where it is installed
     compile: bool = False  # compile the layers; pays on a GPU after some hundred steps
     checkpointing: bool = False  # compute activations twice to save memory
-    pad_to: int = Field(default=64, ge=1)  # rows are padded to a multiple of this
-    buffer: int = Field(default=8, ge=1)  # batches that are drawn together and sorted by length, to pad less
-    workers: int | None = Field(default=None, ge=0)  # processes that make the data; one per core on a GPU, else none
+    pad_to: int = Field(default=64, ge=1, le=MOST)  # rows are padded to a multiple of this
+    buffer: int = Field(default=8, ge=1, le=1024)  # batches that are drawn together and sorted by length, to pad less
+    # processes that make the data; one per core on a GPU, else none
+    workers: int | None = Field(default=None, ge=0, le=1024)
     log_every: int = Field(default=10, ge=1)  # steps
     save_every: int = Field(default=100, ge=1)  # steps between checkpoints
     keep: int = Field(default=2, ge=1)  # checkpoints
@@ -126,6 +128,10 @@ class TrainConfig(Model):
         if self.batch % self.accumulate:
             raise ValueError(
                 f"batch is {self.batch} and accumulate {self.accumulate}; the one must divide by the other"
+            )
+        if self.adaptive and self.steps < self.adaptive.rounds:
+            raise ValueError(
+                f"steps is {self.steps} and adaptive.rounds {self.adaptive.rounds}; every round needs a step at least"
             )
         if self.stages and self.adaptive:
             raise ValueError("stages and adaptive do not go together; leave one of them out")
@@ -163,14 +169,14 @@ C = TypeVar("C", bound=TrainConfig)
 class GrpoConfig(TrainConfig):
     """The file of a reinforcement; what it shares with other trainings means the same."""
 
-    steps: int = Field(default=60, ge=1)  # of playing and learning
+    steps: int = Field(default=60, ge=1, le=10**9)  # of playing and learning
     schedule: Literal["cosine", "linear", "constant"] = "constant"
     log_every: int = Field(default=1, ge=1)
     save_every: int = Field(default=10, ge=1)
-    groups: int = Field(default=64, ge=1)  # per step
-    copies: int = Field(default=8, ge=2)  # episodes of a group
-    updates: int = Field(default=2, ge=1)  # of the weights per step; the groups are dealt out to them
-    epochs: int = Field(default=1, ge=1)  # how often each group is learnt from
+    groups: int = Field(default=64, ge=1, le=MOST)  # per step
+    copies: int = Field(default=8, ge=2, le=4096)  # episodes of a group
+    updates: int = Field(default=2, ge=1, le=MOST)  # of the weights per step; the groups are dealt out to them
+    epochs: int = Field(default=1, ge=1, le=1024)  # how often each group is learnt from
     temperature: float = Field(default=1.0, gt=0)
     max_new: int = Field(default=256, ge=1)  # tokens of one reply
     window: int = Field(default=2048, ge=64)  # tokens of a conversation
@@ -183,7 +189,7 @@ class GrpoConfig(TrainConfig):
     old: Literal["trainer", "engine"] = "trainer"  # whose log-probabilities the ratio is taken to
     partial: float = Field(default=0.0, ge=0, lt=1)  # credit of a failure for the checks that held
     patience: int = Field(default=256, ge=0)  # groups in a row without a signal after which it stops; 0: never
-    measured: int = Field(default=128, ge=0)  # greedy episodes before and after, clean and perturbed
+    measured: int = Field(default=128, ge=0, le=MOST)  # greedy episodes before and after, clean and perturbed
 
     @model_validator(mode="after")
     def _fit_for_groups(self) -> Self:
