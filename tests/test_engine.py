@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -301,6 +303,31 @@ def test_a_run_with_a_local_model_is_played_and_classified(folder: Path, tmp_pat
     assert all(record.cause for record in run.records if record.outcome == "fail")
     assert run.manifest.agent == spec
     assert run.records[0].usage.input_tokens > 100
+
+
+def test_a_window_too_short_to_begin_with_is_told_of_once(folder: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from crosswind.cli import app
+
+    asked = ["run", "quick", "--agent", f"hf:{folder}", "--out", str(tmp_path / "run"), "--context", "64"]
+    with pytest.warns(UserWarning, match="and the window has 64: nothing is written there") as told:
+        assert CliRunner().invoke(app, asked).exit_code == 0
+    assert len(told) == 1
+
+
+def test_a_template_that_fails_is_told_in_the_line_of_training(folder: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from crosswind.cli import app
+
+    shutil.copytree(folder, tmp_path / "model")
+    (tmp_path / "model" / "chat_template.jinja").write_text("{{ raise_exception('no system\\nhere') }}")
+    done = CliRunner().invoke(
+        app, ["run", "quick", "--agent", f"hf:{tmp_path / 'model'}", "--out", str(tmp_path / "run")]
+    )
+    assert isinstance(done.exception, CrosswindError)
+    assert re.fullmatch(r".*/model: the chat template takes no system .*: no system here; set .*", str(done.exception))
 
 
 def test_an_agent_goes_on_in_the_tokens_it_wrote(folder: Path) -> None:

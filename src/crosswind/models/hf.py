@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -68,6 +69,7 @@ class HuggingFace:
         self._failed: CrosswindError | None = None
         self.tokenizer: Any = None
         self.script: prompts.Script | None = None
+        self._warned = False
         self._numbers = itertools.count()
         self._played: Counter[str] = Counter()
 
@@ -129,13 +131,26 @@ class HuggingFace:
             text = prompts.chatml(prompts.as_text(chat, tools))
             return list(self.tokenizer.encode(text, add_special_tokens=False))
         messages = [_message(m) for m in chat] if self.native else prompts.as_text(chat, tools)
-        ids = self.tokenizer.apply_chat_template(
-            messages,
-            tools=[tool.function() for tool in tools] if self.native else None,
-            add_generation_prompt=True,
-            return_dict=True,
-        ).input_ids
+        try:
+            ids = self.tokenizer.apply_chat_template(
+                messages,
+                tools=[tool.function() for tool in tools] if self.native else None,
+                add_generation_prompt=True,
+                return_dict=True,
+            ).input_ids
+        except Exception as error:  # whatever a template raises
+            raise prompts.bad_template(self.path, error) from None
         return list(ids)
+
+    def warn_once(self, tokens: int, window: int) -> None:
+        """Say that a model cannot even read the beginning of an episode."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.name}: an episode begins with {tokens} tokens, and the window has {window}: nothing is written "
+                "there, and it fails; take a model with a longer window, or raise --context if it was given",
+                stacklevel=2,
+            )
 
     def text_of(self, ids: list[int]) -> str:
         """What tokens say, without those that are no text."""
@@ -170,6 +185,8 @@ class HuggingFaceAgent:
         ids = self.conversation.update(chat, tools) if self.conversation else source.tokens_of(chat, tools)
         written = await asyncio.wrap_future(self.submit(ids))
         if not written.ids:
+            if not self.usage.requests:
+                source.warn_once(len(ids), self.engine.window)
             return Message(role="assistant")  # the conversation is too long for the model: it has no more to say
         if self.conversation:
             self.conversation.wrote(written.ids)

@@ -226,6 +226,13 @@ def _special(tokenizer: Any) -> dict[str, int]:
     return {str(token.content): id for id, token in tokenizer.added_tokens_decoder.items() if token.special}
 
 
+def bad_template(name: str, error: Exception) -> CrosswindError:
+    told = " ".join(str(error).split())[:300]
+    return CrosswindError(
+        f"{name}: the chat template takes no system message or fails: {told}; set tokenizer.chat_template to another"
+    )
+
+
 CHATML = ("<|im_start|>system\n", "<|im_end|>\n<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n")
 
 
@@ -242,7 +249,7 @@ def _glue(tokenizer: Any, special: dict[str, int], name: str) -> tuple[str, str,
     try:
         whole = str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
     except Exception as error:
-        raise CrosswindError(f"{name}: the chat template takes no system message or fails: {error}") from None
+        raise bad_template(name, error) from None
     parts = re.split("|".join(texts), whole)
     turns = all(part.startswith(tuple(special)) for part in parts[1:])
     if len(parts) != 7 or parts[2] != parts[4] or parts[2] != parts[6] or parts[3] != parts[5] or not turns:

@@ -131,6 +131,7 @@ class Players(HuggingFace):
         settings = AgentSettings(temperature=temperature, max_tokens=max_tokens, protocol="text")
         super().__init__("training", settings)
         self.engine, self.tokenizer, self.script = engine, tokenizer, script_of(tokenizer)
+        self._warned = True  # the training tells of a window that is too short
 
     def player(self, drawn: Drawn, seed: Seed) -> Player:
         """An agent for one episode; the seed decides what it draws."""
