@@ -530,6 +530,13 @@ def test_out_of_memory_names_what_to_try(warm: Path, tmp_path: Path, monkeypatch
         run(config(warm), tmp_path)
 
 
+def test_a_window_into_which_no_prompt_fits_is_told_of(warm: Path, tmp_path: Path) -> None:
+    told = r"none of 2 prompts fits into the window of 64 tokens: .* raise window \(it is 64\)"
+    with pytest.raises(CrosswindError, match=told):
+        run(config(warm, window=64, groups=2), tmp_path)
+    assert not (tmp_path / "train.json").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -549,6 +549,18 @@ def test_an_adaptive_arm_is_trained_and_tested(mini: Study, tmp_path: Path) -> N
     assert told["train"]["extra"]
 
 
+@pytest.mark.parametrize("text", ['{"train": ', "[]", '{"train": "long"}'])
+def test_seconds_that_are_damaged_are_told_of_before_anything_is_trained(
+    mini: Study, tmp_path: Path, monkeypatch: Any, text: str
+) -> None:
+    monkeypatch.setattr(running.Job, "train", lambda *_: pytest.fail("it was trained"))
+    path = running.folder_of(tmp_path, "static", 0) / "spent.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    told = go(mini, tmp_path, arms=["static"]).failed["static/seed-0"]
+    assert told == f"{path}: is damaged; take it away, and give the same command again"
+
+
 def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
     from crosswind.report.study import write
 

@@ -29,7 +29,7 @@ from crosswind.record import Record  # noqa: E402
 from crosswind.splits import HELD_OUT  # noqa: E402
 from crosswind.train import adaptive, sft, stages  # noqa: E402
 from crosswind.train.batches import Buffers, Feed, as_tensors, collate  # noqa: E402
-from crosswind.train.config import Adaptive, Halt, TrainConfig, for_method, load  # noqa: E402
+from crosswind.train.config import Adaptive, GrpoConfig, Halt, TrainConfig, for_method, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
 from crosswind.train.model import about, adapted, all_folded, load_base, prepare  # noqa: E402
 from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
@@ -120,7 +120,7 @@ def gpt2(folder: Path, positions: int = 512) -> Path:
     tok = tiny.tokenizer("shelf")
     torch.manual_seed(0)
     sizes = {"n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": positions}
-    GPT2LMHeadModel(GPT2Config(vocab_size=len(tok), **sizes)).save_pretrained(folder)
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tok), bos_token_id=1, eos_token_id=2, **sizes)).save_pretrained(folder)
     tok.save_pretrained(folder)
     return folder
 
@@ -536,6 +536,45 @@ def test_what_is_no_causal_model_or_has_no_template_is_refused(base: Path, tmp_p
     tok.save_pretrained(small)
     with pytest.raises(CrosswindError, match=r"the tokenizer has \d+ tokens and the model knows 8"):
         load_base(str(small))
+
+
+def test_rows_longer_than_the_positions_a_model_has_learnt_are_refused(tmp_path: Path) -> None:
+    base = gpt2(tmp_path / "base", positions=520)
+    for longest, full in ((0, False), (2048, True), (519, False)):
+        told = rf"rows may have {longest or 'any'} .* has learnt 520 positions; set data.max_tokens to 512 or less"
+        with pytest.raises(CrosswindError, match=told):
+            train(config(base, full=full, data={"max_tokens": longest}), tmp_path / "out")
+    with pytest.raises(CrosswindError, match=r"set pad_to to 1 and data.max_tokens to 520 or less"):
+        prepare(config(base, pad_to=1024))
+    with pytest.raises(CrosswindError, match=r"rows may have 520 tokens \(window\).*; set window to 512 or less"):
+        prepare(GrpoConfig(model=str(base)))
+    prepare(GrpoConfig(model=str(base), window=512))
+    assert not (tmp_path / "out" / "train.json").exists()
+    assert train(config(base, steps=1, data={"max_tokens": 512}), tmp_path / "out").steps == 1
+
+
+def test_weights_of_a_model_that_are_no_numbers_are_told_of(base: Path, tmp_path: Path) -> None:
+    model, tok = load_base(str(base))
+    model.model.layers[1].mlp.up_proj.weight.data[0, 0] = float("nan")
+    model.save_pretrained(tmp_path)
+    tok.save_pretrained(tmp_path)
+    with pytest.raises(CrosswindError, match=r"weights of the model are no numbers \(model.layers.1.mlp.up_proj"):
+        load_base(str(tmp_path))
+
+
+@pytest.mark.parametrize("text", ['{"step": ', "[1]", '{"recipe": [], "totals": {}}'])
+def test_a_damaged_note_of_a_checkpoint_is_told_in_a_line(base: Path, tmp_path: Path, text: str) -> None:
+    train(config(base, steps=2), tmp_path)
+    (tmp_path / "train.json").unlink()
+    (tmp_path / "checkpoints" / "checkpoint-2" / "crosswind.json").write_text(text)
+    with pytest.raises(BadFile, match=r"crosswind.json: is damaged; take .*checkpoint-2 away, and the run goes on"):
+        train(config(base, steps=2), tmp_path)
+    (tmp_path / "train.json").write_text('{"method": "paft", "recipe": []}')
+    with pytest.raises(BadFile, match=r"train.json: is damaged"):
+        train(config(base, steps=2), tmp_path)
+    (tmp_path / adaptive.ROUNDS).write_text(text)
+    with pytest.raises(BadFile, match=r"rounds.json: is damaged"):
+        adaptive._read(tmp_path)
 
 
 def test_a_model_that_is_not_there_takes_no_folder(base: Path, tmp_path: Path) -> None:

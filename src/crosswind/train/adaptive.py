@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosswind.errors import BadFile
 from crosswind.recipe import Recipe
 from crosswind.record import Record
 from crosswind.store import replace_file
@@ -219,4 +220,7 @@ def _enough(done: Sequence[Round], how: Adaptive) -> str:
 
 def _read(folder: Path) -> list[Round]:
     path = folder / ROUNDS
-    return [Round.model_validate(r) for r in json.loads(path.read_bytes())] if path.is_file() else []
+    try:
+        return [Round.model_validate(r) for r in json.loads(path.read_bytes())] if path.is_file() else []
+    except (ValueError, TypeError):
+        raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None

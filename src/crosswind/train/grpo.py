@@ -267,6 +267,13 @@ class Training:
         """One step: play, learn, hand over the weights. What comes back is its line of metrics."""
         config, laps = self.config, [time.perf_counter()]
         groups = self.play()
+        if not self.totals.written and all(
+            one.reward is not None and not one.rows for group in groups for one in group.rollouts
+        ):
+            raise CrosswindError(
+                f"none of {len(groups)} prompts fits into the window of {self.engine.window} tokens: nothing is "
+                f"written; raise window (it is {config.window}), or take a model with more positions"
+            )
         laps.append(time.perf_counter())
         ready = learnt(groups, std=config.scale == "std", even=config.weigh == "episode")
         try:
@@ -571,7 +578,7 @@ class Training:
         _cut_metrics(self.folder / METRICS, self.step)
         if self.step:
             told = of_checkpoint(whole[self.step], self.config)
-            self.totals, self.loss = Totals(**told["totals"]), told["loss"]
+            self.totals, self.loss = Totals(**told["totals"]), told.get("loss")
             held = torch.load(whole[self.step] / "state.pt", map_location=self.device, weights_only=True)
             with torch.no_grad():
                 for name, parameter in self.weights.items():

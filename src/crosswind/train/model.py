@@ -28,7 +28,7 @@ from crosswind.errors import CrosswindError
 from crosswind.models.loading import ABOUT, Loaded, load, place_of
 from crosswind.models.prompts import script_of
 from crosswind.store import replace_file
-from crosswind.train.config import C, TrainConfig
+from crosswind.train.config import C, GrpoConfig, TrainConfig
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "liger-kernel")
 
@@ -63,6 +63,9 @@ def load_base(name: str, dtype: Any = torch.float32) -> Loaded:
         raise CrosswindError(
             f"{name}: the tokenizer has {words} tokens and the model knows {known}; put the model's own tokenizer there"
         )
+    for part, weight in model.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise CrosswindError(f"{name}: weights of the model are no numbers ({part}); put sound ones there")
     script_of(tokenizer)  # says so if there is no template that serves
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -99,11 +102,37 @@ def _prepared(config: TrainConfig) -> Loaded:
     bf16 = in_bf16(config)
     frozen = torch.bfloat16 if bf16 and not config.full else torch.float32
     model, tokenizer = load_base(config.model, frozen)
+    _long_enough(model, config)
     if config.full:
         for parameter in model.parameters():
             parameter.requires_grad_(True)
         return Loaded(model, tokenizer)
     return Loaded(adapted(model, config), tokenizer)
+
+
+def _long_enough(model: Any, config: TrainConfig) -> None:
+    """Refuse rows that are longer than a model with learnt positions can read."""
+    known = learnt_positions(model)
+    if not known:
+        return
+    option, longest = "data.max_tokens", config.data.max_tokens
+    if isinstance(config, GrpoConfig):  # the engine keeps to what the model has; padding comes after it
+        option, longest = "window", min(config.window, known)
+    if not longest or -(-longest // config.pad_to) * config.pad_to > known:
+        fits = known // config.pad_to * config.pad_to
+        advice = f"set {option} to {fits} or less" if fits else f"set pad_to to 1 and {option} to {known} or less"
+        raise CrosswindError(
+            f"rows may have {longest or 'any number of'} tokens ({option}), padded to a multiple of {config.pad_to}, "
+            f"and {config.model} has learnt {known} positions; {advice}, or take another model"
+        )
+
+
+def learnt_positions(model: Any) -> int:
+    """How many positions a model has learnt one by one; 0 if it computes them and there is no end to them."""
+    known = int(getattr(model.config, "max_position_embeddings", 0) or 0)
+    words = model.get_input_embeddings()
+    tables = (m.num_embeddings for m in model.modules() if isinstance(m, torch.nn.Embedding) and m is not words)
+    return known if known and any(known <= size <= known + 2 for size in tables) else 0  # some leave two out
 
 
 def started(config: C) -> C:

@@ -16,7 +16,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -396,7 +396,13 @@ def compile_layers(model: Any) -> None:
 
 def of_checkpoint(folder: Path, config: TrainConfig) -> dict[str, Any]:
     """What a checkpoint says of itself; one of another recipe is refused."""
-    told: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    told: Any = None
+    with suppress(OSError, ValueError):
+        told = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    if not isinstance(told, dict) or not all(isinstance(told.get(name), dict) for name in ("recipe", "totals")):
+        raise BadFile(
+            f"{folder / ABOUT}: is damaged; take {folder} away, and the run goes on from the checkpoint before it"
+        )
     if other := another(told["recipe"], config):
         raise CrosswindError(
             f"{folder} is a checkpoint of another recipe ({other}); choose another --out, or take {folder.parent} away"
@@ -527,7 +533,7 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
             held = json.loads(path.read_text(encoding="utf-8"))
             before = held["method"]
             other = another(held["recipe"], config) if before == method else f"method was {before}, now {method}"
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None
         if other:
             raise CrosswindError(

@@ -33,7 +33,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from crosswind import __version__
 from crosswind.errors import BadFile, CrosswindError
@@ -59,6 +59,7 @@ WEIGHTS = "adapter_model.safetensors"
 MARGIN = 8.0  # seconds that are kept free at the end of a budget, for writing
 SLACK = 1.15  # by how much an arm may be slower than those before it
 UNKNOWN = 60.0  # seconds that must be left to begin what was never measured, or what may end in part
+SECONDS = TypeAdapter(dict[str, float])
 Tell = Callable[[str], None]
 
 
@@ -167,17 +168,20 @@ class Job:
 
     def spent(self) -> dict[str, float]:
         path = self.folder / SPENT
-        found: dict[str, float] = json.loads(path.read_bytes()) if path.is_file() else {}
-        return found
+        if not path.is_file():
+            return {}
+        try:
+            return SECONDS.validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            raise BadFile(f"{path}: is damaged; take it away, and give the same command again") from None
 
     @contextmanager
     def timed(self, what: str) -> Iterator[None]:
         """Count seconds, also of what is broken off."""
-        began = time.monotonic()
+        began, spent = time.monotonic(), self.spent()
         try:
             yield
         finally:
-            spent = self.spent()
             spent[what] = round(spent.get(what, 0.0) + time.monotonic() - began, 2)
             replace_file(self.folder / SPENT, json.dumps(spent).encode())
 
