@@ -809,6 +809,52 @@ def test_damaged_results_are_told_in_a_line(mini: Study, ran: Path, tmp_path: Pa
         go(mini, out, arms=["base"])
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"seed": 1}, r"static/seed-0/test.json: is the result of static/seed-1/test.json; put it there, or"),
+        ({"arm": "base"}, r"static/seed-0/test.json: is the result of base/seed-0/test.json"),
+        ({"part": "dev"}, r"is the result of static/seed-0/dev.json"),
+        ({"arm": "../x <b>"}, r"is no result of a study \(got '../x <b>'; string should match"),
+        ({"wave": "Z"}, r"is no result of a study \(got 'Z'; "),
+        ({"episodes": 99}, r"test.jsonl.xz: is not the table of .*test.json \(of \d+ episodes .* has 99, "),
+    ],
+)
+def test_a_result_in_the_place_of_another_is_refused(
+    mini: Study, ran: Path, tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    out = shutil.copytree(ran, tmp_path / "out")
+    path = out / "arms" / "static" / "seed-0" / "test.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(BadFile, match=told) as refused:
+        pools(mini, out)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_table_that_was_cut_or_is_another_is_refused(mini: Study, ran: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(ran, tmp_path / "out")
+    table = out / "arms" / "static" / "seed-0" / "test.jsonl.xz"
+    lines = lzma.decompress(table.read_bytes()).splitlines(keepends=True)
+    table.write_bytes(lzma.compress(b"".join(lines[:-1])))
+    with pytest.raises(
+        BadFile, match=rf"is not the table of .* \(of {len(lines) - 2} episodes .* has {len(lines) - 1}, "
+    ):
+        pools(mini, out)
+    for bad in (b"5\n", b'["a/b","c",5' + b",null" * (len(outcomes.COLUMNS) - 3) + b"]\n"):
+        table.write_bytes(lzma.compress(b"".join([lines[0], bad])))
+        with pytest.raises(BadFile, match="cannot be read as a table of outcomes") as refused:
+            pools(mini, out)
+        assert "\n" not in str(refused.value)
+    for changed, told in (
+        ([lines[0].replace(b'"seed":0', b'"seed":1'), *lines[1:]], "its seed is 1"),
+        ([*lines[:-1], lines[-1].replace(b"shelf/colour_of/", b"shelf/another/")], "its episodes are others"),
+    ):
+        assert changed != lines
+        table.write_bytes(lzma.compress(b"".join(changed)))
+        with pytest.raises(BadFile, match=rf"static/seed-0/test.jsonl.xz: is not the table of .* \({told}\)"):
+            pools(mini, out)
+
+
 @pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link", "arms/a\0b"])
 def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     from crosswind.train.study import unbundle

@@ -38,7 +38,7 @@ from crosswind.report.markdown import literal, table
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Part, suite_of
 from crosswind.train.arms import Study as Definition
-from crosswind.train.study import FAILED, LOG, REWARDS, Done, read_done
+from crosswind.train.study import FAILED, LOG, REWARDS, Done, read_done, read_rows
 from crosswind.types import TIERS
 
 SUITES = ("original", "tiers", "heldout", "medical")
@@ -180,8 +180,7 @@ def pools(study: Definition, folder: Path, part: Part = "test") -> dict[str, Poo
     found: dict[str, list[tuple[Done, list[outcomes.Row]]]] = {}
     for path in sorted(folder.glob(f"arms/*/seed-*/{part}.json")):
         done = read_done(path)
-        rows = outcomes.read(path.with_name(f"{part}.jsonl.xz"), done.arm, done.seed)[1]
-        found.setdefault(done.arm, []).append((done, rows))
+        found.setdefault(done.arm, []).append((done, read_rows(path, done)))
     order = [*(name for name in study.by_name if name in found), *(n for n in found if n not in study.by_name)]
     out = {}
     for name in order:

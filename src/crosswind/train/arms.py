@@ -44,6 +44,7 @@ FRAGILITY = "fragility"
 Wave = Literal["A", "B", "C"]
 WAVES: tuple[Wave, ...] = ("A", "B", "C")
 Part = Literal["dev", "test"]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]  # of an arm, and of its folder
 
 
 def _once(seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -58,7 +59,7 @@ Seeds = Annotated[tuple[Annotated[int, Field(ge=0, le=SEEDS)], ...], AfterValida
 class Arm(Model):
     """One way to train: a method and the options in which it differs from the defaults, or from another arm."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: Name
     wave: Wave
     about: str = ""
     method: Method | None = None  # None: nothing is trained

@@ -110,8 +110,11 @@ def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[Row]]
         if head["schema"] != SCHEMA or tuple(head["columns"]) != COLUMNS:
             raise BadFile(f"{path}: was written by another version of crosswind; make it anew from the run's folder")
         return head, [_restored(json.loads(line), agent, trial, int(head["seed_of_tasks"])) for line in lines[1:]]
-    except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise BadFile(f"{path}: cannot be read as a table of outcomes ({type(error).__name__}: {error})") from None
+    except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise BadFile(
+            f"{path}: cannot be read as a table of outcomes ({why}); restore it, or run the arm again"
+        ) from None
 
 
 def _restored(row: Sequence[Any], agent: str, trial: int, seed: int) -> Row:

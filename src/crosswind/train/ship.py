@@ -17,9 +17,8 @@ from crosswind.models import adapters, weights
 from crosswind.models.loading import ABOUT
 from crosswind.models.lora_gguf import convert
 from crosswind.report.study import SAID, SUITES, Pool, changed, share
-from crosswind.train import outcomes
 from crosswind.train.arms import load_study
-from crosswind.train.study import Done
+from crosswind.train.study import Done, read_done, read_rows
 from crosswind.types import TIERS
 
 METHODS = {"static": "Supervised fine-tuning", "paft": "Perturbation-augmented fine-tuning"}
@@ -33,8 +32,8 @@ def ship(folder: Path, name: str, into: Path = adapters.FOLDER) -> Path:
     path = folder / "test.json"
     if not path.is_file():
         raise CrosswindError(f"{folder}: the arm is not finished (no test.json)")
-    done = Done.model_validate_json(path.read_bytes())
-    rows = outcomes.read(folder / "test.jsonl.xz", done.arm, done.seed)[1]
+    done = read_done(path.absolute())
+    rows = read_rows(path, done)
     made = folder / "train" / "adapter"
     target = into / name
     target.mkdir(parents=True, exist_ok=True)

@@ -45,8 +45,8 @@ from crosswind.runner import run as play_suite
 from crosswind.store import EPISODES, MANIFEST, alone, append_file, load_manifest, now, replace_file
 from crosswind.suite import Suite
 from crosswind.train import outcomes
-from crosswind.train.arms import Arm, Part, Study
-from crosswind.train.config import Halt, for_method, kind_of
+from crosswind.train.arms import Arm, Name, Part, Study, Wave
+from crosswind.train.config import Halt, Method, for_method, kind_of
 from crosswind.types import Model
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class Done(Model):
     """What was done for one arm and seed."""
 
     study: str
-    arm: str
-    wave: str
+    arm: Name
+    wave: Wave
     about: str
-    method: str | None
+    method: Method | None
     seed: int
     part: Part
     config: dict[str, Any]  # the options of the training, as written down
@@ -93,14 +93,37 @@ class Done(Model):
 
 
 def read_done(path: Path) -> Done:
-    """What a file says was done."""
+    """What a file says was done: for the arm, the seed and the part of its place."""
     try:
-        return Done.model_validate_json(path.read_bytes())
+        done = Done.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         why = error.strerror if isinstance(error, OSError) else complaint(error.errors()[0])
         raise BadFile(
             f"{path}: is no result of a study ({why}); take that folder away, and run the arm again"
         ) from None
+    told = f"{done.arm}/seed-{done.seed}/{done.part}.json"
+    if path.parts[-3:] != tuple(told.split("/")):
+        raise BadFile(f"{path}: is the result of {told}; put it there, or take it away")
+    return done
+
+
+def read_rows(path: Path, done: Done) -> list[outcomes.Row]:
+    """The rows of the table beside a result: all that it tells of, and of nothing else."""
+    table = path.with_name(f"{done.part}.jsonl.xz")
+    head, rows = outcomes.read(table, done.arm, done.seed)
+    own = {"seed": done.seed, "part": done.part}  # arms were renamed now and then
+    wrong = [f"its {name} is {head.get(name)!r}" for name, value in own.items() if head.get(name) != value]
+    scored, passed = outcomes.passed(rows)
+    if (len(rows), scored, passed) != (done.episodes, done.scored, done.passed):
+        wrong.append(
+            f"of {len(rows)} episodes {scored} are scored and {passed} passed, where {path.name} has "
+            f"{done.episodes}, {done.scored} and {done.passed}"
+        )
+    if done.episodes_hash and outcomes.played(rows) != done.episodes_hash:
+        wrong.append("its episodes are others")
+    if wrong:
+        raise BadFile(f"{table}: is not the table of {path} ({wrong[0]}); restore it, or run the arm again")
+    return rows
 
 
 @dataclass
