@@ -177,7 +177,12 @@ def adapted(model: Any, config: TrainConfig) -> Any:
             torch.manual_seed(config.seed)
             try:
                 wrapped = get_peft_model(model, wanted)
-            except (ValueError, re.error) as error:
+            except re.error as error:
+                raise CrosswindError(
+                    f"lora.targets: got {lora.targets!r}, which is no pattern ({error}); give names of modules in a "
+                    "list, or all-linear"
+                ) from None
+            except ValueError as error:
                 raise CrosswindError(f"lora.targets: {' '.join(str(error).split())[:300]}") from None
     _not_the_output(wrapped, "start" if config.start else "lora.targets")
     wrapped.peft_config["default"].base_model_name_or_path = ""  # PEFT would look for it on the network at every save
