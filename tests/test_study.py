@@ -845,12 +845,12 @@ def test_a_table_that_was_cut_or_is_another_is_refused(mini: Study, ran: Path, t
         with pytest.raises(BadFile, match="cannot be read as a table of outcomes") as refused:
             pools(mini, out)
         assert "\n" not in str(refused.value)
-    for changed, told in (
+    for lines_now, told in (
         ([lines[0].replace(b'"seed":0', b'"seed":1'), *lines[1:]], "its seed is 1"),
         ([*lines[:-1], lines[-1].replace(b"shelf/colour_of/", b"shelf/another/")], "its episodes are others"),
     ):
-        assert changed != lines
-        table.write_bytes(lzma.compress(b"".join(changed)))
+        assert lines_now != lines
+        table.write_bytes(lzma.compress(b"".join(lines_now)))
         with pytest.raises(BadFile, match=rf"static/seed-0/test.jsonl.xz: is not the table of .* \({told}\)"):
             pools(mini, out)
 

@@ -102,6 +102,7 @@ def test_a_folded_adapter_computes_the_same(base: Path) -> None:
     outputs, gradients = [], []
     for fold in (False, True):
         model = adapted(load_base(str(base)).model, config(base, lora={"fold": fold}))
+        assert all_folded(model) is fold
         for name, weight in model.named_parameters():
             if "lora_B" in name:
                 weight.data.copy_(torch.linspace(-0.02, 0.02, weight.numel()).view_as(weight))

@@ -231,26 +231,19 @@ def _numbers(text: str | None) -> list[int] | None:
 
 def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tuple[Study, list[str]]:
     """The study with changed copies of some arms, under names of their own."""
-    import yaml
     from pydantic import ValidationError
 
     from crosswind.errors import CrosswindError
     from crosswind.files import complaint
-    from crosswind.train.arms import Arm, Study
-    from crosswind.train.config import fitted, merged
+    from crosswind.train.arms import STUDYS, Arm, Study
+    from crosswind.train.config import assigned, fitted, merged
 
     options: dict[str, Any] = {}
     for text in changes:
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
-            raise CrosswindError(f"--set {text!r}: expected KEY=VALUE, such as data.share=0.2")
-        if key.strip() in ("model", "seed", "start", "out"):
-            raise CrosswindError(f"--set {text!r}: {key.strip()} is the study's to say; use --model, --seeds or --file")
-        try:
-            found: Any = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise CrosswindError(f"--set {text!r}: the value is not valid YAML") from None
-        for step in reversed(key.strip().split(".")):
+        place, found = assigned(text)
+        if place[0] in STUDYS:
+            raise CrosswindError(f"--set {text!r}: {place[0]} is the study's to say; use --model, --seeds or --file")
+        for step in reversed(place):
             found = {step: found}
         options = merged(options, found)
     copies: list[Arm] = []

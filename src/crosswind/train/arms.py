@@ -41,6 +41,7 @@ from crosswind.types import Model
 
 FOLDER = Path(__file__).parent.parent / "data" / "study"
 FRAGILITY = "fragility"
+STUDYS = ("model", "seed", "start", "out")  # options of a training that no arm has
 Wave = Literal["A", "B", "C"]
 WAVES: tuple[Wave, ...] = ("A", "B", "C")
 Part = Literal["dev", "test"]
@@ -233,7 +234,7 @@ def _check_arm(document: Document, study: Study, i: int, arm: Arm) -> None:
         raise document.error(
             place, f"the arm {arm.name!r} starts from {arm.start!r}, which has no adapter; name another"
         )
-    for name in ("model", "seed", "start", "out"):
+    for name in STUDYS:
         if name in arm.train:
             raise document.error((*place, "train", name), f"{name} is the study's to say; leave it out of the options")
     options = {**study.options(arm, study.seeds_of(arm)[0]), **({"start": arm.start} if arm.start else {})}

@@ -206,6 +206,18 @@ class GrpoConfig(TrainConfig):
         return {name: value for name, value in super().recipe().items() if name not in (*NOT_IN_GRPO, *FREE_IN_GRPO)}
 
 
+def assigned(text: str) -> tuple[tuple[str, ...], Any]:
+    """The place and the value of KEY=VALUE, as --set takes it."""
+    key, sign, value = text.partition("=")
+    place = tuple(key.strip().split("."))
+    if not sign or not all(place):
+        raise CrosswindError(f"--set {text!r}: expected KEY=VALUE, such as data.share=0.2")
+    try:
+        return place, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise CrosswindError(f"--set {text!r}: the value is not valid YAML") from None
+
+
 class _Changed(Document):
     """A file with changes from the command line; a complaint about a change names the change."""
 
@@ -219,14 +231,7 @@ class _Changed(Document):
             self._change(text)
 
     def _change(self, text: str) -> None:
-        key, sign, value = text.partition("=")
-        place = tuple(key.strip().split("."))
-        if not sign or not all(place):
-            raise CrosswindError(f"--set {text!r}: expected KEY=VALUE, such as data.share=0.2")
-        try:
-            found = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise CrosswindError(f"--set {text!r}: the value is not valid YAML") from None
+        place, found = assigned(text)
         part: Any = self.data
         for step in place[:-1]:
             inside = part.get(step)

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from crosswind.errors import NotForTraining
 from crosswind.registry import perturbations
-from crosswind.splits import HELD_OUT, train_kinds
+from crosswind.splits import HELD_OUT
 
 Component = Literal["error_feedback", "symbols", "semantics", "structure", "refusal"]
 COMPONENTS: tuple[Component, ...] = get_args(Component)
@@ -48,8 +48,3 @@ def component(kind: str) -> Component:
     if cls.axis == "query":
         return "semantics"
     return "structure" if cls.tier == "reasoning" else "symbols"
-
-
-def kinds_in(name: Component) -> list[str]:
-    """The train kinds of a component."""
-    return [kind for kind in train_kinds() if component(kind) == name]
