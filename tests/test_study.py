@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -433,33 +432,43 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp
     assert f"{most} {causes.count(most)}" in line.split(" | ")[5]
 
 
-def test_an_arm_goes_on_where_it_was_killed(mini: Study, ran: Path, definition: Path, tmp_path: Path) -> None:
+def test_an_arm_goes_on_where_it_was_killed_here_and_elsewhere(
+    mini: Study, ran: Path, definition: Path, tmp_path: Path
+) -> None:
     """A process is killed while it trains; the next call goes on, and ends with the weights of an unbroken run."""
     from safetensors.torch import load_file
 
+    out = tmp_path / "out"
+    mark = out / "arms/static/seed-0/train/checkpoints/checkpoint-2/crosswind.json"
     script = (
-        "import sys, torch; from pathlib import Path; from tests import tiny\n"
+        "import os, signal, sys, torch; from pathlib import Path; from tests import tiny\n"
         "torch.set_num_threads(1)\n"
         "from crosswind.train.arms import load_study; from crosswind.train.study import run\n"
+        "def die(update): Path(sys.argv[4]).is_file() and os.kill(os.getpid(), signal.SIGKILL)\n"
         "with tiny.shelf(Path(sys.argv[1])):\n"
-        "    run(load_study(sys.argv[2]), Path(sys.argv[3]), arms=['static'], commit='')\n"
+        "    run(load_study(sys.argv[2]), Path(sys.argv[3]), arms=['static'], commit='', progress=die)\n"
     )
-    out = tmp_path / "out"
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path), str(definition), str(out)], env=env)
-    mark = out / "arms/static/seed-0/train/checkpoints/checkpoint-2/crosswind.json"
-    until = time.monotonic() + 60
-    while not mark.is_file() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    command = [sys.executable, "-c", script, *map(str, (tmp_path, definition, out, mark))]
+    assert subprocess.run(command, env=env).returncode == -signal.SIGKILL
     assert mark.parent.parent.is_dir()
     assert not (out / "arms/static/seed-0/test.json").is_file()
-    done = go(mini, out, arms=["static"])
-    assert done.finished == ["static/seed-0"], (done, *(p.read_text() for p in out.rglob("failed.txt")))
-    assert json.loads((out / "arms/static/seed-0/test.json").read_text())["train"]["resumed"] >= 2
-    weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (out, ran)]
-    assert all((weights[0][name] == weights[1][name]).all() for name in weights[1])
+    results, training = running.bundle(out, tmp_path / "packed", trainings=["static"])
+    assert training.name == "training-static-0.tar"
+    with tarfile.open(results) as one, tarfile.open(training) as other:
+        assert "arms/static/seed-0/train/train.json" not in one.getnames()  # it could not go on there
+        assert len({name.split("/")[5] for name in other.getnames() if "checkpoint-" in name}) == 1
+    there = tmp_path / "there"
+    running.unbundle([results, training], there)
+    for place in (out, there):
+        done = go(mini, place, arms=["static"])
+        assert done.finished == ["static/seed-0"], (done, *(p.read_text() for p in place.rglob("failed.txt")))
+        assert json.loads((place / "arms/static/seed-0/test.json").read_text())["train"]["resumed"] >= 2
+        weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (place, ran)]
+        assert all((weights[0][name] == weights[1][name]).all() for name in weights[1])
+    told = (there / "arms/static/seed-0/train/metrics.jsonl").read_bytes()
+    running.unbundle([training], there)  # what is further there stays
+    assert (there / "arms/static/seed-0/train/metrics.jsonl").read_bytes() == told
 
 
 def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:

@@ -177,15 +177,19 @@ def pack(
     into: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")],
     adapters: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Adapters to take along.")] = "",
     runs: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Runs with all their trajectories.")] = "",
+    trainings: Annotated[
+        str, typer.Option(metavar="ARM/SEED,...", help="Trainings with their last checkpoint, to go on elsewhere.")
+    ] = "",
 ) -> None:
     """Put results into few files, to carry them elsewhere; `unpack` puts them back."""
     from crosswind.commands.train import written
     from crosswind.train.study import bundle
 
     _there(folder)
-    some = [[name for name in text.split(",") if name] for text in (adapters, runs)]
+    named = {"adapters": adapters, "runs": runs, "trainings": trainings}
+    some = {what: [name for name in text.split(",") if name] for what, text in named.items()}
     with written(into):
-        for path in bundle(folder, into, adapters=some[0], runs=some[1]):
+        for path in bundle(folder, into, **some):
             print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

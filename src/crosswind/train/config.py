@@ -25,6 +25,7 @@ from crosswind.types import Model
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
 GRPO_LORA_RATE, GRPO_FULL_RATE = 2e-4, 2e-5  # and of reinforcement: a tenth of those that imitate
+RUN, METRICS, CHECKPOINTS = "train.json", "metrics.jsonl", "checkpoints"  # in the folder of a training
 SEEDS = 2**31 - 1  # the largest seed
 MOST = 2**16  # of anything that is counted: more is a slip of the pen
 

@@ -33,14 +33,12 @@ from crosswind.models.loading import ABOUT, merged
 from crosswind.recipe import Drawn
 from crosswind.store import append_file, replace_file
 from crosswind.train.batches import Batch, collate
-from crosswind.train.config import GrpoConfig, Halt, check
+from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig, Halt, check
 from crosswind.train.data import DataConfig, drawn_at
 from crosswind.train.model import device_of, in_bf16, prepare, save, started
 from crosswind.train.rollouts import Group, Players, Sampled, play_groups
 from crosswind.train.rows import Tokens
 from crosswind.train.sft import (
-    CHECKPOINTS,
-    METRICS,
     Progress,
     Result,
     Update,

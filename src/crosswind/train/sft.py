@@ -33,7 +33,7 @@ from crosswind.models import weights
 from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
 from crosswind.store import alone, append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
-from crosswind.train.config import Halt, Method, TrainConfig, another, check, for_method
+from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Halt, Method, TrainConfig, another, check, for_method
 from crosswind.train.data import DataConfig
 from crosswind.train.model import (
     all_folded,
@@ -49,7 +49,7 @@ from crosswind.train.model import (
 )
 from crosswind.types import Model
 
-RUN, METRICS, CHECKPOINTS, LOCK = "train.json", "metrics.jsonl", "checkpoints", "lock"
+LOCK = "lock"
 WORKERS = 16  # at most, unless given
 
 

@@ -46,7 +46,7 @@ from crosswind.store import EPISODES, MANIFEST, alone, append_file, load_manifes
 from crosswind.suite import Suite
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Name, Part, Study, Wave
-from crosswind.train.config import Halt, Method, for_method, kind_of
+from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Halt, Method, for_method, kind_of
 from crosswind.types import Model
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from crosswind.train.sft import Progress, Update
 
 LOG, DEFINITION, SPENT, LOCK, FAILED = "test_log.jsonl", "study.yaml.json", "spent.json", "lock", "failed.txt"
-REWARDS = "train/metrics.jsonl"  # of reinforcement, kept with its results
+REWARDS = f"train/{METRICS}"  # of reinforcement, kept with its results
 WEIGHTS = "adapter_model.safetensors"
 MARGIN = 8.0  # seconds that are kept free at the end of a budget, for writing
 SLACK = 1.15  # by how much an arm may be slower than those before it
@@ -387,7 +387,7 @@ class Job:
         every = int(self.arm.train.get("steps", kind_of(self.arm.method).model_fields["steps"].default))
         if self.trained():
             return 0, every
-        marks = self.training.glob(f"checkpoints/checkpoint-*/{ABOUT}")
+        marks = self.training.glob(f"{CHECKPOINTS}/checkpoint-*/{ABOUT}")
         steps = (path.parent.name.rpartition("-")[2] for path in marks)
         return every - max((int(step) for step in steps if step.isdigit()), default=0), every
 
@@ -561,15 +561,23 @@ def code() -> str:
 # ---------------------------------------------------------------- carried elsewhere
 
 
-def bundle(out: Path, into: Path, *, adapters: Sequence[str] = (), runs: Sequence[str] = ()) -> list[Path]:
-    """Results as few files: tables and figures of all arms, and of those named the adapter (in half precision) or the
-    run with its trajectories (compressed). Names are ARM or ARM/SEED."""
+def bundle(
+    out: Path,
+    into: Path,
+    *,
+    adapters: Sequence[str] = (),
+    runs: Sequence[str] = (),
+    trainings: Sequence[str] = (),
+) -> list[Path]:
+    """Results as few files: tables and figures of all arms, and of those named the adapter (in half precision), the run
+    with its trajectories (compressed), or the training with its last checkpoint. Names are ARM or ARM/SEED."""
     _made(into, "--into")
     made = [into / "results.tar"]
-    small = ("*.json", "*.jsonl.xz", "train/train.json", "train/metrics.jsonl", "train/rounds.json", FAILED)
+    small = ("*.json", "*.jsonl.xz", f"train/{RUN}", f"train/{METRICS}", "train/rounds.json", FAILED)
     with tarfile.open(made[0], "w") as tar:
         for path in (out / LOG, out / DEFINITION, *(p for s in small for p in sorted(out.glob(f"arms/*/seed-*/{s}")))):
-            if path.is_file():
+            # A training that is not finished cannot go on without its checkpoint, and would be in the way of another.
+            if path.is_file() and (path.name != RUN or any(path.parent.glob(f"*/{ABOUT}"))):
                 tar.add(path, path.relative_to(out))
     for name in adapters:
         for folder in _named(out, name, "train/adapter"):
@@ -585,7 +593,23 @@ def bundle(out: Path, into: Path, *, adapters: Sequence[str] = (), runs: Sequenc
             with tempfile.TemporaryDirectory() as scratch, tarfile.open(made[-1], "w") as tar:
                 packed = outcomes.pack(folder, Path(scratch) / "packed")
                 tar.add(packed, f"{folder.relative_to(out)}.packed")
+    for name in trainings:
+        for folder in _named(out, name, "train"):
+            made.append(into / f"training-{folder.parent.parent.name}-{folder.parent.name[5:]}.tar")
+            with tarfile.open(made[-1], "w") as tar:
+                for path in _last_of(folder):
+                    tar.add(path, path.relative_to(out))
     return made
+
+
+def _last_of(training: Path) -> Iterator[Path]:
+    """The files of a training, but for checkpoints before the last whole one."""
+    whole = [path.parent for path in training.glob(f"{CHECKPOINTS}/checkpoint-*/{ABOUT}")]
+    last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    for path in sorted(training.rglob("*")):
+        inside = path.relative_to(training).parts
+        if path.is_file() and path.name != LOCK and (inside[0] != CHECKPOINTS or last in path.parents):
+            yield path
 
 
 def _named(out: Path, name: str, inside: str) -> list[Path]:
@@ -644,6 +668,9 @@ def _unpacked(file: Path, out: Path, runs: set[Path]) -> None:
                 if target == out / LOG:
                     _join_logs(target, held.read())
                     continue
+                if target.name == METRICS and _lines_of(target) > held.read().count(b"\n"):
+                    continue  # the training went on here
+                held.seek(0)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if target.parent.suffix == ".packed":
                     runs.add(target.parent)
@@ -664,7 +691,10 @@ def _join_logs(log: Path, more: bytes) -> None:
 
 
 def _episodes(run: Path) -> int:
-    path = run / EPISODES
+    return _lines_of(run / EPISODES)
+
+
+def _lines_of(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.is_file() else -1
 
 
