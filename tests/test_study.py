@@ -453,11 +453,14 @@ def test_an_arm_goes_on_where_it_was_killed_here_and_elsewhere(
     assert subprocess.run(command, env=env).returncode == -signal.SIGKILL
     assert mark.parent.parent.is_dir()
     assert not (out / "arms/static/seed-0/test.json").is_file()
+    shutil.copytree(mark.parent, mark.parent.with_name("checkpoint-1"))
+    (mark.parent.with_name("checkpoint-9")).mkdir()  # as if it was killed while it wrote this one
+    (mark.parent.with_name("checkpoint-9") / "state.pt").write_bytes(b"half")
     results, training = running.bundle(out, tmp_path / "packed", trainings=["static"])
     assert training.name == "training-static-0.tar"
     with tarfile.open(results) as one, tarfile.open(training) as other:
         assert "arms/static/seed-0/train/train.json" not in one.getnames()  # it could not go on there
-        assert len({name.split("/")[5] for name in other.getnames() if "checkpoint-" in name}) == 1
+        assert {name.split("/")[5] for name in other.getnames() if "checkpoint-" in name} == {"checkpoint-2"}
     there = tmp_path / "there"
     running.unbundle([results, training], there)
     for place in (out, there):
@@ -737,6 +740,16 @@ def test_curves_have_round_ticks_and_places_to_scale() -> None:
     drawn = plots.curve("title", "share", {1: "one", 2: "a place with a long name"}, {"tiers": points})
     [(page, name)] = re.findall(r'width="(\d+)".*x="([0-9.]+)"[^>]*>a place with a long name<', drawn)
     assert float(name) + 6 * len("a place with a long name") / 2 < float(page)  # letters are some 6 wide
+
+
+def test_rewards_are_told_by_the_first_and_the_last_quarter_of_the_steps() -> None:
+    from crosswind.report.study import _ends
+
+    lines: list[dict[str, Any]] = [{"reward": n / 10, "perturbed": None} for n in range(9)]
+    assert _ends(lines, "reward") == "0.05 to 0.75"
+    assert _ends(lines[:3], "reward") == "0.00 to 0.20"
+    assert _ends(lines, "perturbed") == _ends([], "reward") == "–"
+    assert _ends([{"perturbed": None}, *lines[1:2], {"perturbed": 0.5}, *lines[:5]], "perturbed") == "–"
 
 
 def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:

@@ -374,8 +374,8 @@ def _reinforced(found: dict[str, Pool], folder: Path) -> str:
     told = [table(heads, rows)] if rows else []
     if lines := [line for pool in arms for line in _rewards(pool, folder)]:
         told += [
-            "Reward in training, a mean over the first and over the last quarter of the steps, and greedy success on "
-            "held-out draws of the train split before and after.",
+            "Reward in training, a mean over the first and over the last quarter of the steps, and greedy success "
+            "before and after, on draws of the train split that were not trained on.",
             table(["arm", "seed", "reward", "in clean groups", "in perturbed ones", "signal", "greedy success"], lines),
         ]
     return "\n\n".join(told) or "No arm of GRPO is there."
@@ -647,8 +647,12 @@ def drawn(study: Definition, found: dict[str, Pool], best: str) -> dict[str, str
     groups: list[plots.Forest] = [("clean", [_bar(pool.solved("poi")) if pool else None for pool in shown])]
     for suite, told in SHORT.items():
         groups.append((told, [_bar(cell(pool.of(suite))) if pool else None for pool in shown]))
-    for told, side in (("can be solved", False), ("refusing is right", True)):
-        among = [_bar(cell(pool.of("medical", keep=lambda r: r.refuse is side))) if pool else None for pool in shown]  # noqa: B023
+    sides: dict[str, Callable[[Record], bool]] = {
+        "can be solved": lambda r: not r.refuse,
+        "refusing is right": lambda r: r.refuse,
+    }
+    for told, side in sides.items():
+        among = [_bar(cell(pool.of("medical", keep=side))) if pool else None for pool in shown]
         groups.append((f"another domain, {told}", among))
     out["passed"] = plots.bars("Episodes passed", list(names.values()), groups)
     for suite in SUITES:
