@@ -554,11 +554,30 @@ def test_an_arm_that_others_start_from_is_trained_again_without_a_test(
     assert (out / "arms" / "static" / "seed-0" / "test.json").read_bytes() == told
 
 
-def test_an_adaptive_arm_is_trained_and_tested(mini: Study, tmp_path: Path) -> None:
-    done = go(mini, tmp_path / "out", arms=["adaptive"])
+def test_an_adaptive_arm_is_trained_goes_on_and_is_tested(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
+    from crosswind.models.engine import Engine
+
+    out = tmp_path / "out"
+    measured = out / "arms/adaptive/seed-0/train/rounds/1/measured"
+    with monkeypatch.context() as patched:  # time runs out while it is measured between rounds
+        patched.setattr(running.Clock, "left", property(lambda _: -1.0 if measured.is_dir() else 100.0))
+        stopped = go(mini, out, arms=["adaptive"], minutes=5.0, partial=True)
+    assert (stopped.finished, stopped.failed) == ([], {})
+    assert re.search(r"is measuring round 1: \d+ of \d+", stopped.stopped), stopped
+    seen: list[int] = []
+    begin = Engine.__init__
+
+    def watched(self: Engine, *args: Any, **options: Any) -> None:
+        seen.append(options["slots"])
+        begin(self, *args, **options)
+
+    monkeypatch.setattr(Engine, "__init__", watched)
+    done = go(mini, out, arms=["adaptive"], slots=3)
     assert (done.finished, done.failed) == (["adaptive/seed-0"], {})
-    told = json.loads((tmp_path / "out" / "arms" / "adaptive" / "seed-0" / "test.json").read_text())
-    assert told["train"]["extra"]
+    assert set(seen) == {3}  # between rounds too: several processes share a device's memory
+    assert len(seen) > 2
+    told = json.loads((out / "arms" / "adaptive" / "seed-0" / "test.json").read_text())
+    assert [one["number"] for one in told["train"]["extra"]["rounds"]] == [1, 2]
 
 
 @pytest.mark.parametrize("text", ['{"train": ', "[]", '{"train": "long"}'])

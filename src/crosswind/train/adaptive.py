@@ -160,6 +160,7 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
                 at / "measured",
                 seed=SEEDS + 2**20 * number + config.data.seed,
                 max_tokens=evaluation.max_tokens,
+                slots=config.slots,
                 progress=progress,
                 doing=f"measuring round {number}",
             )

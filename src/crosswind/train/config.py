@@ -108,6 +108,8 @@ class TrainConfig(Model):
     log_every: int = Field(default=10, ge=1)  # steps
     save_every: int = Field(default=100, ge=1)  # steps between checkpoints
     keep: int = Field(default=2, ge=1)  # checkpoints
+    # conversations on the device at a time, in grpo and while it is measured; as many as there are and have room
+    slots: int | None = Field(default=None, ge=1)
     data: DataConfig = DataConfig()
     stages: tuple[DomainStage, ...] = ()  # sequential training: `steps` and `data.domains` are those of the stages
     evaluate: Evaluation | None = None  # measure before training and after each stage
@@ -161,8 +163,8 @@ class TrainConfig(Model):
 
 
 # may change when a run goes on, and in grpo what only says how much is computed at a time
-FREE = ("out", "device", "workers", "log_every", "save_every", "keep", "checkpointing")
-FREE_IN_GRPO = ("micro", "slots")
+FREE = ("out", "device", "workers", "log_every", "save_every", "keep", "checkpointing", "slots")
+FREE_IN_GRPO = ("micro",)
 NOT_IN_GRPO = ("batch", "accumulate", "buffer", "stages", "adaptive", "evaluate")
 C = TypeVar("C", bound=TrainConfig)
 
@@ -181,7 +183,6 @@ class GrpoConfig(TrainConfig):
     temperature: float = Field(default=1.0, gt=0)
     max_new: int = Field(default=256, ge=1)  # tokens of one reply
     window: int = Field(default=2048, ge=64)  # tokens of a conversation
-    slots: int | None = Field(default=None, ge=1)  # conversations at a time; as many as a step has, up to 1,024
     micro: int = Field(default=32768, ge=1)  # tokens of one pass, padding included
     epsilon: float = Field(default=0.2, gt=0, lt=1)  # how far the ratio of probabilities may move and still be pushed
     beta: float = Field(default=0.0, ge=0)  # weight of the divergence from the weights at the start

@@ -66,14 +66,25 @@ def agent_of(model: str, adapter: str = "") -> str:
 
 
 def measure(
-    agent: str, suite: Suite, folder: Path, *, seed: int, max_tokens: int, progress: Progress | None, doing: str
+    agent: str,
+    suite: Suite,
+    folder: Path,
+    *,
+    seed: int,
+    max_tokens: int,
+    slots: int | None,
+    progress: Progress | None,
+    doing: str,
 ) -> list[Record]:
     """Play a suite with a local model into a folder; what is there already is not played again."""
 
     async def go() -> None:
         source = open_agent(agent, AgentSettings(max_tokens=max_tokens))
+        if slots:
+            source.slots = slots  # type: ignore[attr-defined]
+        watch = _Told(doing, progress) if progress else None
         try:
-            ran = await play_suite(suite, source, folder, seed=seed, watch=_Told(doing, progress) if progress else None)
+            ran = await play_suite(suite, source, folder, seed=seed, concurrency=slots, watch=watch)
         finally:
             await source.aclose()
         if ran.broken or ran.stopped:
@@ -112,6 +123,7 @@ class _Matrices:
             self.folder / MEASURED / f"stage-{stage}",
             seed=self.config.data.seed,
             max_tokens=self.how.max_tokens,
+            slots=self.config.slots,
             progress=self.progress,
             doing=f"measuring after stage {stage}" if stage else "measuring before training",
         )

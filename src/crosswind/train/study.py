@@ -243,16 +243,19 @@ class Job:
             )
         return path
 
-    def train(self, clock: Clock, progress: Progress | None) -> dict[str, Any]:
+    def train(self, clock: Clock, slots: int | None, progress: Progress | None) -> dict[str, Any]:
         """Train, or go on, or take what was trained."""
 
         def heard(update: Update) -> None:
             if progress:
                 progress(update)
             if clock.left <= 0:
-                raise OutOfTime(f"{self.name} is trained up to step {update.step} of {update.steps}")
+                how = "trained up to step" if update.doing == "training" else f"{update.doing}:"
+                raise OutOfTime(f"{self.name} is {how} {update.step} of {update.steps}")
 
         config = self.config()
+        if slots:
+            config = config.model_copy(update={"slots": min(slots, config.slots or slots)})
         if self.arm.method == "grpo":
             result = importlib.import_module("crosswind.train.grpo").run(config, self.training, progress=heard)
         else:
@@ -327,19 +330,19 @@ class Job:
 
     # -- all of it
 
-    def learn(self, clock: Clock, progress: Any) -> dict[str, Any] | None:
+    def learn(self, clock: Clock, *, slots: int | None, progress: Any) -> dict[str, Any] | None:
         """Train what is left of it; nothing is told of an arm that is tested as it is."""
         (self.folder / FAILED).unlink(missing_ok=True)
         if self.arm.method is None:
             return None
         with self.timed("train"):
-            told = self.train(clock, progress)
+            told = self.train(clock, slots, progress)
         _free()
         return told
 
     def go(self, clock: Clock, *, slots: int | None, concurrency: int | None, commit: str, progress: Any) -> Done:
         """Train and test what is left of it, and note that it is finished."""
-        told = self.learn(clock, progress)
+        told = self.learn(clock, slots=slots, progress=progress)
         with self.timed(self.part):
             self.test(clock, slots=slots, concurrency=concurrency, commit=commit, progress=progress)
         _free()
@@ -514,7 +517,7 @@ def run(
             tell(f"{job.name}: {'about ' + format(needs, '.0f') + ' s' if needs is not None else 'begins'}")
             try:
                 if only_train:
-                    job.learn(clock, progress)
+                    job.learn(clock, slots=slots, progress=progress)
                     report.finished.append(job.name)
                     continue
                 done = job.go(clock, slots=slots, concurrency=concurrency, commit=commit, progress=progress)
