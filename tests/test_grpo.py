@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -125,8 +126,12 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(warm: Path, tmp_path:
 
     with pytest.raises(Stopped):
         run(wanted, tmp_path / "broken", stop)
-    (tmp_path / "broken" / "checkpoints" / "checkpoint-2").mkdir()  # as if it was killed while it wrote this one
-    result = run(wanted, tmp_path / "broken")
+    held = tmp_path / "broken" / "checkpoints"
+    (held / "checkpoint-7").mkdir()  # as if it was killed while it wrote this one
+    shutil.copytree(held / "checkpoint-1", held / "checkpoint-2")  # and this one is not what it was
+    (held / "checkpoint-2" / "state.pt").write_bytes((held / "checkpoint-1" / "state.pt").read_bytes()[:-9])
+    with pytest.warns(UserWarning, match=r"checkpoint-2: files of it are gone or cut; the run goes on from step 1"):
+        result = run(wanted, tmp_path / "broken")
     assert result.resumed == 1
     before, after = weights(whole), weights(result)
     assert any(value.any() for name, value in before.items() if "lora_B" in name)  # something was learnt
@@ -555,5 +560,7 @@ def test_a_bad_file_is_told(text: str, told: str, tmp_path: Path) -> None:
 
 
 def test_a_start_that_is_no_adapter_is_refused(warm: Path, tmp_path: Path) -> None:
-    with pytest.raises(CrosswindError, match="holds no adapter"):
+    with pytest.raises(
+        CrosswindError, match=r"^start: .*no adapter lies here; give .* one of the package \(static, paft"
+    ):
         run(config(warm, start=str(warm)), tmp_path)

@@ -828,6 +828,22 @@ def test_an_arm_of_another_configuration_is_named_in_the_report(mini: Study, ran
     assert f"{said}: static/seed-0 (batch was 99, now " in (tmp_path / "report" / "study.md").read_text()
 
 
+def test_a_report_leads_to_the_log_only_if_there_is_one(mini: Study, ran: Path, tmp_path: Path) -> None:
+    from crosswind.report.study import write
+
+    out = shutil.copytree(ran, tmp_path / "out")
+    path = out / "arms" / "static" / "seed-0" / "test.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "code": "0" * 16}))
+    for there in (True, False):
+        if not there:
+            (out / "test_log.jsonl").unlink()
+        write(mini, out, tmp_path / "report")
+        told = (tmp_path / "report" / "study.md").read_text()
+        assert ("made by 2 versions of the code; the log at the end tells which.\n" in told) is there
+        assert ("made by 2 versions of the code.\n" in told) is not there
+        assert ("There is no log." in told) is not there
+
+
 def test_damaged_results_are_told_in_a_line(mini: Study, ran: Path, tmp_path: Path) -> None:
     from crosswind.report.study import write
     from crosswind.train.study import LOG, bundle, collect

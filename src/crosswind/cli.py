@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Commands(TyperGroup):
-    """The commands; of an option that is out of range it is told which value came."""
+    """The commands; of an option that is out of range it is told which value came, and a stop is told of."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -40,6 +40,9 @@ class Commands(TyperGroup):
                 if low is not None and high is not None:
                     error.message = f"got {first['input']!r}; expected a number from {low} to {high}"
             raise
+        except KeyboardInterrupt as stop:  # typer would exit without a word
+            print(f"stopped; {terminal.safe(str(stop))}" if stop.args else "stopped", file=sys.stderr)
+            raise typer.Exit(130) from None
 
 
 app = typer.Typer(

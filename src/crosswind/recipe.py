@@ -5,7 +5,6 @@ Layers are drawn from the world outwards, each on what those before it leave, ea
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -215,11 +214,14 @@ def severities(value: object) -> tuple[int, int]:
     return _range(value, 1, 5, "3 or 2-4")
 
 
+LARGE = 1e9  # of a weight, a rate or a scale: more is a slip of the pen
+
+
 def above_zero(weights: dict[str, float]) -> dict[str, float]:
-    """Weights to choose by; others than numbers above 0 are refused."""
+    """Weights to choose by; others than numbers above 0, and not so large that their sum is none, are refused."""
     for name, weight in weights.items():
-        if not (weight > 0 and math.isfinite(weight)):
-            raise ValueError(f"the weight of {name!r} is {weight:g}; expected a number above 0")
+        if not 0 < weight <= LARGE:
+            raise ValueError(f"the weight of {name!r} is {weight:g}; expected a number above 0 and up to {LARGE:g}")
     return weights
 
 

@@ -230,15 +230,17 @@ def _config(
 
 def _weighted(text: str) -> tuple[str, float]:
     from crosswind.errors import CrosswindError
+    from crosswind.recipe import LARGE
 
     name, colon, weight = text.partition(":")
     try:
         found = float(weight) if colon else 1.0
     except ValueError:
         found = math.nan
-    if not (found > 0 and math.isfinite(found)):
+    if not 0 < found <= LARGE:
         raise CrosswindError(
-            f"--domain {text!r}: the weight is {weight!r}; expected domain or domain:weight, with a number above 0"
+            f"--domain {text!r}: the weight is {weight!r}; "
+            f"expected domain or domain:weight, with a number above 0 and up to {LARGE:g}"
         )
     return name, found
 

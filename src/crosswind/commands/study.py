@@ -72,7 +72,7 @@ def fragility(
 
     Exits with 1 if an arm failed; the others are run all the same.
     """
-    from crosswind.commands.train import Shown
+    from crosswind.commands.train import Shown, goes_on
     from crosswind.errors import CrosswindError
 
     for package in NEEDED:
@@ -90,7 +90,7 @@ def fragility(
         study, names = _changed(study, names, set_, tag)
     from crosswind.train.study import run
 
-    with Shown(json_) as progress:
+    with goes_on("the same command goes on; finished arms are skipped"), Shown(json_) as progress:
         done = run(
             study,
             out,

@@ -25,6 +25,7 @@ NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
 # what safetensors and torch say of a full disk
 FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "PytorchStreamWriter failed writing")}
 PLAIN = 5.0  # seconds between two lines where there is no terminal
+AGAIN = "the same command goes on from the last checkpoint, or begins anew where there is none yet"
 
 EPILOG = """Examples:
 
@@ -126,13 +127,22 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
     config = for_method(load(path, changes, kind_of(method)), method, str(path or ""))
     if out is None and not config.out:
         raise CrosswindError("no folder to write to; give --out DIR, or `out: DIR` in the file")
-    with Shown(quiet) as progress, written(out or Path(config.out)):
+    with goes_on(AGAIN), Shown(quiet) as progress, written(out or Path(config.out)):
         if method == "grpo":
             found: Result = importlib.import_module("crosswind.train.grpo").run(config, out, progress=progress)
             return found
         from crosswind.train.sft import train
 
         return train(config, out, method=method, progress=progress)
+
+
+@contextmanager
+def goes_on(how: str) -> Iterator[None]:
+    """Whoever stops it with Ctrl-C is told how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(how) from None
 
 
 @contextmanager

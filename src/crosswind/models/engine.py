@@ -24,7 +24,7 @@ import torch
 
 from crosswind.errors import CrosswindError
 from crosswind.flow import rng_for
-from crosswind.models.prompts import CLOSE
+from crosswind.models.prompts import CLOSE, end_of
 from crosswind.models.slots import LENGTH, RUNNING, Reading, Slots, Stops
 
 STEPS = 8  # of writing between two looks at who has ended, on a GPU
@@ -437,6 +437,9 @@ def stops_of(model: Any, tokenizer: Any, strings: Sequence[str] = (CLOSE, END)) 
     end = tokenizer.convert_tokens_to_ids(END)
     if end is not None and end != tokenizer.unk_token_id:
         ends.add(end)
+    own = end_of(tokenizer)  # of its template, which training teaches; few base models name it among their ends
+    if own is not None:
+        ends.add(own)
     return Stops(frozenset(ends), stop_table([*_texts(tokenizer)], strings))
 
 

@@ -43,7 +43,7 @@ class HuggingFace:
     slots: int | None = None  # conversations that are kept on the device; None: as many as there is room for
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
-        path, _, adapter = rest.partition("+")
+        path, adapter = _parts(rest)
         if not path:
             raise CrosswindError(f"hf:{rest}: expected hf:PATH or hf:PATH+ADAPTER")
         if adapter and "/" not in adapter:
@@ -199,6 +199,15 @@ class HuggingFaceAgent:
         first, self.calls = self.calls, self.calls + len(calls)
         requests = (Request(id=f"call_{first + i}", tool=c.tool, args=c.args) for i, c in enumerate(calls))
         return Message(role="assistant", content=said, requests=tuple(requests))
+
+
+def _parts(rest: str) -> tuple[str, str]:
+    """The model and the adapter of a spec; what lies on the disk may have a plus in its name."""
+    for cut in (len(rest), *(i for i in range(len(rest) - 1, 0, -1) if rest[i] == "+")):
+        if Path(rest[:cut]).exists():
+            return rest[:cut], rest[cut + 1 :]
+    path, _, adapter = rest.partition("+")
+    return path, adapter
 
 
 def _message(message: Message) -> dict[str, Any]:

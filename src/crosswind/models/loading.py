@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -89,22 +90,80 @@ def load(name: str, dtype: Any) -> Loaded:
     finally:
         if bar:
             transformers.utils.logging.enable_progress_bar()
+    _sound(name, model, tokenizer)
     if hasattr(model.config, "quantization_config"):  # of the GGUF file; the weights were unpacked
         del model.config.quantization_config
         model.is_quantized, model.hf_quantizer = False, None  # or it would refuse to change its dtype
     return Loaded(model, tokenizer)
 
 
+def _sound(name: str, model: Any, tokenizer: Any) -> None:
+    """Refuse a tokenizer that is not the model's, and weights that are no numbers."""
+    torch = sdk("torch", "train")
+    words, known = len(tokenizer), int(model.get_input_embeddings().weight.shape[0])
+    if words > known:
+        raise CrosswindError(
+            f"{name}: the tokenizer has {words} tokens and the model knows {known}; put the model's own tokenizer there"
+        )
+    for part, weight in model.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise CrosswindError(f"{name}: weights of the model are no numbers ({part}); put sound ones there")
+
+
 def with_adapter(model: Any, folder: str) -> Any:
     """The model with a low-rank adapter merged into its weights, in fp32; the dtype stays as it was."""
-    peft = sdk("peft", "train")
     dtype = model.dtype
-    if folder in adapters.SHIPPED or folder.endswith(".gguf"):
-        folder = str(adapters.as_folder(folder))
+    return attached(model.float(), folder).merge_and_unload().to(dtype)
+
+
+def attached(model: Any, name: str, *, trainable: bool = False) -> Any:
+    """The model with an adapter beside its weights: a folder, a GGUF file, or one of the package.
+
+    PEFT leaves out what does not fit and goes on; an adapter of another model is refused here.
+    """
+    peft = sdk("peft", "train")
+    broken = sdk("safetensors", "train").SafetensorError
+    shipped = name in adapters.SHIPPED or name.endswith(".gguf")
+    folder = str(adapters.as_folder(name)) if shipped else name
     try:
-        return peft.PeftModel.from_pretrained(model.float(), folder).merge_and_unload().to(dtype)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise CrosswindError(f"{folder}: cannot be loaded as an adapter of this model: {told(error)}") from None
+        wrapped = peft.PeftModel.from_pretrained(model, folder, is_trainable=trainable)
+        held = set(filter(_low_rank, peft.load_peft_weights(folder, device="cpu")))
+    except sdk("torch", "train").OutOfMemoryError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, broken) as error:
+        raise CrosswindError(f"{name}: cannot be loaded as an adapter of this model: {told(error)}") from None
+    own = set(filter(_low_rank, peft.get_peft_model_state_dict(wrapped, save_embedding_layers=False)))
+    if (made := _made_for(folder)) and made != (this := sort_of(model)):
+        some = ", ".join(f"{key} {made.get(key)} instead of {this[key]}" for key in this if made.get(key) != this[key])
+        raise CrosswindError(f"{name}: is an adapter of another model than this one ({some}); give the one it is of")
+    if held != own:
+        lost = f"{len(held - own)} of its {len(held)} matrices have no place in it" if held - own else ""
+        bare = f"{len(own - held)} of {len(own)} places stay empty" if own - held else ""
+        raise CrosswindError(
+            f"{name}: is an adapter of another model than this one: {' and '.join(filter(None, (lost, bare)))}; "
+            "give the model that it was made for, or another adapter"
+        )
+    return wrapped
+
+
+def _low_rank(name: str) -> bool:
+    return "lora_" in name
+
+
+def sort_of(model: Any) -> dict[str, Any]:
+    """What sort of model it is; adapters go with one sort."""
+    config = model.config.get_text_config()
+    names = {"layers": "num_hidden_layers", "width": "hidden_size"}
+    return {"family": config.model_type, **{key: getattr(config, name, None) for key, name in names.items()}}
+
+
+def _made_for(folder: str) -> dict[str, Any]:
+    """The sort of model that an adapter which was trained here says it was made for."""
+    try:
+        found = json.loads((Path(folder) / ABOUT).read_text(encoding="utf-8"))["sort"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def merged(model: Any) -> Iterator[tuple[str, Any]]:
@@ -119,7 +178,13 @@ def merged(model: Any) -> Iterator[tuple[str, Any]]:
             )
     for name, layer in model.get_base_model().named_modules():
         if isinstance(layer, LoraLayer):
-            weight = layer.get_base_layer().weight.detach().float()
+            base = layer.get_base_layer()
+            if not hasattr(base, "weight"):
+                raise CrosswindError(
+                    f"the adapter changes {name} ({type(base).__name__}), which has several weights and cannot be "
+                    "merged while it is trained; name other modules in lora.targets"
+                )
+            weight = base.weight.detach().float()
             for adapter in layer.active_adapters:
                 weight = weight + layer.get_delta_weight(adapter).detach().float()
             yield f"{name}.weight", weight

@@ -178,6 +178,23 @@ def script_of(tokenizer: Any) -> Script:
     return _script(tokenizer, str(tokenizer.chat_template or ""))
 
 
+def end_of(tokenizer: Any) -> int | None:
+    """The token with which a tokenizer's chat template ends the agent's turn, whichever way it writes the others."""
+    try:
+        return script_of(tokenizer).end
+    except CrosswindError:
+        pass  # one that takes no system's turn, say
+    said = "text0text"
+    chat = [{"role": "user", "content": "text1text"}, {"role": "assistant", "content": said}]
+    try:
+        after = str(tokenizer.apply_chat_template(chat, tokenize=False)).rpartition(said)[2].lstrip()
+    except Exception:  # whatever a template raises
+        return None
+    special = _special(tokenizer)
+    marks = [mark for mark in special if after.startswith(mark)]
+    return special[max(marks, key=len)] if marks else None
+
+
 class Conversation:
     """One episode's conversation as tokens, kept from turn to turn: only what is new is rendered and tokenised.
 

@@ -233,7 +233,7 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
         f"{words.many(there, 'result')} of {len(study.queue())} are there, and {former} of former commits. "
         + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
         *_broken(folder),
-        *_warnings(study, found),
+        *_warnings(study, found, folder),
     ]
     best = best_paft(found, dev)
     claims, wanted = findings(found), asked(found, best)
@@ -279,7 +279,7 @@ def _broken(folder: Path) -> list[str]:
     return out
 
 
-def _warnings(study: Definition, found: dict[str, Pool]) -> list[str]:
+def _warnings(study: Definition, found: dict[str, Pool], folder: Path) -> list[str]:
     wanted = study.suite_hash("test")
     odd = sorted({f"{p.name}/seed-{d.seed}" for p in found.values() for d in p.done if d.suite_hash != wanted})
     out = [f"> Note: tested by another definition of the suites than the present one: {', '.join(odd)}."] if odd else []
@@ -297,7 +297,8 @@ def _warnings(study: Definition, found: dict[str, Pool]) -> list[str]:
         out.append("> Note: not all arms played the same episodes; comparisons of arms take those that both played.")
     codes = {done.code for pool in found.values() for done in pool.done}
     if len(codes) > 1:
-        out.append(f"> Note: results were made by {len(codes)} versions of the code; the log at the end tells which.")
+        told = "; the log at the end tells which" if _lines(folder / LOG) else ""
+        out.append(f"> Note: results were made by {len(codes)} versions of the code{told}.")
     return out
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, overload
 
 import yaml
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from crosswind.errors import BadFile, CrosswindError
 from crosswind.files import Document, read
+from crosswind.recipe import LARGE
 from crosswind.registry import domains, near
 from crosswind.splits import check_kinds
-from crosswind.train.data import DataConfig, Domains, demonstration_at
-from crosswind.types import Model
+from crosswind.train.data import DataConfig, Domains, Options, demonstration_at
 
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
@@ -30,19 +30,17 @@ SEEDS = 2**31 - 1  # the largest seed
 MOST = 2**16  # of anything that is counted: more is a slip of the pen
 
 
-class Lora(Model):
+class Lora(Options):
     """A low-rank adapter."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    rank: int = Field(default=16, ge=1)
-    alpha: float = Field(default=32.0, gt=0)  # the adapter is scaled by alpha / rank
+    rank: int = Field(default=16, ge=1, le=MOST)
+    alpha: float = Field(default=32.0, gt=0, le=LARGE)  # the adapter is scaled by alpha / rank
     dropout: float = Field(default=0.0, ge=0, lt=1)
     targets: str | tuple[str, ...] = "all-linear"  # every linear layer but the output, or names of modules
     fold: bool = True  # add the adapter to the weights before each product: fewer and larger kernels, same gradient
 
 
-class DomainStage(Model):
+class DomainStage(Options):
     """One part of sequential training: other domains for a number of steps."""
 
     domains: Domains  # name -> weight
@@ -53,7 +51,7 @@ class Halt(Exception):
     """Raised by whoever is told of progress to stop a run: it is saved first, and goes on from there."""
 
 
-class Evaluation(Model):
+class Evaluation(Options):
     """How a model is measured between stages, or between the rounds of adaptive training."""
 
     tasks: int = Field(default=8, ge=1, le=MOST)  # per domain and kind
@@ -66,21 +64,19 @@ class Evaluation(Model):
     max_tokens: int = Field(default=256, ge=1)  # of one reply
 
 
-class Adaptive(Model):
+class Adaptive(Options):
     """Rounds of training; after each the weights of the kinds move to where the agent breaks."""
 
     rounds: int = Field(default=4, ge=2, le=1024)  # at most; the steps are shared among them
     pull: float = Field(default=0.7, ge=0, le=1)  # how far the weights move towards the failures in one round
     floor: float = Field(default=0.25, gt=0, le=1)  # the least weight of a kind, in multiples of an even share
-    cap: float = Field(default=4.0, ge=1)  # the most
+    cap: float = Field(default=4.0, ge=1, le=LARGE)  # the most
     patience: int = Field(default=1, ge=1)  # rounds without an improvement after which it stops
-    margin: float = Field(default=0.01, ge=0)  # a rise of the mean success that counts as an improvement
+    margin: float = Field(default=0.01, ge=0, le=1)  # a rise of the mean success that counts as an improvement
 
 
-class TrainConfig(Model):
+class TrainConfig(Options):
     """The whole file."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     model: str = "embedded"  # embedded, a folder, a .gguf file or a name that transformers knows
     start: str = ""  # an adapter to go on from, made by an earlier run
@@ -89,11 +85,11 @@ class TrainConfig(Model):
     steps: int = Field(default=700, ge=1, le=10**9)  # optimiser steps
     batch: int = Field(default=32, ge=1, le=MOST)  # demonstrations per step, over all devices
     accumulate: int = Field(default=1, ge=1, le=MOST)  # passes per step, into which a batch is split to save memory
-    lr: float | None = Field(default=None, gt=0)  # 2e-3 with an adapter, 5e-4 for all parameters
+    lr: float | None = Field(default=None, gt=0, le=LARGE)  # 2e-3 with an adapter, 5e-4 for all parameters
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     warmup: float = Field(default=0.03, ge=0, le=1)  # share of the steps in which the rate rises
-    weight_decay: float = Field(default=0.0, ge=0)
-    clip: float = Field(default=1.0, ge=0)  # norm of the gradient beyond which it is scaled down; 0: never
+    weight_decay: float = Field(default=0.0, ge=0, le=LARGE)
+    clip: float = Field(default=1.0, ge=0, le=LARGE)  # norm of the gradient beyond which it is scaled down; 0: never
     full: bool = False  # train all parameters rather than an adapter
     lora: Lora = Lora()
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -180,12 +176,12 @@ class GrpoConfig(TrainConfig):
     copies: int = Field(default=8, ge=2, le=4096)  # episodes of a group
     updates: int = Field(default=2, ge=1, le=MOST)  # of the weights per step; the groups are dealt out to them
     epochs: int = Field(default=1, ge=1, le=1024)  # how often each group is learnt from
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, gt=0, le=LARGE)
     max_new: int = Field(default=256, ge=1)  # tokens of one reply
     window: int = Field(default=2048, ge=64)  # tokens of a conversation
     micro: int = Field(default=32768, ge=1)  # tokens of one pass, padding included
     epsilon: float = Field(default=0.2, gt=0, lt=1)  # how far the ratio of probabilities may move and still be pushed
-    beta: float = Field(default=0.0, ge=0)  # weight of the divergence from the weights at the start
+    beta: float = Field(default=0.0, ge=0, le=LARGE)  # weight of the divergence from the weights at the start
     scale: Literal["none", "std"] = "none"  # divide advantages by the group's standard deviation?
     weigh: Literal["token", "episode"] = "token"  # what weighs the same in the loss
     old: Literal["trainer", "engine"] = "trainer"  # whose log-probabilities the ratio is taken to

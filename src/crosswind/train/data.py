@@ -13,7 +13,7 @@ from itertools import count
 from random import Random
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from crosswind import splits
 from crosswind.domain import SIZE, Domain
@@ -37,23 +37,38 @@ Measure = Callable[[Row], int]  # how many tokens a row has
 Severities = Annotated[tuple[int, int], BeforeValidator(severities)]
 
 
+class Options(Model):
+    """A part of a configuration; what is infinite, or no number, is refused."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+def _weighed(domains: object) -> object:
+    """Names alone weigh the same."""
+    if not isinstance(domains, (list, tuple)):
+        return domains
+    if not all(isinstance(name, str) for name in domains):
+        raise ValueError(f"got {domains!r}; expected names, or names with weights, such as {{poi: 1}}")
+    return dict.fromkeys(domains, 1.0)
+
+
 def _named(domains: dict[str, float]) -> dict[str, float]:
     if not domains:
         raise ValueError("no domain is named; give a name or more, with weights, such as {poi: 1}")
     return above_zero(domains)
 
 
-Domains = Annotated[dict[str, float], AfterValidator(_named)]  # name -> weight
+Domains = Annotated[dict[str, float], BeforeValidator(_weighed), AfterValidator(_named)]  # name -> weight
 
 
-class Stage(Model):
+class Stage(Options):
     """From which part of a training on which severities are drawn."""
 
     start: float = Field(ge=0, le=1)
     severity: Severities
 
 
-class DataConfig(Model):
+class DataConfig(Options):
     """What demonstrations are drawn from."""
 
     domains: Domains = Field(default_factory=lambda: {"poi": 1.0})  # name -> weight
@@ -70,11 +85,6 @@ class DataConfig(Model):
     size: int = Field(default=SIZE, ge=100)  # entities in a world
     reasons: bool = True  # the oracle writes its working down before it acts
     slips: float = Field(default=0.0, ge=0, le=1)  # of the perturbed ones, with a mistake that is mended and not learnt
-
-    @field_validator("domains", mode="before")
-    @classmethod
-    def _weights(cls, value: object) -> object:
-        return dict.fromkeys(value, 1.0) if isinstance(value, (list, tuple)) else value
 
     @field_validator("curriculum")
     @classmethod

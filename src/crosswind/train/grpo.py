@@ -29,9 +29,9 @@ from torch.utils.checkpoint import checkpoint
 from crosswind.errors import CrosswindError
 from crosswind.flow import rng_for
 from crosswind.models.engine import Engine
-from crosswind.models.loading import ABOUT, merged
+from crosswind.models.loading import merged
 from crosswind.recipe import Drawn
-from crosswind.store import append_file, replace_file
+from crosswind.store import append_file
 from crosswind.train.batches import Batch, collate
 from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig, Halt, check
 from crosswind.train.data import DataConfig, drawn_at
@@ -45,10 +45,13 @@ from crosswind.train.sft import (
     _cut_metrics,
     begin,
     claimed,
+    clear,
     compile_layers,
     end,
     of_checkpoint,
+    seal,
     story,
+    whole_ones,
 )
 
 SLOTS = 1024  # conversations at a time, at most, unless given
@@ -551,8 +554,7 @@ class Training:
             self.progress(Update("training", self.step, config.steps, self.loss, speed, left, reward))
 
     def _whole(self) -> dict[int, Path]:
-        found = (self.folder / CHECKPOINTS).glob("checkpoint-*")
-        return {int(path.name.rpartition("-")[2]): path for path in found if (path / ABOUT).is_file()}
+        return whole_ones(self.folder / CHECKPOINTS)
 
     def _save(self) -> None:
         """A checkpoint; the note in it is written last and says that it is whole."""
@@ -561,7 +563,7 @@ class Training:
         weights = {name: p.detach() for name, p in self.weights.items()}
         torch.save({"weights": weights, "optimizer": self.optimizer.state_dict()}, path / "state.pt")
         told = {"step": self.step, "loss": self.loss, "recipe": self.config.recipe(), "totals": asdict(self.totals)}
-        replace_file(path / ABOUT, json.dumps(told).encode())
+        seal(path, told)
         whole = self._whole()
         for old in sorted(whole)[: -self.config.keep]:
             shutil.rmtree(whole[old], ignore_errors=True)
@@ -569,9 +571,7 @@ class Training:
     def _load(self) -> Totals:
         """Take up the last whole checkpoint, if there is one."""
         whole = self._whole()
-        for path in (self.folder / CHECKPOINTS).glob("checkpoint-*"):
-            if path not in whole.values():
-                shutil.rmtree(path, ignore_errors=True)  # half written when the run was killed
+        clear(self.folder / CHECKPOINTS)
         self.step = self.resumed = max(whole, default=0)
         _cut_metrics(self.folder / METRICS, self.step)
         if self.step:

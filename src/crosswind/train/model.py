@@ -12,6 +12,7 @@ import platform
 import re
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -25,7 +26,8 @@ import torch.nn.functional as F
 
 from crosswind import __version__
 from crosswind.errors import CrosswindError
-from crosswind.models.loading import ABOUT, Loaded, load, place_of
+from crosswind.models.adapters import as_folder
+from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, sort_of
 from crosswind.models.prompts import script_of
 from crosswind.store import replace_file
 from crosswind.train.config import C, GrpoConfig, TrainConfig
@@ -58,17 +60,14 @@ def load_base(name: str, dtype: Any = torch.float32) -> Loaded:
     model, tokenizer = load(name, dtype)
     if place_of(name).gguf:  # the weights were unpacked and train like any; the trainer would refuse them as quantised
         model.is_quantized, model.hf_quantizer = False, None
-    words, known = len(tokenizer), int(model.get_input_embeddings().weight.shape[0])
-    if words > known:
-        raise CrosswindError(
-            f"{name}: the tokenizer has {words} tokens and the model knows {known}; put the model's own tokenizer there"
-        )
-    for part, weight in model.named_parameters():
-        if not torch.isfinite(weight).all():
-            raise CrosswindError(f"{name}: weights of the model are no numbers ({part}); put sound ones there")
-    script_of(tokenizer)  # says so if there is no template that serves
+    end = script_of(tokenizer).end  # says so if there is no template that serves
     if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(end)
+    if getattr(model.config, "attn_logit_softcapping", None) is not None:
+        warnings.warn(
+            f"{name}: models with 'softcap' in their attention can be trained here, but not played as hf: or by grpo",
+            stacklevel=2,
+        )
     model.config.use_cache = False
     return Loaded(model, tokenizer)
 
@@ -137,9 +136,12 @@ def learnt_positions(model: Any) -> int:
 
 def started(config: C) -> C:
     """The configuration with what the adapter that it goes on from decides; options that say otherwise are refused."""
-    path = Path(config.start) / "adapter_config.json"
-    if not config.start or not path.is_file():
+    if not config.start:
         return config
+    try:
+        path = as_folder(config.start) / "adapter_config.json"
+    except CrosswindError as error:
+        raise CrosswindError(f"start: {error}") from None
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
         own = {"rank": int(held["r"]), "alpha": float(held["lora_alpha"]), "dropout": float(held["lora_dropout"])}
@@ -156,13 +158,14 @@ def started(config: C) -> C:
 
 def adapted(model: Any, config: TrainConfig) -> Any:
     """A model with an adapter to train: a fresh one whose weights follow from the seed, or the one to go on from."""
-    from peft import LoraConfig, PeftModel, get_peft_model
+    from peft import LoraConfig, get_peft_model
 
     lora = config.lora
     if config.start:
-        if not (Path(config.start) / "adapter_config.json").is_file():
-            raise CrosswindError(f"start: {config.start} holds no adapter (no adapter_config.json)")
-        wrapped = PeftModel.from_pretrained(model, config.start, is_trainable=True)
+        try:
+            wrapped = attached(model, str(as_folder(config.start)), trainable=True)
+        except CrosswindError as error:
+            raise CrosswindError(f"start: {error}") from None
     else:
         targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
         wanted = LoraConfig(
@@ -330,6 +333,7 @@ def save(model: Any, tokenizer: Any, folder: Path, about: dict[str, Any]) -> Pat
         else:
             model.save_pretrained(str(fresh))
             tokenizer.save_pretrained(str(fresh))
+    about = {**about, "sort": sort_of(model)}
     replace_file(fresh / ABOUT, json.dumps(about, indent=1, ensure_ascii=False).encode())
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(fresh, folder)

@@ -14,6 +14,7 @@ import math
 import os
 import shutil
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -199,8 +200,7 @@ class Stretch:
 
     def whole(self) -> dict[int, Path]:
         """The checkpoints that were written to their end."""
-        found = self.checkpoints.glob("checkpoint-*")
-        return {int(p.name.rpartition("-")[2]): p for p in found if (p / ABOUT).is_file()}
+        return whole_ones(self.checkpoints)
 
     def go(self) -> None:
         """Train up to the step wanted; afterwards `totals` tells what was done in all."""
@@ -209,9 +209,7 @@ class Stretch:
         if start:
             self.totals = of_checkpoint(whole[start], self.config)["totals"]
         if self.main:
-            for path in self.checkpoints.glob("checkpoint-*"):
-                if path not in whole.values():
-                    shutil.rmtree(path, ignore_errors=True)  # half written when the run was killed
+            clear(self.checkpoints)
             _cut_metrics(self.folder / METRICS, start)
         self.resumed = start or None
         if start >= self.until:
@@ -348,7 +346,7 @@ class Stretch:
         if not self.main:
             return
         told = {"step": step, "recipe": self.config.recipe(), "totals": totals}
-        replace_file(self.checkpoints / f"checkpoint-{step}" / ABOUT, json.dumps(told).encode())
+        seal(self.checkpoints / f"checkpoint-{step}", told)
         whole = self.whole()
         for old in sorted(whole)[: -self.config.keep]:
             shutil.rmtree(whole[old], ignore_errors=True)
@@ -392,6 +390,50 @@ def compile_layers(model: Any) -> None:
     for module in model.modules():
         if isinstance(module, GradientCheckpointingLayer):
             module.compile(dynamic=True)
+
+
+def seal(folder: Path, told: dict[str, Any]) -> None:
+    """Say in a checkpoint that it is whole, once all of it is on the disk, and how large its files are."""
+    sizes = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not path.name.startswith(("rng_state_", ABOUT)):  # other processes write theirs just now
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            sizes[path.name] = path.stat().st_size
+    replace_file(folder / ABOUT, json.dumps({**told, "files": sizes}).encode())
+
+
+def whole_ones(folder: Path) -> dict[int, Path]:
+    """The checkpoints that were written to their end and have all of their files, by step."""
+    return {step: path for step, path in _numbered(folder).items() if _is_whole(path)}
+
+
+def clear(folder: Path) -> None:
+    """Take away the checkpoints that are not whole: half written when a run was killed, or damaged since."""
+    whole = whole_ones(folder)
+    for step, path in _numbered(folder).items():
+        if step in whole:
+            continue
+        if (path / ABOUT).is_file():
+            last = max(whole, default=0)
+            warnings.warn(f"{path}: files of it are gone or cut; the run goes on from step {last}", stacklevel=2)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _numbered(folder: Path) -> dict[int, Path]:
+    names = ((path, path.name.removeprefix("checkpoint-")) for path in folder.glob("checkpoint-*"))
+    return {int(number): path for path, number in names if number.isdecimal()}
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        told = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        sizes = told.get("files", {}).items()
+        return all((folder / name).is_file() and (folder / name).stat().st_size == size for name, size in sizes)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, AttributeError):
+        return True  # the note is damaged, and `of_checkpoint` says so
 
 
 def of_checkpoint(folder: Path, config: TrainConfig) -> dict[str, Any]:
