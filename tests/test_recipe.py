@@ -162,7 +162,7 @@ def test_suites_are_files_too(tmp_path: Path) -> None:
 def test_a_bad_recipe_is_refused() -> None:
     with pytest.raises(ValidationError):
         Choice(one_of={"transient_error": 1.0}, chance=1.5)
-    with pytest.raises(ValueError, match="the weight of 'typos' is 1e.308; expected a number above 0 and up to 1e.09"):
+    with pytest.raises(ValueError, match=r"the weight of 'typos' is 1e.308; expected a number above 0 and up to 1e.09"):
         Choice(one_of={"typos": 1e308, "paraphrase": 1e308})  # their sum is infinite
     with pytest.raises(UnknownName, match="did you mean transient_error"):
         draw(poi(), task("book_visit"), ["transient_errors"], 0)
