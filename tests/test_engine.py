@@ -395,5 +395,7 @@ def test_what_is_no_causal_model_is_refused_in_one_line(tmp_path: Path, name: st
 
 def test_an_adapter_that_is_none_is_refused_in_one_line(tokenizer: Any, tmp_path: Path) -> None:
     pytest.importorskip("peft")
-    with pytest.raises(CrosswindError, match="cannot be loaded as an adapter"):
+    with pytest.raises(CrosswindError, match="no adapter lies here; give a"):
         with_adapter(tiny.model(tokenizer), str(tmp_path))
+    with pytest.raises(CrosswindError, match="cannot be loaded as an adapter"):
+        with_adapter(tiny.model(tokenizer), str(tmp_path / "none"))

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("trl")
 import torch
+from safetensors.torch import save_file
 
 from crosswind.errors import CrosswindError
 from crosswind.models.engine import stops_of
@@ -120,14 +121,13 @@ def test_weights_and_tokenizers_are_looked_at_before_a_model_plays(base: Path, t
     [
         ("cut", "cannot be loaded as an adapter of this model: "),
         ("kind", "cannot be loaded as an adapter of this model: "),
-        ("wide", "cannot be loaded as an adapter of this model: .*size mismatch"),
+        ("wide", r"is an adapter of another model than this one \(width 64 instead of 32\); give"),
+        ("wide, unsaid", "cannot be loaded as an adapter of this model: .*size mismatch"),
         ("deep", r"is an adapter of another model than this one \(layers 2 instead of 3\); give"),
         ("flat", r"is an adapter of another model than this one \(layers 2 instead of 1\); give"),
-        (
-            "flat, unsaid",
-            r"is an adapter of another model than this one: 14 of its 28 matrices have no place in it; give",
-        ),
-        ("gpt2", "cannot be loaded as an adapter of this model: "),
+        ("flat, unsaid", r"is an adapter of another model than this one: 14 of its matrices have no place in it; give"),
+        ("half", r"is an adapter of another model than this one: 14 places stay empty; give"),
+        ("gpt2", r"another model than this one \(family llama instead of gpt2, layers 2 instead of 1, width 64"),
     ],
 )
 def test_an_adapter_that_is_damaged_or_another_models_is_refused_in_a_line(
@@ -141,12 +141,15 @@ def test_an_adapter_that_is_damaged_or_another_models_is_refused_in_a_line(
     elif harm == "kind":
         described = json.loads((here / "adapter_config.json").read_text())
         (here / "adapter_config.json").write_text(json.dumps({**described, "peft_type": "CHARM"}))
+    elif harm == "half":
+        some = {name: value for name, value in weights(str(here)).items() if "layers.0." in name}
+        save_file(some, here / "adapter_model.safetensors")
     elif harm == "gpt2":
         model = gpt2(tmp_path / "model", positions=2048)
     else:
-        sizes: dict[str, Any] = {"wide": {"hidden": 32}, "deep": {"layers": 3}}.get(harm, {"layers": 1})
+        sizes: dict[str, Any] = {"wide": {"hidden": 32}, "deep": {"layers": 3}}.get(harm.split(",")[0], {"layers": 1})
         model = tiny.save(tmp_path / "model", "shelf", **sizes)
-    if harm == "flat, unsaid":  # of PEFT alone
+    if "unsaid" in harm:  # of PEFT alone
         (here / "crosswind.json").unlink()
     with pytest.raises(CrosswindError, match=told) as raised:
         with_adapter(load(str(model), torch.float32).model, str(here))
@@ -154,6 +157,23 @@ def test_an_adapter_that_is_damaged_or_another_models_is_refused_in_a_line(
     with pytest.raises(CrosswindError, match=f"^start: .*(?:{told})") as raised:
         train(config(model, steps=1, start=str(here)), tmp_path / "out")
     assert "\n" not in str(raised.value)
+
+
+def test_a_folder_named_like_one_of_the_package_is_the_folder(
+    base: Path, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(adapter, tmp_path / "static")
+    monkeypatch.chdir(tmp_path)
+    assert train(config(base, steps=1, start="./static"), tmp_path / "out").steps == 1  # the package's does not fit
+
+
+def test_an_adapter_that_cannot_be_merged_is_refused(base: Path, tmp_path: Path) -> None:
+    from peft import PromptTuningConfig, get_peft_model
+
+    wanted = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    get_peft_model(load(str(base), torch.float32).model, wanted).save_pretrained(tmp_path)
+    with pytest.raises(CrosswindError, match=r"is an adapter that cannot be merged \(.*PROMPT_TUNING\); give"):
+        with_adapter(load(str(base), torch.float32).model, str(tmp_path))
 
 
 def test_the_sort_of_its_model_stands_in_an_adapter(base: Path, adapter: Path, tmp_path: Path) -> None:

@@ -251,7 +251,9 @@ def weights(folder: str) -> dict[str, Any]:
     return found
 
 
-def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(base: Path, tmp_path: Path) -> None:
+def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(
+    base: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
     more = {
         "steps": 7,
         "accumulate": 2,
@@ -265,6 +267,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(base: Path, tmp_p
     (tmp_path / "killed" / "checkpoints" / "checkpoint-6").mkdir()  # as if it was killed while it wrote this one
     result = train(config(base, **more), tmp_path / "killed")
     assert result.resumed == 4
+    assert not any("gone or cut" in str(warning.message) for warning in recwarn)  # nothing whole was lost
     before, after = weights(whole.adapter), weights(result.adapter)
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)

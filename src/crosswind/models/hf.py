@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -204,7 +205,7 @@ class HuggingFaceAgent:
 def _parts(rest: str) -> tuple[str, str]:
     """The model and the adapter of a spec; what lies on the disk may have a plus in its name."""
     for cut in (len(rest), *(i for i in range(len(rest) - 1, 0, -1) if rest[i] == "+")):
-        if Path(rest[:cut]).exists():
+        if os.path.exists(rest[:cut]):
             return rest[:cut], rest[cut + 1 :]
     path, _, adapter = rest.partition("+")
     return path, adapter

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,8 +107,11 @@ def _sound(name: str, model: Any, tokenizer: Any) -> None:
         raise CrosswindError(
             f"{name}: the tokenizer has {words} tokens and the model knows {known}; put the model's own tokenizer there"
         )
+    plain = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
     for part, weight in model.named_parameters():
-        if not torch.isfinite(weight).all():
+        if weight.dtype not in plain or not weight.numel():
+            continue
+        if not all(map(torch.isfinite, torch.aminmax(weight.detach()))):  # much faster than to ask each of them
             raise CrosswindError(f"{name}: weights of the model are no numbers ({part}); put sound ones there")
 
 
@@ -123,31 +128,32 @@ def attached(model: Any, name: str, *, trainable: bool = False) -> Any:
     """
     peft = sdk("peft", "train")
     broken = sdk("safetensors", "train").SafetensorError
-    shipped = name in adapters.SHIPPED or name.endswith(".gguf")
-    folder = str(adapters.as_folder(name)) if shipped else name
+    here = name in adapters.SHIPPED or os.path.exists(name)
+    folder = str(adapters.as_folder(name)) if here else name  # or a name that PEFT knows
+    this, made = sort_of(model), _made_for(folder)
+    if some := [f"{key} {made[key]} instead of {this[key]}" for key in this if made.get(key, this[key]) != this[key]]:
+        which = f"is an adapter of another model than this one ({', '.join(some)})"
+        raise CrosswindError(f"{name}: {which}; give the one it is of")
     try:
-        wrapped = peft.PeftModel.from_pretrained(model, folder, is_trainable=trainable)
-        held = set(filter(_low_rank, peft.load_peft_weights(folder, device="cpu")))
-    except sdk("torch", "train").OutOfMemoryError:
-        raise
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found missing adapter keys")  # told below
+            wrapped = peft.PeftModel.from_pretrained(model, folder, is_trainable=trainable)
+            left = wrapped.load_adapter(folder, "default", is_trainable=trainable)  # again, to hear what had no place
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, broken) as error:
+        if isinstance(error, sdk("torch", "train").OutOfMemoryError) or "can't allocate memory" in str(error):
+            raise
         raise CrosswindError(f"{name}: cannot be loaded as an adapter of this model: {told(error)}") from None
-    own = set(filter(_low_rank, peft.get_peft_model_state_dict(wrapped, save_embedding_layers=False)))
-    if (made := _made_for(folder)) and made != (this := sort_of(model)):
-        some = ", ".join(f"{key} {made.get(key)} instead of {this[key]}" for key in this if made.get(key) != this[key])
-        raise CrosswindError(f"{name}: is an adapter of another model than this one ({some}); give the one it is of")
-    if held != own:
-        lost = f"{len(held - own)} of its {len(held)} matrices have no place in it" if held - own else ""
-        bare = f"{len(own - held)} of {len(own)} places stay empty" if own - held else ""
+    if not hasattr(wrapped, "merge_and_unload"):
+        kind = wrapped.peft_config["default"].peft_type
+        raise CrosswindError(f"{name}: is an adapter that cannot be merged ({kind}); give a low-rank one")
+    if left.missing_keys or left.unexpected_keys:
+        lost = f"{len(left.unexpected_keys)} of its matrices have no place in it" if left.unexpected_keys else ""
+        bare = f"{len(left.missing_keys)} places stay empty" if left.missing_keys else ""
         raise CrosswindError(
             f"{name}: is an adapter of another model than this one: {' and '.join(filter(None, (lost, bare)))}; "
             "give the model that it was made for, or another adapter"
         )
     return wrapped
-
-
-def _low_rank(name: str) -> bool:
-    return "lora_" in name
 
 
 def sort_of(model: Any) -> dict[str, Any]:

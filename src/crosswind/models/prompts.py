@@ -124,9 +124,9 @@ class Script:
         self._encode = _encoder(tokenizer)
         special = _special(tokenizer)
         self.before, self.to_user, self.to_agent, self.after = _glue(tokenizer, special, name)
-        marks = [mark for mark in special if self.after.startswith(mark)]
-        self.end: int = special[max(marks, key=len)]  # the token with which the agent ends its turn
-        self.after = self.after.removeprefix(max(marks, key=len))
+        mark = _begins(self.after, special)
+        self.end: int = special[mark]  # the token with which the agent ends its turn
+        self.after = self.after.removeprefix(mark)
         glue = (self.before, self.to_user, self.to_agent, self.after)
         self._marks = [m for m in special if not _MARK.match(m) and any(m in part for part in glue)]
         self._system = lru_cache(maxsize=64)(self._encode)
@@ -187,12 +187,11 @@ def end_of(tokenizer: Any) -> int | None:
     said = "text0text"
     chat = [{"role": "user", "content": "text1text"}, {"role": "assistant", "content": said}]
     try:
-        after = str(tokenizer.apply_chat_template(chat, tokenize=False)).rpartition(said)[2].lstrip()
+        _, found, after = str(tokenizer.apply_chat_template(chat, tokenize=False)).rpartition(said)
     except Exception:  # whatever a template raises
         return None
     special = _special(tokenizer)
-    marks = [mark for mark in special if after.startswith(mark)]
-    return special[max(marks, key=len)] if marks else None
+    return special.get(_begins(after.lstrip(), special)) if found else None
 
 
 class Conversation:
@@ -241,6 +240,11 @@ def _encoder(tokenizer: Any) -> Callable[[str], list[int]]:
 def _special(tokenizer: Any) -> dict[str, int]:
     """The tokens that are no text."""
     return {str(token.content): id for id, token in tokenizer.added_tokens_decoder.items() if token.special}
+
+
+def _begins(text: str, special: dict[str, int]) -> str:
+    """The special token with which a text begins; none: nothing."""
+    return max((mark for mark in special if text.startswith(mark)), key=len, default="")
 
 
 def bad_template(name: str, error: Exception) -> CrosswindError:

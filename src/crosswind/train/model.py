@@ -163,7 +163,7 @@ def adapted(model: Any, config: TrainConfig) -> Any:
     lora = config.lora
     if config.start:
         try:
-            wrapped = attached(model, str(as_folder(config.start)), trainable=True)
+            wrapped = attached(model, config.start, trainable=True)
         except CrosswindError as error:
             raise CrosswindError(f"start: {error}") from None
     else:

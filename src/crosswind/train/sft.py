@@ -392,11 +392,15 @@ def compile_layers(model: Any) -> None:
             module.compile(dynamic=True)
 
 
+# others write their states just now, the note is written last, and a card is for people
+_NOT_SEALED = ("rng_state_", ABOUT, "README")
+
+
 def seal(folder: Path, told: dict[str, Any]) -> None:
     """Say in a checkpoint that it is whole, once all of it is on the disk, and how large its files are."""
     sizes = {}
     for path in sorted(folder.iterdir()):
-        if path.is_file() and not path.name.startswith(("rng_state_", ABOUT)):  # other processes write theirs just now
+        if path.is_file() and not path.name.startswith(_NOT_SEALED):
             with path.open("rb") as file:
                 os.fsync(file.fileno())
             sizes[path.name] = path.stat().st_size
@@ -415,8 +419,8 @@ def clear(folder: Path) -> None:
         if step in whole:
             continue
         if (path / ABOUT).is_file():
-            last = max(whole, default=0)
-            warnings.warn(f"{path}: files of it are gone or cut; the run goes on from step {last}", stacklevel=2)
+            then = f"goes on from step {max(whole)}" if whole else "begins anew"
+            warnings.warn(f"{path}: files of it are gone or cut; the run {then}", stacklevel=2)
         shutil.rmtree(path, ignore_errors=True)
 
 
