@@ -211,9 +211,6 @@ def test_a_path_may_have_a_plus(base: Path, adapter: Path, tmp_path: Path) -> No
         assert (source.path, source.adapter) == parts
 
 
-# ---------------------------------------------------------------- checkpoints
-
-
 def test_training_with_soft_caps_says_that_it_cannot_be_played(tmp_path: Path) -> None:
     from transformers import Gemma2Config, Gemma2ForCausalLM
 
@@ -224,6 +221,9 @@ def test_training_with_soft_caps_says_that_it_cannot_be_played(tmp_path: Path) -
     tok.save_pretrained(tmp_path)
     with pytest.warns(UserWarning, match="'softcap' in their attention can be trained here, but not played"):
         load_base(str(tmp_path))
+
+
+# ---------------------------------------------------------------- checkpoints
 
 
 @pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "adapter_model.safetensors", "trainer_state.json"])

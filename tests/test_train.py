@@ -684,15 +684,16 @@ def test_rounds_stop_when_nothing_improves_and_can_be_resumed(
 def test_stages_keep_the_whole_matrix(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = iter((1, 6, 4))
 
-    def measured(agent: str, suite: Any, folder: Path, **_: Any) -> list[Record]:
+    def measured(agent: str, suite: Any, folder: Path, **more: Any) -> list[Record]:
         assert suite.split == "dev"
+        assert more["slots"] == 5
         some = next(passes)
         names = ("shelf", "poi")
         return [record("clean", n, n < (some if d == "shelf" else 8 - some), domain=d) for d in names for n in range(8)]
 
     monkeypatch.setattr(stages, "measure", measured)
     wanted = config(
-        base, steps=4, evaluate={"domains": ["poi"]}, data={"levels": [1], "share": 0.0},
+        base, steps=4, slots=5, evaluate={"domains": ["poi"]}, data={"levels": [1], "share": 0.0},
         stages=[{"domains": {"shelf": 1}, "steps": 2}, {"domains": {"poi": 1}, "steps": 2}],
     )  # fmt: skip
     result = train(wanted, tmp_path, method="sft")

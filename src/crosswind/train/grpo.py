@@ -33,6 +33,7 @@ from crosswind.models.loading import merged
 from crosswind.recipe import Drawn
 from crosswind.store import append_file
 from crosswind.train.batches import Batch, collate
+from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig, Halt, check
 from crosswind.train.data import DataConfig, drawn_at
 from crosswind.train.model import device_of, in_bf16, prepare, save, started
@@ -45,13 +46,9 @@ from crosswind.train.sft import (
     _cut_metrics,
     begin,
     claimed,
-    clear,
     compile_layers,
     end,
-    of_checkpoint,
-    seal,
     story,
-    whole_ones,
 )
 
 SLOTS = 1024  # conversations at a time, at most, unless given

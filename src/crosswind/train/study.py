@@ -46,6 +46,7 @@ from crosswind.store import EPISODES, MANIFEST, alone, append_file, load_manifes
 from crosswind.suite import Suite
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Name, Part, Study, Wave
+from crosswind.train.checkpoints import whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Halt, Method, for_method, kind_of
 from crosswind.types import Model
 
@@ -390,9 +391,7 @@ class Job:
         every = int(self.arm.train.get("steps", kind_of(self.arm.method).model_fields["steps"].default))
         if self.trained():
             return 0, every
-        marks = self.training.glob(f"{CHECKPOINTS}/checkpoint-*/{ABOUT}")
-        steps = (path.parent.name.rpartition("-")[2] for path in marks)
-        return every - max((int(step) for step in steps if step.isdigit()), default=0), every
+        return every - max(whole_ones(self.training / CHECKPOINTS), default=0), every
 
     def episodes_left(self) -> int:
         """Episodes that are not played yet, as far as one can tell."""
@@ -607,8 +606,8 @@ def bundle(
 
 def _last_of(training: Path) -> Iterator[Path]:
     """The files of a training, but for checkpoints before the last whole one."""
-    whole = [path.parent for path in training.glob(f"{CHECKPOINTS}/checkpoint-*/{ABOUT}")]
-    last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    whole = whole_ones(training / CHECKPOINTS)
+    last = whole[max(whole)] if whole else None
     for path in sorted(training.rglob("*")):
         inside = path.relative_to(training).parts
         if path.is_file() and path.name != LOCK and (inside[0] != CHECKPOINTS or last in path.parents):
