@@ -46,7 +46,7 @@ def test_the_arms_of_the_study() -> None:
         *waves["B"]
     }
     clean = {"rl", "rl-brief", "rl-early"}
-    assert {*clean, *(f"{name}-perturbed" for name in clean), "paft-rl", "adaptive"} == {*waves["C"]}
+    assert {*clean, *(f"{name}-perturbed" for name in clean), "paft-rl", "adaptive", "adaptive-even"} == {*waves["C"]}
     for name in clean:
         one, other = study.arm(name), study.arm(f"{name}-perturbed")
         assert (one.start, one.seeds) == (other.start, other.seeds)  # they differ in what they play in

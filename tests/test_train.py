@@ -637,15 +637,29 @@ def test_weights_move_to_where_it_breaks() -> None:
     pushed = adaptive.pressure(some, kinds)
     assert pushed["key_rename"] > pushed["transient_error"] > pushed["typos"] == pushed["semantic_rename"]
     how = Adaptive()
-    moved = adaptive.moved(dict.fromkeys(kinds, 0.25), pushed, how)
+    even = dict.fromkeys(kinds, 0.25)
+    moved = adaptive.moved(even, pushed, even, how)
     assert sum(moved.values()) == pytest.approx(1)
     assert moved["key_rename"] > 0.4
-    held = adaptive.held({"a": 0.97, "b": 0.01, "c": 0.01, "d": 0.01}, 0.0625, 0.5)
-    assert sum(held.values()) == pytest.approx(1)
-    assert all(0.0625 <= w <= 0.5 + 1e-9 for w in held.values())
     recipe = adaptive.reweighted(Recipe(stack=(Choice(group="train", count=(1, 2)),)), moved)
     assert recipe.stack[0].weights() == moved
     assert recipe.stack[0].count == (1, 2)
+    first = {"a": 0.4, "b": 0.3, "c": 0.2, "d": 0.1}
+    least, most = ({k: by * w for k, w in first.items()} for by in (0.25, 2))
+    held = adaptive.held({"a": 0.97, "b": 0.01, "c": 0.01, "d": 0.01}, least, most)
+    assert sum(held.values()) == pytest.approx(1)
+    assert all(least[k] <= w <= most[k] + 1e-9 for k, w in held.items())
+
+
+def test_what_a_recipe_picks_more_often_stays_so_unless_it_is_learnt() -> None:
+    first = {"rule_change": 0.6, "key_rename": 0.2, "typos": 0.2}
+    alike = dict.fromkeys(first, 0.3)
+    assert adaptive.moved(first, alike, first, Adaptive()) == pytest.approx(first)
+    failing = alike | {"rule_change": 0.6}
+    once = adaptive.moved(first, failing, first, Adaptive())
+    assert once["rule_change"] > first["rule_change"]
+    assert adaptive.moved(once, failing, first, Adaptive())["rule_change"] > once["rule_change"]
+    assert adaptive.moved(first, alike | {"rule_change": 0.03}, first, Adaptive())["rule_change"] < 0.4
 
 
 def test_rounds_stop_when_nothing_improves_and_can_be_resumed(

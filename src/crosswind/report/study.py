@@ -230,7 +230,8 @@ def page(study: Definition, found: dict[str, Pool], dev: dict[str, Pool], folder
         "arms and figures. Changes are in percentage points, shifted minus clean on the same tasks, with 95 % "
         "intervals that resample tasks. Bold ones are clear; where a row has the four tiers of a suite, after Holm's "
         "correction over them.",
-        f"{words.many(there, 'result')} of {len(study.queue())} are there, and {former} of former commits. "
+        f"{words.many(there, 'result')} of {len(study.queue())} are there, and {former} beside them, "
+        "of former commits or of an arm run again. "
         + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
         *_broken(folder),
         *_warnings(study, found, folder),

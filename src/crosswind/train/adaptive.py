@@ -9,10 +9,12 @@ with f_k the share of failures under k, smoothed as (failures + 1) / (episodes +
 and n_j the episodes under j. So a failure raises the kind it happened under, and those that teach what its cause says
 is missing: an agent that reads a renamed result wrongly gets more of all that comes back in another form. Then
 
-    w_k  <-  (1 - pull) w_k  +  pull * m_k / sum of m        held between floor / K and cap / K, with sum 1
+    w_k  <-  (1 - pull) w_k  +  pull * b_k m_k / sum of b m        held between floor b_k and cap b_k, with sum 1
 
-for K kinds. Training stops when the mean success over kinds did not rise by `margin` for `patience` rounds, and the
-adapter of the best round is kept. The steps and the schedule are those of plain PAFT, so that both can be compared.
+with b_k the weight that the recipe itself gives to k: a recipe picks kinds that few tasks admit more often than others,
+and where nothing fails more than anything else, nothing is to move. Training stops when the mean success over kinds did
+not rise by `margin` for `patience` rounds, and the adapter of the best round is kept. The steps and the schedule are
+those of plain PAFT, so that both can be compared.
 """
 
 from __future__ import annotations
@@ -92,24 +94,26 @@ def pressure(records: Sequence[Record], kinds: Sequence[str]) -> dict[str, float
     return out
 
 
-def moved(weights: Mapping[str, float], pushed: Mapping[str, float], how: Adaptive) -> dict[str, float]:
-    """The weights of the next round."""
-    whole, every = sum(pushed.values()), sum(weights.values())
-    mixed = {k: (1 - how.pull) * w / every + how.pull * pushed[k] / whole for k, w in weights.items()}
-    return held(mixed, how.floor / len(mixed), how.cap / len(mixed))
+def moved(
+    weights: Mapping[str, float], pushed: Mapping[str, float], first: Mapping[str, float], how: Adaptive
+) -> dict[str, float]:
+    """The weights of the next round; `first` are those of the recipe."""
+    whole = sum(first[k] * pushed[k] for k in weights)
+    mixed = {k: (1 - how.pull) * w + how.pull * first[k] * pushed[k] / whole for k, w in weights.items()}
+    return held(mixed, {k: how.floor * first[k] for k in mixed}, {k: how.cap * first[k] for k in mixed})
 
 
-def held(weights: Mapping[str, float], least: float, most: float) -> dict[str, float]:
-    """Weights between two bounds that sum to 1; what the bounds take or give is shared among the rest."""
-    out = {kind: min(max(w, least), most) for kind, w in weights.items()}
+def held(weights: Mapping[str, float], least: Mapping[str, float], most: Mapping[str, float]) -> dict[str, float]:
+    """Weights between their bounds that sum to 1; what the bounds take or give is shared among the rest."""
+    out = {kind: min(max(w, least[kind]), most[kind]) for kind, w in weights.items()}
     for _ in out:
         missing = 1 - sum(out.values())
-        free = [k for k, w in out.items() if (w < most if missing > 0 else w > least)]
+        free = [k for k, w in out.items() if (w < most[k] if missing > 0 else w > least[k])]
         if abs(missing) < 1e-12 or not free:
             break
         scale = 1 + missing / sum(out[k] for k in free)
         for k in free:
-            out[k] = min(max(out[k] * scale, least), most)
+            out[k] = min(max(out[k] * scale, least[k]), most[k])
     return out
 
 
@@ -141,8 +145,8 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
     assert how
     evaluation = config.evaluate or Evaluation()
     recipe = config.data.followed()
-    weights = first_weights(config.data)
-    kinds = list(weights)
+    first = first_weights(config.data)
+    weights, kinds = first, list(first)
     done = _read(folder)
     stopped = ""
     for number in range(1, how.rounds + 1):
@@ -164,7 +168,7 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
                 progress=progress,
                 doing=f"measuring round {number}",
             )
-            then = moved(weights, pressure(records, kinds), how)
+            then = moved(weights, pressure(records, kinds), first, how)
             done.append(_round(number, until, weights, then, records))
             weights = then
             replace_file(at / "result.json", result.model_dump_json().encode())

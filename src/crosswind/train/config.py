@@ -69,7 +69,7 @@ class Adaptive(Options):
 
     rounds: int = Field(default=4, ge=2, le=1024)  # at most; the steps are shared among them
     pull: float = Field(default=0.7, ge=0, le=1)  # how far the weights move towards the failures in one round
-    floor: float = Field(default=0.25, gt=0, le=1)  # the least weight of a kind, in multiples of an even share
+    floor: float = Field(default=0.25, gt=0, le=1)  # the least weight of a kind, in multiples of its recipe's
     cap: float = Field(default=4.0, ge=1, le=LARGE)  # the most
     patience: int = Field(default=1, ge=1)  # rounds without an improvement after which it stops
     margin: float = Field(default=0.01, ge=0, le=1)  # a rise of the mean success that counts as an improvement
