@@ -308,12 +308,22 @@ def test_two_processes_train_on_what_one_would(base: Path, tmp_path: Path) -> No
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command = [*launch, str(tmp_path / "two.py"), str(base), str(tmp_path / "both"), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
-    assert done.returncode == 0, done.stderr[-3000:]
+
+    def both() -> dict[str, Any]:
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return weights(str(tmp_path / "both" / "adapter"))
+
+    unbroken = both()
     told = json.loads((tmp_path / "both" / "train.json").read_text())["result"]
     assert told["demonstrations"] == alone.demonstrations
     assert (told["tokens"], told["learnt"]) == (alone.tokens, alone.learnt)
     assert told["loss"] == pytest.approx(alone.loss, rel=0.05)
+    for gone in ("adapter", "checkpoints/checkpoint-6"):
+        shutil.rmtree(tmp_path / "both" / gone)
+    resumed = both()
+    assert json.loads((tmp_path / "both" / "train.json").read_text())["result"]["resumed"] == 4
+    assert all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)
 
 
 def test_a_finished_run_is_not_trained_again_and_another_recipe_is_refused(base: Path, tmp_path: Path) -> None:

@@ -231,7 +231,11 @@ def _show_rewards(extra: dict[str, Any]) -> None:
 
 
 def show(result: Result, json_: bool) -> None:
-    """What came of a run."""
+    """What came of a run; of several processes of one, the first one tells."""
+    from crosswind.train.config import leads
+
+    if not leads():
+        return
     if json_:
         terminal.print_json(result.model_dump(mode="json"))
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, overload
@@ -342,6 +343,11 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], name: str =
             yield from differences(old, new, spot)
         elif old != new:
             yield f"{spot} was {_short(old)}, now {_short(new)}"
+
+
+def leads() -> bool:
+    """Whether this is the first, or the only one, of the processes of a run."""
+    return int(os.environ.get("RANK", "0")) == 0
 
 
 def another(held: Mapping[str, Any], config: TrainConfig) -> str:

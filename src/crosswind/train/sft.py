@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from datasets import Dataset
 from pydantic import Field
 from transformers import PrinterCallback, Trainer, TrainerCallback
+from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
 from trl import SFTConfig, SFTTrainer
 
 from crosswind.errors import BadFile, CrosswindError
@@ -34,7 +35,18 @@ from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
 from crosswind.store import alone, append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
-from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Halt, Method, TrainConfig, another, check, for_method
+from crosswind.train.config import (
+    CHECKPOINTS,
+    METRICS,
+    RUN,
+    Halt,
+    Method,
+    TrainConfig,
+    another,
+    check,
+    for_method,
+    leads,
+)
 from crosswind.train.data import DataConfig
 from crosswind.train.model import (
     all_folded,
@@ -135,6 +147,14 @@ class Gathering(SFTTrainer):  # type: ignore[misc]
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         Trainer._save_checkpoint(self, model, trial)  # without a model card
 
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        if checkpoint is None or self.args.world_size == 1 or self.args.device.type != "cpu":
+            super()._load_optimizer_and_scheduler(checkpoint)
+            return
+        # Several processes on a CPU have the device cpu:0, a place that torch.load does not know.
+        for part, name in ((self.optimizer, OPTIMIZER_NAME), (self.lr_scheduler, SCHEDULER_NAME)):
+            part.load_state_dict(torch.load(Path(checkpoint) / name, map_location="cpu", weights_only=True))
+
 
 @contextmanager
 def gathered(model: Any, places: Any) -> Iterator[None]:
@@ -192,7 +212,7 @@ class Stretch:
         self.model, self.tokenizer = loaded
         self.config, self.folder, self.data, self.until, self.progress = config, folder, data, until, progress
         self.checkpoints = folder / CHECKPOINTS
-        self.main = int(os.environ.get("RANK", "0")) == 0
+        self.main = leads()
         self.clock, self.lap = 0.0, (0, 0.0, 0, 0)  # of the last line of metrics: step, time, tokens, padded
         self.totals: dict[str, Any] = {}  # of earlier parts of the run
         self.loss: float | None = None
@@ -542,7 +562,7 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """A run in a folder that is its own meanwhile; one that is refused before it trained leaves it free again."""
-    if int(os.environ.get("RANK", "0")):  # of several processes of one run the first one holds it
+    if not leads():  # of several processes of one run the first one holds it
         yield
         return
     with alone(folder / LOCK) as ours:
@@ -563,7 +583,7 @@ def _moved(folder: Path, held: dict[str, Any]) -> str:
 
 def end(folder: Path, config: TrainConfig, result: Result) -> Result:
     """Note that a run is finished."""
-    if int(os.environ.get("RANK", "0")) == 0:
+    if leads():
         told = {"method": result.method, "recipe": config.recipe(), "versions": versions()}
         told["result"] = result.model_dump(mode="json")
         replace_file(folder / RUN, json.dumps(told, indent=1).encode())
