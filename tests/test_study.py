@@ -962,6 +962,17 @@ def test_an_arm_waits_for_the_one_that_it_starts_from(mini: Study, tmp_path: Pat
     assert not list(tmp_path.rglob("failed.txt"))
 
 
+def test_an_arm_that_is_only_started_from_is_not_tested(mini: Study, tmp_path: Path) -> None:
+    after = mini.arm("static").model_copy(update={"name": "after", "start": "static"})
+    study = Study.model_validate({**mini.model_dump(), "arms": (*mini.by_name.values(), after)})
+    done = go(study, tmp_path, arms=["after"], seeds=[0])
+    assert (done.finished, done.failed) == (["static/seed-0", "after/seed-0"], {})
+    assert [path.parts[-3] for path in tmp_path.glob("arms/*/seed-0/test.json")] == ["after"]
+    assert go(study, tmp_path, arms=["after"], seeds=[0]).before == ["static/seed-0", "after/seed-0"]
+    assert go(study, tmp_path, arms=["static", "after"], seeds=[0]).finished == ["static/seed-0"]
+    assert (tmp_path / "arms/static/seed-0/test.json").is_file()
+
+
 def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:
     from crosswind.train.study import Job
 

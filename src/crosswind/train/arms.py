@@ -143,9 +143,7 @@ class Study(Model):
         wanted = [self.arm(name) for name in names] or [arm for arm in self.by_name.values() if not arm.at]
         for arm in wanted:
             if arm.at:
-                raise CrosswindError(
-                    f"{arm.name} was run at {arm.at}, with other demonstrations; check that commit out"
-                )
+                raise CrosswindError(f"{arm.name} is kept as it was run at {arm.at}; check that commit out to run it")
         out: dict[tuple[str, int], None] = {}
 
         def add(arm: Arm, seed: int) -> None:

@@ -485,7 +485,8 @@ def run(
     """Run arms of a study into a folder. One that breaks is told of and written down, and the others go on.
 
     With `minutes` nothing is begun that will not fit, unless `partial`: then the last one stops where time runs out.
-    With `only_train` arms are trained and not tested, those too whose results are there without their adapters.
+    With `only_train` arms are trained and not tested, those too whose results are there without their adapters. An arm
+    that is not named, but that a named one starts from, is trained and not tested.
     """
     clock, report = Clock(None if minutes is None else 60 * minutes), Report()
     jobs = [Job(study, arm, seed, out, part) for arm, seed in study.queue(arms, seeds)]
@@ -502,10 +503,11 @@ def run(
             if not ours:
                 report.left[job.name] = "another process works at it"
                 continue
-            if job.trained() if only_train else job.done():
+            unasked = bool(arms) and job.arm.name not in arms
+            if job.trained() if only_train else job.done() or (unasked and job.trained()):
                 report.before.append(job.name)
                 continue
-            needs = Pace(out, part).needs(job, test=not only_train)
+            needs = Pace(out, part).needs(job, test=not (only_train or unasked))
             least = UNKNOWN if needs is None else needs
             if clock.left < (min(least, UNKNOWN) if partial else least):
                 report.left[job.name] = f"{max(0, clock.left):.0f} s are left, and it takes about {least:.0f}"
@@ -515,7 +517,7 @@ def run(
                 continue
             tell(f"{job.name}: {'about ' + format(needs, '.0f') + ' s' if needs is not None else 'begins'}")
             try:
-                if only_train:
+                if only_train or unasked:
                     job.learn(clock, slots=slots, progress=progress)
                     report.finished.append(job.name)
                     continue
