@@ -564,6 +564,11 @@ def test_an_adaptive_arm_is_trained_goes_on_and_is_tested(mini: Study, tmp_path:
         stopped = go(mini, out, arms=["adaptive"], minutes=5.0, partial=True)
     assert (stopped.finished, stopped.failed) == ([], {})
     assert re.search(r"is measuring round 1: \d+ of \d+", stopped.stopped), stopped
+    (out / "arms/adaptive/seed-0/train/rounds.json").write_text("[]")
+    running.bundle(out, tmp_path / "packed")
+    with tarfile.open(tmp_path / "packed" / "results.tar") as tar:  # what is not finished is in nobody's way
+        assert not [name for name in tar.getnames() if name.endswith(("train.json", "rounds.json"))]
+    out = out.rename(tmp_path / "moved")  # it goes on all the same
     seen: list[int] = []
     begin = Engine.__init__
 
@@ -578,6 +583,13 @@ def test_an_adaptive_arm_is_trained_goes_on_and_is_tested(mini: Study, tmp_path:
     assert len(seen) > 2
     told = json.loads((out / "arms" / "adaptive" / "seed-0" / "test.json").read_text())
     assert [one["number"] for one in told["train"]["extra"]["rounds"]] == [1, 2]
+    assert not (arm := mini.arm("adaptive")).at
+    assert not mini.another(arm, 0, told["config"], "of another time")
+    former = {**told["config"], "adaptive": {"rounds": 2}}  # before there was a second rule
+    assert "adaptive.rule was 1, now 2" in mini.another(arm, 0, former, "of another time")
+    running.bundle(out, tmp_path / "packed")
+    with tarfile.open(tmp_path / "packed" / "results.tar") as tar:
+        assert "arms/adaptive/seed-0/train/rounds.json" in tar.getnames()
 
 
 @pytest.mark.parametrize("text", ['{"train": ', "[]", '{"train": "long"}'])

@@ -10,8 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -598,9 +600,9 @@ def test_a_damaged_note_of_a_checkpoint_is_told_in_a_line(base: Path, tmp_path: 
     (tmp_path / "train.json").write_text('{"method": "paft", "recipe": []}')
     with pytest.raises(BadFile, match=r"train.json: is damaged"):
         train(config(base, steps=2), tmp_path)
-    (tmp_path / adaptive.ROUNDS).write_text(text)
+    (tmp_path / "rounds.json").write_text(text)
     with pytest.raises(BadFile, match=r"rounds.json: is damaged"):
-        adaptive._read(tmp_path)
+        adaptive._sound(tmp_path, config(base, adaptive={"rounds": 2}))
 
 
 def test_a_model_that_is_not_there_takes_no_folder(base: Path, tmp_path: Path) -> None:
@@ -672,9 +674,7 @@ def test_what_a_recipe_picks_more_often_stays_so_unless_it_is_learnt() -> None:
     assert adaptive.moved(first, alike | {"rule_change": 0.03}, first, Adaptive())["rule_change"] < 0.4
 
 
-def test_rounds_stop_when_nothing_improves_and_can_be_resumed(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounds_stop_when_nothing_improves(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def measured(agent: str, suite: Any, folder: Path, **_: Any) -> list[Record]:
@@ -697,12 +697,108 @@ def test_rounds_stop_when_nothing_improves_and_can_be_resumed(
     assert torch.equal(
         *(next(iter(weights(str(p)).values())) for p in (tmp_path / "adapter", tmp_path / "rounds/2/adapter"))
     )
-    history = json.loads((tmp_path / "rounds.json").read_text())
-    (tmp_path / "rounds.json").write_text(json.dumps(history[:1]))  # as if it was killed in the second round
+
+
+KINDS = ("semantic_rename", "key_rename")
+
+
+@pytest.fixture
+def rounds(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[TrainConfig, list[str]]:
+    """A training in four rounds that get better, and the numbers of those that were measured."""
+    asked: list[str] = []
+
+    def measured(agent: str, suite: Any, folder: Path, **_: Any) -> list[Record]:
+        asked.append(folder.parent.name)
+        got = int(folder.parent.name) + 1
+        return [record(k, n, n < got or k == "semantic_rename") for k in KINDS for n in range(8)]
+
+    monkeypatch.setattr(adaptive, "measure", measured)
+    recipe = Recipe(stack=(Choice(one_of=dict.fromkeys(KINDS, 1.0)),))
+    return config(base, steps=8, save_every=1, adaptive={"rounds": 4}, data={"recipe": recipe}), asked
+
+
+def test_rounds_go_on_where_they_stopped_and_end_the_same(
+    rounds: tuple[TrainConfig, list[str]], tmp_path: Path
+) -> None:
+    wanted, asked = rounds
+    whole = train(wanted, tmp_path / "whole")
+    assert asked == ["1", "2", "3", "4"]
+    ended = whole.extra["rounds"]
+    assert ended[1]["weights"]["key_rename"] > ended[0]["weights"]["key_rename"]
+
+    def stopping(update: Update) -> None:
+        if update.step == 5:  # in the third round
+            raise Halt("killed")
+
+    asked.clear()
+    with pytest.raises(Halt):
+        train(wanted, tmp_path / "broken", progress=stopping)
+    assert asked == ["1", "2"]
+    left = {"rounds/2/result.json": 1, "rounds/1/adapter": 0, "rounds": 0, "checkpoints": 0}
+    for lost, sound in left.items():  # the checkpoints are those of steps 4 and 5
+        shutil.copytree(tmp_path / "broken", tmp_path / "copy")
+        gone = tmp_path / "copy" / lost
+        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+        with pytest.warns(UserWarning, match=f"the run {'goes on after round 1' if sound else 'begins anew'}"):
+            assert len(adaptive._sound(tmp_path / "copy", wanted)) == sound
+        shutil.rmtree(tmp_path / "copy")
+    asked.clear()
+    (tmp_path / "broken").rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "copy")
+    (tmp_path / "copy" / "rounds.json").unlink()
+    for folder, measured in (("moved", ["3", "4"]), ("copy", ["1", "2", "3", "4"])):
+        asked.clear()
+        result = train(wanted, tmp_path / folder)
+        assert asked == measured
+        assert result.extra["rounds"] == ended
+        before, after = weights(whole.adapter), weights(result.adapter)
+        assert all(torch.equal(before[name], after[name]) for name in before), folder
+
+
+def test_rounds_of_another_rule_are_not_gone_on_with(rounds: tuple[TrainConfig, list[str]], tmp_path: Path) -> None:
+    assert sft.begin(tmp_path, rounds[0], "paft") is sft.begin(tmp_path, rounds[0], "paft") is None
     run = json.loads((tmp_path / "train.json").read_text())
-    (tmp_path / "train.json").write_text(json.dumps({**run, "result": None}))
-    asked[:] = ["train 1"]
-    assert train(wanted, tmp_path).extra["rounds"][1]["weights"] == rounds[1]["weights"]
+    del run["recipe"]["adaptive"]["rule"]
+    (tmp_path / "train.json").write_text(json.dumps(run))
+    with pytest.raises(CrosswindError, match=r"another recipe \(adaptive.rule was null, now 2\)"):
+        train(rounds[0], tmp_path)
+
+
+def test_the_first_round_picks_as_the_recipe_does() -> None:
+    data = DataConfig(domains={"poi": 1.0}, recipe="wide")
+    first = adaptive.first_weights(data)
+    recipe = data.followed()
+    same = adaptive.reweighted(recipe, dict.fromkeys(first, 1.0))
+
+    def picks(of: Recipe) -> list[Any]:
+        rng = Random(0)
+        return [choice.pick(rng) for _ in range(500) for choice in of.stack]
+
+    assert picks(same) == picks(recipe)
+    picked = Counter(kind for some in picks(recipe) for kind, _ in some)
+    for kind in ("rule_change", "parameter_rename", "typos"):
+        assert first[kind] == pytest.approx(picked[kind] / picked.total(), abs=0.02)
+    more = adaptive.reweighted(recipe, dict.fromkeys(first, 1.0) | {"rule_change": 3.0})
+    assert [c.chance for c in more.stack] == [c.chance for c in recipe.stack]
+    assert more.stack[0].weights()["rule_change"] == 3 * recipe.stack[0].weights()["rule_change"]
+    assert [c.weights() for c in more.stack[1:]] == [c.weights() for c in recipe.stack[1:]]
+    never = Recipe(stack=(Choice(kind="typos", chance=0.0),))
+    with pytest.raises(CrosswindError, match="picks none of the kinds"):
+        adaptive.first_weights(data.model_copy(update={"recipe": never}))
+
+
+def test_a_kind_that_could_not_be_measured_is_taken_for_a_usual_one() -> None:
+    some = [record(kind, n, n > 2) for kind in ("typos", "key_rename") for n in range(8)]
+    pushed = adaptive.pressure(some, ["typos", "key_rename", "tool_merge"])
+    assert pushed["tool_merge"] == pytest.approx(pushed["typos"]) == pushed["key_rename"]
+
+
+@pytest.mark.parametrize("name", ["kinds", "domains"])
+def test_rounds_are_measured_on_what_they_train_on(base: Path, tmp_path: Path, name: str) -> None:
+    some = {"kinds": ["typos"], "domains": ["poi"]}[name]
+    with pytest.raises(CrosswindError, match=f"evaluate.{name}: rounds are measured on the {name} they train on"):
+        train(config(base, adaptive={"rounds": 2}, evaluate={name: some}), tmp_path / "out")
+    assert not (tmp_path / "out" / "train.json").exists()
 
 
 def test_stages_keep_the_whole_matrix(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

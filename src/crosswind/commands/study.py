@@ -129,7 +129,11 @@ def arms(
     json_: Json = False,
 ) -> None:
     """List the arms of the study, and which of them are finished."""
+    from crosswind.errors import CrosswindError
+
     study = _study(file, "")
+    if folder and not folder.is_dir():
+        raise CrosswindError(f"{folder}: there is no such folder; give that of a study, or none to see the arms alone")
     rows: list[dict[str, Any]] = []
     for arm, seed in study.queue():
         done = bool(folder and (folder / "arms" / arm.name / f"seed-{seed}" / "test.json").is_file())

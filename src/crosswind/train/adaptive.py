@@ -12,25 +12,30 @@ is missing: an agent that reads a renamed result wrongly gets more of all that c
     w_k  <-  (1 - pull) w_k  +  pull * b_k m_k / sum of b m        held between floor b_k and cap b_k, with sum 1
 
 with b_k the weight that the recipe itself gives to k: a recipe picks kinds that few tasks admit more often than others,
-and where nothing fails more than anything else, nothing is to move. Training stops when the mean success over kinds did
+and where nothing fails more than anything else, nothing is to move. In every choice of the recipe the weight of k is
+multiplied by w_k / b_k, which in the first round is 1. Training stops when the mean success over kinds did
 not rise by `margin` for `patience` rounds, and the adapter of the best round is kept. The steps and the schedule are
 those of plain PAFT, so that both can be compared.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import BadFile
+from crosswind.errors import BadFile, CrosswindError
+from crosswind.models.loading import ABOUT
 from crosswind.recipe import Recipe
 from crosswind.record import Record
 from crosswind.store import replace_file
-from crosswind.train.config import Adaptive, Evaluation, TrainConfig
+from crosswind.train.checkpoints import whole_ones
+from crosswind.train.config import CHECKPOINTS, ROUNDS, Adaptive, Evaluation, TrainConfig
 from crosswind.train.data import DataConfig
 from crosswind.train.groups import Component, component
 from crosswind.train.model import prepare
@@ -38,7 +43,7 @@ from crosswind.train.sft import Progress, Result, finish, stretch
 from crosswind.train.stages import agent_of, measure, suite_of, with_extra
 from crosswind.types import Model
 
-ROUNDS = "rounds.json"
+RESULT = "result.json"  # of one round
 SPREAD = 0.3  # of a failure's weight: what goes to the component that its cause points at
 SEEDS = 2**31  # those of the training data are smaller
 CAUSES: Mapping[str, Component] = {  # what teaches against a cause
@@ -87,11 +92,12 @@ def pressure(records: Sequence[Record], kinds: Sequence[str]) -> dict[str, float
                 pointed[CAUSES[cause]] += 1 / episodes[kind]  # type: ignore[assignment]
     members = Counter(component(kind) for kind in kinds)
     out = {}
-    for kind in kinds:
+    for kind in filter(episodes.get, kinds):
         own = (len(failures[kind]) + 1) / (episodes[kind] + 2)
         mine = component(kind)
         out[kind] = (1 - SPREAD) * own + SPREAD * pointed[mine] / members[mine]
-    return out
+    usual = sum(out.values()) / len(out) if out else 1.0  # for a kind that no task admitted: nothing is known of it
+    return {kind: out.get(kind, usual) for kind in kinds}
 
 
 def moved(
@@ -117,26 +123,29 @@ def held(weights: Mapping[str, float], least: Mapping[str, float], most: Mapping
     return out
 
 
-def reweighted(recipe: Recipe, weights: Mapping[str, float]) -> Recipe:
-    """A recipe whose kinds are picked by other weights; kinds without one are left out."""
+def reweighted(recipe: Recipe, factors: Mapping[str, float]) -> Recipe:
+    """A recipe whose choices pick their kinds by other weights; kinds without a factor are left out."""
     stack = []
     for choice in recipe.stack:
-        kept = {kind: weights[kind] for kind in choice.weights() if kind in weights}
+        kept = {kind: weight * factors[kind] for kind, weight in choice.weights().items() if kind in factors}
         if kept:
             stack.append(choice.model_copy(update={"kind": "", "group": None, "one_of": kept}))
     return recipe.model_copy(update={"stack": tuple(stack)})
 
 
 def first_weights(data: DataConfig) -> dict[str, float]:
-    """The weights with which a recipe picks its kinds, those of components that are switched off left out."""
+    """How often a recipe picks its kinds, those of components that are switched off left out."""
     total: Counter[str] = Counter()
     for choice in data.followed().stack:
         every = choice.weights()
+        often = choice.chance * sum(choice.count) / 2 / sum(every.values())
         for kind, weight in every.items():
             if component(kind) in data.groups:
-                total[kind] += weight / sum(every.values())  # type: ignore[assignment]
+                total[kind] += weight * often  # type: ignore[assignment]
     whole = sum(total.values())
-    return {kind: weight / whole for kind, weight in total.items()}
+    if not whole:
+        raise CrosswindError("data.recipe picks none of the kinds that are switched on; give another, or other groups")
+    return {kind: weight / whole for kind, weight in total.items() if weight}
 
 
 def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | None) -> Result:
@@ -147,7 +156,7 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
     recipe = config.data.followed()
     first = first_weights(config.data)
     weights, kinds = first, list(first)
-    done = _read(folder)
+    done = _sound(folder, config)
     stopped = ""
     for number in range(1, how.rounds + 1):
         until = config.steps * number // how.rounds
@@ -155,8 +164,11 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
         if number <= len(done):
             weights = done[number - 1].then
         else:
-            data = config.data.model_copy(update={"recipe": reweighted(recipe, weights)})
+            factors = {kind: weights[kind] / first[kind] for kind in kinds}
+            data = config.data.model_copy(update={"recipe": reweighted(recipe, factors)})
             run = stretch(prepare(config), config, folder, data, until, progress)
+            if run.resumed != until:
+                shutil.rmtree(at, ignore_errors=True)  # what was measured there was another training
             result = finish(run, "paft", into=at)
             records = measure(
                 agent_of(*((result.adapter,) if config.full else (config.model, result.adapter))),
@@ -171,13 +183,13 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
             then = moved(weights, pressure(records, kinds), first, how)
             done.append(_round(number, until, weights, then, records))
             weights = then
-            replace_file(at / "result.json", result.model_dump_json().encode())
+            replace_file(at / RESULT, result.model_dump_json().encode())
             replace_file(folder / ROUNDS, json.dumps([r.model_dump(mode="json") for r in done], indent=1).encode())
         if stopped := _enough(done[:number], how):
             break
     best = max(done, key=lambda r: (r.score, r.number))
     at = folder / "rounds" / str(best.number)
-    result = Result.model_validate_json((at / "result.json").read_bytes())
+    result = Result.model_validate_json((at / RESULT).read_bytes())
     name = "model" if config.full else "adapter"
     final = folder / name
     shutil.rmtree(final, ignore_errors=True)
@@ -223,9 +235,33 @@ def _enough(done: Sequence[Round], how: Adaptive) -> str:
     return f"the mean success did not rise by {how.margin:g} in {how.patience} round{'s' * (how.patience > 1)}"
 
 
-def _read(folder: Path) -> list[Round]:
+def _sound(folder: Path, config: TrainConfig) -> list[Round]:
+    """The rounds that are finished and that can be gone on from: with what they made, and a checkpoint not before."""
+    how = config.adaptive
+    assert how
     path = folder / ROUNDS
     try:
-        return [Round.model_validate(r) for r in json.loads(path.read_bytes())] if path.is_file() else []
+        told = [Round.model_validate(r) for r in json.loads(path.read_bytes())] if path.is_file() else []
     except (ValueError, TypeError):
         raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None
+    there = [*itertools.takewhile(lambda r: _made(folder / "rounds" / str(r.number), config), told)]
+    steps = whole_ones(folder / CHECKPOINTS)
+    while there and len(there) < how.rounds and not _enough(there, how):
+        until = config.steps * (len(there) + 1) // how.rounds
+        if max((step for step in steps if step <= until), default=0) >= there[-1].until:
+            break
+        there.pop()
+    if len(there) < len(told):
+        then = f"goes on after round {len(there)}" if there else "begins anew"
+        warnings.warn(f"{folder}: what rounds made is gone or cut; the run {then}", stacklevel=2)
+    return there
+
+
+def _made(at: Path, config: TrainConfig) -> bool:
+    """Is all there that a round leaves?"""
+    kept = at / ("model" if config.full else "adapter")
+    try:
+        Result.model_validate_json((at / RESULT).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return (kept / ABOUT).is_file() and any(kept.glob("*.safetensors"))

@@ -28,6 +28,7 @@ from crosswind.train.config import (
     FREE,
     FREE_IN_GRPO,
     SEEDS,
+    Adaptive,
     Method,
     TrainConfig,
     another,
@@ -143,7 +144,7 @@ class Study(Model):
         wanted = [self.arm(name) for name in names] or [arm for arm in self.by_name.values() if not arm.at]
         for arm in wanted:
             if arm.at:
-                raise CrosswindError(f"{arm.name} is kept as it was run at {arm.at}; check that commit out to run it")
+                raise CrosswindError(f"{arm.name} is kept as it was run at {arm.at}, and is not run again")
         out: dict[tuple[str, int], None] = {}
 
         def add(arm: Arm, seed: int) -> None:
@@ -168,9 +169,12 @@ class Study(Model):
         return {"model": self.model, "seed": seed, **arm.train}
 
     def told(self, arm: Arm, seed: int) -> dict[str, Any]:
-        """The same as results tell it: the model by its name, wherever it lies."""
-        named = {"model": Path(self.model).name}
-        return {**self.options(arm, seed), **named} if arm.method else named
+        """The same as results tell it: the model by its name, wherever it lies, and the rule of adaptive rounds."""
+        named: dict[str, Any] = {"model": Path(self.model).name}
+        options = self.options(arm, seed)
+        if rounds := options.get("adaptive"):
+            named["adaptive"] = {"rule": Adaptive().rule, **rounds}
+        return {**options, **named} if arm.method else named
 
     def config_hash(self, arm: Arm, seed: int) -> str:
         """A name for what an arm's weights depend on."""
@@ -185,6 +189,8 @@ class Study(Model):
         if not arm.method:
             return f"the model was {config.get('model')}, now {own['model']}"
         kept = {key: value for key, value in config.items() if key not in (*FREE, *FREE_IN_GRPO)}
+        if isinstance(rounds := kept.get("adaptive"), dict) and "rule" not in rounds:  # results of the first have none
+            return f"adaptive.rule was 1, now {Adaptive().rule}"
         if arm.method != "grpo":  # the class of its options would load all that trains
             with suppress(ValidationError):
                 kept = TrainConfig.model_validate(kept, strict=False).recipe()

@@ -27,6 +27,7 @@ Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
 GRPO_LORA_RATE, GRPO_FULL_RATE = 2e-4, 2e-5  # and of reinforcement: a tenth of those that imitate
 RUN, METRICS, CHECKPOINTS = "train.json", "metrics.jsonl", "checkpoints"  # in the folder of a training
+ROUNDS = "rounds.json"  # of an adaptive one
 SEEDS = 2**31 - 1  # the largest seed
 MOST = 2**16  # of anything that is counted: more is a slip of the pen
 
@@ -74,6 +75,7 @@ class Adaptive(Options):
     cap: float = Field(default=4.0, ge=1, le=LARGE)  # the most
     patience: int = Field(default=1, ge=1)  # rounds without an improvement after which it stops
     margin: float = Field(default=0.01, ge=0, le=1)  # a rise of the mean success that counts as an improvement
+    rule: Literal[2] = 2  # by which weights move; 1 forgot those of the recipe, and its runs are not gone on with
 
 
 class TrainConfig(Options):
@@ -303,6 +305,9 @@ def check(config: TrainConfig, document: Document | None = None, *, draw: bool =
             check_kinds(some)
         except CrosswindError as error:
             raise _at(document, spot, str(error)) from None
+    for name in ("kinds", "domains"):
+        if config.adaptive and config.evaluate and getattr(config.evaluate, name):
+            raise _at(document, ("evaluate", name), f"rounds are measured on the {name} they train on; leave it out")
     if config.adaptive and not config.data.share:
         raise _at(document, ("data", "share"), "adaptive training moves the weights of kinds; give a share above 0")
     try:

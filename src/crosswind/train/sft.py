@@ -224,12 +224,15 @@ class Stretch:
 
     def go(self) -> None:
         """Train up to the step wanted; afterwards `totals` tells what was done in all."""
-        whole = self.whole()
+        every = self.whole()
+        whole = {step: path for step, path in every.items() if step <= self.until}
         start = max(whole, default=0)
         if start:
             self.totals = of_checkpoint(whole[start], self.config)["totals"]
         if self.main:
             clear(self.checkpoints)
+            for step in every.keys() - whole:  # of a round that is made again
+                shutil.rmtree(every[step], ignore_errors=True)
             _cut_metrics(self.folder / METRICS, start)
         self.resumed = start or None
         if start >= self.until:

@@ -80,6 +80,9 @@ def measure(
 
     async def go() -> None:
         source = open_agent(agent, AgentSettings(max_tokens=max_tokens))
+        # Not by where its files lie: a folder that was moved goes on.
+        source.name = doing.removeprefix("measuring ")
+        source.settings = {key: value for key, value in source.settings.items() if key not in ("model", "adapter")}
         if slots:
             source.slots = slots  # type: ignore[attr-defined]
         watch = _Told(doing, progress) if progress else None

@@ -47,7 +47,7 @@ from crosswind.suite import Suite
 from crosswind.train import outcomes
 from crosswind.train.arms import Arm, Name, Part, Study, Wave
 from crosswind.train.checkpoints import whole_ones
-from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Halt, Method, for_method, kind_of
+from crosswind.train.config import CHECKPOINTS, METRICS, ROUNDS, RUN, Halt, Method, for_method, kind_of
 from crosswind.types import Model
 
 if TYPE_CHECKING:
@@ -577,11 +577,11 @@ def bundle(
     with its trajectories (compressed), or the training with its last checkpoint. Names are ARM or ARM/SEED."""
     _made(into, "--into")
     made = [into / "results.tar"]
-    small = ("*.json", "*.jsonl.xz", f"train/{RUN}", f"train/{METRICS}", "train/rounds.json", FAILED)
+    small = ("*.json", "*.jsonl.xz", f"train/{RUN}", f"train/{METRICS}", f"train/{ROUNDS}", FAILED)
     with tarfile.open(made[0], "w") as tar:
         for path in (out / LOG, out / DEFINITION, *(p for s in small for p in sorted(out.glob(f"arms/*/seed-*/{s}")))):
             # A training that is not finished cannot go on without its checkpoint, and would be in the way of another.
-            if path.is_file() and (path.name != RUN or any(path.parent.glob(f"*/{ABOUT}"))):
+            if path.is_file() and (path.name not in (RUN, ROUNDS) or any(path.parent.glob(f"*/{ABOUT}"))):
                 tar.add(path, path.relative_to(out))
     for name in adapters:
         for folder in _named(out, name, "train/adapter"):
