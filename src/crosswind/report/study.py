@@ -644,7 +644,7 @@ def drawn(study: Definition, found: dict[str, Pool], best: str) -> dict[str, str
     out: dict[str, str] = {}
     if not found:
         return out
-    names = {"base": "as it is", "static": "static", "paft": "PAFT", best: f"best PAFT on dev: {best}"}
+    names = {"base": "as it is", "static": "static", "paft": "PAFT", best: f"best PAFT tested: {best}"}
     shown = [found.get(name) for name in names]
     groups: list[plots.Forest] = [("clean", [_bar(pool.solved("poi")) if pool else None for pool in shown])]
     for suite, told in SHORT.items():
