@@ -983,6 +983,31 @@ def test_an_arm_that_is_only_started_from_is_not_tested(mini: Study, tmp_path: P
     assert go(study, tmp_path, arms=["after"], seeds=[0]).before == ["static/seed-0", "after/seed-0"]
     assert go(study, tmp_path, arms=["static", "after"], seeds=[0]).finished == ["static/seed-0"]
     assert (tmp_path / "arms/static/seed-0/test.json").is_file()
+    for path in tmp_path.glob("arms/*/seed-0/test.json"):
+        path.unlink()
+    slower = {**study.arm("static").train, "lr": 0.001}  # it was trained under another definition
+    first = study.arm("static").model_copy(update={"train": slower})
+    others = tuple(first if arm.name == "static" else arm for arm in study.by_name.values())
+    other = Study.model_validate({**study.model_dump(), "arms": others})
+    refused = go(other, tmp_path, arms=["after"], seeds=[0])
+    assert "another recipe (lr was 0.003, now 0.001)" in refused.failed["static/seed-0"]
+    assert refused.left == {"after/seed-0": "static/seed-0, which it starts from, failed"}
+
+
+def test_without_names_every_arm_is_tested_and_what_has_no_time_is_waited_for(
+    mini: Study, tmp_path: Path, monkeypatch: Any
+) -> None:
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(running.Job, "go", lambda *_, **__: SimpleNamespace(passed=0, scored=0, spent={}))
+    monkeypatch.setattr(running.Job, "learn", lambda *_, **__: pytest.fail("it is not tested"))
+    assert len(go(mini, tmp_path).finished) == len(mini.queue())
+    monkeypatch.setattr(running.Pace, "needs", lambda _, job, **__: 600.0 if job.arm.name == "static" else 1.0)
+    short = go(mini, tmp_path, arms=["rl"], seeds=[0], minutes=2.0)
+    assert "it takes about 600" in short.left["static/seed-0"]
+    assert short.left["rl/seed-0"] == "static/seed-0, which it starts from, is not trained yet"
+    with pytest.raises(CrosswindError, match="there is no such folder"):
+        commands.arms(tmp_path / "nowhere")
 
 
 def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:

@@ -672,6 +672,31 @@ def test_what_a_recipe_picks_more_often_stays_so_unless_it_is_learnt() -> None:
     assert once["rule_change"] > first["rule_change"]
     assert adaptive.moved(once, failing, first, Adaptive())["rule_change"] > once["rule_change"]
     assert adaptive.moved(first, alike | {"rule_change": 0.03}, first, Adaptive())["rule_change"] < 0.4
+    tight = Adaptive(pull=1, floor=0.5, cap=1.5)
+    assert adaptive.moved(first, alike | {"typos": 9.0}, first, tight)["typos"] == pytest.approx(0.3)
+    assert adaptive.moved(first, alike | {"rule_change": 0.01}, first, tight)["rule_change"] >= 0.3
+
+
+def test_a_checkpoint_of_another_recipe_is_not_taken_away(base: Path, tmp_path: Path) -> None:
+    train(config(base, steps=4), tmp_path)
+    (tmp_path / "train.json").unlink()
+    with pytest.raises(CrosswindError, match="is a checkpoint of another recipe"):
+        train(config(base, steps=2, lr=1e-4), tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("checkpoints/*")) == ["checkpoint-2", "checkpoint-4"]
+
+
+def test_one_of_several_processes_tells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from crosswind.commands.train import show
+
+    result = sft.Result(
+        method="paft", out="o", adapter="o/adapter", full=False, steps=1, loss=1.0, seconds=1.0, tokens=1, learnt=1,
+        demonstrations=1, perturbed=0,
+    )  # fmt: skip
+    for world, rank, said in (("2", "1", False), ("2", "0", True), ("1", "1", True), ("", "", True)):
+        monkeypatch.setenv("WORLD_SIZE", world)
+        monkeypatch.setenv("RANK", rank)
+        show(result, False)
+        assert bool(capsys.readouterr().out) is said
 
 
 def test_rounds_stop_when_nothing_improves(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -704,41 +729,62 @@ KINDS = ("semantic_rename", "key_rename")
 
 @pytest.fixture
 def rounds(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[TrainConfig, list[str]]:
-    """A training in four rounds that get better, and the numbers of those that were measured."""
+    """A training in four rounds that get better, and the numbers of those measured, with + if gone on with."""
     asked: list[str] = []
 
     def measured(agent: str, suite: Any, folder: Path, **_: Any) -> list[Record]:
-        asked.append(folder.parent.name)
+        assert suite.levels == (1,)
+        asked.append(folder.parent.name + "+" * folder.exists())
+        folder.mkdir(exist_ok=True)
+        if asked[:2] + asked[-1:] == ["1", "2", "3"] and folder.parents[2].name == "broken":
+            raise Halt("killed")
         got = int(folder.parent.name) + 1
         return [record(k, n, n < got or k == "semantic_rename") for k in KINDS for n in range(8)]
 
     monkeypatch.setattr(adaptive, "measure", measured)
     recipe = Recipe(stack=(Choice(one_of=dict.fromkeys(KINDS, 1.0)),))
-    return config(base, steps=8, save_every=1, adaptive={"rounds": 4}, data={"recipe": recipe}), asked
+    data = {"recipe": recipe, "levels": [1]}
+    return config(base, steps=8, save_every=1, keep=9, adaptive={"rounds": 4}, data=data), asked
 
 
 def test_rounds_go_on_where_they_stopped_and_end_the_same(
-    rounds: tuple[TrainConfig, list[str]], tmp_path: Path
+    rounds: tuple[TrainConfig, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, asked = rounds
+    picked: list[dict[str, float]] = []
+
+    def watched(*args: Any) -> Any:
+        picked.append(args[3].recipe.stack[0].weights())
+        return sft.stretch(*args)
+
+    monkeypatch.setattr(adaptive, "stretch", watched)
     whole = train(wanted, tmp_path / "whole")
     assert asked == ["1", "2", "3", "4"]
     ended = whole.extra["rounds"]
     assert ended[1]["weights"]["key_rename"] > ended[0]["weights"]["key_rename"]
-
-    def stopping(update: Update) -> None:
-        if update.step == 5:  # in the third round
-            raise Halt("killed")
-
+    for some, told in zip(picked, ended, strict=True):  # what is told is what was trained with
+        assert {kind: w / sum(some.values()) for kind, w in some.items()} == pytest.approx(told["weights"])
+    for gone in ("adapter", "checkpoints"):  # all rounds are there
+        shutil.rmtree(tmp_path / "whole" / gone)
+    whole = train(wanted, tmp_path / "whole")
+    assert len(asked) == 4
     asked.clear()
     with pytest.raises(Halt):
-        train(wanted, tmp_path / "broken", progress=stopping)
-    assert asked == ["1", "2"]
-    left = {"rounds/2/result.json": 1, "rounds/1/adapter": 0, "rounds": 0, "checkpoints": 0}
-    for lost, sound in left.items():  # the checkpoints are those of steps 4 and 5
+        train(wanted, tmp_path / "broken")
+    assert asked == ["1", "2", "3"]
+    early = [f"checkpoints/checkpoint-{n}" for n in range(1, 5)]
+    left = (
+        (["rounds/2/result.json"], 1),
+        (["rounds/2/result.json", *early], 0),
+        (["rounds/1/adapter/adapter_model.safetensors"], 0),
+        (["rounds"], 0),
+        (["checkpoints"], 0),
+    )
+    for lost, sound in left:
         shutil.copytree(tmp_path / "broken", tmp_path / "copy")
-        gone = tmp_path / "copy" / lost
-        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+        for one in lost:
+            at = tmp_path / "copy" / one
+            shutil.rmtree(at) if at.is_dir() else at.unlink()
         with pytest.warns(UserWarning, match=f"the run {'goes on after round 1' if sound else 'begins anew'}"):
             assert len(adaptive._sound(tmp_path / "copy", wanted)) == sound
         shutil.rmtree(tmp_path / "copy")
@@ -746,13 +792,18 @@ def test_rounds_go_on_where_they_stopped_and_end_the_same(
     (tmp_path / "broken").rename(tmp_path / "moved")
     shutil.copytree(tmp_path / "moved", tmp_path / "copy")
     (tmp_path / "copy" / "rounds.json").unlink()
-    for folder, measured in (("moved", ["3", "4"]), ("copy", ["1", "2", "3", "4"])):
+    shutil.rmtree(tmp_path / "copy" / "checkpoints" / "checkpoint-1")
+    shutil.rmtree(tmp_path / "copy" / "checkpoints" / "checkpoint-2")
+    for folder, measured in (("moved", ["3+", "4"]), ("copy", ["1", "2", "3", "4"])):
         asked.clear()
         result = train(wanted, tmp_path / folder)
         assert asked == measured
         assert result.extra["rounds"] == ended
-        before, after = weights(whole.adapter), weights(result.adapter)
-        assert all(torch.equal(before[name], after[name]) for name in before), folder
+        assert result.loss == whole.loss
+        for n in (1, 3, 4):
+            before, after = (weights(str(tmp_path / name / f"rounds/{n}/adapter")) for name in ("whole", folder))
+            assert all(torch.equal(before[name], after[name]) for name in before), (folder, n)
+        assert {path.name for path in tmp_path.glob(f"{folder}/checkpoints/*")} >= {"checkpoint-8"}
 
 
 def test_rounds_of_another_rule_are_not_gone_on_with(rounds: tuple[TrainConfig, list[str]], tmp_path: Path) -> None:
@@ -772,16 +823,23 @@ def test_the_first_round_picks_as_the_recipe_does() -> None:
 
     def picks(of: Recipe) -> list[Any]:
         rng = Random(0)
-        return [choice.pick(rng) for _ in range(500) for choice in of.stack]
+        return [choice.pick(rng) for _ in range(5000) for choice in of.stack]
 
     assert picks(same) == picks(recipe)
     picked = Counter(kind for some in picks(recipe) for kind, _ in some)
     for kind in ("rule_change", "parameter_rename", "typos"):
-        assert first[kind] == pytest.approx(picked[kind] / picked.total(), abs=0.02)
+        assert first[kind] == pytest.approx(picked[kind] / picked.total(), abs=0.01)
     more = adaptive.reweighted(recipe, dict.fromkeys(first, 1.0) | {"rule_change": 3.0})
     assert [c.chance for c in more.stack] == [c.chance for c in recipe.stack]
     assert more.stack[0].weights()["rule_change"] == 3 * recipe.stack[0].weights()["rule_change"]
     assert [c.weights() for c in more.stack[1:]] == [c.weights() for c in recipe.stack[1:]]
+    rare = adaptive.reweighted(recipe, dict.fromkeys(first, 1.0) | {"parameter_rename": 2.0, "entity_reskin": 9.0})
+    assert [c.chance for c in rare.stack] == pytest.approx([1.0, 0.3, 0.6, 0.3, 0.3, 1.0])
+    half = Recipe(stack=(Choice(one_of={"parameter_rename": 1, "typos": 9}), Choice(kind="key_rename", count=(1, 3))))
+    off = data.model_copy(update={"recipe": half, "groups": ("symbols",)})
+    assert adaptive.first_weights(off) == pytest.approx({"parameter_rename": 0.5, "key_rename": 0.5})
+    seldom = Recipe(stack=(Choice(kind="typos", chance=0.0), Choice(kind="key_rename")))
+    assert adaptive.first_weights(data.model_copy(update={"recipe": seldom})) == {"key_rename": 1.0}
     never = Recipe(stack=(Choice(kind="typos", chance=0.0),))
     with pytest.raises(CrosswindError, match="picks none of the kinds"):
         adaptive.first_weights(data.model_copy(update={"recipe": never}))

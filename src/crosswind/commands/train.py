@@ -86,6 +86,7 @@ def queue(
     An arm that is finished is not trained again. Exits with 1 if one failed.
     """
     from crosswind.errors import CrosswindError
+    from crosswind.train.config import leads
 
     results: list[dict[str, Any]] = []
     failed = False
@@ -99,8 +100,9 @@ def queue(
             failed = True
             told = str(error) if isinstance(error, CrosswindError) else f"{type(error).__name__}: {error}"
             results.append({"method": method, "config": str(path), "error": told})
-            print(f"error: {method}:{path}: {terminal.safe(told)}", file=sys.stderr, flush=True)
-    if json_:
+            if leads():
+                print(f"error: {method}:{path}: {terminal.safe(told)}", file=sys.stderr, flush=True)
+    if json_ and leads():
         terminal.print_json(results)
     if failed:
         raise typer.Exit(1)

@@ -13,9 +13,9 @@ is missing: an agent that reads a renamed result wrongly gets more of all that c
 
 with b_k the weight that the recipe itself gives to k: a recipe picks kinds that few tasks admit more often than others,
 and where nothing fails more than anything else, nothing is to move. In every choice of the recipe the weight of k is
-multiplied by w_k / b_k, which in the first round is 1. Training stops when the mean success over kinds did
-not rise by `margin` for `patience` rounds, and the adapter of the best round is kept. The steps and the schedule are
-those of plain PAFT, so that both can be compared.
+multiplied by w_k / b_k, which in the first round is 1; the chance of a choice that is not always made grows with its
+weights, up to 1. Training stops when the mean success over kinds did not rise by `margin` for `patience` rounds. The
+adapter of the best round is kept. The steps and the schedule are those of plain PAFT, so that both can be compared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from crosswind.train.data import DataConfig
 from crosswind.train.groups import Component, component
 from crosswind.train.model import prepare
 from crosswind.train.sft import Progress, Result, finish, stretch
-from crosswind.train.stages import agent_of, measure, suite_of, with_extra
+from crosswind.train.stages import agent_of, copied, measure, suite_of, with_extra
 from crosswind.types import Model
 
 RESULT = "result.json"  # of one round
@@ -127,9 +127,11 @@ def reweighted(recipe: Recipe, factors: Mapping[str, float]) -> Recipe:
     """A recipe whose choices pick their kinds by other weights; kinds without a factor are left out."""
     stack = []
     for choice in recipe.stack:
-        kept = {kind: weight * factors[kind] for kind, weight in choice.weights().items() if kind in factors}
-        if kept:
-            stack.append(choice.model_copy(update={"kind": "", "group": None, "one_of": kept}))
+        own = {kind: weight for kind, weight in choice.weights().items() if kind in factors}
+        if own:
+            kept = {kind: weight * factors[kind] for kind, weight in own.items()}
+            often = min(1.0, choice.chance * sum(kept.values()) / sum(own.values())) if choice.chance < 1 else 1.0
+            stack.append(choice.model_copy(update={"kind": "", "group": None, "one_of": kept, "chance": often}))
     return recipe.model_copy(update={"stack": tuple(stack)})
 
 
@@ -137,11 +139,10 @@ def first_weights(data: DataConfig) -> dict[str, float]:
     """How often a recipe picks its kinds, those of components that are switched off left out."""
     total: Counter[str] = Counter()
     for choice in data.followed().stack:
-        every = choice.weights()
-        often = choice.chance * sum(choice.count) / 2 / sum(every.values())
-        for kind, weight in every.items():
-            if component(kind) in data.groups:
-                total[kind] += weight * often  # type: ignore[assignment]
+        on = {kind: weight for kind, weight in choice.weights().items() if component(kind) in data.groups}
+        often = choice.chance * sum(min(count, len(on)) for count in choice.count) / 2
+        for kind, weight in on.items():
+            total[kind] += often * weight / sum(on.values())  # type: ignore[assignment]
     whole = sum(total.values())
     if not whole:
         raise CrosswindError("data.recipe picks none of the kinds that are switched on; give another, or other groups")
@@ -153,6 +154,7 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
     how = config.adaptive
     assert how
     evaluation = config.evaluate or Evaluation()
+    evaluation = evaluation.model_copy(update={"levels": evaluation.levels or config.data.levels})
     recipe = config.data.followed()
     first = first_weights(config.data)
     weights, kinds = first, list(first)
@@ -166,9 +168,9 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
         else:
             factors = {kind: weights[kind] / first[kind] for kind in kinds}
             data = config.data.model_copy(update={"recipe": reweighted(recipe, factors)})
-            run = stretch(prepare(config), config, folder, data, until, progress)
-            if run.resumed != until:
+            if until not in whole_ones(folder / CHECKPOINTS):
                 shutil.rmtree(at, ignore_errors=True)  # what was measured there was another training
+            run = stretch(prepare(config), config, folder, data, until, progress)
             result = finish(run, "paft", into=at)
             records = measure(
                 agent_of(*((result.adapter,) if config.full else (config.model, result.adapter))),
@@ -191,9 +193,7 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
     at = folder / "rounds" / str(best.number)
     result = Result.model_validate_json((at / RESULT).read_bytes())
     name = "model" if config.full else "adapter"
-    final = folder / name
-    shutil.rmtree(final, ignore_errors=True)
-    shutil.copytree(at / name, final)
+    final = copied(at / name, folder / name)
     extra: dict[str, Any] = {
         "rounds": [r.model_dump(mode="json") for r in done],
         "best_round": best.number,

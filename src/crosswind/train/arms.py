@@ -172,7 +172,7 @@ class Study(Model):
         """The same as results tell it: the model by its name, wherever it lies, and the rule of adaptive rounds."""
         named: dict[str, Any] = {"model": Path(self.model).name}
         options = self.options(arm, seed)
-        if rounds := options.get("adaptive"):
+        if (rounds := options.get("adaptive")) is not None:
             named["adaptive"] = {"rule": Adaptive().rule, **rounds}
         return {**options, **named} if arm.method else named
 
@@ -189,7 +189,8 @@ class Study(Model):
         if not arm.method:
             return f"the model was {config.get('model')}, now {own['model']}"
         kept = {key: value for key, value in config.items() if key not in (*FREE, *FREE_IN_GRPO)}
-        if isinstance(rounds := kept.get("adaptive"), dict) and "rule" not in rounds:  # results of the first have none
+        rounds, now = kept.get("adaptive"), own.get("adaptive")
+        if rounds is not None and now is not None and "rule" not in rounds:  # results of the first have none
             return f"adaptive.rule was 1, now {Adaptive().rule}"
         if arm.method != "grpo":  # the class of its options would load all that trains
             with suppress(ValidationError):

@@ -352,7 +352,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], name: str =
 
 def leads() -> bool:
     """Whether this is the first, or the only one, of the processes of a run."""
-    return int(os.environ.get("RANK", "0")) == 0
+    return int(os.environ.get("WORLD_SIZE") or 1) == 1 or int(os.environ.get("RANK") or 0) == 0
 
 
 def another(held: Mapping[str, Any], config: TrainConfig) -> str:

@@ -229,14 +229,18 @@ class Stretch:
         start = max(whole, default=0)
         if start:
             self.totals = of_checkpoint(whole[start], self.config)["totals"]
+        ahead = [every[step] for step in every.keys() - whole]  # of a round that is made again
+        for path in ahead:
+            of_checkpoint(path, self.config)  # or of another recipe, which is refused
         if self.main:
             clear(self.checkpoints)
-            for step in every.keys() - whole:  # of a round that is made again
-                shutil.rmtree(every[step], ignore_errors=True)
+            for path in ahead:
+                shutil.rmtree(path, ignore_errors=True)
             _cut_metrics(self.folder / METRICS, start)
         self.resumed = start or None
         if start >= self.until:
             self._load(whole[start])
+            self.loss = _last_loss(self.folder / METRICS)
             return
         trainer = self.trainer(start)
         try:
@@ -429,6 +433,11 @@ def _cut_metrics(path: Path, step: int) -> None:
     replace_file(path, b"".join(kept))
 
 
+def _last_loss(path: Path) -> float | None:
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    return json.loads(lines[-1]).get("loss") if lines else None
+
+
 # ---------------------------------------------------------------- a whole run
 
 
@@ -441,7 +450,7 @@ def train(
     """
     config = started(for_method(config, method))
     check(config)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
         if config.stages or config.adaptive or config.evaluate:
             raise CrosswindError(
                 "stages, adaptive and evaluate measure in between and run in one process; use one device"

@@ -164,9 +164,7 @@ def train_stages(config: TrainConfig, folder: Path, method: Method, progress: Pr
         if matrices:
             matrices.add(n, adapter)
     last = results[-1]
-    final = folder / "adapter"
-    shutil.rmtree(final, ignore_errors=True)
-    shutil.copytree(adapter, final)
+    final = copied(Path(adapter), folder / "adapter")
     result = last.model_copy(
         update={
             "out": str(folder),
@@ -178,6 +176,15 @@ def train_stages(config: TrainConfig, folder: Path, method: Method, progress: Pr
     if matrices:
         extra["transfer"] = matrices.told([list(stage.domains) for stage in config.stages])
     return with_extra(config, result, extra)
+
+
+def copied(source: Path, final: Path) -> Path:
+    """A copy of a folder that is there as a whole or not at all."""
+    half = final.with_name(f"{final.name}.new")
+    shutil.rmtree(half, ignore_errors=True)
+    shutil.copytree(source, half)
+    shutil.rmtree(final, ignore_errors=True)
+    return half.rename(final)
 
 
 SUMMED = ("steps", "seconds", "tokens", "learnt", "demonstrations", "perturbed")

@@ -226,11 +226,13 @@ class Job:
         assert self.arm.method
         return for_method(document.fit(kind_of(self.arm.method)), self.arm.method, self.name)
 
-    def waits(self) -> bool:
-        """Is the arm that this one starts from another process's work just now?"""
+    def waits(self, *, begun: bool) -> bool:
+        """Is the arm that this one starts from not trained, and another process's work just now, or not begun?"""
         if not self.arm.start:
             return False
         first = Job(self.study, self.study.by_name[self.arm.start], self.seed, self.out, self.part)
+        if not begun:
+            return not first.trained()
         with first.locked() as ours:
             return not ours and not first.trained()
 
@@ -504,7 +506,9 @@ def run(
                 report.left[job.name] = "another process works at it"
                 continue
             unasked = bool(arms) and job.arm.name not in arms
-            if job.trained() if only_train else job.done() or (unasked and job.trained()):
+            trained = job.trained()
+            # One whose results are there, but not its adapter, is not made again unasked: it might come out another.
+            if trained if only_train else job.done() and not (unasked and trained):
                 report.before.append(job.name)
                 continue
             needs = Pace(out, part).needs(job, test=not (only_train or unasked))
@@ -512,14 +516,18 @@ def run(
             if clock.left < (min(least, UNKNOWN) if partial else least):
                 report.left[job.name] = f"{max(0, clock.left):.0f} s are left, and it takes about {least:.0f}"
                 continue
-            if job.waits():
-                report.left[job.name] = f"{job.arm.start}/seed-{job.seed}, which it starts from, is not trained yet"
+            first = f"{job.arm.start}/seed-{job.seed}"
+            if first in report.failed:
+                report.left[job.name] = f"{first}, which it starts from, failed"
+                continue
+            if job.waits(begun=first not in report.left):
+                report.left[job.name] = f"{first}, which it starts from, is not trained yet"
                 continue
             tell(f"{job.name}: {'about ' + format(needs, '.0f') + ' s' if needs is not None else 'begins'}")
             try:
                 if only_train or unasked:
-                    job.learn(clock, slots=slots, progress=progress)
-                    report.finished.append(job.name)
+                    job.learn(clock, slots=slots, progress=progress)  # of one that is trained, it looks at the recipe
+                    (report.before if trained else report.finished).append(job.name)
                     continue
                 done = job.go(clock, slots=slots, concurrency=concurrency, commit=commit, progress=progress)
             except OutOfTime as over:
