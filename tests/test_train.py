@@ -294,13 +294,21 @@ def test_a_run_that_is_told_to_stop_is_saved_where_it_stopped(base: Path, tmp_pa
 
 
 TWO = """
-import sys
+import os, shutil, sys
 from pathlib import Path
 import torch
 from tests import test_train, tiny
 torch.set_num_threads(1)
-with tiny.shelf(Path(sys.argv[3])):
-    test_train.train(test_train.config(Path(sys.argv[1])), Path(sys.argv[2]))
+base, out, scratch = map(Path, sys.argv[1:])
+with tiny.shelf(scratch):
+    test_train.train(test_train.config(base), out)
+    torch.distributed.barrier()
+    if os.environ["RANK"] == "0":
+        shutil.copytree(out, scratch / "unbroken")
+        for gone in ("adapter", "checkpoints/checkpoint-6"):
+            shutil.rmtree(out / gone)
+    torch.distributed.barrier()
+    test_train.train(test_train.config(base), out)
 """
 
 
@@ -310,21 +318,14 @@ def test_two_processes_train_on_what_one_would(base: Path, tmp_path: Path) -> No
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command = [*launch, str(tmp_path / "two.py"), str(base), str(tmp_path / "both"), str(tmp_path)]
-
-    def both() -> dict[str, Any]:
-        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return weights(str(tmp_path / "both" / "adapter"))
-
-    unbroken = both()
-    told = json.loads((tmp_path / "both" / "train.json").read_text())["result"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told, again = (json.loads((tmp_path / n / "train.json").read_text())["result"] for n in ("unbroken", "both"))
     assert told["demonstrations"] == alone.demonstrations
     assert (told["tokens"], told["learnt"]) == (alone.tokens, alone.learnt)
     assert told["loss"] == pytest.approx(alone.loss, rel=0.05)
-    for gone in ("adapter", "checkpoints/checkpoint-6"):
-        shutil.rmtree(tmp_path / "both" / gone)
-    resumed = both()
-    assert json.loads((tmp_path / "both" / "train.json").read_text())["result"]["resumed"] == 4
+    assert (told["resumed"], again["resumed"]) == (None, 4)
+    unbroken, resumed = (weights(str(tmp_path / name / "adapter")) for name in ("unbroken", "both"))
     assert all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)
 
 
