@@ -33,11 +33,8 @@ PLAIN += "{{ m.role }}: {{ m.content }}{% if m.role == 'assistant' %} <end_turn>
 
 @pytest.fixture(scope="module", autouse=True)
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     with tiny.shelf(tmp_path_factory.mktemp("shelf")) as domain:
         yield domain
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -50,11 +50,8 @@ TASKS = 2  # the toy problem: so many tasks over and over
 
 @pytest.fixture(scope="module", autouse=True)
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Domain]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     with tiny.shelf(tmp_path_factory.mktemp("domain")) as domain:
         yield domain
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

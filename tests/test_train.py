@@ -44,11 +44,8 @@ RENAMED = Recipe(stack=(Choice(kind="semantic_rename"),))
 
 @pytest.fixture(scope="module", autouse=True)
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Domain]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     with tiny.shelf(tmp_path_factory.mktemp("domain")) as domain:
         yield domain
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -231,8 +228,6 @@ def test_paft_beats_static_on_a_renaming_in_words_never_trained(base: Path, shel
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import torch
-torch.set_num_threads(1)
 from tests import tiny
 from tests.test_train import config
 from crosswind.train.sft import train
@@ -298,7 +293,6 @@ import os, shutil, sys
 from pathlib import Path
 import torch
 from tests import test_train, tiny
-torch.set_num_threads(1)
 base, out, scratch = map(Path, sys.argv[1:])
 with tiny.shelf(scratch):
     test_train.train(test_train.config(base), out)

@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import BadFile, CrosswindError
-from crosswind.models.loading import ABOUT
 from crosswind.recipe import Recipe
 from crosswind.record import Record
 from crosswind.store import replace_file
@@ -39,7 +38,7 @@ from crosswind.train.config import CHECKPOINTS, ROUNDS, Adaptive, Evaluation, Tr
 from crosswind.train.data import DataConfig
 from crosswind.train.groups import Component, component
 from crosswind.train.model import prepare
-from crosswind.train.sft import Progress, Result, finish, stretch
+from crosswind.train.sft import Progress, Result, finish, holds_weights, stretch
 from crosswind.train.stages import agent_of, copied, measure, suite_of, with_extra
 from crosswind.types import Model
 
@@ -259,9 +258,8 @@ def _sound(folder: Path, config: TrainConfig) -> list[Round]:
 
 def _made(at: Path, config: TrainConfig) -> bool:
     """Is all there that a round leaves?"""
-    kept = at / ("model" if config.full else "adapter")
     try:
         Result.model_validate_json((at / RESULT).read_bytes())
     except (OSError, ValueError):
         return False
-    return (kept / ABOUT).is_file() and any(kept.glob("*.safetensors"))
+    return holds_weights(at / ("model" if config.full else "adapter"))

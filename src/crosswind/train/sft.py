@@ -240,7 +240,8 @@ class Stretch:
         self.resumed = start or None
         if start >= self.until:
             self._load(whole[start])
-            self.loss = _last_loss(self.folder / METRICS)
+            if self.main:  # the others do not tell of it, and the file may just be cut
+                self.loss = _last_loss(self.folder / METRICS)
             return
         trainer = self.trainer(start)
         try:
@@ -555,7 +556,7 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
             )
         if held.get("result"):
             where = _moved(folder, held["result"])
-            if (Path(where) / ABOUT).is_file() and any(Path(where).glob("*.safetensors")):
+            if holds_weights(Path(where)):
                 return Result.model_validate({**held["result"], "out": str(folder), "adapter": where})
         return None  # not finished, or what it made is gone: on from the last checkpoint
     try:
@@ -569,6 +570,11 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
     except OSError as error:
         raise CrosswindError(f"{folder}: cannot be written to ({error.strerror}); choose another --out") from None
     return None
+
+
+def holds_weights(folder: Path) -> bool:
+    """Is there what a training leaves: weights, and what they were made of?"""
+    return (folder / ABOUT).is_file() and any(folder.glob("*.safetensors"))
 
 
 @contextmanager
