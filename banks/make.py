@@ -15,14 +15,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from crosswind import wording
-from crosswind.banks import KINDS_OF_PHRASES, REGISTERS, SORTS, lemma
-from crosswind.errors import CrosswindError
-from crosswind.files import Document, read
-from crosswind.flow import digest, rng_for
-from crosswind.registry import domains
-from crosswind.splits import layer_words
-from crosswind.types import SPLITS, Split
+from crosswind.base.errors import CrosswindError
+from crosswind.base.files import Document, read
+from crosswind.core.flow import digest, rng_for
+from crosswind.core.registry import domains
+from crosswind.core.types import SPLITS, Split
+from crosswind.words import wording
+from crosswind.words.banks import KINDS_OF_PHRASES, REGISTERS, SORTS, lemma
+from crosswind.words.splits import layer_words
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "src" / "crosswind" / "data" / "banks"

@@ -24,15 +24,15 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from crosswind.core.draw import Drawn
+from crosswind.episodes.play import judge, play
 from crosswind.models import adapters
+from crosswind.models.base import AgentSettings, AgentSource
 from crosswind.models.embedded import TRAINED, Embedded
 from crosswind.models.hf import HuggingFace
-from crosswind.models.spec import AgentSettings, AgentSource
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn
-from crosswind.runner import Plan
-from crosswind.train.arms import load_study
-from crosswind.train.study import commit_of
+from crosswind.runs.runner import Plan
+from crosswind.study.definition import load_study
+from crosswind.study.runner import commit_of
 
 SAME, APART = 0.95, 0.03
 ENGINES = ("transformers", "llama.cpp")
@@ -100,7 +100,7 @@ def compared(adapter: str, drawn: Sequence[Drawn], engines: Sequence[str], folde
         kept = folder / f"{mark}-{engine}.jsonl"
         if engine in engines:
             hf = engine == "transformers"
-            source = HuggingFace(f"embedded+{adapter}", settings) if hf else Embedded(settings, adapter)
+            source = HuggingFace(f"embedded+{adapter}", settings) if hf else Embedded(adapter, settings)
             found[engine] = asyncio.run(played(source, drawn, kept))
     if len(found) < len(ENGINES):
         return None

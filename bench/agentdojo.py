@@ -23,11 +23,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from crosswind.agents._solver import Solver, read
+from crosswind.base.errors import CannotPerturb
 from crosswind.benchmarks.agentdojo import VERSION, Agentdojo, load
-from crosswind.errors import CannotPerturb
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn, draw
-from crosswind.types import Message, Task, ToolCall, ToolResult, Tools
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.types import Message, Task, ToolCall, ToolResult, Tools
+from crosswind.episodes.play import judge, play
 
 HERE = Path(__file__).resolve().parent
 CONDITIONS = (

@@ -11,14 +11,16 @@ import datetime
 import subprocess
 import sys
 
-from crosswind import __version__, cli
+from crosswind import __version__
 from crosswind.agents.memoriser import Memoriser
-from crosswind.domain import Domain
-from crosswind.play import judge, play
-from crosswind.recipe import Choice, Drawn
-from crosswind.registry import domains, perturbations
-from crosswind.suite import Condition, suites, sweep, tasks, under
-from crosswind.types import ToolSpec
+from crosswind.cli import app as cli
+from crosswind.core.domain import Domain
+from crosswind.core.draw import Drawn
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import ToolSpec
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.recipe import Choice
+from crosswind.episodes.suite import Condition, suites, sweep, tasks, under
 
 AGENTS = ["oracle", "retrier", "one_shot", "obedient", "by_name", "by_description", "memoriser", "refuser", "idle"]
 HEAD = """# The baseline agents

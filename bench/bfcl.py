@@ -23,18 +23,19 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-from crosswind import speech
+from crosswind.base.errors import CannotPerturb, Unfair
 from crosswind.benchmarks.bfcl import Bfcl, load
 from crosswind.benchmarks.borrowed import BorrowedFamily
-from crosswind.certify import Walk, Walks, certify
-from crosswind.domain import Domain
-from crosswind.errors import CannotPerturb, Unfair
-from crosswind.flow import rng_for
-from crosswind.perturbation import Layers
-from crosswind.recipe import DrawScene, draw
-from crosswind.registry import perturbations
-from crosswind.session import Session
-from crosswind.types import Task, ToolCall, ToolSpec, Verdict
+from crosswind.core.certify import certify
+from crosswind.core.domain import Domain
+from crosswind.core.draw import DrawScene, draw
+from crosswind.core.flow import rng_for
+from crosswind.core.oracle import Walk, Walks
+from crosswind.core.perturbation import Layers
+from crosswind.core.registry import perturbations
+from crosswind.core.session import Session
+from crosswind.core.types import Task, ToolCall, ToolSpec, Verdict
+from crosswind.text import speech
 
 HEAD = [
     *("kind", "severity", "applies to", "re-derived: pass", "certified", "within four draws", "laws broken"),

@@ -25,8 +25,8 @@ STACKS = {
 }
 CHILD = """
 import json, sys, time
-from crosswind.recipe import draw
-from crosswind.registry import domains, perturbations
+from crosswind.core.draw import draw
+from crosswind.core.registry import domains, perturbations
 kinds, count = json.loads(sys.argv[1]), int(sys.argv[2])
 registered = len(perturbations.names())
 out = {}

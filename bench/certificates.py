@@ -13,14 +13,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from crosswind import __version__
-from crosswind.domain import Domain
-from crosswind.errors import CannotPerturb, Unfair
-from crosswind.flow import rng_for
-from crosswind.perturbation import SEVERITIES
-from crosswind.recipe import draw, random_kinds
-from crosswind.registry import domains, perturbations
-from crosswind.splits import HELD_OUT
-from crosswind.suite import tasks
+from crosswind.base.errors import CannotPerturb, Unfair
+from crosswind.core.domain import Domain
+from crosswind.core.draw import draw
+from crosswind.core.flow import rng_for
+from crosswind.core.perturbation import SEVERITIES
+from crosswind.core.registry import domains, perturbations
+from crosswind.episodes.recipe import random_kinds
+from crosswind.episodes.suite import tasks
+from crosswind.words.splits import HELD_OUT
 
 HEAD = """# Certificates
 

@@ -32,12 +32,12 @@ from statistics import fmean, median
 from typing import Any
 
 from crosswind import __version__
-from crosswind.domain import SIZE, Domain
-from crosswind.errors import CannotPerturb
-from crosswind.recipe import Drawn, draw
-from crosswind.registry import domains
-from crosswind.session import Session
-from crosswind.types import SAY, Task
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.domain import SIZE, Domain
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.registry import domains
+from crosswind.core.session import Session
+from crosswind.core.types import SAY, Task
 
 PARTS = ("stacks", "sizes", "layers", "bfcl")
 STACKS = {

@@ -35,18 +35,19 @@ from statistics import fmean, median
 
 from crosswind import __version__
 from crosswind.agents.oracle import Oracle
-from crosswind.commands.data import spread
-from crosswind.errors import CannotPerturb
-from crosswind.flow import rng_for
+from crosswind.base.errors import CannotPerturb
+from crosswind.cli.data import spread
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import rng_for
+from crosswind.core.registry import domains
+from crosswind.core.types import Message, Tools
+from crosswind.episodes.play import play
+from crosswind.episodes.recipe import load_recipe
+from crosswind.episodes.suite import tasks
 from crosswind.models.prompts import Conversation, Script, script_of, spoken
-from crosswind.play import play
-from crosswind.recipe import Drawn, draw, load_recipe
-from crosswind.registry import domains
-from crosswind.suite import tasks
 from crosswind.train.data import DataConfig, Measure, demonstration_at, estimate, stream
 from crosswind.train.formats import line, written
 from crosswind.train.rows import Row, demonstration, rows, tokens
-from crosswind.types import Message, Tools
 
 PARTS = ("same", "speed", "length", "memory")
 CASES = {"clean": ("mixed", 0.0), "mixed, share 0.3": ("mixed", 0.3), "mixed": ("mixed", 1.0), "hard": ("hard", 1.0)}
@@ -230,7 +231,7 @@ def length(names: Sequence[str], count: int, exact: Measure) -> list[dict[str, o
 
 CHILD = """\
 import json, resource, sys
-from crosswind.cli import app
+from crosswind.cli.app import app
 try:
     app(sys.argv[1:])
 except SystemExit as stop:

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 from crosswind import __version__
 from crosswind.agents.flawed._walker import Flawed
+from crosswind.core.registry import agents
+from crosswind.episodes.play import play
+from crosswind.episodes.record import Record, Usage, recorded
+from crosswind.episodes.suite import Episode, Suite, episodes
 from crosswind.metrics.diagnosis import Diagnosis, diagnose
-from crosswind.play import play
-from crosswind.record import Record, Usage, recorded
-from crosswind.registry import agents
-from crosswind.suite import Episode, Suite, episodes
 
 Row = tuple[str, str, str, str, Diagnosis, Record]
 VARIED = {  # agents whose flaws show themselves in other ways

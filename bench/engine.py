@@ -34,15 +34,16 @@ from typing import Any
 
 import torch
 
-from crosswind import __version__, runner
+from crosswind import __version__
 from crosswind.agents._scripted import lines_of
+from crosswind.core.draw import Drawn
+from crosswind.episodes.suite import Suite, suites
 from crosswind.models import prompts
+from crosswind.models.base import AgentSettings
 from crosswind.models.engine import Completion, Engine
 from crosswind.models.hf import HuggingFace, HuggingFaceAgent
 from crosswind.models.loading import load, with_adapter
-from crosswind.models.spec import AgentSettings
-from crosswind.recipe import Drawn
-from crosswind.suite import Suite, suites
+from crosswind.runs import runner
 
 
 def say(text: str) -> None:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from random import Random
 
 from crosswind import __version__
-from crosswind.gate import decide, examine, parse_rule
+from crosswind.core.registry import perturbations
+from crosswind.core.types import TIERS
+from crosswind.episodes.record import Record, key_of, pair_of
+from crosswind.gate.gate import decide, examine, parse_rule
 from crosswind.metrics.stats import wilson
-from crosswind.record import Record, key_of, pair_of
-from crosswind.registry import perturbations
-from crosswind.types import TIERS
 
 HEAD = """# How often the gate is wrong
 

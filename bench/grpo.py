@@ -32,9 +32,9 @@ import torch
 
 from crosswind import __version__
 from crosswind.agents._scripted import lines_of
+from crosswind.core.draw import Drawn
 from crosswind.models import prompts
 from crosswind.models.engine import Completion
-from crosswind.recipe import Drawn
 from crosswind.train.config import GrpoConfig, load
 from crosswind.train.data import drawn_at
 from crosswind.train.grpo import FRESH, Training
@@ -215,7 +215,7 @@ def in_trl(config: GrpoConfig, steps: int, rows: int) -> list[dict[str, Any]]:
 def tiny() -> Iterator[GrpoConfig]:
     """The tests' tiny model after a brief imitation of four tasks of the tests' toy domain."""
     from crosswind.train.config import TrainConfig
-    from crosswind.train.sft import train
+    from crosswind.train.run import train
     from tests import tiny as made
 
     torch.set_num_threads(1)

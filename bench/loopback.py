@@ -48,7 +48,7 @@ def main() -> None:
     )
     assert child.stdin is not None
     assert child.stdout is not None
-    crosswind = [sys.executable, "-m", "crosswind.cli"]
+    crosswind = [sys.executable, "-m", "crosswind.cli.app"]
     try:
         spec = f"openai:{MODEL}@{child.stdout.readline().strip()}/v1"
         print(f"$ crosswind doctor {spec}", flush=True)

@@ -94,7 +94,9 @@ class Route:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", required=True, help="starts mcp-server-time")
-    parser.add_argument("--proxy", default=f"{sys.executable} -m crosswind.cli proxy", help="starts crosswind's proxy")
+    parser.add_argument(
+        "--proxy", default=f"{sys.executable} -m crosswind.cli.app proxy", help="starts crosswind's proxy"
+    )
     parser.add_argument("--fastmcp", default="", metavar="PYTHON", help="of an environment with fastmcp")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--calls", type=int, default=10, help="of each path in a round")

@@ -37,13 +37,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from crosswind.flow import adrive
+from crosswind.core.flow import adrive
+from crosswind.core.perturbation import dump_layers
+from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.mcp import live
 from crosswind.mcp import tools as forms
 from crosswind.mcp.live import Way
 from crosswind.mcp.tools import SERVER
-from crosswind.perturbation import dump_layers
-from crosswind.types import ToolCall, ToolError, ToolResult
 
 RETRIES = 6
 ATTEMPTS = 20  # at a stack of which something lies
@@ -386,7 +386,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in SERVERS:
         parser.add_argument(f"--{name}", default="", metavar="COMMAND", help=f"starts the {name} server")
-    parser.add_argument("--proxy", default=f"{sys.executable} -m crosswind.cli proxy", help="starts the proxy")
+    parser.add_argument("--proxy", default=f"{sys.executable} -m crosswind.cli.app proxy", help="starts the proxy")
     parser.add_argument("--calls", type=int, default=1000, help="of each server")
     parser.add_argument("--stacks", type=int, default=20, help="of each server")
     parser.add_argument(

@@ -31,14 +31,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from crosswind import __version__, runner
+from crosswind import __version__
 from crosswind.agents._scripted import Reciter, lines_of
-from crosswind.models.spec import Price
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn
-from crosswind.store import load_run
-from crosswind.suite import Suite
-from crosswind.types import Agent, Message
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Agent, Message
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.suite import Suite
+from crosswind.models.base import Price
+from crosswind.runs import runner
+from crosswind.runs.store import load_run
 
 PARTS = ("overhead", "memory", "kills")
 INSPECT = "inspect-ai==0.3.285"
@@ -303,7 +304,7 @@ def kills(times: int, seed: int, concurrency: int = 8) -> dict[str, Any]:
 
 def _killed_suite(times: int) -> Suite:
     """So many episodes that a run outlasts its kills."""
-    from crosswind.suite import suites
+    from crosswind.episodes.suite import suites
 
     return suites["quick"].model_copy(update={"tasks": 16 * times})
 

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from crosswind import __version__
 from crosswind.agents.stumbler import COPES, Stumbler
-from crosswind.errors import CannotPerturb
-from crosswind.perturbation import SEVERITIES
-from crosswind.play import judge, play
-from crosswind.recipe import draw
-from crosswind.registry import domains, perturbations
-from crosswind.splits import HELD_OUT
-from crosswind.suite import tasks
-from crosswind.types import TIERS
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.draw import draw
+from crosswind.core.perturbation import SEVERITIES
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import TIERS
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.suite import tasks
+from crosswind.words.splits import HELD_OUT
 
 PLOT = Path(__file__).parent.parent / "docs" / "results" / "severity.svg"
 HEAD = """# What severity means

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from transformers import PrinterCallback, TrainerCallback
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 from crosswind.models.loading import Loaded
 from crosswind.train import sft
 from crosswind.train.batches import Buffers, Feed

@@ -18,17 +18,18 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from crosswind import banks, certify, wording
-from crosswind.domain import Domain, Family
+from crosswind.base.errors import CannotPerturb
+from crosswind.core import oracle
+from crosswind.core.domain import Domain, Family
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import digest, rng_for
+from crosswind.core.perturbation import RANKS, Perturbation, dump_layers
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.session import Session
+from crosswind.core.types import ASK, AXES, SPLITS, TIERS, Param, Split, Step, ToolCall, ToolResult, ToolSpec
 from crosswind.domains import graphs
-from crosswind.errors import CannotPerturb
-from crosswind.flow import digest, rng_for
-from crosswind.perturbation import RANKS, Perturbation, dump_layers
-from crosswind.recipe import Drawn, draw
-from crosswind.registry import domains, perturbations
-from crosswind.session import Session
-from crosswind.splits import HELD_OUT
-from crosswind.types import ASK, AXES, SPLITS, TIERS, Param, Split, Step, ToolCall, ToolResult, ToolSpec
+from crosswind.words import banks, wording
+from crosswind.words.splits import HELD_OUT
 
 HERE = Path(__file__).parent / "reference"
 SEVERITY = 3
@@ -349,7 +350,7 @@ def told(drawn: Drawn, met: Sequence[int]) -> list[int]:
     return [met[0], *(other or met[1:])[:1]]
 
 
-def astray(clean: certify.Walk, gold: certify.Walk) -> list[int]:
+def astray(clean: oracle.Walk, gold: oracle.Walk) -> list[int]:
     """The step at which the oracle does something else than on the clean task, if it does."""
     calls = [step.call for step in clean.calls]
     other = next((step for i, step in enumerate(gold.calls) if i >= len(calls) or step.call != calls[i]), None)
@@ -487,7 +488,7 @@ def ends_in(family: Family, domain: Domain) -> str:
 
 def calls_of(family: Family, domain: Domain) -> str:
     """How many tools the oracle calls on clean tasks."""
-    counts = [len(certify.walk(domain, domain.task(family.name, seed)).calls) for seed in range(5)]
+    counts = [len(oracle.walk(domain, domain.task(family.name, seed)).calls) for seed in range(5)]
     return f"{min(counts)}-{max(counts)}" if min(counts) < max(counts) else str(counts[0])
 
 
@@ -496,7 +497,7 @@ def rows_of(domain: Domain) -> list[list[str]]:
     found: dict[str, tuple[str, list[str]]] = {}
     for family in domain.families.values():
         seen: set[tuple[str, str]] = set()
-        walked = certify.walk(domain, domain.task(family.name, 0), seen=seen)
+        walked = oracle.walk(domain, domain.task(family.name, 0), seen=seen)
         state = walked.session.world.state
         for name, id in sorted({*seen, *state.overlay}):
             row = state.row(name, id)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from crosswind import skin
-from crosswind.domain import Domain
-from crosswind.errors import CannotPerturb
-from crosswind.perturbation import SEVERITIES
-from crosswind.recipe import draw
-from crosswind.registry import domains
-from crosswind.types import SPLITS
+from crosswind.base.errors import CannotPerturb
+from crosswind.core import skin
+from crosswind.core.domain import Domain
+from crosswind.core.draw import draw
+from crosswind.core.perturbation import SEVERITIES
+from crosswind.core.registry import domains
+from crosswind.core.types import SPLITS
 
 OUT = Path(__file__).parent / "samples"
 # what is done to a request, in turn; wording and noise come together as well

@@ -9,11 +9,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from crosswind.play import play
-from crosswind.record import Record, Usage, key_of, pair_of, recorded
-from crosswind.registry import agents
-from crosswind.store import EPISODES, MANIFEST, Manifest, as_line
-from crosswind.suite import episodes, suites
+from crosswind.core.registry import agents
+from crosswind.episodes.play import play
+from crosswind.episodes.record import Record, Usage, key_of, pair_of, recorded
+from crosswind.episodes.suite import episodes, suites
+from crosswind.runs.store import EPISODES, MANIFEST, Manifest, as_line
 
 WHEN = "2026-11-15T07:00:00+00:00"
 HOSTILE = (

@@ -1,6 +1,6 @@
 """Messages that an agent might send, by what they are: answers, questions, refusals.
 
-Plain data for test_speech.py.  ANSWERS, QUESTIONS and REFUSALS were written before the rule in crosswind.speech
+Plain data for test_speech.py.  ANSWERS, QUESTIONS and REFUSALS were written before the rule in crosswind.text.speech
 existed.  The HELD_OUT tuples were written after it worked, one set after the other, without a look at its word lists;
 each was scored once before the rule was widened for it (40, 54 and 50 of 60 were right at first try).  The PROBES are
 short ones, written to look for mistakes between the second and the third set (107 of 129 right at first try; one of

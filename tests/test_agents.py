@@ -7,10 +7,10 @@ from itertools import islice
 
 import pytest
 
-from crosswind.registry import agents, domains, perturbations
-from crosswind.splits import HELD_OUT
-from crosswind.suite import CLEAN, Row, balance, episodes, over_domains, suites, sweep
-from crosswind.types import TIERS
+from crosswind.core.registry import agents, domains, perturbations
+from crosswind.core.types import TIERS
+from crosswind.episodes.suite import CLEAN, Row, balance, episodes, over_domains, suites, sweep
+from crosswind.words.splits import HELD_OUT
 
 NAMES = ["oracle", "idle", "refuser", "memoriser", "retrier", "one_shot", "by_name", "by_description", "obedient"]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosswind.answers import Expected, Kind, states
+from crosswind.text.answers import Expected, Kind, states
 from tests.phrasings_answers import KNOWN_MISSES, PHRASINGS, Row
 from tests.test_values import MEGABYTES, anything
 

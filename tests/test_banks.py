@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from crosswind import banks, splits, wording
-from crosswind.errors import NotForTraining
-from crosswind.flow import rng_for
-from crosswind.perturbation import load_layers
+from crosswind.base.errors import NotForTraining
+from crosswind.core.draw import draw
+from crosswind.core.flow import rng_for
+from crosswind.core.perturbation import load_layers
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import SPLITS, Split
+from crosswind.episodes.recipe import random_kinds
 from crosswind.perturbations import _naming
-from crosswind.recipe import draw, random_kinds
-from crosswind.registry import domains, perturbations
-from crosswind.types import SPLITS, Split
+from crosswind.words import banks, splits, wording
 
 ROOT = Path(__file__).parent.parent
 NAMES = domains.names()

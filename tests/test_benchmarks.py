@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crosswind.base.errors import CannotDraw, CrosswindError
 from crosswind.benchmarks import needed
-from crosswind.certify import certify
-from crosswind.errors import CannotDraw, CrosswindError
-from crosswind.models.spec import AgentSettings, open_agent
-from crosswind.play import judge, play
-from crosswind.recipe import draw
-from crosswind.registry import agents, domains
-from crosswind.runner import run
-from crosswind.session import Session
-from crosswind.store import iter_records
-from crosswind.suite import load_suite
-from crosswind.types import ToolCall
+from crosswind.core.certify import certify
+from crosswind.core.draw import draw
+from crosswind.core.registry import agents, domains
+from crosswind.core.session import Session
+from crosswind.core.types import ToolCall
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.suite import load_suite
+from crosswind.models.base import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import run
+from crosswind.runs.store import iter_records
 
 if TYPE_CHECKING:
     from crosswind.benchmarks.agentdojo import Agentdojo

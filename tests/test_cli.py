@@ -15,14 +15,15 @@ from typing import Any
 
 import pytest
 
-from crosswind import cli, laws
-from crosswind.commands import demo as commands_demo
-from crosswind.commands import run as commands_run
-from crosswind.errors import Unfair
+from crosswind.base.errors import Unfair
+from crosswind.base.terminal import safe
+from crosswind.cli import app as cli
+from crosswind.cli import demo as commands_demo
+from crosswind.cli import run as commands_run
+from crosswind.core import laws
+from crosswind.core.perturbation import EXAMPLE, load_layers
+from crosswind.core.registry import domains, perturbations
 from crosswind.models import adapters
-from crosswind.perturbation import EXAMPLE, load_layers
-from crosswind.registry import domains, perturbations
-from crosswind.terminal import safe
 
 
 def crosswind(*args: str, code: int = 0) -> str:
@@ -107,7 +108,7 @@ def test_a_stored_stack_replays(tmp_path: Path) -> None:
 
 def test_a_process_of_its_own_says_the_same_and_exits_with_the_same_codes() -> None:
     for args, code in ((("catalog", "--json"), 0), (("play", "--domain", "poy"), 2)):
-        command = [sys.executable, "-m", "crosswind.cli", *args]
+        command = [sys.executable, "-m", "crosswind.cli.app", *args]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"})
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr

@@ -19,24 +19,26 @@ from typing import Any
 
 import pytest
 
-from crosswind import banks, cli, splits
 from crosswind.agents.oracle import Oracle
-from crosswind.errors import CannotPerturb, CrosswindError, NotForTraining
+from crosswind.base.errors import CannotPerturb, CrosswindError, NotForTraining
+from crosswind.cli import app as cli
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.session import Session
+from crosswind.core.types import SPLITS, Message, Param, Request, ToolCall, Tools, ToolSpec
+from crosswind.episodes.play import judge, play, result_text
+from crosswind.episodes.recipe import Choice, Recipe, follow, load_recipe
+from crosswind.episodes.suite import tasks
 from crosswind.models import prompts
 from crosswind.models.parsing import parse
 from crosswind.models.prompts import Conversation, Script, script_of, spoken
-from crosswind.play import judge, play, result_text
-from crosswind.recipe import Choice, Drawn, Recipe, draw, follow, load_recipe
-from crosswind.registry import domains, perturbations
-from crosswind.session import Session
-from crosswind.splits import HELD_OUT, train_kinds
-from crosswind.suite import tasks
 from crosswind.train import data as data_module
 from crosswind.train.data import DataConfig, Stage, demonstration_at, drawn_at, estimate, stream
 from crosswind.train.formats import FORMATS, Format, written
 from crosswind.train.groups import COMPONENTS, OURS, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows, tokens
-from crosswind.types import SPLITS, Message, Param, Request, ToolCall, Tools, ToolSpec
+from crosswind.words import banks, splits
+from crosswind.words.splits import HELD_OUT, train_kinds
 from tests import tiny
 
 SYSTEM = Message(role="system", content="Be brief.")

@@ -7,17 +7,18 @@ import os
 import subprocess
 import sys
 
-from crosswind.recipe import draw
-from crosswind.registry import domains
+from crosswind.core.draw import draw
+from crosswind.core.registry import domains
 from tests.toys import poi
 
 SCRIPT = """
 import asyncio, hashlib, json
 from crosswind.agents.oracle import Oracle
-from crosswind.flow import rng_for
-from crosswind.play import play
-from crosswind.recipe import draw, random_kinds
-from crosswind.registry import domains
+from crosswind.core.flow import rng_for
+from crosswind.episodes.play import play
+from crosswind.core.draw import draw
+from crosswind.episodes.recipe import random_kinds
+from crosswind.core.registry import domains
 out = hashlib.sha256()
 for name in domains.names():
     domain = domains[name]
@@ -34,8 +35,8 @@ print(out.hexdigest())
 
 TIES = """
 from random import Random
-from crosswind.laws import match
-from crosswind.types import ToolSpec
+from crosswind.core.laws import match
+from crosswind.core.types import ToolSpec
 rng = Random(0)
 words = ["".join(rng.choice("abcdefgh") for _ in range(5)) for _ in range(60)]
 for _ in range(300):
@@ -69,7 +70,7 @@ def test_tools_that_are_described_alike_are_told_apart_in_the_same_way_in_every_
 
 
 def test_play_prints_the_same_bytes_twice() -> None:
-    command = [sys.executable, "-m", "crosswind.cli", "play", "--domain", "poi", "--seed", "9", "--json"]
+    command = [sys.executable, "-m", "crosswind.cli.app", "play", "--domain", "poi", "--seed", "9", "--json"]
     command += ["--perturb", "semantic_rename", "--perturb", "transient_error:5", "--agent", "retrier"]
     one, two = (
         subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": s}, capture_output=True, check=True).stdout

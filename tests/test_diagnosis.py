@@ -13,16 +13,17 @@ import pytest
 from crosswind.agents._scripted import Reciter, lines_of
 from crosswind.agents.flawed._walker import Flawed, effective_writes
 from crosswind.agents.flawed.limits import FalseSuccess
-from crosswind.errors import CannotPerturb
-from crosswind.flow import rng_for
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import rng_for
+from crosswind.core.registry import agents, domains, perturbations
+from crosswind.core.types import TIERS, Flow, Message, Request, ToolCall, Trajectory
+from crosswind.episodes.play import Opening, play
+from crosswind.episodes.recipe import Choice
+from crosswind.episodes.record import Record, Usage, recorded
+from crosswind.episodes.suite import Condition, Episode, Suite, episodes, suites
 from crosswind.metrics.diagnosis import CAUSES, STAGES, UNDETERMINED, Diagnosis, diagnose
 from crosswind.metrics.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
-from crosswind.play import Opening, play
-from crosswind.recipe import Choice, Drawn, draw
-from crosswind.record import Record, Usage, recorded
-from crosswind.registry import agents, domains, perturbations
-from crosswind.suite import Condition, Episode, Suite, episodes, suites
-from crosswind.types import TIERS, Flow, Message, Request, ToolCall, Trajectory
 
 SINGLE = [n for n in agents.names() if n.startswith("flaw_") and not n.startswith("flaw_two_")]
 RARE = ("flaw_fabricates_details", "flaw_unsafe_retry", "flaw_obeys_injections")  # few episodes bring them out
@@ -446,7 +447,7 @@ def test_a_repair_begins_at_the_point_of_failure() -> None:
 def folder(tmp_path: Path) -> Path:
     from typer.testing import CliRunner
 
-    from crosswind.cli import app
+    from crosswind.cli.app import app
 
     out = tmp_path / "run"
     done = CliRunner().invoke(app, ["run", "quick", "--agent", "memoriser", "--out", str(out)])
@@ -457,7 +458,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_command_prints_causes_and_repairs(folder: Path) -> None:
     from typer.testing import CliRunner
 
-    from crosswind.cli import app
+    from crosswind.cli.app import app
 
     shown = CliRunner().invoke(app, ["diagnose", str(folder)])
     assert shown.exit_code == 0

@@ -8,12 +8,13 @@ import re
 
 import pytest
 
-from crosswind.certify import certify, walk
-from crosswind.domain import Domain, Family
+from crosswind.core.certify import certify
+from crosswind.core.domain import Domain, Family
+from crosswind.core.laws import match, twins
+from crosswind.core.oracle import walk
+from crosswind.core.registry import domains
+from crosswind.core.types import SPLITS, Split, Task, ToolCall
 from crosswind.domains import graphs
-from crosswind.laws import match, twins
-from crosswind.registry import domains
-from crosswind.types import SPLITS, Split, Task, ToolCall
 
 
 def graph_of(family: Family) -> str:

@@ -16,11 +16,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from crosswind.errors import CrosswindError  # noqa: E402
+from crosswind.base.errors import CrosswindError  # noqa: E402
 from crosswind.models import prompts, slots  # noqa: E402
+from crosswind.models.base import AgentSettings  # noqa: E402
 from crosswind.models.engine import Completion, Engine, shared, stop_table  # noqa: E402
 from crosswind.models.loading import load, merged, with_adapter  # noqa: E402
-from crosswind.models.spec import AgentSettings, open_agent  # noqa: E402
+from crosswind.models.spec import open_agent  # noqa: E402
 from tests import tiny  # noqa: E402
 
 NEW = 12
@@ -289,8 +290,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_with_a_local_model_is_played_and_classified(folder: Path, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from crosswind.cli import app
-    from crosswind.store import load_run
+    from crosswind.cli.app import app
+    from crosswind.runs.store import load_run
 
     spec = f"hf:{folder}"
     told = CliRunner().invoke(
@@ -308,7 +309,7 @@ def test_a_run_with_a_local_model_is_played_and_classified(folder: Path, tmp_pat
 def test_a_window_too_short_to_begin_with_is_told_of_once(folder: Path, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from crosswind.cli import app
+    from crosswind.cli.app import app
 
     asked = ["run", "quick", "--agent", f"hf:{folder}", "--out", str(tmp_path / "run"), "--context", "64"]
     with pytest.warns(UserWarning, match="and the window has 64: nothing is written there") as told:
@@ -319,7 +320,7 @@ def test_a_window_too_short_to_begin_with_is_told_of_once(folder: Path, tmp_path
 def test_a_template_that_fails_is_told_in_the_line_of_training(folder: Path, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from crosswind.cli import app
+    from crosswind.cli.app import app
 
     shutil.copytree(folder, tmp_path / "model")
     (tmp_path / "model" / "chat_template.jinja").write_text("{{ raise_exception('no system\\nhere') }}")
@@ -333,9 +334,9 @@ def test_a_template_that_fails_is_told_in_the_line_of_training(folder: Path, tmp
 def test_an_agent_goes_on_in_the_tokens_it_wrote(folder: Path) -> None:
     import asyncio
 
-    from crosswind.recipe import draw
-    from crosswind.registry import domains
-    from crosswind.types import Message
+    from crosswind.core.draw import draw
+    from crosswind.core.registry import domains
+    from crosswind.core.types import Message
 
     here = domains["poi"]
     drawn = draw(here, here.task(next(iter(here.families)), 1, split="test"), (), 1)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from crosswind.cli import app
-from crosswind.errors import CrosswindError
-from crosswind.export import export, slug
-from crosswind.record import Record
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.app import app
+from crosswind.episodes.record import Record
+from crosswind.export.export import export, slug
 from tests.gate_runs import HOSTILE, folder_of, played
 
 AGENT_STEP = {"step_id", "source", "message", "tool_calls", "observation", "extra"}

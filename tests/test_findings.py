@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from crosswind.core.registry import perturbations
+from crosswind.episodes.record import CLEAN, Record, key_of, pair_of
 from crosswind.metrics import By, Cell, Drop, Measures
-from crosswind.record import CLEAN, Record, key_of, pair_of
-from crosswind.registry import perturbations
-from crosswind.report.findings import ASKED, ORIGINAL, _judged, asked, findings
-from crosswind.report.study import Pool
-from crosswind.train.arms import Arm
-from crosswind.train.outcomes import Row
+from crosswind.study.definition import Arm
+from crosswind.study.findings import ASKED, ORIGINAL, _judged, asked, findings
+from crosswind.study.outcomes import Row
+from crosswind.study.report import Pool
 
 YES, NO, ELSE, MISSING, MET, UNMET = "reproduced", "not reproduced", "different", "missing", "met", "not met"
 THREE = ("perception", "interaction", "reasoning")

@@ -14,14 +14,14 @@ pytest.importorskip("trl")
 import torch
 from safetensors.torch import save_file
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.models.base import AgentSettings
 from crosswind.models.engine import stops_of
 from crosswind.models.hf import HuggingFace
 from crosswind.models.loading import load, merged, with_adapter
 from crosswind.models.prompts import end_of
-from crosswind.models.spec import AgentSettings
 from crosswind.train.model import about, load_base
-from crosswind.train.sft import train
+from crosswind.train.run import train
 from tests import tiny
 from tests.test_train import config, gpt2, weights
 

@@ -18,11 +18,13 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 pytestmark = pytest.mark.filterwarnings("default")  # of the packages that train
 
-from crosswind.domain import Domain  # noqa: E402
-from crosswind.errors import BadFile, CrosswindError, InfrastructureError  # noqa: E402
+from crosswind.base.errors import BadFile, CrosswindError, InfrastructureError  # noqa: E402
+from crosswind.core.domain import Domain  # noqa: E402
+from crosswind.core.draw import Drawn  # noqa: E402
+from crosswind.core.perturbation import dump_layers  # noqa: E402
+from crosswind.core.types import Check, Message, Tools, Verdict  # noqa: E402
+from crosswind.episodes.recipe import Choice, Recipe  # noqa: E402
 from crosswind.models.prompts import script_of  # noqa: E402
-from crosswind.perturbation import dump_layers  # noqa: E402
-from crosswind.recipe import Choice, Drawn, Recipe  # noqa: E402
 from crosswind.train import grpo  # noqa: E402
 from crosswind.train.batches import as_tensors, collate  # noqa: E402
 from crosswind.train.config import GrpoConfig, load  # noqa: E402
@@ -42,7 +44,6 @@ from crosswind.train.rollouts import (  # noqa: E402
 )
 from crosswind.train.rows import Tokens, rows, tokens  # noqa: E402
 from crosswind.train.sft import Update, gathered  # noqa: E402
-from crosswind.types import Check, Message, Tools, Verdict  # noqa: E402
 from tests import tiny  # noqa: E402
 
 TASKS = 2  # the toy problem: so many tasks over and over
@@ -488,7 +489,7 @@ def test_a_run_of_a_version_without_an_option_goes_on(
 
 
 def test_what_came_of_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    from crosswind.commands.train import show
+    from crosswind.cli.train import show
     from crosswind.train.sft import Result
 
     extra = {

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from crosswind.record import Record
+from crosswind.episodes.record import Record
 from crosswind.report import html, markdown, parts
 from crosswind.report.compare import comparison
 from crosswind.report.compare import markdown as compare_markdown
 from crosswind.report.compare import page as compare_page
 from crosswind.report.content import content
 from crosswind.report.episode import view
-from crosswind.store import Run
+from crosswind.runs.store import Run
 from tests.test_report import Reader, crosswind, played, run_of
 
 SCRIPTS = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 from crosswind.models import adapters, lora_gguf, weights
 
 pytest.importorskip("gguf")
@@ -183,12 +183,12 @@ def test_both_engines_write_the_same_with_an_adapter(tmp_path: Path, monkeypatch
 
 def test_an_agent_with_an_adapter_says_which(tiny_adapter: Path) -> None:
     pytest.importorskip("xllamacpp")
+    from crosswind.models.base import AgentSettings
     from crosswind.models.embedded import Embedded
-    from crosswind.models.spec import AgentSettings
 
-    source = Embedded(AgentSettings(), str(tiny_adapter))
+    source = Embedded(str(tiny_adapter), AgentSettings())
     assert source.name == f"embedded:{tiny_adapter}"
     assert len(source.settings["adapter"]) == 64
     asyncio.run(source.aclose())
     with pytest.raises(CrosswindError, match="no adapter lies here"):
-        Embedded(AgentSettings(), "nothing")
+        Embedded("nothing", AgentSettings())

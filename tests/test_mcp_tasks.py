@@ -19,25 +19,27 @@ import yaml
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from crosswind import plugins, runner
 from crosswind.agents._scripted import requesting
-from crosswind.certify import certify
-from crosswind.cli import app
-from crosswind.errors import BadFile, CrosswindError
+from crosswind.authoring import plugins
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.cli.app import app
+from crosswind.core.certify import certify
+from crosswind.core.draw import draw
+from crosswind.core.registry import agents, domains
+from crosswind.core.types import ToolCall, ToolResult, failed
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.record import Record
+from crosswind.episodes.suite import suites
 from crosswind.mcp import drift, schema, tasks
 from crosswind.mcp.conditions import CallRule, Made, Must, Take, filled, in_order, references
 from crosswind.mcp.learn import draft, look
 from crosswind.mcp.running import Running, Server
 from crosswind.mcp.wire import WireError
 from crosswind.mcp.worlds import ServerFailed
-from crosswind.models.spec import AgentSettings, open_agent
-from crosswind.play import judge, play
-from crosswind.recipe import draw
-from crosswind.record import Record
-from crosswind.registry import agents, domains
-from crosswind.store import iter_records
-from crosswind.suite import suites
-from crosswind.types import ToolCall, ToolResult, failed
+from crosswind.models.base import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs import runner
+from crosswind.runs.store import iter_records
 
 SHOP = [sys.executable, str(Path(__file__).parent / "fake_mcp.py")]
 
@@ -508,7 +510,7 @@ def test_a_file_goes_through_a_dry_run_another_suite_and_the_gate(tmp_path: Path
 
 def reported(path: Path, out: Path, *more: str) -> dict[str, Any]:
     """What a report says that is made in a process of its own, which knows nothing of what servers answered."""
-    command = [sys.executable, "-m", "crosswind.cli", "--plugin", str(path), "report", str(out), *more, "--json"]
+    command = [sys.executable, "-m", "crosswind.cli.app", "--plugin", str(path), "report", str(out), *more, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
@@ -677,7 +679,7 @@ def _is_not_touched_by_a_report(path: Path, out: Path, monkeypatch: pytest.Monke
 def test_a_server_behind_a_url_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSWIND_PROXY_TOKEN", "open-sesame")
     monkeypatch.setenv("CROSSWIND_SERVER_TOKEN", "open-sesame")
-    command = [sys.executable, "-m", "crosswind.cli", "proxy", "--http", "0", "--", *SHOP]
+    command = [sys.executable, "-m", "crosswind.cli.app", "proxy", "--http", "0", "--", *SHOP]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as proxy:
         try:
             assert proxy.stderr is not None

@@ -22,20 +22,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from crosswind.cli import app
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.app import app
+from crosswind.core.draw import Drawn
+from crosswind.core.registry import domains
+from crosswind.core.session import Session
+from crosswind.core.types import SAY, Message, Param, Request, ToolCall, ToolSpec, Trajectory
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.record import Record, Usage, recorded
+from crosswind.episodes.suite import Episode, episodes, suites
 from crosswind.models import parsing, prompts, remote, weights
+from crosswind.models.base import AgentSettings, AgentSource, Price
 from crosswind.models.parsing import parse
 from crosswind.models.redact import Secrets, bare
 from crosswind.models.retry import Fault, pause, persist, retry_after
-from crosswind.models.spec import AgentSettings, AgentSource, Price, open_agent
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn
-from crosswind.record import Record, Usage, recorded
-from crosswind.registry import domains
-from crosswind.session import Session
-from crosswind.suite import Episode, episodes, suites
-from crosswind.types import SAY, Message, Param, Request, ToolCall, ToolSpec, Trajectory
+from crosswind.models.spec import open_agent
 from tests.fake_provider import Answer, FakeProvider, blocks, completion, failing, reply
 
 CANARY = "canary-4f1c9a72e0"
@@ -606,7 +607,7 @@ def test_a_fragment_in_an_address_is_refused() -> None:
 )
 def test_no_file_and_no_output_of_a_run_holds_the_key(plan: list[Answer], status: int, tmp_path: Path) -> None:
     with FakeProvider(*plan) as fake:
-        command = [sys.executable, "-m", "crosswind.cli", "run", "quick", "--agent", address(fake)]
+        command = [sys.executable, "-m", "crosswind.cli.app", "run", "quick", "--agent", address(fake)]
         done = subprocess.run(
             [*command, "--out", str(tmp_path / "out"), "--limit", "2"], capture_output=True, text=True, timeout=60
         )
@@ -694,7 +695,7 @@ async def tells(query, tools):
     return "the key is SECRET"
 
 async def tells_of_its_provider(query, tools):
-    from crosswind.errors import InfrastructureError
+    from crosswind.base.errors import InfrastructureError
     raise InfrastructureError("no answer to SECRET")
 
 async def endless(query, tools):

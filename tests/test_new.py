@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.errors import CrosswindError
-from crosswind.new import SORTS, write
+from crosswind.authoring.new import SORTS, write
+from crosswind.base.errors import CrosswindError
 
 
 def run(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -53,14 +53,14 @@ def test_the_written_tests_fail_where_something_is_broken(tmp_path: Path) -> Non
 
 
 def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
-    done = run("-m", "crosswind.cli", "new", "domain", "tool_shed", "--out", "deep/down", cwd=tmp_path)
+    done = run("-m", "crosswind.cli.app", "new", "domain", "tool_shed", "--out", "deep/down", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "pytest deep/down/test_tool_shed.py" in done.stdout
     shown = done.stdout.splitlines()[-1].split()
     assert shown[0] == "crosswind"
-    played = run("-m", "crosswind.cli", *shown[1:], cwd=tmp_path)
+    played = run("-m", "crosswind.cli.app", *shown[1:], cwd=tmp_path)
     assert "PASS" in played.stdout
-    again = run("-m", "crosswind.cli", "new", "domain", "tool_shed", "--out", "deep/down", cwd=tmp_path)
+    again = run("-m", "crosswind.cli.app", "new", "domain", "tool_shed", "--out", "deep/down", cwd=tmp_path)
     assert again.returncode == 2
     assert "deep/down/tool_shed.py exists; choose another name or --out, or --force to write over it" in again.stderr
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from crosswind import plugins
-from crosswind.errors import BadFile, CrosswindError, UnknownName
-from crosswind.registry import agents, domains, perturbations
+from crosswind.authoring import plugins
+from crosswind.base.errors import BadFile, CrosswindError, UnknownName
+from crosswind.core.registry import agents, domains, perturbations
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "library.yaml"
 
@@ -25,9 +25,9 @@ LAYER = '''\
 from typing import Literal
 
 from crosswind.agents.idle import Idle
-from crosswind.perturbation import Perturbation, perturbation
-from crosswind.registry import agents
-from crosswind.types import ToolResult
+from crosswind.core.perturbation import Perturbation, perturbation
+from crosswind.core.registry import agents
+from crosswind.core.types import ToolResult
 
 
 @perturbation
@@ -55,7 +55,7 @@ DOMAIN = '''\
 """The points of interest under another name."""
 
 from crosswind.domains.poi import Poi
-from crosswind.registry import domains
+from crosswind.core.registry import domains
 
 
 class Sights(Poi):
@@ -79,7 +79,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def crosswind(*args: str, code: int = 0, **env: str) -> tuple[str, str]:
     """Run the command line; what it printed, and what it complained of."""
-    command = [sys.executable, "-m", "crosswind.cli", *args]
+    command = [sys.executable, "-m", "crosswind.cli.app", *args]
     paths = os.pathsep.join(filter(None, (env.pop("path", ""), os.environ.get("PYTHONPATH", ""))))
     every = {**os.environ, "NO_COLOR": "1", **env, **({"PYTHONPATH": paths} if paths else {})}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=every)
@@ -162,14 +162,17 @@ WRONG = [
     ("def f():\n    return 1 / 0\n\n\nf()\n", ":2: ZeroDivisionError: division by zero; mend"),
     ("import sys\nsys.exit(3)\n", ":2: SystemExit: 3; mend"),
     (
-        "from crosswind.registry import agents\nagents.add('oracle', print)\n",
+        "from crosswind.core.registry import agents\nagents.add('oracle', print)\n",
         ":2: two agents are named 'oracle', from crosswind itself and ",
     ),
     (
-        "from crosswind.registry import agents, domains\nagents.add('a_1', print)\ndomains.add('d_1', 7)\n",
-        ": the domain 'd_1' is int; expected an instance of a subclass of crosswind.domain.Domain",
+        "from crosswind.core.registry import agents, domains\nagents.add('a_1', print)\ndomains.add('d_1', 7)\n",
+        ": the domain 'd_1' is int; expected an instance of a subclass of crosswind.core.domain.Domain",
     ),
-    ("from crosswind.registry import agents\nagents.add('a_2', 7)\n", ": the agent 'a_2' is int; expected a class or"),
+    (
+        "from crosswind.core.registry import agents\nagents.add('a_2', 7)\n",
+        ": the agent 'a_2' is int; expected a class or",
+    ),
     (DOMAIN.replace('add("sights"', 'add("seen"'), ": a domain that calls itself 'sights' is registered as 'seen'"),
     (LAYER.replace('"protocol"', '"edge"'), ": TypeError: Boxed.rank is 'edge'; expected one of"),
 ]
@@ -263,7 +266,7 @@ def test_a_broken_distribution_is_a_warning_and_an_error_for_who_asks(tmp_path: 
             "crosswind.agents": {"nothing": "fine_module", "half": "half_module"},
         },
         fine_module="number = 7\n",
-        half_module="from crosswind.registry import agents\nagents.add('left_over', print)\nraise OSError('no')\n",
+        half_module="from crosswind.core.registry import agents\nagents.add('left_over', print)\nraise OSError('no')\n",
     )
     out, err = crosswind("play", "--domain", "poi", path=str(tmp_path))
     assert "PASS" in out

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from crosswind.errors import CannotPerturb
-from crosswind.flow import rng_for
-from crosswind.play import judge, plain, play
-from crosswind.recipe import Drawn, draw, random_kinds
-from crosswind.registry import domains, perturbations
-from crosswind.session import Session
-from crosswind.types import Message, Request, ToolCall, Tools
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import rng_for
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.session import Session
+from crosswind.core.types import Message, Request, ToolCall, Tools
+from crosswind.episodes.play import judge, plain, play
+from crosswind.episodes.recipe import random_kinds
 
 SLOW = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

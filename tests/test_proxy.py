@@ -20,9 +20,12 @@ from typing import Any
 
 import pytest
 
-from crosswind import banks
-from crosswind.errors import CannotPerturb, CrosswindError
-from crosswind.flow import adrive, rng_for
+from crosswind.base.errors import CannotPerturb, CrosswindError
+from crosswind.core.draw import draw
+from crosswind.core.flow import adrive, rng_for
+from crosswind.core.registry import domains
+from crosswind.core.types import ToolCall, ToolError, ToolResult
+from crosswind.episodes.recipe import Choice, Recipe, recipes
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.live import Way
@@ -30,10 +33,8 @@ from crosswind.mcp.proxy import Journal
 from crosswind.mcp.relay import Plan, Relay
 from crosswind.mcp.upstream import Link, Remote
 from crosswind.mcp.wire import BadFrame, Lines, WireError
-from crosswind.recipe import Choice, Recipe, draw, recipes
-from crosswind.registry import domains
-from crosswind.store import load_run
-from crosswind.types import ToolCall, ToolError, ToolResult
+from crosswind.runs.store import load_run
+from crosswind.words import banks
 from tests.fake_mcp import META, MORE, TOOLS, Shop
 from tests.test_serve import Client, served
 
@@ -669,7 +670,7 @@ class Process:
     def __init__(self, *flags: str, fault: str = "", server: list[str] | None = None) -> None:
         command = [*(SERVER if server is None else server), *(["--fault", fault] if fault else [])]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "crosswind.cli", "proxy", *flags, "--", *command],
+            [sys.executable, "-m", "crosswind.cli.app", "proxy", *flags, "--", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -770,7 +771,7 @@ def test_a_session_leaves_its_record(proxy: Callable[..., Process], tmp_path: Pa
     for command in ("show", "diagnose", "report"):
         flags = ["--baselines", "0"] if command == "report" else []
         done = subprocess.run(
-            [sys.executable, "-m", "crosswind.cli", command, str(folder), *flags],
+            [sys.executable, "-m", "crosswind.cli.app", command, str(folder), *flags],
             capture_output=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             check=False,
@@ -956,7 +957,18 @@ def test_a_stack_of_another_server_is_refused() -> None:
 @pytest.mark.parametrize("what", ["envelope", "parameter_rename"])
 def test_http_ends_where_nothing_can_be_laid(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        command = [sys.executable, "-m", "crosswind.cli", "proxy", "--perturb", what, "--http", "0", "--", *POOR_SERVER]
+        command = [
+            sys.executable,
+            "-m",
+            "crosswind.cli.app",
+            "proxy",
+            "--perturb",
+            what,
+            "--http",
+            "0",
+            "--",
+            *POOR_SERVER,
+        ]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "CROSSWIND_PROXY_TOKEN": "secret"}
         process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=env)
         try:
@@ -982,7 +994,7 @@ def test_http_ends_where_nothing_can_be_laid(what: str, monkeypatch: pytest.Monk
 
 def test_learning_from_a_command_that_ends_at_once() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "crosswind.cli", "learn", "--", "false"],
+        [sys.executable, "-m", "crosswind.cli.app", "learn", "--", "false"],
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=False,

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from crosswind import sessions
-from crosswind.guard import Guard
+from crosswind.base.guard import Guard
+from crosswind.core.types import Receipt
 from crosswind.mcp import wire
 from crosswind.mcp.http import HttpFront
 from crosswind.mcp.proxy import Connection, Journal
 from crosswind.mcp.relay import Plan
-from crosswind.store import EPISODES, CannotStore, Store, load_run
-from crosswind.types import Receipt
+from crosswind.runs import interrupted as sessions
+from crosswind.runs.store import EPISODES, CannotStore, Store, load_run
 from tests.fake_mcp import TOOLS, Shop
 from tests.test_proxy import HELLO, PING, SERVER, Desk, Http, Json, Process, call, plan, run
 
@@ -396,7 +396,7 @@ class over_http:
     def __init__(self, *flags: str, fault: str = "") -> None:
         command = [*SERVER, *(["--fault", fault] if fault else [])]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "crosswind.cli", "proxy", "--http", "0", *flags, "--", *command],
+            [sys.executable, "-m", "crosswind.cli.app", "proxy", "--http", "0", *flags, "--", *command],
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "CROSSWIND_PROXY_TOKEN": "secret"},
         )

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from crosswind.agents._solver import Solver
-from crosswind.certify import Walk, walk
-from crosswind.domain import Family
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.domain import Family
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.oracle import Walk, walk
+from crosswind.core.registry import domains
+from crosswind.core.types import NOTE, Brief, Refusal, Solution, ToolCall
 from crosswind.domains import notes
-from crosswind.errors import CannotPerturb
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.suite import tasks
 from crosswind.models.parsing import parse
 from crosswind.models.prompts import call_form, spoken, with_tools
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn, draw
-from crosswind.registry import domains
-from crosswind.suite import tasks
 from crosswind.train.data import _count
 from crosswind.train.rows import demonstration
-from crosswind.types import NOTE, Brief, Refusal, Solution, ToolCall
 
 OURS = ("poi", "medical", "retail", "workspace", "banking", "operations")
 KINDS = ("", "entity_reskin", "paged_results", "format_switch")

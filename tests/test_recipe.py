@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from crosswind.errors import BadFile, CannotPerturb, CrosswindError, NotForTraining, UnknownName
-from crosswind.flow import rng_for
-from crosswind.recipe import Choice, Recipe, draw, follow, kinds_of, load_recipe, maybe, one_of, recipes
-from crosswind.registry import domains, perturbations
-from crosswind.splits import HELD_OUT, check_kinds, train_kinds
-from crosswind.suite import episodes, load_suite
+from crosswind.base.errors import BadFile, CannotPerturb, CrosswindError, NotForTraining, UnknownName
+from crosswind.core.draw import draw
+from crosswind.core.flow import rng_for
+from crosswind.core.registry import domains, perturbations
+from crosswind.episodes.recipe import Choice, Recipe, follow, kinds_of, load_recipe, maybe, one_of, recipes
+from crosswind.episodes.suite import episodes, load_suite
 from crosswind.train.data import DataConfig, demonstration_at
+from crosswind.words.splits import HELD_OUT, check_kinds, train_kinds
 from tests.toys import poi, task
 
 RECIPE = Recipe(

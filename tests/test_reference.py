@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from crosswind.perturbation import dump_layers, load_layers
-from crosswind.recipe import draw, load_recipe, recipes
-from crosswind.registry import domains, perturbations
-from crosswind.suite import load_suite, suites, tasks
-from crosswind.types import TIERS
+from crosswind.core.draw import draw
+from crosswind.core.perturbation import dump_layers, load_layers
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import TIERS
+from crosswind.episodes.recipe import load_recipe, recipes
+from crosswind.episodes.suite import load_suite, suites, tasks
 
 DOCS = Path(__file__).parent.parent / "docs"
 KINDS = [kind for kind in perturbations.names() if perturbations[kind].__module__.startswith("crosswind.")]

@@ -14,24 +14,25 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from crosswind import __version__, skin
-from crosswind.commands.report import register
-from crosswind.errors import CrosswindError
+from crosswind import __version__
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.report import register
+from crosswind.core import skin
+from crosswind.core.registry import agents
+from crosswind.core.types import AXES, TIERS
+from crosswind.episodes.play import play
+from crosswind.episodes.record import Record, Usage, recorded
+from crosswind.episodes.suite import Suite, episodes, suites
 from crosswind.metrics import summary
 from crosswind.metrics.diagnosis import diagnose
-from crosswind.play import play
-from crosswind.record import Record, Usage, recorded
-from crosswind.registry import agents
 from crosswind.report import html, markdown, parts, show
-from crosswind.report.baselines import NAMES, baselines, sample
 from crosswind.report.compare import comparison
 from crosswind.report.compare import page as compare_page
 from crosswind.report.content import Content, content, verdict
 from crosswind.report.episode import select, view
 from crosswind.report.markup import clipped, join, tag, visible
-from crosswind.store import Manifest, Run, as_line
-from crosswind.suite import Suite, episodes, suites
-from crosswind.types import AXES, TIERS
+from crosswind.runs.baselines import NAMES, baselines, sample
+from crosswind.runs.store import Manifest, Run, as_line
 
 app = Typer()
 register(app)
@@ -413,7 +414,7 @@ def test_a_page_that_does_not_fit_on_the_disk_leaves_nothing_behind(
         raise OSError(28, "No space left on device")
 
     run_of(played("by_name"), tmp_path / "run")
-    monkeypatch.setattr("crosswind.store.os.fsync", full)
+    monkeypatch.setattr("crosswind.runs.store.os.fsync", full)
     done = crosswind("report", str(tmp_path / "run"), "--baselines", "0", "-o", str(tmp_path / "r.html"))
     assert isinstance(done.exception, CrosswindError)
     assert "No space left" in str(done.exception)

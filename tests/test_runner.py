@@ -21,22 +21,24 @@ from typing import Any
 
 import pytest
 
-from crosswind import cli, runner
-from crosswind import domain as domain_module
-from crosswind.commands.run import Display, Forecast, folder_name, narrowed
-from crosswind.domain import JUDGE
-from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.cli import app as cli
+from crosswind.cli.run import Display, Forecast, folder_name, narrowed
+from crosswind.core import domain as domain_module
+from crosswind.core.domain import JUDGE
+from crosswind.core.draw import Drawn
+from crosswind.core.perturbation import dump_layers
+from crosswind.core.registry import agents
+from crosswind.core.types import Agent, Message, Tools
+from crosswind.episodes.record import Usage
+from crosswind.episodes.suite import Episode, Suite, episodes, suites
 from crosswind.metrics.stats import flipped
 from crosswind.models import spec
-from crosswind.models.spec import Price, open_agent
-from crosswind.perturbation import dump_layers
-from crosswind.recipe import Drawn
-from crosswind.record import Usage
-from crosswind.registry import agents
-from crosswind.runner import Crash, Job, Limits, Plan, Progress, Ran, rescored, run
-from crosswind.store import Locked, load_run
-from crosswind.suite import Episode, Suite, episodes, suites
-from crosswind.types import Agent, Message, Tools
+from crosswind.models.base import Price
+from crosswind.models.spec import open_agent
+from crosswind.runs import runner
+from crosswind.runs.runner import Crash, Job, Limits, Plan, Progress, Ran, rescored, run
+from crosswind.runs.store import Locked, load_run
 
 QUICK = suites["quick"]
 ROOT = Path(__file__).parent.parent
@@ -506,7 +508,7 @@ def test_errors_are_not_judged_anew(tmp_path: Path) -> None:
 PLUGIN = """
 import asyncio
 from crosswind.agents.oracle import Oracle
-from crosswind.registry import agents
+from crosswind.core.registry import agents
 
 class Slow(Oracle):
     async def reply(self, chat, tools):
@@ -549,7 +551,7 @@ def crosswind(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 def command(folder: Path, agent: str, *given: str) -> list[str]:
     """The same in a process of its own, with the agents above."""
     (folder / "plugin.py").write_text(PLUGIN)
-    start = [sys.executable, "-m", "crosswind.cli", "--plugin", str(folder / "plugin.py"), "run", "quick"]
+    start = [sys.executable, "-m", "crosswind.cli.app", "--plugin", str(folder / "plugin.py"), "run", "quick"]
     return [*start, "--agent", agent, "--out", str(folder / "run"), *given]
 
 
@@ -672,7 +674,17 @@ async def agent(query, tools):
 
 def test_a_task_of_an_agents_own_that_leaves_is_told_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "leaving.py").write_text(LEAVING)
-    start = [sys.executable, "-m", "crosswind.cli", "run", "quick", "--agent", "python:leaving:agent", "--out", "run"]
+    start = [
+        sys.executable,
+        "-m",
+        "crosswind.cli.app",
+        "run",
+        "quick",
+        "--agent",
+        "python:leaving:agent",
+        "--out",
+        "run",
+    ]
     path = str(Path(runner.__file__).parent.parent)
     done = subprocess.run(
         start,

@@ -8,6 +8,12 @@ from functools import lru_cache
 
 import pytest
 
+from crosswind.core.registry import agents, perturbations
+from crosswind.core.types import AXES, TIERS, Receipt
+from crosswind.episodes.play import play
+from crosswind.episodes.recipe import Choice
+from crosswind.episodes.record import Outcome, Record, Usage, key_of, pair_of, recorded
+from crosswind.episodes.suite import CLEAN, Condition, Episode, Suite, episodes, suites
 from crosswind.metrics import (
     GROUPINGS,
     By,
@@ -27,12 +33,6 @@ from crosswind.metrics import (
     wilson,
 )
 from crosswind.metrics.scores import FEW, grouped
-from crosswind.play import play
-from crosswind.recipe import Choice
-from crosswind.record import Outcome, Record, Usage, key_of, pair_of, recorded
-from crosswind.registry import agents, perturbations
-from crosswind.suite import CLEAN, Condition, Episode, Suite, episodes, suites
-from crosswind.types import AXES, TIERS, Receipt
 
 KINDS = ("transient_error", "lost_acknowledgement", "rate_limit", "injected_instruction", "fatal_error", "paraphrase")
 FAULTS = Suite(

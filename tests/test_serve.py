@@ -15,30 +15,31 @@ from typing import Any
 
 import pytest
 
-from crosswind.commands import serve
-from crosswind.errors import CrosswindError
-from crosswind.mcp import wire
+from crosswind.base.errors import CrosswindError
+from crosswind.cli import serve
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.session import Session
+from crosswind.core.types import SAY, ToolCall, Trajectory
+from crosswind.episodes.play import judge, play, result_text
+from crosswind.episodes.recipe import Choice
+from crosswind.episodes.record import Record
+from crosswind.episodes.suite import Condition, Episode, Suite, under
+from crosswind.mcp import command, wire
+from crosswind.mcp.command import ANSWER, CommandAgents
 from crosswind.mcp.serve import FINAL, HANDSHAKE, MODERN, USER, VERSION_KEY, Desk, Served, is_error
 from crosswind.mcp.server_wire import BODY, HttpServer, serve_lines
 from crosswind.mcp.wire import Lines
-from crosswind.models import command
-from crosswind.models.command import ANSWER, CommandAgents
+from crosswind.models.base import AgentSettings
 from crosswind.models.remote import ModelWarning
-from crosswind.models.spec import AgentSettings, open_agent
-from crosswind.play import judge, play, result_text
-from crosswind.recipe import Choice, Drawn, draw
-from crosswind.record import Record
-from crosswind.registry import domains, perturbations
-from crosswind.runner import Job, Limits, play_job, run
-from crosswind.session import Session
-from crosswind.store import load_run
-from crosswind.suite import Condition, Episode, Suite, under
-from crosswind.types import SAY, ToolCall, Trajectory
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import Job, Limits, play_job, run
+from crosswind.runs.store import load_run
 from examples.scripted_model import next_words
 
 ROOT = Path(__file__).parent.parent
 POI = domains["poi"]
-CLI = (sys.executable, "-c", "from crosswind.cli import main; main()")
+CLI = (sys.executable, "-c", "from crosswind.cli.app import main; main()")
 
 
 def drawn_of(*kinds: str, family: str = "book_visit", seed: int = 3) -> Drawn:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from crosswind.errors import InfrastructureError
-from crosswind.flow import adrive
+from crosswind.base.errors import InfrastructureError
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import adrive
+from crosswind.core.session import Session
+from crosswind.core.types import ASK, SAY, Message, Request, ToolCall, ToolResult, Tools
+from crosswind.episodes.play import judge, play, result_text
 from crosswind.perturbations.action.retired_midway import RetiredMidway
 from crosswind.perturbations.observation.transient_error import TransientError
-from crosswind.play import judge, play, result_text
-from crosswind.recipe import Drawn, draw
-from crosswind.session import Session
-from crosswind.types import ASK, SAY, Message, Request, ToolCall, ToolResult, Tools
 from tests.toys import poi, task
 
 
@@ -133,7 +133,7 @@ class Calls:
 def test_receipts_tell_fired_from_seen_and_from_never_met() -> None:
     given = task("book_visit")
     faults = TransientError(tools=("pay",), times=1, text="Try again.")
-    from crosswind.certify import certify
+    from crosswind.core.certify import certify
 
     drawn = Drawn(poi(), given, (faults,), certify(poi(), given, (faults,)))
     gold = [s.call for s in drawn.certificate.gold.calls]
@@ -221,7 +221,7 @@ def test_the_user_gives_what_is_withheld_first() -> None:
 
 
 def test_an_obstacle_met_with_the_last_call_is_fired_and_not_seen() -> None:
-    from crosswind.certify import certify
+    from crosswind.core.certify import certify
 
     given = task("best_price")
     layer = TransientError(tools=("find_places",), times=3, text="Try again.")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.speech import Speech, classify, offers
+from crosswind.text.speech import Speech, classify, offers
 from tests import phrasings_speech as said
 
 CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.domain import JUDGE
-from crosswind.errors import BadFile, CrosswindError
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.core.domain import JUDGE
+from crosswind.episodes.record import Record
+from crosswind.episodes.suite import suites
 from crosswind.models.spec import open_agent
-from crosswind.record import Record
-from crosswind.runner import Limits, manifest_of, run
-from crosswind.store import (
+from crosswind.runs.runner import Limits, manifest_of, run
+from crosswind.runs.store import (
     CannotStore,
     Locked,
     Manifest,
@@ -30,7 +31,6 @@ from crosswind.store import (
     load_run,
     replace_file,
 )
-from crosswind.suite import suites
 
 QUICK = suites["quick"]
 
@@ -204,7 +204,7 @@ def test_two_runners_on_one_folder(tmp_path: Path) -> None:
 
 
 def test_a_lock_dies_with_its_owner(tmp_path: Path) -> None:
-    code = "import sys, os; from crosswind.store import Store; s = Store(sys.argv[1]); os.kill(os.getpid(), 9)"
+    code = "import sys, os; from crosswind.runs.store import Store; s = Store(sys.argv[1]); os.kill(os.getpid(), 9)"
     killed = subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=False)
     assert killed.returncode == -9
     Store(tmp_path / "run").close()

@@ -18,19 +18,19 @@ from typing import Any
 
 import pytest
 
-from crosswind.commands import study as commands
-from crosswind.errors import BadFile, CrosswindError
-from crosswind.recipe import kinds_of
-from crosswind.registry import perturbations
-from crosswind.report.study import best_paft, between, changed, pools
-from crosswind.runner import Plan
-from crosswind.splits import HELD_OUT
-from crosswind.suite import ORIGINAL
-from crosswind.train import outcomes
-from crosswind.train import study as running
-from crosswind.train.arms import Study, load_study, severity_of, suite_of
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.cli import study as commands
+from crosswind.core.registry import perturbations
+from crosswind.core.types import TIERS
+from crosswind.episodes.recipe import kinds_of
+from crosswind.episodes.suite import ORIGINAL
+from crosswind.runs.runner import Plan
+from crosswind.study import outcomes
+from crosswind.study import runner as running
+from crosswind.study.definition import Study, load_study, severity_of, suite_of
+from crosswind.study.report import best_paft, between, changed, pools
 from crosswind.train.config import merged
-from crosswind.types import TIERS
+from crosswind.words.splits import HELD_OUT
 
 ROOT = Path(__file__).parent.parent
 
@@ -59,7 +59,7 @@ def test_the_arms_of_the_study() -> None:
 
 
 def test_stored_results_are_of_the_arms_as_they_are_now() -> None:
-    from crosswind.train.study import read_done
+    from crosswind.study.runner import read_done
 
     study = load_study()
     stored = sorted((ROOT / "docs/results/study/arms").glob("*/seed-*/*.json"))
@@ -187,8 +187,8 @@ def test_the_suites_have_the_kinds_that_their_names_say() -> None:
 
 
 def test_severities_of_a_range_are_found_again(tmp_path: Path) -> None:
-    from crosswind.record import Usage, recorded
-    from crosswind.types import Trajectory
+    from crosswind.core.types import Trajectory
+    from crosswind.episodes.record import Usage, recorded
 
     study = load_study()
     seen = set()
@@ -248,7 +248,7 @@ def test_options_are_merged_part_by_part() -> None:
     ],
 )
 def test_a_bad_definition_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    from crosswind.train.arms import FOLDER
+    from crosswind.study.definition import FOLDER
 
     text = (FOLDER / "fragility.yaml").read_text()
     assert change[0] in text
@@ -259,7 +259,7 @@ def test_a_bad_definition_is_refused(tmp_path: Path, change: tuple[str, str], to
 
 
 def test_a_definition_is_read_without_what_trains() -> None:
-    code = "import sys; from crosswind.train.arms import load_study; load_study(); print('torch' in sys.modules)"
+    code = "import sys; from crosswind.study.definition import load_study; load_study(); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
@@ -362,15 +362,15 @@ def ran(mini: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def go(study: Study, out: Path, **options: Any) -> Any:
-    from crosswind.train.study import run
+    from crosswind.study.runner import run
 
     return run(study, out, commit="c0ffee", **options)
 
 
 def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp_path: Path) -> None:
     from crosswind.report.markdown import literal
-    from crosswind.report.study import write
-    from crosswind.store import load_run
+    from crosswind.runs.store import load_run
+    from crosswind.study.report import write
 
     out = ran
     folder = out / "arms" / "static" / "seed-0"
@@ -439,7 +439,7 @@ def test_an_arm_goes_on_where_it_was_killed_here_and_elsewhere(
     mark = out / "arms/static/seed-0/train/checkpoints/checkpoint-2/crosswind.json"
     script = (
         "import os, signal, sys; from pathlib import Path; from tests import tiny\n"
-        "from crosswind.train.arms import load_study; from crosswind.train.study import run\n"
+        "from crosswind.study.definition import load_study; from crosswind.study.runner import run\n"
         "def die(update): Path(sys.argv[4]).is_file() and os.kill(os.getpid(), signal.SIGKILL)\n"
         "with tiny.shelf(Path(sys.argv[1])):\n"
         "    run(load_study(sys.argv[2]), Path(sys.argv[3]), arms=['static'], commit='', progress=die)\n"
@@ -498,8 +498,8 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
 def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     mini: Study, ran: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    from crosswind.report.study import write
-    from crosswind.train import study as module
+    from crosswind.study import runner as module
+    from crosswind.study.report import write
 
     turn = iter(range(1000))
     monkeypatch.setattr(
@@ -542,7 +542,7 @@ def test_an_arm_that_others_start_from_is_trained_again_without_a_test(
     refused = go(mini, out, arms=["rl"])
     assert "--arms static --only-train" in refused.failed["rl/seed-0"]
     with monkeypatch.context() as patched:
-        patched.setattr("crosswind.train.study.Job.test", lambda *_, **__: pytest.fail("it was tested"))
+        patched.setattr("crosswind.study.runner.Job.test", lambda *_, **__: pytest.fail("it was tested"))
         again = go(mini, out, arms=["static"], seeds=[0], only_train=True)
         assert again.finished == ["static/seed-0"]
         assert go(mini, out, arms=["static"], seeds=[0], only_train=True).before == ["static/seed-0"]
@@ -601,7 +601,7 @@ def test_seconds_that_are_damaged_are_told_of_before_anything_is_trained(
 
 
 def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
-    from crosswind.report.study import write
+    from crosswind.study.report import write
 
     def broken(self: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError("no such luck")
@@ -649,7 +649,7 @@ def test_the_arm_that_stands_for_paft_is_chosen_on_dev() -> None:
 def test_longer_training_eases_the_loss_if_the_numbers_say_so(
     means: tuple[float | None, ...], mark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crosswind.report import findings
+    from crosswind.study import findings
 
     arms = dict(zip(("static-200", "static-400", "static", "static-3200"), means, strict=True))
 
@@ -666,7 +666,7 @@ def test_longer_training_eases_the_loss_if_the_numbers_say_so(
 def test_refusals_are_told_by_suite_and_kind() -> None:
     """Against the stored rows, counted here."""
     from crosswind.report import words
-    from crosswind.report.findings import asked, findings
+    from crosswind.study.findings import asked, findings
 
     study, folder = load_study(), ROOT / "docs" / "results" / "study"
     found = pools(study, folder)
@@ -686,8 +686,8 @@ def test_refusals_are_told_by_suite_and_kind() -> None:
 
 
 def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Path) -> None:
-    from crosswind.store import load_run
-    from crosswind.train.study import bundle, collect, unbundle
+    from crosswind.runs.store import load_run
+    from crosswind.study.runner import bundle, collect, unbundle
 
     there = tmp_path / "there"
     files = bundle(ran, tmp_path / "packed", adapters=["static/0"], runs=["static"])
@@ -730,7 +730,7 @@ def test_a_folder_of_another_definition_is_left_as_it_is(mini: Study, ran: Path,
     [("arms/base/seed-0/test.json", "{}", "no result of a study"), ("test_log.jsonl", '{"when"', "no line of JSON")],
 )
 def test_damaged_results_are_told_of(mini: Study, ran: Path, tmp_path: Path, path: str, text: str, told: str) -> None:
-    from crosswind.report.study import write
+    from crosswind.study.report import write
 
     out = tmp_path / "out"
     shutil.copytree(ran, out)
@@ -756,7 +756,7 @@ def test_arms_are_compared_in_the_same_episodes() -> None:
 
 
 def test_curves_have_round_ticks_and_places_to_scale() -> None:
-    from crosswind.report import plots
+    from crosswind.study import plots
 
     points = [(1.0, -0.61, -0.65, -0.57), (1.2, -0.1, -0.12, -0.08), (1.5, 0.05, 0.01, 0.09)]
     drawn = plots.curve("title", "share", {1: "least", 1.2: "some", 1.5: "most"}, {"tiers": points})
@@ -770,7 +770,7 @@ def test_curves_have_round_ticks_and_places_to_scale() -> None:
 
 
 def test_rewards_are_told_by_the_first_and_the_last_quarter_of_the_steps() -> None:
-    from crosswind.report.study import _ends
+    from crosswind.study.report import _ends
 
     lines: list[dict[str, Any]] = [{"reward": n / 10, "perturbed": None} for n in range(9)]
     assert _ends(lines, "reward") == "0.05 to 0.75"
@@ -780,7 +780,7 @@ def test_rewards_are_told_by_the_first_and_the_last_quarter_of_the_steps() -> No
 
 
 def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
-    from crosswind.train import outcomes
+    from crosswind.study import outcomes
 
     began, packed = tmp_path / "began", tmp_path / "packed"
     began.mkdir()
@@ -798,7 +798,7 @@ def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
 
 
 def test_no_line_of_the_log_is_lost_whatever_comes_with_it(tmp_path: Path) -> None:
-    from crosswind.train.study import LOG, unbundle
+    from crosswind.study.runner import LOG, unbundle
 
     def packed(name: str, **members: bytes) -> Path:
         with tarfile.open(tmp_path / name, "w") as tar:
@@ -823,7 +823,7 @@ def test_no_line_of_the_log_is_lost_whatever_comes_with_it(tmp_path: Path) -> No
 
 
 def test_an_arm_of_another_configuration_is_named_in_the_report(mini: Study, ran: Path, tmp_path: Path) -> None:
-    from crosswind.report.study import write
+    from crosswind.study.report import write
 
     out = shutil.copytree(ran, tmp_path / "out")
     said = "trained by another configuration than the present one"
@@ -837,7 +837,7 @@ def test_an_arm_of_another_configuration_is_named_in_the_report(mini: Study, ran
 
 
 def test_a_report_leads_to_the_log_only_if_there_is_one(mini: Study, ran: Path, tmp_path: Path) -> None:
-    from crosswind.report.study import write
+    from crosswind.study.report import write
 
     out = shutil.copytree(ran, tmp_path / "out")
     path = out / "arms" / "static" / "seed-0" / "test.json"
@@ -853,8 +853,8 @@ def test_a_report_leads_to_the_log_only_if_there_is_one(mini: Study, ran: Path, 
 
 
 def test_damaged_results_are_told_in_a_line(mini: Study, ran: Path, tmp_path: Path) -> None:
-    from crosswind.report.study import write
-    from crosswind.train.study import LOG, bundle, collect
+    from crosswind.study.report import write
+    from crosswind.study.runner import LOG, bundle, collect
 
     out = shutil.copytree(ran, tmp_path / "out")
     (out / LOG).write_bytes(b"[]\n")
@@ -922,7 +922,7 @@ def test_a_table_that_was_cut_or_is_another_is_refused(mini: Study, ran: Path, t
 
 @pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link", "arms/a\0b"])
 def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    from crosswind.train.study import unbundle
+    from crosswind.study.runner import unbundle
 
     with tarfile.open(tmp_path / "bad.tar", "w") as tar:
         entry = tarfile.TarInfo(name)
@@ -938,7 +938,7 @@ def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: st
 
 
 def test_what_failed_before_and_is_finished_now_has_not_failed(tmp_path: Path) -> None:
-    from crosswind.train.study import FAILED, unbundle
+    from crosswind.study.runner import FAILED, unbundle
 
     arm = "arms/static/seed-0"
     (tmp_path / arm).mkdir(parents=True)
@@ -955,7 +955,7 @@ def test_what_failed_before_and_is_finished_now_has_not_failed(tmp_path: Path) -
 
 
 def test_an_arm_waits_for_the_one_that_it_starts_from(mini: Study, tmp_path: Path) -> None:
-    from crosswind.train.study import Job
+    from crosswind.study.runner import Job
 
     after = mini.arm("static").model_copy(update={"name": "after", "start": "static"})
     study = Study.model_validate({**mini.model_dump(), "arms": (*mini.by_name.values(), after)})
@@ -1007,7 +1007,7 @@ def test_without_names_every_arm_is_tested_and_what_has_no_time_is_waited_for(
 
 
 def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:
-    from crosswind.train.study import Job
+    from crosswind.study.runner import Job
 
     out = tmp_path / "out"
     with Job(mini, mini.arm("base"), 0, out, "test").locked() as ours:
@@ -1018,7 +1018,7 @@ def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> No
 def test_an_adapter_ships_with_a_card(ran: Path, tmp_path: Path, monkeypatch: Any) -> None:
     gguf = pytest.importorskip("gguf")
     from crosswind.models import weights
-    from crosswind.train.ship import ship
+    from crosswind.study.ship import ship
 
     path = tmp_path / "base.gguf"
     writer = gguf.GGUFWriter(str(path), "llama")
@@ -1042,7 +1042,7 @@ def test_the_adapters_in_the_package_are_those_of_the_stored_results() -> None:
     """Their cards tell what the stored outcomes say, PAFT's is the arm that was best on dev, and no part is missing."""
     gguf = pytest.importorskip("gguf")
     from crosswind.models import adapters
-    from crosswind.train.ship import card_of
+    from crosswind.study.ship import card_of
 
     study, stored = load_study(), Path(__file__).parent.parent / "docs/results/study"
     found = pools(study, stored)

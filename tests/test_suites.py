@@ -13,14 +13,14 @@ from typing import Self
 import pytest
 from typer.testing import CliRunner
 
-from crosswind import plugins
-from crosswind.certify import certify
-from crosswind.cli import app
-from crosswind.perturbation import Scene
-from crosswind.recipe import Choice
-from crosswind.registry import domains
-from crosswind.store import iter_records
-from crosswind.suite import CLEAN, Condition, Deal, Suite, episodes
+from crosswind.authoring import plugins
+from crosswind.cli.app import app
+from crosswind.core.certify import certify
+from crosswind.core.perturbation import Scene
+from crosswind.core.registry import domains
+from crosswind.episodes.recipe import Choice
+from crosswind.episodes.suite import CLEAN, Condition, Deal, Suite, episodes
+from crosswind.runs.store import iter_records
 from tests.toy_benchmark import load
 from tests.toys import FailsAlways, registered
 
@@ -31,7 +31,7 @@ SIGHTS = '''\
 """The points of interest under another name."""
 
 from crosswind.domains.poi import Poi
-from crosswind.registry import domains
+from crosswind.core.registry import domains
 
 
 class Sights(Poi):
@@ -46,7 +46,7 @@ domains.add("{name}", Sights())
 def nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test makes known is gone after it."""
     domains.names()
-    monkeypatch.setitem(domains.on_demand, "toybench", "tests.toy_benchmark")
+    monkeypatch.setitem(domains.on_demand, "toybench", "tests.toy_benchmark:load")
     monkeypatch.setenv(plugins.VARIABLE, "")  # which `--plugin` adds to
     monkeypatch.setattr(plugins, "_loaded", {})
     known = set(domains.names())

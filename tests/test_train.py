@@ -22,21 +22,23 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 pytestmark = pytest.mark.filterwarnings("default")  # of the packages that train
 
-from crosswind.domain import Domain  # noqa: E402
-from crosswind.errors import BadFile, CrosswindError  # noqa: E402
+from crosswind.base.errors import BadFile, CrosswindError  # noqa: E402
+from crosswind.core.domain import Domain  # noqa: E402
+from crosswind.core.draw import draw  # noqa: E402
+from crosswind.episodes.recipe import Choice, Recipe  # noqa: E402
+from crosswind.episodes.record import Record  # noqa: E402
 from crosswind.models.loading import merged  # noqa: E402
 from crosswind.models.prompts import script_of, spoken  # noqa: E402
-from crosswind.recipe import Choice, Recipe, draw  # noqa: E402
-from crosswind.record import Record  # noqa: E402
-from crosswind.splits import HELD_OUT  # noqa: E402
 from crosswind.train import adaptive, sft, stages  # noqa: E402
 from crosswind.train.batches import Buffers, Feed, as_tensors, collate  # noqa: E402
 from crosswind.train.config import Adaptive, GrpoConfig, Halt, TrainConfig, for_method, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
 from crosswind.train.model import about, adapted, all_folded, load_base, prepare  # noqa: E402
 from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
-from crosswind.train.sft import Stretch, Update, gathered, train  # noqa: E402
+from crosswind.train.run import train  # noqa: E402
+from crosswind.train.sft import Stretch, Update, gathered  # noqa: E402
 from crosswind.train.transfer import Matrix, transfer  # noqa: E402
+from crosswind.words.splits import HELD_OUT  # noqa: E402
 from tests import tiny  # noqa: E402
 
 RENAMED = Recipe(stack=(Choice(kind="semantic_rename"),))
@@ -230,7 +232,7 @@ import os, signal, sys
 from pathlib import Path
 from tests import tiny
 from tests.test_train import config
-from crosswind.train.sft import train
+from crosswind.train.run import train
 
 def die(update):
     if update.step == 5:
@@ -377,7 +379,7 @@ def test_a_model_that_does_not_fit_is_told_of_before_the_first_step(
 
 
 def test_a_folder_in_which_another_process_trains_is_left_alone(base: Path, tmp_path: Path) -> None:
-    from crosswind.store import alone
+    from crosswind.runs.store import alone
 
     with alone(tmp_path / "lock"), pytest.raises(CrosswindError, match="another process trains here"):
         train(config(base), tmp_path)
@@ -416,8 +418,8 @@ def test_demonstrations_are_counted_as_they_are_trained_on(base: Path, tmp_path:
 def test_one_that_fails_does_not_stop_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
-    from crosswind.cli import app
-    from crosswind.commands import train as command
+    from crosswind.cli import train as command
+    from crosswind.cli.app import app
 
     begun = []
 
@@ -436,7 +438,7 @@ def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tm
 
     from safetensors import SafetensorError
 
-    from crosswind.commands.train import written
+    from crosswind.cli.train import written
 
     full = SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
     saved = RuntimeError("[enforce fail at inline_container.cc:664] . unexpected pos 2112 vs 2002")
@@ -681,7 +683,7 @@ def test_a_checkpoint_of_another_recipe_is_not_taken_away(base: Path, tmp_path: 
 
 
 def test_one_of_several_processes_tells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from crosswind.commands.train import show
+    from crosswind.cli.train import show
 
     result = sft.Result(
         method="paft", out="o", adapter="o/adapter", full=False, steps=1, loss=1.0, seconds=1.0, tokens=1, learnt=1,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from crosswind import cli
-from crosswind.errors import BadFile
+from crosswind.base.errors import BadFile
+from crosswind.cli import app as cli
 from crosswind.train.config import DomainStage, GrpoConfig, TrainConfig, load
 from crosswind.train.data import DataConfig
 
@@ -39,12 +39,12 @@ def test_a_training_that_is_stopped_says_how_it_goes_on(
     args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("trl")
-    from crosswind.train import grpo, sft
+    from crosswind.train import grpo, run
 
     monkeypatch.chdir(tmp_path)
     for name in ("a.yaml", "b.yaml"):
         Path(name).write_text("steps: 2\n")
-    monkeypatch.setattr(sft, "train", interrupted)
+    monkeypatch.setattr(run, "train", interrupted)
     monkeypatch.setattr(grpo, "run", interrupted)
     assert said(monkeypatch, capsys, "train", *args, "--out", "out") == (130, AGAIN)
 
@@ -53,7 +53,7 @@ def test_a_study_that_is_stopped_says_how_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("trl")
-    from crosswind.train import study
+    from crosswind.study import runner as study
 
     monkeypatch.setattr(study, "run", interrupted)
     told = "stopped; the same command goes on; finished arms are skipped\n"
@@ -70,8 +70,8 @@ def test_other_commands_that_are_stopped_say_so(
 # the signal comes from within, at a step after the first checkpoint; a parent may have told us to ignore it
 STOPPED = """
 import os, signal, sys
-from crosswind.cli import main
-from crosswind.commands.train import Shown
+from crosswind.cli.app import main
+from crosswind.cli.train import Shown
 signal.signal(signal.SIGINT, signal.default_int_handler)
 told = Shown.__call__
 def stop(self, update):
@@ -98,7 +98,7 @@ def test_a_training_goes_on_after_the_signal(tmp_path: Path) -> None:
     assert done.returncode == 130, done.stderr[-2000:]
     assert done.stderr.endswith(AGAIN)
     assert "Traceback" not in done.stderr
-    again = [sys.executable, "-m", "crosswind.cli", *args, "--json"]
+    again = [sys.executable, "-m", "crosswind.cli.app", *args, "--json"]
     done = subprocess.run(again, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr[-2000:]
     assert '"resumed": 2' in done.stdout

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosswind.values import dates, ids, mentions, moneys, numbers, shown, times
+from crosswind.text.values import dates, ids, mentions, moneys, numbers, shown, times
 
 # --- dates ----------------------------------------------------------------------------------
 

@@ -10,14 +10,15 @@ from random import Random
 
 import pytest
 
-from crosswind import refusal
-from crosswind.certify import certify, walk
-from crosswind.domain import Domain
-from crosswind.errors import BadFile, CannotPerturb, Unfair
-from crosswind.laws import twins
-from crosswind.recipe import draw
-from crosswind.types import SPLITS, Key, Task, ToolCall
-from crosswind.yaml_domain import load
+from crosswind.authoring.yaml_domain import load
+from crosswind.base.errors import BadFile, CannotPerturb, Unfair
+from crosswind.core import refusal
+from crosswind.core.certify import certify
+from crosswind.core.domain import Domain
+from crosswind.core.draw import draw
+from crosswind.core.laws import twins
+from crosswind.core.oracle import walk
+from crosswind.core.types import SPLITS, Key, Task, ToolCall
 from tests.laws.search import Search
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "library.yaml"

@@ -14,12 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from crosswind import yaml_domain
-from crosswind.domain import Domain
+from crosswind.authoring import yaml_domain
+from crosswind.core.domain import Domain
+from crosswind.core.draw import draw
+from crosswind.core.registry import domains
+from crosswind.episodes.play import result_text
 from crosswind.models.prompts import with_tools
-from crosswind.play import result_text
-from crosswind.recipe import draw
-from crosswind.registry import domains
 
 PAD, START, END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 VOCABULARY = 1536

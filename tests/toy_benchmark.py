@@ -19,8 +19,8 @@ from crosswind.benchmarks.borrowed import (
     footprints,
     marked,
 )
-from crosswind.types import Param, Task, ToolCall, Tools, ToolSpec
-from crosswind.world import World
+from crosswind.core.types import Param, Task, ToolCall, Tools, ToolSpec
+from crosswind.core.world import World
 
 ITEMS = ("lamp", "rope", "kettle", "ladder", "bucket", "hammer", "candle", "pillow", "mirror", "carpet")
 THING = Param("string", "The name of an item in the store.", True)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from crosswind.domain import Domain
-from crosswind.perturbation import Memo, Perturbation, Rank, Scene, check_class
-from crosswind.registry import domains, perturbations
-from crosswind.types import Axis, Flow, Task, Tier, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.core.domain import Domain
+from crosswind.core.perturbation import Memo, Perturbation, Rank, Scene, check_class
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import Axis, Flow, Task, Tier, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 
 def poi() -> Domain:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from crosswind import cli, terminal
+from crosswind.base import terminal
+from crosswind.cli import app as cli
 
 HERE = Path(__file__).parent
 PICTURES = {

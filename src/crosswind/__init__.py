@@ -1,6 +1,5 @@
-"""crosswind: does a tool-use agent survive the open world, where does it break, and how to train it not to.
+"""crosswind: does a tool-use agent survive the open world, where does it break, and how to train it not to."""
 
-Importing the package loads nothing heavy; `crosswind.cli` is the command line, `crosswind.play` one episode.
-"""
+from crosswind.base.version import __version__
 
-__version__ = "0.1.0"
+__all__ = ["__version__"]

@@ -1,5 +1,5 @@
 """`python -m crosswind`: the command line."""
 
-from crosswind.cli import main
+from crosswind.cli.app import main
 
 main()

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from crosswind.gate import Outcome
-    from crosswind.models.spec import AgentSource
-    from crosswind.store import Run
+    from crosswind.gate.gate import Outcome
+    from crosswind.models.base import AgentSource
+    from crosswind.runs.store import Run
 
     Callee = Callable[[str, Any], Awaitable[str]]
 
@@ -51,7 +51,7 @@ def crosswind_baseline(request: pytest.FixtureRequest) -> Run:
 
 
 def _given(request: pytest.FixtureRequest, option: str) -> Run:
-    from crosswind.store import load_run
+    from crosswind.runs.store import load_run
 
     folder = request.config.getoption(option)
     if folder is None:
@@ -92,9 +92,9 @@ def evaluate(
     """Play an agent over a suite into a folder, or go on with the run that is there."""
     import asyncio
 
-    from crosswind.runner import Limits, run
-    from crosswind.store import load_run
-    from crosswind.suite import load_suite
+    from crosswind.episodes.suite import load_suite
+    from crosswind.runs.runner import Limits, run
+    from crosswind.runs.store import load_run
 
     async def played() -> None:
         source = _source(agent)
@@ -120,9 +120,10 @@ def _source(agent: str | Callee) -> AgentSource:
     """Where the agents come from: a spec says so, and a callable is its own."""
     import os
 
+    from crosswind.models.base import AgentSettings
     from crosswind.models.python_agent import KEYS, PythonAgents
     from crosswind.models.redact import Secrets
-    from crosswind.models.spec import AgentSettings, open_agent
+    from crosswind.models.spec import open_agent
 
     if isinstance(agent, str):
         return open_agent(agent, AgentSettings())
@@ -146,9 +147,9 @@ def check(
     max_errors: float | None = None,
 ) -> Outcome:
     """Judge a run by rules such as `tier=0.10`: fails or skips the test, or gives what the gate says."""
-    from crosswind.errors import InfrastructureError
-    from crosswind.gate import MOST_ERRORS, examine, parse_rule
-    from crosswind.terminal import safe
+    from crosswind.base.errors import InfrastructureError
+    from crosswind.base.terminal import safe
+    from crosswind.gate.gate import MOST_ERRORS, examine, parse_rule
 
     outcome = examine(
         run.records,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from crosswind.certify import walk
-from crosswind.domain import Domain
-from crosswind.types import Changes, Task, ToolCall, ToolResult
-from crosswind.world import World
+from crosswind.core.domain import Domain
+from crosswind.core.oracle import walk
+from crosswind.core.types import Changes, Task, ToolCall, ToolResult
+from crosswind.core.world import World
 
 READS, CALLS = 600, 8000
 

@@ -7,16 +7,17 @@ from random import Random
 
 import pytest
 
-from crosswind import laws
-from crosswind.certify import certify, walk
-from crosswind.errors import Unfair
-from crosswind.perturbation import Perturbation
+from crosswind.base.errors import Unfair
+from crosswind.core import laws
+from crosswind.core.certify import certify
+from crosswind.core.draw import draw
+from crosswind.core.oracle import walk
+from crosswind.core.perturbation import Perturbation
+from crosswind.core.types import Changes, Task
+from crosswind.core.world import State
 from crosswind.perturbations.action.semantic_rename import SemanticRename
 from crosswind.perturbations.observation.transient_error import TransientError
 from crosswind.perturbations.query.underspecified import Underspecified
-from crosswind.recipe import draw
-from crosswind.types import Changes, Task
-from crosswind.world import State
 from tests import toys
 from tests.toys import poi, registered, task
 

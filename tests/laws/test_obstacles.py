@@ -8,12 +8,12 @@ import pytest
 
 from crosswind.agents._solver import Solver
 from crosswind.agents.obedient import Obedient
-from crosswind.errors import CannotPerturb
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn, draw
-from crosswind.registry import domains, perturbations
-from crosswind.session import Session
-from crosswind.suite import tasks
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.session import Session
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.suite import tasks
 
 
 def draws(kind: str, severity: int, per_domain: int = 6) -> list[Drawn]:

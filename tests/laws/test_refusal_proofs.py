@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from crosswind import refusal
-from crosswind.certify import walk
-from crosswind.domain import Domain
-from crosswind.errors import CannotPerturb, Unfair
-from crosswind.recipe import draw
-from crosswind.registry import domains
-from crosswind.types import Key, Task
+from crosswind.base.errors import CannotPerturb, Unfair
+from crosswind.core import refusal
+from crosswind.core.domain import Domain
+from crosswind.core.draw import draw
+from crosswind.core.oracle import walk
+from crosswind.core.registry import domains
+from crosswind.core.types import Key, Task
 from tests.laws.search import Search
 
 SEEDS = range(2)

@@ -10,15 +10,17 @@ import pytest
 
 from crosswind.agents.memoriser import Memoriser
 from crosswind.agents.oracle import Oracle
-from crosswind.certify import certify, walk
-from crosswind.domain import Domain
-from crosswind.errors import CannotPerturb
-from crosswind.flow import rng_for
-from crosswind.perturbation import RANKS, SEVERITIES, Perturbation, dump_layers, load_layers
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn, draw, random_kinds
-from crosswind.registry import domains, perturbations
-from crosswind.types import AXES, TIERS, Task, ToolCall, ToolSpec
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.certify import certify
+from crosswind.core.domain import Domain
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import rng_for
+from crosswind.core.oracle import walk
+from crosswind.core.perturbation import RANKS, SEVERITIES, Perturbation, dump_layers, load_layers
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import AXES, TIERS, Task, ToolCall, ToolSpec
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.recipe import random_kinds
 
 EVERY = [(domain, kind) for domain in domains.names() for kind in perturbations.names()]
 

@@ -9,13 +9,13 @@ from itertools import islice
 import pytest
 
 from crosswind.agents.stumbler import Stumbler
-from crosswind.certify import Walk, walk
-from crosswind.errors import CannotPerturb
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn, draw
-from crosswind.registry import domains, perturbations
-from crosswind.suite import tasks
-from crosswind.types import Task
+from crosswind.base.errors import CannotPerturb
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.oracle import Walk, walk
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import Task
+from crosswind.episodes.play import judge, play
+from crosswind.episodes.suite import tasks
 
 PLACES = ("poi", "retail")
 LOOKED = 40

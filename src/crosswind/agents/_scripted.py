@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from crosswind.certify import Walk
-from crosswind.recipe import Drawn
-from crosswind.registry import agents
-from crosswind.types import SAY, Message, Refusal, Request, ToolCall, Tools
+from crosswind.core.draw import Drawn
+from crosswind.core.oracle import Walk
+from crosswind.core.registry import agents
+from crosswind.core.types import SAY, Message, Refusal, Request, ToolCall, Tools
 
 A = TypeVar("A", bound=type)
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from crosswind import skin
 from crosswind.agents._scripted import Scripted, requesting
-from crosswind.domain import recover
-from crosswind.errors import ToolFailed
-from crosswind.recipe import Drawn
-from crosswind.types import ASK, NOTE, SAY, Message, Refusal, ToolCall, ToolResult, Tools
+from crosswind.base.errors import ToolFailed
+from crosswind.core import skin
+from crosswind.core.domain import recover
+from crosswind.core.draw import Drawn
+from crosswind.core.types import ASK, NOTE, SAY, Message, Refusal, ToolCall, ToolResult, Tools
 
 
 class Solver(Scripted):

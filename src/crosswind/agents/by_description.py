@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crosswind.agents._scripted import agent
 from crosswind.agents._solver import Solver
-from crosswind.laws import match
-from crosswind.types import ASK, ToolCall, Tools
+from crosswind.core.laws import match
+from crosswind.core.types import ASK, ToolCall, Tools
 
 
 @agent("by_description")

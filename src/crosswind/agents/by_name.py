@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from crosswind import banks
 from crosswind.agents._scripted import agent
 from crosswind.agents._solver import Solver
-from crosswind.types import ASK, ToolCall, Tools, ToolSpec
+from crosswind.core.types import ASK, ToolCall, Tools, ToolSpec
+from crosswind.words import banks
 
 
 @agent("by_name")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosswind.agents._scripted import Reciter, agent, lines_of
-from crosswind.recipe import Drawn
-from crosswind.types import SAY, Message, Tools
+from crosswind.core.draw import Drawn
+from crosswind.core.types import SAY, Message, Tools
 
 
 @agent("memoriser")

@@ -8,8 +8,8 @@ from typing import Any
 
 from crosswind.agents._scripted import Reciter, agent, lines_of, requesting
 from crosswind.agents._solver import read
-from crosswind.recipe import Drawn
-from crosswind.types import Message, ToolCall, Tools
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Message, ToolCall, Tools
 
 
 @agent("obedient")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosswind.agents._scripted import Reciter, agent, lines_of
-from crosswind.recipe import Drawn
+from crosswind.core.draw import Drawn
 
 
 @agent("oracle")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosswind.agents._scripted import Reciter, agent
-from crosswind.recipe import Drawn
-from crosswind.types import Message
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Message
 
 
 @agent("refuser")

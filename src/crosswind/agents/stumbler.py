@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from crosswind.agents._scripted import Reciter, agent, lines_of
-from crosswind.flow import rng_for
-from crosswind.perturbation import dump_layers
-from crosswind.recipe import Drawn
-from crosswind.types import Message
+from crosswind.core.draw import Drawn
+from crosswind.core.flow import rng_for
+from crosswind.core.perturbation import dump_layers
+from crosswind.core.types import Message
 
 COPES = 0.9
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 
 
 def needed(module: str, package: str, how: str) -> ModuleType:

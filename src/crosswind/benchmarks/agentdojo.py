@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
+from crosswind.base.errors import ToolFailure
 from crosswind.benchmarks import needed
 from crosswind.benchmarks.borrowed import (
     BorrowedDomain,
@@ -23,9 +24,8 @@ from crosswind.benchmarks.borrowed import (
     param,
     widened,
 )
-from crosswind.errors import ToolFailure
-from crosswind.types import Task, ToolCall, Tools, ToolSpec
-from crosswind.world import World
+from crosswind.core.types import Task, ToolCall, Tools, ToolSpec
+from crosswind.core.world import World
 
 INSTALL = "pip install 'crosswind[agentdojo]'"
 VERSION = "v1.2.2"  # of the benchmark

@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from crosswind.base.errors import ToolFailure
 from crosswind.benchmarks import needed
 from crosswind.benchmarks.borrowed import (
     BorrowedDomain,
@@ -31,9 +32,8 @@ from crosswind.benchmarks.borrowed import (
     public,
     widened,
 )
-from crosswind.errors import ToolFailure
-from crosswind.types import Change, Refusal, Task, ToolCall, Tools, ToolSpec
-from crosswind.world import World
+from crosswind.core.types import Change, Refusal, Task, ToolCall, Tools, ToolSpec
+from crosswind.core.world import World
 
 INSTALL = "pip install --no-deps bfcl-eval && pip install filelock mpmath"
 CHECKER = "bfcl_eval.eval_checker.multi_turn_eval"

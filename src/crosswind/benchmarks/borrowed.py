@@ -15,12 +15,10 @@ from functools import cached_property
 from random import Random
 from typing import Any, ClassVar, Self
 
-from crosswind import speech
-from crosswind.answers import Expected
-from crosswind.domain import JUDGE, SIZE, Detail, Domain, Family
-from crosswind.errors import BadFile, CannotDraw, ToolFailed, ToolFailure
-from crosswind.flow import digest
-from crosswind.types import (
+from crosswind.base.errors import BadFile, CannotDraw, ToolFailed, ToolFailure
+from crosswind.core.domain import JUDGE, SIZE, Detail, Domain, Family
+from crosswind.core.flow import digest
+from crosswind.core.types import (
     SAY,
     Brief,
     Change,
@@ -37,7 +35,9 @@ from crosswind.types import (
     Verdict,
     failed,
 )
-from crosswind.world import Entry, State, World, bad_arguments, brief_of, kind_of
+from crosswind.core.world import Entry, State, World, bad_arguments, brief_of, kind_of
+from crosswind.text import speech
+from crosswind.text.answers import Expected
 
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "int": "integer", "bool": "boolean"}
 WHOLE, STANDS = "(request)", "as it stands"  # the one detail of a request that nobody took apart

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
 
-from crosswind.answers import Expected
-from crosswind.domain import Detail, Domain, Family, Gathering
+from crosswind.core.domain import Detail, Domain, Family, Gathering
+from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
+from crosswind.core.world import State
 from crosswind.domains import notes
-from crosswind.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
-from crosswind.world import State
+from crosswind.text.answers import Expected
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,16 @@ from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar
 
-from crosswind import values
-from crosswind.domain import Detail, edit, read_choice, read_counts, read_ids, shifted_number
+from crosswind.base.errors import ToolFailure
+from crosswind.core.domain import Detail, edit, read_choice, read_counts, read_ids, shifted_number
+from crosswind.core.flow import digest
+from crosswind.core.names import Namer, Numbering, dates_from, made_of, unused
+from crosswind.core.registry import domains
+from crosswind.core.types import Changes, Row, Split, Task
+from crosswind.core.world import Derive, State, World, brief_of, tool
 from crosswind.domains import graphs
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
-from crosswind.errors import ToolFailure
-from crosswind.flow import digest
-from crosswind.names import Namer, Numbering, dates_from, made_of, unused
-from crosswind.registry import domains
-from crosswind.types import Changes, Row, Split, Task
-from crosswind.world import Derive, State, World, brief_of, tool
+from crosswind.text import values
 
 DEPARTMENTS: dict[str, tuple[str, ...]] = {  # with other words for them
     "cardiology": ("heart",),

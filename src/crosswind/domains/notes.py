@@ -15,7 +15,7 @@ from functools import partial, wraps
 from itertools import pairwise
 from typing import Any, ParamSpec
 
-from crosswind.types import NOTE, ToolCall
+from crosswind.core.types import NOTE, ToolCall
 
 MOST = 9  # rows that are gone through one by one; of more, only those that matter are named
 Parts = tuple[str, ...]

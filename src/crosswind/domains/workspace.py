@@ -15,17 +15,17 @@ from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar
 
-from crosswind import values
-from crosswind.answers import Expected
-from crosswind.domain import Detail, Gathering, edit, read_choice, read_counts, read_ids, shifted_number
+from crosswind.base.errors import ToolFailure
+from crosswind.core.domain import Detail, Gathering, edit, read_choice, read_counts, read_ids, shifted_number
+from crosswind.core.flow import digest
+from crosswind.core.names import Namer, Numbering, dates_from, made_of, unused
+from crosswind.core.registry import domains
+from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
+from crosswind.core.world import Derive, State, World, brief_of, tool
 from crosswind.domains import graphs, notes
 from crosswind.domains.graphs import Booking, Desk, Slot, Terms, Thing
-from crosswind.errors import ToolFailure
-from crosswind.flow import digest
-from crosswind.names import Namer, Numbering, dates_from, made_of, unused
-from crosswind.registry import domains
-from crosswind.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
-from crosswind.world import Derive, State, World, brief_of, tool
+from crosswind.text import values
+from crosswind.text.answers import Expected
 
 ROLES: dict[str, tuple[str, ...]] = {  # with other words for them
     "accountant": ("bookkeeper",),

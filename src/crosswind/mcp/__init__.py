@@ -1,1 +1,1 @@
-"""The model context protocol: perturbed tools for clients that speak it. Needs no SDK, and no network but its own."""
+"""Real MCP servers behind the same layers, and episodes served to agents over MCP."""

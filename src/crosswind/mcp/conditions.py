@@ -13,9 +13,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from crosswind import answers, speech
-from crosswind.answers import Expected, Kind
-from crosswind.types import Model, ToolCall, ToolResult
+from crosswind.core.types import Model, ToolCall, ToolResult
+from crosswind.text import answers, speech
+from crosswind.text.answers import Expected, Kind
 
 LONGEST = 20_000  # characters of a text that are looked at
 STATED: Mapping[str, Kind] = {k: k for k in ("number", "money", "date", "time", "name", "id", "yesno")}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from crosswind.errors import BadFile
-from crosswind.types import Model
+from crosswind.base.errors import BadFile
+from crosswind.core.types import Model
 
 SCHEMA = 1
 KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")  # of a tool; the rest passes

@@ -15,14 +15,16 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crosswind.base.errors import CrosswindError
 from crosswind.mcp import server_wire as server
 from crosswind.mcp import wire
 from crosswind.mcp.http_channel import META
-from crosswind.mcp.proxy import IDLE, Connection
+from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Journal, say, stopped
+from crosswind.mcp.relay import Plan, Refusal
 from crosswind.mcp.server_wire import HOST, JSON, STREAM, Answered, Request
 from crosswind.mcp.wire import UPSTREAM_GONE, BadFrame, Message, WireError
 
@@ -443,3 +445,45 @@ async def _either(wanted: Any, leaving: asyncio.Task[bytes] | None) -> Message |
         return found
     finally:
         task.cancel()
+
+
+# ---------------------------------------------------------------- the proxy over HTTP
+
+
+async def serve_http(
+    target: Sequence[str] | str,
+    plan: Plan,
+    journal: Journal | None,
+    *,
+    port: int,
+    token: str = "",
+    idle: float = IDLE,
+) -> int:
+    """Let clients come over HTTP on this machine until we are asked to end. Gives the exit code."""
+    stop, number = stopped()
+    secret = token or secrets.token_urlsafe(24)
+    refusal = Refusal()
+    front = HttpFront(lambda: Connection(target, plan, journal, refusal=refusal), secret, say, idle=idle)
+    try:
+        await front.start(port)
+    except WireError as error:
+        say(str(error))
+        return SERVER_FAILED
+    except OSError as error:
+        raise CrosswindError(f"cannot listen on port {port}: {error.strerror or error}") from None
+    say(f"listening on http://127.0.0.1:{front.port}/mcp")
+    if not token:
+        say(f"clients send the header Authorization: Bearer {secret}")
+    events = [asyncio.create_task(event.wait()) for event in (stop, refusal.told)]
+    await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+    if refusal.why:
+        await asyncio.sleep(FAREWELL)
+    for event in events:
+        event.cancel()
+    await front.close()
+    if refusal.why:
+        say(refusal.why)
+        return MISTAKE
+    if front.failed:
+        return SERVER_FAILED
+    return 128 + number[0]

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from crosswind import __version__
+from crosswind.base.version import __version__
 from crosswind.mcp import wire
 from crosswind.mcp.wire import LIMIT, UPSTREAM_GONE, BadFrame, Message, WireError
 

@@ -12,20 +12,33 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, cast
 
-from crosswind.certify import RETRIES
-from crosswind.domain import Domain, Family
-from crosswind.errors import CannotPerturb, CrosswindError, Unfair
-from crosswind.flow import chain, drive, rng_for
-from crosswind.laws import stackable
+from crosswind.base.errors import CannotPerturb, CrosswindError, Unfair
+from crosswind.core.domain import Domain, Family
+from crosswind.core.draw import ATTEMPTS, SEVERITY
+from crosswind.core.flow import chain, drive, rng_for
+from crosswind.core.laws import stackable
+from crosswind.core.oracle import RETRIES
+from crosswind.core.perturbation import SEVERITIES, Clock, Layers, Memo, Perturbation, place
+from crosswind.core.registry import near, perturbations
+from crosswind.core.session import MENTION, NAME
+from crosswind.core.skin import through
+from crosswind.core.types import (
+    Brief,
+    Flow,
+    Receipt,
+    Step,
+    Task,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    Tools,
+    ToolSpec,
+    failed,
+)
+from crosswind.core.world import Entry, World, bad_arguments, brief_of
+from crosswind.episodes.recipe import Choice, Recipe
 from crosswind.mcp import tools as forms
 from crosswind.mcp.tools import Tool
-from crosswind.perturbation import SEVERITIES, Clock, Layers, Memo, Perturbation, place
-from crosswind.recipe import ATTEMPTS, SEVERITY, Choice, Recipe
-from crosswind.registry import near, perturbations
-from crosswind.session import MENTION, NAME
-from crosswind.skin import through
-from crosswind.types import Brief, Flow, Receipt, Step, Task, ToolCall, ToolError, ToolResult, Tools, ToolSpec, failed
-from crosswind.world import Entry, World, bad_arguments, brief_of
 
 DOMAIN = "mcp"  # what records call a live server's domain
 LIMIT = 40  # calls that one made-up call may turn into

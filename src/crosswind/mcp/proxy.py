@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
 import sys
 import time
@@ -18,20 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind import __version__, sessions
-from crosswind.domain import JUDGE
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.base.version import __version__
+from crosswind.core.domain import JUDGE
+from crosswind.core.perturbation import Layers, dump_layers
+from crosswind.core.types import Step, ToolError, ToolResult
+from crosswind.episodes.play import step_data
+from crosswind.episodes.record import CLEAN, Record
 from crosswind.mcp import live, wire
 from crosswind.mcp.live import DOMAIN, LiveSession, Running
 from crosswind.mcp.relay import UNANSWERED, Plan, Refusal, Relay
 from crosswind.mcp.upstream import Link, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
-from crosswind.perturbation import Layers, dump_layers
-from crosswind.play import step_data
-from crosswind.record import CLEAN, Record
-from crosswind.sessions import Head, Left, Notes
-from crosswind.store import Locked, Manifest, Store, now
-from crosswind.types import Step, ToolError, ToolResult
+from crosswind.runs import interrupted as sessions
+from crosswind.runs.interrupted import Head, Left, Notes
+from crosswind.runs.store import Locked, Manifest, Store, now
 
 CLOSED, MISTAKE, SERVER_FAILED = 0, 2, 3  # exit codes; 128 + n: ended by a signal
 FAREWELL = 0.3  # seconds for the last answer to be written, before we end on our own account
@@ -313,7 +313,7 @@ class PipeFront:
 
 async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal | None) -> int:
     """Stand between the client that started us and a server, until one of them ends. Gives the exit code."""
-    stop, number = _stopped()
+    stop, number = stopped()
     try:
         pipes = await wire.own_pipes()
     except ValueError:
@@ -361,48 +361,7 @@ async def _read_client(pipes: Channel, relay: Relay) -> None:
         await relay.from_client(frame)
 
 
-async def serve_http(
-    target: Sequence[str] | str,
-    plan: Plan,
-    journal: Journal | None,
-    *,
-    port: int,
-    token: str = "",
-    idle: float = IDLE,
-) -> int:
-    """Let clients come over HTTP on this machine until we are asked to end. Gives the exit code."""
-    from crosswind.mcp.http import HttpFront
-
-    stop, number = _stopped()
-    secret = token or secrets.token_urlsafe(24)
-    refusal = Refusal()
-    front = HttpFront(lambda: Connection(target, plan, journal, refusal=refusal), secret, say, idle=idle)
-    try:
-        await front.start(port)
-    except WireError as error:
-        say(str(error))
-        return SERVER_FAILED
-    except OSError as error:
-        raise CrosswindError(f"cannot listen on port {port}: {error.strerror or error}") from None
-    say(f"listening on http://127.0.0.1:{front.port}/mcp")
-    if not token:
-        say(f"clients send the header Authorization: Bearer {secret}")
-    events = [asyncio.create_task(event.wait()) for event in (stop, refusal.told)]
-    await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-    if refusal.why:
-        await asyncio.sleep(FAREWELL)
-    for event in events:
-        event.cancel()
-    await front.close()
-    if refusal.why:
-        say(refusal.why)
-        return MISTAKE
-    if front.failed:
-        return SERVER_FAILED
-    return 128 + number[0]
-
-
-def _stopped() -> tuple[asyncio.Event, list[int]]:
+def stopped() -> tuple[asyncio.Event, list[int]]:
     """An event that is set when we are asked to end, and by which signal."""
     event, number = asyncio.Event(), list[int]()
 

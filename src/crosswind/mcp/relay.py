@@ -13,7 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from crosswind.errors import CannotPerturb, Unfair
+from crosswind.base.errors import CannotPerturb, Unfair
+from crosswind.core.perturbation import Layers, Perturbation
+from crosswind.core.types import ToolCall, ToolError, ToolResult, ToolSpec
+from crosswind.episodes.recipe import Recipe
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.http_channel import META
@@ -29,9 +32,6 @@ from crosswind.mcp.wire import (
     Message,
     WireError,
 )
-from crosswind.perturbation import Layers, Perturbation
-from crosswind.recipe import Recipe
-from crosswind.types import ToolCall, ToolError, ToolResult, ToolSpec
 
 LIST_CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"

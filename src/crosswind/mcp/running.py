@@ -22,10 +22,10 @@ from typing import IO, Any, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
+from crosswind.core.skin import through
+from crosswind.core.types import Model, ToolCall, ToolError, ToolResult
 from crosswind.mcp.upstream import Remote
 from crosswind.mcp.wire import WireError
-from crosswind.skin import through
-from crosswind.types import Model, ToolCall, ToolError, ToolResult
 
 T = TypeVar("T")
 FOLDER = "{folder}"  # in commands and variables: where the copy lies

@@ -13,14 +13,14 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from crosswind import __version__
+from crosswind.base.version import __version__
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Param, ToolSpec, failed
+from crosswind.episodes.play import result_text
 from crosswind.mcp import wire
 from crosswind.mcp.wire import Message
+from crosswind.models.base import Price
 from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents, Toolset
-from crosswind.models.spec import Price
-from crosswind.play import result_text
-from crosswind.recipe import Drawn
-from crosswind.types import Param, ToolSpec, failed
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"

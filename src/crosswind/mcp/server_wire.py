@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from crosswind import __version__
+from crosswind.base.version import __version__
 from crosswind.mcp import wire
 from crosswind.mcp.wire import BadFrame, Lines, Message, WireError
 

@@ -17,12 +17,34 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from crosswind.answers import Expected
+from crosswind.base.errors import BadFile, CannotDraw, ToolFailed, Unfair
+from crosswind.base.files import Document, Place, read
 from crosswind.benchmarks.borrowed import STANDS, WHOLE
-from crosswind.certify import certify
-from crosswind.domain import JUDGE, SIZE, Detail, Domain, Family
-from crosswind.errors import BadFile, CannotDraw, ToolFailed, Unfair
-from crosswind.files import Document, Place, read
+from crosswind.core.certify import certify
+from crosswind.core.domain import JUDGE, SIZE, Detail, Domain, Family
+from crosswind.core.draw import SEVERITY
+from crosswind.core.perturbation import Perturbation
+from crosswind.core.registry import near, perturbations
+from crosswind.core.session import NAME
+from crosswind.core.types import (
+    ASK,
+    Brief,
+    Changes,
+    Check,
+    Model,
+    Refusal,
+    Solution,
+    Split,
+    Task,
+    ToolCall,
+    ToolResult,
+    Tools,
+    ToolSpec,
+    Verdict,
+)
+from crosswind.core.world import Entry, State, World
+from crosswind.episodes.recipe import Choice, known_kinds
+from crosswind.episodes.suite import CLEAN, Condition, Suite
 from crosswind.mcp import drift, live
 from crosswind.mcp.conditions import CallRule, Must, Take, filled, in_order, references
 from crosswind.mcp.running import Running, Server, blocking
@@ -39,28 +61,7 @@ from crosswind.mcp.worlds import (
     TapedWorld,
     plain_braces,
 )
-from crosswind.perturbation import Perturbation
-from crosswind.recipe import SEVERITY, Choice, known_kinds
-from crosswind.registry import near, perturbations
-from crosswind.session import NAME
-from crosswind.suite import CLEAN, Condition, Suite
-from crosswind.types import (
-    ASK,
-    Brief,
-    Changes,
-    Check,
-    Model,
-    Refusal,
-    Solution,
-    Split,
-    Task,
-    ToolCall,
-    ToolResult,
-    Tools,
-    ToolSpec,
-    Verdict,
-)
-from crosswind.world import Entry, State, World
+from crosswind.text.answers import Expected
 
 BLANK = "<FILL IN"  # how drafts mark what is still to be written; a file that has it is refused
 POLICY = (
@@ -332,13 +333,9 @@ class ServerDomain(Domain):
         self.name, self.policy = file.domain, file.policy  # type: ignore[misc]
         self.summary = file.summary or f"Tasks for an MCP server: {file.server.words}"  # type: ignore[misc]
         self.families = {entry.name: TaskFamily(self, entry) for entry in file.tasks}
+        self.hosted = "shared" if file.server.url else "started"
         self.tape = Tape(file.server, base)
         self._tried = False
-
-    @property
-    def shared(self) -> bool:
-        """Do all worlds lie with one server, which nothing resets? Otherwise each starts its own."""
-        return bool(self.file.server.url)
 
     # -- the server's tools
 

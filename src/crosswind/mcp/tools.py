@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from crosswind.play import result_text
-from crosswind.types import Param, ToolError, ToolResult, Tools, ToolSpec
-from crosswind.world import JSON_TYPES
+from crosswind.core.types import Param, ToolError, ToolResult, Tools, ToolSpec
+from crosswind.core.world import JSON_TYPES
+from crosswind.episodes.play import result_text
 
 ANY = "any"  # the type of a parameter whose schema has no single one
 SERVER = "server"  # the code of an error that the server's tool gave

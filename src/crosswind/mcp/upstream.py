@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-from crosswind import __version__
+from crosswind.base.version import __version__
+from crosswind.core.types import ToolCall, ToolError, ToolResult, Tools
 from crosswind.mcp import schema, wire
 from crosswind.mcp.http_channel import META, HttpChannel
 from crosswind.mcp.tools import PROTOCOL, Tool, all_specs, result_of, tools_of
 from crosswind.mcp.wire import BadFrame, Channel, Child, Message, WireError
-from crosswind.types import ToolCall, ToolError, ToolResult, Tools
 
 HANDSHAKE = "2025-11-25"  # the newest revision that begins with `initialize`
 MODERN = "2026-07-28"  # the first that does not

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from crosswind.errors import InfrastructureError
-from crosswind.guard import Guard
+from crosswind.base.errors import InfrastructureError
+from crosswind.base.guard import Guard
 
 LIMIT = 16 * 2**20  # bytes of one frame
 CHUNK = 2**16

@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from crosswind.errors import CrosswindError, InfrastructureError
-from crosswind.flow import digest
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.core.flow import digest
+from crosswind.core.session import MENTION
+from crosswind.core.types import ToolCall, ToolError, ToolResult, ToolSpec, failed
+from crosswind.core.world import State, World, bad_arguments, brief_of
 from crosswind.mcp.conditions import Made
 from crosswind.mcp.running import Running, Server, blocking
 from crosswind.mcp.tools import Tool, examples, mentioning
 from crosswind.mcp.wire import WireError
-from crosswind.session import MENTION
-from crosswind.types import ToolCall, ToolError, ToolResult, ToolSpec, failed
-from crosswind.world import State, World, bad_arguments, brief_of
 
 
 class ServerFailed(CrosswindError, InfrastructureError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosswind.metrics.measures import Measures, Study, averaged, measure
 from crosswind.metrics.scores import (
     GROUPINGS,
     By,
@@ -34,7 +35,6 @@ from crosswind.metrics.stats import (
     tango,
     wilson,
 )
-from crosswind.metrics.study import Measures, Study, averaged, measure
 
 __all__ = [
     "GROUPINGS",

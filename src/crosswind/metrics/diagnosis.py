@@ -14,13 +14,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from crosswind import answers, skin, values
-from crosswind.certify import Certificate
+from crosswind.core import skin
+from crosswind.core.certify import Certificate
+from crosswind.core.types import ASK, SAY, Model, Step, ToolCall, ToolSpec
+from crosswind.core.world import bad_arguments
+from crosswind.episodes.record import Record
+from crosswind.episodes.record import certificate as certified
 from crosswind.metrics.evidence import NEAR, Act, Evidence, Finding, alike, covers, leaves, likeness, strings
-from crosswind.record import Record
-from crosswind.record import certificate as certified
-from crosswind.types import ASK, SAY, Model, Step, ToolCall, ToolSpec
-from crosswind.world import bad_arguments
+from crosswind.text import answers, values
 
 UNDETERMINED = "undetermined"
 STAGES: Mapping[str, str] = {

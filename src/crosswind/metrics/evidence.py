@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from crosswind import skin, speech, values
-from crosswind.certify import Certificate, Walk, walk
-from crosswind.domain import Domain
-from crosswind.errors import Unfair
-from crosswind.record import Record
-from crosswind.registry import domains
-from crosswind.types import ASK, SAY, Changes, Step, Task, ToolCall, ToolResult, ToolSpec, failed
+from crosswind.base.errors import Unfair
+from crosswind.core import skin
+from crosswind.core.certify import Certificate
+from crosswind.core.domain import Domain
+from crosswind.core.oracle import Walk, walk
+from crosswind.core.registry import domains
+from crosswind.core.types import ASK, SAY, Changes, Step, Task, ToolCall, ToolResult, ToolSpec, failed
+from crosswind.episodes.record import Record
+from crosswind.text import speech, values
 
 NEAR = 0.75  # from this likeness on, a value is another one garbled
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

@@ -16,16 +16,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-from crosswind.certify import certify
-from crosswind.errors import Unfair
-from crosswind.flow import chain, drive
+from crosswind.base.errors import Unfair
+from crosswind.core.certify import certify
+from crosswind.core.draw import Drawn
+from crosswind.core.flow import chain, drive
+from crosswind.core.perturbation import Layers, Memo, Perturbation
+from crosswind.core.session import Session
+from crosswind.core.types import ASK, SAY, Message, Model, Request, ToolCall, ToolResult, Trajectory
+from crosswind.episodes.play import Opening, judge, result_text
+from crosswind.episodes.record import Record, redrawn
 from crosswind.metrics.diagnosis import UNDETERMINED
-from crosswind.perturbation import Layers, Memo, Perturbation
-from crosswind.play import Opening, judge, result_text
-from crosswind.recipe import Drawn
-from crosswind.record import Record, redrawn
-from crosswind.session import Session
-from crosswind.types import ASK, SAY, Message, Model, Request, ToolCall, ToolResult, Trajectory
 
 CHANNELS: Mapping[str, str] = {
     "query": "the request as it was first put: layers of the axis query",

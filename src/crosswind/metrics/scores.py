@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
+from crosswind.core.types import AXES, TIERS, Model
+from crosswind.episodes.record import Record, Usage
 from crosswind.metrics import stats
-from crosswind.metrics.study import Measures, Study, averaged, measure
-from crosswind.record import Record, Usage
-from crosswind.types import AXES, TIERS, Model
+from crosswind.metrics.measures import Measures, Study, averaged, measure
 
 By = Literal[
     "all",

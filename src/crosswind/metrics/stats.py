@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crosswind.types import Model
+from crosswind.core.types import Model
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95

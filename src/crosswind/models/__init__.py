@@ -1,1 +1,1 @@
-"""Agents that stand on a model: one file per way to reach it. SDKs are imported when an agent is first used."""
+"""Agents by a line of text: providers, local models, and functions of your own."""

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 from crosswind.models import weights
 
 FOLDER = Path(__file__).parent.parent / "data" / "adapters"

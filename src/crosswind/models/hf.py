@@ -17,17 +17,17 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.core.draw import Drawn
+from crosswind.core.perturbation import dump_layers
+from crosswind.core.types import Message, Request, Tools
+from crosswind.episodes.record import Usage
 from crosswind.models import adapters, prompts
+from crosswind.models.base import AgentSettings, Price
 from crosswind.models.loading import ABOUT, load, with_adapter
 from crosswind.models.openai_compatible import args_of, name_of
 from crosswind.models.parsing import clean, parse
 from crosswind.models.remote import sdk
-from crosswind.models.spec import AgentSettings, Price
-from crosswind.perturbation import dump_layers
-from crosswind.recipe import Drawn
-from crosswind.record import Usage
-from crosswind.types import Message, Request, Tools
 
 if TYPE_CHECKING:
     from crosswind.models.engine import Completion, Engine

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 from crosswind.models import adapters, weights
 from crosswind.models.remote import sdk
 

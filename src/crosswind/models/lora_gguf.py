@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 from crosswind.models.remote import sdk
 
 Array = NDArray[Any]

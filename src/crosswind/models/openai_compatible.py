@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from crosswind.core.types import Message, Request, Tools
+from crosswind.episodes.play import plain
 from crosswind.models.remote import Remote, Said, count, http_client
-from crosswind.play import plain
-from crosswind.types import Message, Request, Tools
 
 UNREAD = 2000  # characters of arguments that are no JSON, as the model is shown them again
 

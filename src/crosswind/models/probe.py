@@ -11,12 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from random import Random
 from typing import Literal, NamedTuple
 
-from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.core.registry import domains
+from crosswind.core.types import Message, Param, ToolSpec
 from crosswind.models import weights
+from crosswind.models.base import AgentSettings, AgentSource
 from crosswind.models.remote import OURS, ModelAgent, Remote, loopback
-from crosswind.models.spec import AgentSettings, AgentSource, open_agent
-from crosswind.registry import domains
-from crosswind.types import Message, Param, ToolSpec
+from crosswind.models.spec import open_agent
 
 SECONDS = 30.0  # for one request of a probe
 State = Literal["ok", "note", "bad"]
@@ -141,8 +142,8 @@ async def _remote(source: Remote) -> list[Finding]:
 
 async def _local(source: AgentSource) -> list[Finding]:
     """An agent in this process: let it play one short episode."""
-    from crosswind.play import judge, play
-    from crosswind.suite import episodes, suites
+    from crosswind.episodes.play import judge, play
+    from crosswind.episodes.suite import episodes, suites
 
     episode = next(iter(episodes(suites["quick"], 0)))
     began = time.perf_counter()

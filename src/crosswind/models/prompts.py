@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from crosswind.errors import CrosswindError
-from crosswind.flow import once_each
+from crosswind.base.errors import CrosswindError
+from crosswind.core.flow import once_each
+from crosswind.core.types import Message, Param, Request, Tools, ToolSpec
 from crosswind.models.parsing import clean
-from crosswind.types import Message, Param, Request, Tools, ToolSpec
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 RULES = """\

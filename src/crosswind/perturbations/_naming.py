@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from random import Random
 
-from crosswind import banks
-from crosswind.types import Split
+from crosswind.core.types import Split
+from crosswind.words import banks
 
 Pairs = Mapping[Split, tuple[Sequence[str], Sequence[str]]]  # what it does, and with what
 Words = Mapping[Split, Sequence[str]]

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind import __version__
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.base.version import __version__
+from crosswind.episodes.record import Record
 from crosswind.metrics import Drop, Summary, clean_and_robust, holm, summary
 from crosswind.metrics.scores import By, CleanAndRobust, Pair, drop, grouped
-from crosswind.record import Record
 from crosswind.report import charts, parts, words
 from crosswind.report import markdown as md
 from crosswind.report.episode import View, select, view
 from crosswind.report.markup import Markup, clipped, join, tag
 from crosswind.report.parts import lead, table
-from crosswind.store import Run
+from crosswind.runs.store import Run
 
 GROUPS: tuple[By, ...] = ("tier", "cell", "kind", "condition", "severity", "domain", "level", "family")
 

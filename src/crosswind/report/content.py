@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.episodes.record import Record
 from crosswind.metrics import Summary, summary
-from crosswind.record import Record
 from crosswind.report import words
-from crosswind.report.baselines import baselines, sample
 from crosswind.report.episode import View, select, view
 from crosswind.report.outside import apart, walkable
-from crosswind.store import Run
+from crosswind.runs.baselines import baselines, sample
+from crosswind.runs.store import Run
 
 PLAYED = 150  # shifted episodes on which baselines are played
 OPENED = 48  # episodes that a page holds

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from crosswind.certify import Certificate
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.core.certify import Certificate
+from crosswind.core.types import SAY
+from crosswind.episodes.play import step_data
+from crosswind.episodes.record import Record, certificate
 from crosswind.metrics.diagnosis import Diagnosis, diagnose
-from crosswind.play import step_data
-from crosswind.record import Record, certificate
 from crosswind.report.outside import outside
-from crosswind.types import SAY
 
 STEPS = 60  # of one episode that a page shows
 SHARED = (

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from crosswind import __version__
+from crosswind.base.version import __version__
+from crosswind.core.registry import perturbations
+from crosswind.core.types import TIERS
+from crosswind.episodes.record import Usage
 from crosswind.metrics import Drop, PassHatK, Study, Summary
 from crosswind.metrics.diagnosis import CAUSES, STAGES
-from crosswind.record import Usage
-from crosswind.registry import perturbations
 from crosswind.report import charts, parts, words
-from crosswind.report.baselines import TELLS
 from crosswind.report.content import Content, Scale
 from crosswind.report.markup import Markup, Pieces, clipped, join, tag
 from crosswind.report.parts import lead, table
-from crosswind.types import TIERS
+from crosswind.runs.baselines import TELLS
 
 SIDES = ("clean", "shifted")
 UNMEASURED = (

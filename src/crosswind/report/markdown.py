@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import Drop
 from crosswind.report import words
 from crosswind.report.content import Content
 from crosswind.report.markup import clipped, visible
-from crosswind.types import AXES, TIERS
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@:-])")
 WORST = 12  # perturbations that are listed

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from crosswind.play import TEXT
+from crosswind.episodes.play import TEXT
 
 # what would move, hide or reorder text: controls, zero-width characters, bidirectional marks, halves of characters
 _HIDDEN = re.compile(

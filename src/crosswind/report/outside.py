@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from crosswind.registry import domains
+from crosswind.core.registry import domains
 
 How = Literal["", "started", "shared"]
 
 
 def outside(domain: str) -> How:
     """Where the worlds of a domain lie: here, with a server of their own each, or with one that runs on for all."""
-    if not domains.origin(domain):  # ours, another's benchmark, or not loaded at all
-        return ""
-    from crosswind.mcp.tasks import ServerDomain
-
-    found = domains[domain]
-    if not isinstance(found, ServerDomain):
-        return ""
-    return "shared" if found.shared else "started"
+    return domains[domain].hosted if domain in domains and domains.origin(domain) else ""
 
 
 def walkable(domain: str) -> bool:

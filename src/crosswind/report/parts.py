@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 
-from crosswind import __version__
+from crosswind.base.version import __version__
+from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import By, Drop
 from crosswind.report import charts, words
 from crosswind.report.episode import STEPS, Exchange, Line, View
 from crosswind.report.markup import Markup, Pieces, clipped, join, style, tag
-from crosswind.types import AXES, TIERS
 
 SHOWN = 1_500  # characters of one text in an episode
 BYTES = 8_000_000  # of episodes on a page

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from crosswind import terminal
-from crosswind.errors import CrosswindError
-from crosswind.record import Record
+from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
+from crosswind.episodes.record import Record
 from crosswind.report import words
 from crosswind.report.episode import Exchange, Line, View
-from crosswind.store import Run
+from crosswind.runs.store import Run
 
 COLOURS = {"pass": "green", "fail": "red", "error": "yellow", "unjudged": "cyan"}
 

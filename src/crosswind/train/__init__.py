@@ -1,1 +1,1 @@
-"""Training: demonstrations out of certified draws, and the scripts that fine-tune a model on them."""
+"""Demonstrations, and models trained on them: SFT, PAFT and GRPO."""

@@ -29,10 +29,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import BadFile, CrosswindError
-from crosswind.recipe import Recipe
-from crosswind.record import Record
-from crosswind.store import replace_file
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.core.types import Model
+from crosswind.episodes.recipe import Recipe
+from crosswind.episodes.record import Record
+from crosswind.runs.store import replace_file
 from crosswind.train.checkpoints import whole_ones
 from crosswind.train.config import CHECKPOINTS, ROUNDS, Adaptive, Evaluation, TrainConfig
 from crosswind.train.data import DataConfig
@@ -40,7 +41,6 @@ from crosswind.train.groups import Component, component
 from crosswind.train.model import prepare
 from crosswind.train.sft import Progress, Result, finish, holds_weights, stretch
 from crosswind.train.stages import agent_of, copied, measure, suite_of, with_extra
-from crosswind.types import Model
 
 RESULT = "result.json"  # of one round
 SPREAD = 0.3  # of a failure's weight: what goes to the component that its cause points at

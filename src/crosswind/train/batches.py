@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crosswind.flow import rng_for
+from crosswind.core.flow import rng_for
 from crosswind.models.prompts import Script, script_of
 from crosswind.train.config import TrainConfig
 from crosswind.train.data import DataConfig, demonstration_at

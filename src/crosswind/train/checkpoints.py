@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import BadFile, CrosswindError
+from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.models.loading import ABOUT
-from crosswind.store import replace_file
+from crosswind.runs.store import replace_file
 from crosswind.train.config import TrainConfig, another
 
 # others write their states just now, the note is written last, and a card is for people

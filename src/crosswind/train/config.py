@@ -16,12 +16,12 @@ from typing import Any, Literal, Self, TypeVar, overload
 import yaml
 from pydantic import Field, model_validator
 
-from crosswind.errors import BadFile, CrosswindError
-from crosswind.files import Document, read
-from crosswind.recipe import LARGE
-from crosswind.registry import domains, near
-from crosswind.splits import check_kinds
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import Document, read
+from crosswind.core.registry import domains, near
+from crosswind.episodes.recipe import LARGE
 from crosswind.train.data import DataConfig, Domains, Options, demonstration_at
+from crosswind.words.splits import check_kinds
 
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given

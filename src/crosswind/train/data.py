@@ -15,16 +15,17 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from crosswind import splits
-from crosswind.domain import SIZE, Domain
-from crosswind.errors import CannotDraw, CannotPerturb, CrosswindError
-from crosswind.flow import once_each, rng_for
+from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError
+from crosswind.core.domain import SIZE, Domain
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import once_each, rng_for
+from crosswind.core.registry import domains, near, perturbations
+from crosswind.core.types import Model, ToolSpec
+from crosswind.episodes.recipe import Choice, Recipe, above_zero, load_recipe, severities
 from crosswind.models.prompts import signature, spoken, with_tools
-from crosswind.recipe import Choice, Drawn, Recipe, above_zero, draw, load_recipe, severities
-from crosswind.registry import domains, near, perturbations
 from crosswind.train.groups import COMPONENTS, Component, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows
-from crosswind.types import Model, ToolSpec
+from crosswind.words import splits
 
 RECIPE = "mixed"  # unless told otherwise
 LOOKED = 6  # tasks for one pick of kinds, before others are picked

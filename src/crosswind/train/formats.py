@@ -19,11 +19,11 @@ from typing import IO, Any, Literal, get_args
 
 from pydantic_core import to_json
 
-from crosswind.errors import CrosswindError
-from crosswind.flow import once_each
+from crosswind.base.errors import CrosswindError
+from crosswind.core.flow import once_each
+from crosswind.core.types import Message, ToolSpec
 from crosswind.models.prompts import as_text, spoken, with_tools
 from crosswind.train.rows import Demonstration, Row, rows
-from crosswind.types import Message, ToolSpec
 
 Format = Literal["trl", "openai", "sharegpt", "verl"]
 Protocol = Literal["native", "text"]

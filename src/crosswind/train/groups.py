@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from crosswind.errors import NotForTraining
-from crosswind.registry import perturbations
-from crosswind.splits import HELD_OUT
+from crosswind.base.errors import NotForTraining
+from crosswind.core.registry import perturbations
+from crosswind.words.splits import HELD_OUT
 
 Component = Literal["error_feedback", "symbols", "semantics", "structure", "refusal"]
 COMPONENTS: tuple[Component, ...] = get_args(Component)

@@ -26,12 +26,12 @@ from typing import Any, Literal
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from crosswind.errors import CrosswindError
-from crosswind.flow import rng_for
+from crosswind.base.errors import CrosswindError
+from crosswind.core.draw import Drawn
+from crosswind.core.flow import rng_for
 from crosswind.models.engine import Engine
 from crosswind.models.loading import merged
-from crosswind.recipe import Drawn
-from crosswind.store import append_file
+from crosswind.runs.store import append_file
 from crosswind.train.batches import Batch, collate
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig, Halt, check

@@ -24,12 +24,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from crosswind import __version__
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.base.version import __version__
 from crosswind.models.adapters import as_folder
 from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, sort_of
 from crosswind.models.prompts import script_of
-from crosswind.store import replace_file
+from crosswind.runs.store import replace_file
 from crosswind.train.config import C, GrpoConfig, TrainConfig
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "liger-kernel")

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any, NamedTuple
 
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Ended, Verdict
+from crosswind.episodes.play import judge, play
+from crosswind.models.base import AgentSettings
 from crosswind.models.engine import Completion, Engine
 from crosswind.models.hf import HuggingFace, HuggingFaceAgent
 from crosswind.models.prompts import script_of
-from crosswind.models.spec import AgentSettings
-from crosswind.play import judge, play
-from crosswind.recipe import Drawn
-from crosswind.types import Ended, Verdict
 
 Seed = tuple[object, ...]
 

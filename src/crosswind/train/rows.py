@@ -12,13 +12,13 @@ from random import Random
 from typing import Any, NamedTuple
 
 from crosswind.agents._scripted import requesting
+from crosswind.core.draw import Drawn
+from crosswind.core.session import Session
+from crosswind.core.types import ASK, SAY, Message, Refusal, Tools
+from crosswind.episodes.play import result_text
 from crosswind.models.prompts import CLOSE, OPEN, Script, script_of
-from crosswind.play import result_text
-from crosswind.recipe import Drawn
-from crosswind.session import Session
 from crosswind.train.slips import slip
 from crosswind.train.thoughts import Thinking
-from crosswind.types import ASK, SAY, Message, Refusal, Tools
 
 THINK, THOUGHT = "<think>", "</think>"
 

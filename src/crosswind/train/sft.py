@@ -8,7 +8,6 @@ every word of the vocabulary. And no attention mask is passed, since right paddi
 
 from __future__ import annotations
 
-import atexit
 import json
 import math
 import os
@@ -29,10 +28,11 @@ from transformers import PrinterCallback, Trainer, TrainerCallback
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
 from trl import SFTConfig, SFTTrainer
 
-from crosswind.errors import BadFile, CrosswindError
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.core.types import Model
 from crosswind.models import weights
 from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
-from crosswind.store import alone, append_file, replace_file
+from crosswind.runs.store import alone, append_file, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import (
@@ -43,8 +43,6 @@ from crosswind.train.config import (
     Method,
     TrainConfig,
     another,
-    check,
-    for_method,
     leads,
 )
 from crosswind.train.data import DataConfig
@@ -54,13 +52,10 @@ from crosswind.train.model import (
     fused,
     in_bf16,
     load_base,
-    prepare,
     quiet,
     save,
-    started,
     versions,
 )
-from crosswind.types import Model
 
 LOCK = "lock"
 WORKERS = 16  # at most, unless given
@@ -440,51 +435,6 @@ def _last_loss(path: Path) -> float | None:
 
 
 # ---------------------------------------------------------------- a whole run
-
-
-def train(
-    config: TrainConfig, out: Path | str | None = None, *, method: Method = "paft", progress: Progress | None = None
-) -> Result:
-    """Train by a configuration into a folder, or go on where an earlier run of the same configuration stopped.
-
-    Nothing is kept outside of the folder and the result, so that one process can train many configurations in turn.
-    """
-    config = started(for_method(config, method))
-    check(config)
-    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
-        if config.stages or config.adaptive or config.evaluate:
-            raise CrosswindError(
-                "stages, adaptive and evaluate measure in between and run in one process; use one device"
-            )
-        atexit.register(_part)
-    folder = Path(out or config.out)
-    if not (out or config.out):
-        raise CrosswindError("no folder to write to; give --out, or out in the configuration")
-    if found := begin(folder, config, method):
-        return found
-    with claimed(folder):
-        if config.stages:
-            from crosswind.train.stages import train_stages
-
-            result = train_stages(config, folder, method, progress)
-        elif config.adaptive:
-            from crosswind.train.adaptive import train_adaptively
-
-            result = train_adaptively(config, folder, progress)
-        else:
-            run = stretch(prepare(config), config, folder, config.data, config.steps, progress)
-            result = finish(run, method)
-            if config.evaluate:
-                from crosswind.train.stages import measured_once
-
-                result = measured_once(config, folder, result, progress)
-        return end(folder, config, result)
-
-
-def _part() -> None:
-    """Close what the processes of one training talk through; left open, some abort when they end."""
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
 
 
 def stretch(

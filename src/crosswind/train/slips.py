@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import NamedTuple
 
-from crosswind.session import NAME, refused
-from crosswind.types import ToolCall, ToolResult, ToolSpec
+from crosswind.core.session import NAME, refused
+from crosswind.core.types import ToolCall, ToolResult, ToolSpec
 
 PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 

@@ -10,25 +10,26 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import CrosswindError
+from crosswind.base.errors import CrosswindError
+from crosswind.core.types import Split
+from crosswind.episodes.recipe import Choice
+from crosswind.episodes.record import Record
+from crosswind.episodes.suite import Condition, Suite
+from crosswind.models.base import AgentSettings
 from crosswind.models.loading import ABOUT
-from crosswind.models.spec import AgentSettings, open_agent
-from crosswind.recipe import Choice
-from crosswind.record import Record
-from crosswind.runner import Progress as RunProgress
-from crosswind.runner import run as play_suite
-from crosswind.splits import train_kinds
-from crosswind.store import iter_records, replace_file
-from crosswind.suite import Condition, Suite
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import Progress as RunProgress
+from crosswind.runs.runner import run as play_suite
+from crosswind.runs.store import iter_records, replace_file
 from crosswind.train.config import Evaluation, Method, TrainConfig
 from crosswind.train.model import about
-from crosswind.train.sft import Progress, Result, Update, story, train
+from crosswind.train.sft import Progress, Result, Update, story
 from crosswind.train.transfer import Matrix, transfer
-from crosswind.types import Split
+from crosswind.words.splits import train_kinds
 
 MEASURED = "measured"  # the folder of the runs that measure
 
@@ -150,8 +151,10 @@ def measured_once(config: TrainConfig, folder: Path, result: Result, progress: P
     return with_extra(config, result, {"transfer": matrices.told([config.domains()])})
 
 
-def train_stages(config: TrainConfig, folder: Path, method: Method, progress: Progress | None) -> Result:
-    """Sequential training: each stage in a folder of its own, on top of the one before."""
+def train_stages(
+    config: TrainConfig, folder: Path, method: Method, progress: Progress | None, train: Callable[..., Result]
+) -> Result:
+    """Sequential training: each stage in a folder of its own, on top of the one before; `train` makes one stage."""
     matrices = _Matrices(config, folder, progress) if config.evaluate else None
     if matrices:
         matrices.add(0, config.start)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosswind import skin
-from crosswind.certify import Walk
+from crosswind.core import skin
+from crosswind.core.oracle import Walk
+from crosswind.core.types import ASK, Refusal, ToolCall, ToolError, Tools, ToolSpec
 from crosswind.models.prompts import call_form
 from crosswind.perturbations.domain.missing_tool import NO_TOOL
-from crosswind.types import ASK, Refusal, ToolCall, ToolError, Tools, ToolSpec
 
 RULES = {"latest": "latest", "strict": "strict", "spare": "spare {value}", "surcharge": "plus {value}"}
 NOBODY = "none"  # the tool for something that no tool does

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from crosswind.errors import CrosswindError
-from crosswind.types import Model
+from crosswind.base.errors import CrosswindError
+from crosswind.core.types import Model
 
 
 class Matrix(Model):

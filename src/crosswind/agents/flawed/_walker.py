@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, ClassVar
 
-from crosswind import skin
 from crosswind.agents._scripted import Reciter, requesting
-from crosswind.certify import Walks, _Oracle, walk
-from crosswind.errors import CannotDraw, ToolFailed, Unfair
-from crosswind.flow import chain, drive, rng_for
-from crosswind.perturbation import dump_layers
-from crosswind.recipe import Drawn
-from crosswind.session import Session
-from crosswind.types import SAY, Flow, Message, Refusal, Step, ToolCall, ToolResult
+from crosswind.base.errors import CannotDraw, ToolFailed, Unfair
+from crosswind.core import skin
+from crosswind.core.draw import Drawn
+from crosswind.core.flow import chain, drive, rng_for
+from crosswind.core.oracle import Walks, _Oracle, walk
+from crosswind.core.perturbation import dump_layers
+from crosswind.core.session import Session
+from crosswind.core.types import SAY, Flow, Message, Refusal, Step, ToolCall, ToolResult
 
 SORRY = "I am sorry, but I cannot do this."
 

@@ -7,8 +7,8 @@ from typing import Any
 from crosswind.agents._scripted import agent
 from crosswind.agents.flawed._walker import SORRY, Ends, Flawed
 from crosswind.agents.obedient import ordered
-from crosswind.play import result_text
-from crosswind.types import Flow, ToolCall, ToolResult
+from crosswind.core.types import Flow, ToolCall, ToolResult
+from crosswind.episodes.play import result_text
 
 
 @agent("flaw_misread_result")

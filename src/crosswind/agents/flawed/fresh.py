@@ -11,8 +11,8 @@ from typing import Any
 from crosswind.agents._scripted import agent
 from crosswind.agents.flawed._walker import Ends
 from crosswind.agents.flawed.varied import Varied
-from crosswind.types import ASK, Flow, Refusal, ToolCall, ToolResult
-from crosswind.world import bad_arguments
+from crosswind.core.types import ASK, Flow, Refusal, ToolCall, ToolResult
+from crosswind.core.world import bad_arguments
 
 
 @agent("fresh_worst_row")

@@ -6,8 +6,8 @@ from typing import Any
 
 from crosswind.agents._scripted import agent
 from crosswind.agents.flawed._walker import SORRY, Ends, Flawed
-from crosswind.types import ASK, Flow, ToolCall, ToolResult, ToolSpec
-from crosswind.world import bad_arguments
+from crosswind.core.types import ASK, Flow, ToolCall, ToolResult, ToolSpec
+from crosswind.core.world import bad_arguments
 
 
 @agent("flaw_memorised_interface")

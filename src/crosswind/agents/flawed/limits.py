@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crosswind.agents._scripted import agent
 from crosswind.agents.flawed._walker import SORRY, Ends, Flawed, effective_writes
-from crosswind.certify import walk
-from crosswind.types import Flow, Refusal, ToolCall
+from crosswind.core.oracle import walk
+from crosswind.core.types import Flow, Refusal, ToolCall
 
 
 @agent("flaw_false_success")

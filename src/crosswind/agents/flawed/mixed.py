@@ -8,7 +8,7 @@ from crosswind.agents.flawed.feedback import GivesUp, MisreadResult, UnsafeRetry
 from crosswind.agents.flawed.interface import MemorisedInterface, WrongArgument
 from crosswind.agents.flawed.limits import FalseSuccess, MissedRefusal, OverRefusal
 from crosswind.agents.flawed.planning import WrongOrder
-from crosswind.types import ToolCall, ToolResult
+from crosswind.core.types import ToolCall, ToolResult
 
 
 class Noisy(Flawed):

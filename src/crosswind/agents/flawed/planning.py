@@ -6,7 +6,7 @@ from typing import Any
 
 from crosswind.agents._scripted import agent
 from crosswind.agents.flawed._walker import Ends, Flawed
-from crosswind.types import Flow, ToolCall, ToolResult
+from crosswind.core.types import Flow, ToolCall, ToolResult
 
 
 @agent("flaw_wrong_order")

@@ -11,8 +11,8 @@ from typing import Any
 
 from crosswind.agents._scripted import agent
 from crosswind.agents.flawed._walker import Ends, Flawed, effective_writes
-from crosswind.types import ASK, SAY, Flow, Refusal, ToolCall, ToolResult
-from crosswind.world import bad_arguments
+from crosswind.core.types import ASK, SAY, Flow, Refusal, ToolCall, ToolResult
+from crosswind.core.world import bad_arguments
 
 SCHEMA = ("unknown_tool", "bad_arguments")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crosswind.types import Step, ToolSpec
+from crosswind.core.types import Step, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

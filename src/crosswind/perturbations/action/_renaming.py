@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import ClassVar
 
-from crosswind.perturbation import Perturbation, Scene
-from crosswind.types import Step, ToolCall, Tools, ToolSpec
+from crosswind.core.perturbation import Perturbation, Scene
+from crosswind.core.types import Step, ToolCall, Tools, ToolSpec
 
 
 class Renaming(Perturbation):

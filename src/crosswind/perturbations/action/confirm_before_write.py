@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.flow import token
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.flow import token
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, failed
 from crosswind.perturbations._naming import Words, new_word
-from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, failed
+from crosswind.words import banks
 
 PARAMS: Words = {
     "train": ("confirm", "confirmation", "ack"),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Tools
 from crosswind.perturbations._describing import described
 from crosswind.perturbations.action._renaming import share
-from crosswind.types import Step, Tools
 
 
 @perturbation

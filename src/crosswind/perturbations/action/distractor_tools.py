@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec
+from crosswind.words import banks
 
 COUNT = {1: 2, 2: 4, 3: 8, 4: 14, 5: 24}
 

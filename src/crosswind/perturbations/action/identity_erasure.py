@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Literal, Self
 
-from crosswind.perturbation import Scene, perturbation
+from crosswind.core.perturbation import Scene, perturbation
+from crosswind.core.types import Split
 from crosswind.perturbations._naming import meaningless
 from crosswind.perturbations.action._renaming import Renaming, share
-from crosswind.types import Split
 
 # {0}: a number, {1}: a code, {2}: a word of no language. Only with words that hardly ever come twice does a model learn
 # to copy a name piece by piece; from a few styles it learns the styles.

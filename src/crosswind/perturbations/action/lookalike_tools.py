@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.flow import digest
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.flow import digest
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Model, Step, ToolCall, ToolResult, Tools
 from crosswind.perturbations.action.distractor_tools import mixed
-from crosswind.types import Flow, Model, Step, ToolCall, ToolResult, Tools
+from crosswind.words import banks
 
 EACH = {1: (1, 1), 2: (2, 1), 3: (3, 1), 4: (9, 1), 5: (9, 2)}  # severity -> (tools on the way, twins of each)
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Scene, perturbation
+from crosswind.core.perturbation import Scene, perturbation
+from crosswind.core.types import Split
 from crosswind.perturbations.action._renaming import Renaming, share
-from crosswind.types import Split
+from crosswind.words import banks
 
 # what vendors put round a name
 BEFORE: Mapping[Split, tuple[str, ...]] = {

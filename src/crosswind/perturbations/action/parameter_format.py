@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Model, Param, Split, Step, ToolCall, Tools, ToolSpec, failed
-from crosswind.world import brief_of
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Model, Param, Split, Step, ToolCall, Tools, ToolSpec, failed
+from crosswind.core.world import brief_of
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),

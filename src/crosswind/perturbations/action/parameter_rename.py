@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Step, ToolCall, ToolError, ToolResult, Tools
 from crosswind.perturbations.action._renaming import besides, own, share
-from crosswind.types import Step, ToolCall, ToolError, ToolResult, Tools
+from crosswind.words import banks
 
 
 @perturbation

@@ -8,9 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Step, ToolCall, Tools, ToolSpec, failed
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Step, ToolCall, Tools, ToolSpec, failed
+from crosswind.words import banks
 
 RETIRED = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Param, Step, ToolCall, Tools
 from crosswind.perturbations.action._renaming import share
-from crosswind.types import Param, Step, ToolCall, Tools
+from crosswind.words import banks
 
 EACH = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}
 MARKS: tuple[dict[str, Any], ...] = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Scene, perturbation
+from crosswind.core.perturbation import Scene, perturbation
 from crosswind.perturbations.action._renaming import Renaming, share
+from crosswind.words import banks
 
 
 @perturbation

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Scene, perturbation
+from crosswind.core.perturbation import Scene, perturbation
 from crosswind.perturbations.action._renaming import Renaming
+from crosswind.words import banks
 
 TRAPS = {1: 2, 2: 3, 3: 4, 4: 6, 5: 99}
 

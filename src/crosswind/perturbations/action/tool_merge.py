@@ -8,11 +8,11 @@ from itertools import combinations
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
+from crosswind.core.types import Flow, Model, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 from crosswind.perturbations._naming import Three, Words, new_set, new_word
 from crosswind.perturbations.action._links import links
-from crosswind.types import Flow, Model, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.words import banks
 
 MERGES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}
 UNTOLD = {1: 0, 2: 1, 3: 1, 4: 2, 5: 2}

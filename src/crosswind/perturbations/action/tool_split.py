@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.flow import token
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, Model, Param, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.core.flow import token
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Model, Param, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.words import banks
 
 COUNT = {1: 1, 2: 2, 3: 3, 4: 99, 5: 99}
 LONGEST = 60  # of a name

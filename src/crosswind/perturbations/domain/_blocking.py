@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from crosswind.perturbation import Scene
+from crosswind.core.perturbation import Scene
 
 
 def needed(scene: Scene, rng: Random, severity: int, words: str, *, silent: bool) -> str | None:

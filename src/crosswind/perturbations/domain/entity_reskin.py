@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks, skin
-from crosswind.names import Namer
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import SPLITS, Param, Skin, Step, Task, ToolCall, ToolError, ToolResult, Tools
+from crosswind.core import skin
+from crosswind.core.names import Namer
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import SPLITS, Param, Skin, Step, Task, ToolCall, ToolError, ToolResult, Tools
+from crosswind.words import banks
 
 NAMED = {1: (), 2: (), 3: ("thing",), 4: ("thing", "group"), 5: ("thing", "group", "person")}
 

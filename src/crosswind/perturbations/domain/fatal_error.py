@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
 from crosswind.perturbations.domain._blocking import needed
-from crosswind.types import Step, Task
+from crosswind.words import banks
 
 
 @perturbation

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Step, ToolCall, ToolResult, Tools
 from crosswind.perturbations._describing import described
-from crosswind.types import Step, ToolCall, ToolResult, Tools
+from crosswind.words import banks
 
 # house styles: (vendor prefix, style of tools, style of parameters and keys, where a result lies)
 VENDORS = (

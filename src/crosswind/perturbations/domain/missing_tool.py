@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind.domain import Family
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.domain import Family
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Step, Task, ToolCall, Tools, failed
 from crosswind.perturbations.domain._blocking import needed
-from crosswind.types import Flow, Step, Task, ToolCall, Tools, failed
 
 WHY = "is not offered"
 NO_TOOL = "no tool here does what is needed"  # the reason of a refusal

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.domain import Family
-from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Step, Task
+from crosswind.core.domain import Family
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
+from crosswind.words import banks
 
 RULES = ("latest", "spare", "surcharge", "strict")
 COUNT = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}

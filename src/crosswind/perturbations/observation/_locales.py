@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.core.types import Split
 from crosswind.perturbations.observation._shapes import sort_of
-from crosswind.types import Split
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),

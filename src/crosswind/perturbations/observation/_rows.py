@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from crosswind.flow import digest
-from crosswind.types import ToolCall
+from crosswind.core.flow import digest
+from crosswind.core.types import ToolCall
 
 Record = dict[str, Any]
 

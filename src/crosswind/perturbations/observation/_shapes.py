@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from crosswind.certify import walk
-from crosswind.domain import Domain
-from crosswind.perturbation import Scene
+from crosswind.core.domain import Domain
+from crosswind.core.oracle import walk
+from crosswind.core.perturbation import Scene
+from crosswind.core.types import ToolSpec
 from crosswind.perturbations.observation._rows import is_date, is_id, is_number, is_time, records
-from crosswind.types import ToolSpec
 
 SEEDS = (0, 1)  # of the tasks that are looked at, in each family
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Model, Step, Task, ToolCall, ToolResult, Tools, ToolSpec
 from crosswind.perturbations.observation._rows import distorted
 from crosswind.perturbations.observation._shapes import reading
-from crosswind.types import Flow, Model, Step, Task, ToolCall, ToolResult, Tools, ToolSpec
+from crosswind.words import banks
 
 AMOUNT = {1: (1, 0), 2: (2, 0), 3: (99, 0), 4: (99, 1), 5: (99, 99)}  # tools with a rival, and with two
 

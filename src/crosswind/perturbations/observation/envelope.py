@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind.flow import digest
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Split, Step, ToolCall, ToolResult
+from crosswind.core.flow import digest
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Split, Step, ToolCall, ToolResult
 
 Wrap = Literal["pairs", "numbered", "columns", "nest", "text", "frame"]
 

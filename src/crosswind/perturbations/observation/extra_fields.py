@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.flow import digest
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.flow import digest
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Step, ToolCall, ToolResult
 from crosswind.perturbations.observation._rows import Record, mapped
 from crosswind.perturbations.observation._shapes import on_the_way
-from crosswind.types import Step, ToolCall, ToolResult
+from crosswind.words import banks
 
 COUNT = {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}
 NESTED = 3  # fields from this severity on lie in a record of their own as well

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any, Literal, Self
 from xml.sax.saxutils import escape, unescape
 
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Step, ToolCall, ToolResult
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Step, ToolCall, ToolResult
 
 _JSON = frozenset('0123456789-"[{tfnNI')  # with what JSON as Python reads it can begin
 _NAME = re.compile(r"[A-Za-z_]\w*")

@@ -8,15 +8,15 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.certify import walk
-from crosswind.domain import Domain
-from crosswind.errors import CannotDraw
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.base.errors import CannotDraw
+from crosswind.core.domain import Domain
+from crosswind.core.oracle import walk
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task, ToolCall, ToolResult, ToolSpec
+from crosswind.core.world import bad_arguments
 from crosswind.perturbations._naming import Words
 from crosswind.perturbations.observation._shapes import on_the_way
-from crosswind.types import Step, Task, ToolCall, ToolResult, ToolSpec
-from crosswind.world import bad_arguments
+from crosswind.words import banks
 
 KEYS: Words = {
     "train": ("note_to_reader", "side_note", "hint_text"),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Step, ToolCall, ToolResult
 from crosswind.perturbations.observation._rows import records, renamed_keys
-from crosswind.types import Step, ToolCall, ToolResult
+from crosswind.words import banks
 
 
 @perturbation

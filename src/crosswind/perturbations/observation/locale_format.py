@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Split, Step, ToolCall, ToolResult, Tools
 from crosswind.perturbations.observation._locales import FORMS, OF_SPLIT, Forms, Localiser, canonical
 from crosswind.perturbations.observation._rows import valued
 from crosswind.perturbations.observation._shapes import sorts_of
-from crosswind.types import Split, Step, ToolCall, ToolResult, Tools
 
 LEGENDS: Mapping[Split, tuple[str, ...]] = {
     "train": ("Its answers have {}.", "Writes {}.", "What comes back has {}."),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 from crosswind.perturbations._naming import Pairs, new_tool
-from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.words import banks
 
 LOGS: Pairs = {
     "train": (("request", "write", "attempt"), ("archive", "history")),

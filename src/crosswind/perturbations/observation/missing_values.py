@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.flow import digest
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.flow import digest
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 from crosswind.perturbations._naming import Pairs, Words, new_tool, new_word
 from crosswind.perturbations.observation._rows import Record, mapped, records
 from crosswind.perturbations.observation._shapes import on_the_way
-from crosswind.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.words import banks
 
 LOOKUPS: Pairs = {
     "train": (("fill", "complete"), ("gap", "blank")),

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Param, Split, Step, ToolCall, ToolResult, Tools
 from crosswind.perturbations._naming import Three, new_set
-from crosswind.types import Flow, Param, Split, Step, ToolCall, ToolResult, Tools
+from crosswind.words import banks
 
 STYLES: Mapping[Split, tuple[Three, ...]] = {  # parameter, key of the rows, key of the next page
     "train": (

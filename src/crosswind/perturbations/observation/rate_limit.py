@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, ToolCall, ToolResult, Tools, ToolSpec, failed
 from crosswind.perturbations._naming import Pairs, new_tool
-from crosswind.types import Flow, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.words import banks
 
 WAITS: Pairs = {
     "train": (("pause", "rest"), ("briefly", "a_while")),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Model, ToolCall, Tools, ToolSpec, failed
 from crosswind.perturbations._describing import described
 from crosswind.perturbations._naming import Words
-from crosswind.types import Flow, Model, ToolCall, Tools, ToolSpec, failed
+from crosswind.words import banks
 
 TRIES = 4
 MARKS: Words = {  # what is said of old tools; one sentence for each that a tool has

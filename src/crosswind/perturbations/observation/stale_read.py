@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools
 from crosswind.perturbations._naming import Words, new_word
 from crosswind.perturbations.observation._rows import distorted
 from crosswind.perturbations.observation._shapes import reading
-from crosswind.types import Flow, Step, ToolCall, ToolResult, Tools
+from crosswind.words import banks
 
 PARAMS: Words = {
     "train": ("skip_stored", "bypass_store", "read_anew"),

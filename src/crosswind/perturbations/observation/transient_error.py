@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.types import Flow, ToolCall, failed
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, ToolCall, failed
+from crosswind.words import banks
 
 
 @perturbation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crosswind import wording
-from crosswind.perturbation import Scene
-from crosswind.types import Task
+from crosswind.core.perturbation import Scene
+from crosswind.core.types import Task
+from crosswind.words import wording
 
 
 def alone(scene: Scene) -> list[str]:

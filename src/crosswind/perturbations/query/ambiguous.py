@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
 from crosswind.perturbations.query._details import alone, replaced
-from crosswind.types import Step, Task
+from crosswind.words import banks
 
 # severity -> (details left open, values named for each)
 MEANT = {1: (1, 2), 2: (1, 3), 3: (2, 3), 4: (3, 3), 5: (3, 4)}

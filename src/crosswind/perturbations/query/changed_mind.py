@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Change, Step, Task
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Change, Step, Task
+from crosswind.words import banks
 
 
 @perturbation

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind import banks
-from crosswind.domain import Family
-from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Step, Task
+from crosswind.core.domain import Family
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
+from crosswind.words import banks
 
 
 @perturbation

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks, wording
-from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Step, Task
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
+from crosswind.words import banks, wording
 
 REGISTERS = ("formal", "chatty", "second_language", "impatient")
 # severity -> (registers, details said apart, sentences before, sentences after)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import wording
-from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Step, Task
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
+from crosswind.words import wording
 
 # words that go first, then those that go next; what is left still tells what is wanted
 WORDS = (

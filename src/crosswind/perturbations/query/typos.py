@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks, wording
-from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Split, Step, Task
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Split, Step, Task
+from crosswind.words import banks, wording
 
 SLIPS = {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

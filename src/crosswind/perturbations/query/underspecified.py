@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks, wording
-from crosswind.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
 from crosswind.perturbations.query._details import alone, dropped, replaced
-from crosswind.types import Step, Task
+from crosswind.words import banks, wording
 
 OMITTED = 0.8  # how often a detail that can be left out without a trace is
 GAPS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind import banks
-from crosswind.perturbation import Perturbation, Scene, perturbation
-from crosswind.types import Step, Task
+from crosswind.core.perturbation import Perturbation, Scene, perturbation
+from crosswind.core.types import Step, Task
+from crosswind.words import banks
 
 ASIDES = {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}
 

@@ -1,0 +1,1 @@
+"""What outside authors write: plugins, domains in YAML, and starting points for them."""

@@ -1,0 +1,49 @@
+"""Starting points: a commented file with a small domain, perturbation or agent that works, and a test beside it."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from crosswind.base.errors import CrosswindError
+from crosswind.core.registry import Registry, agents, domains, near, perturbations
+
+SORTS: dict[str, Registry[Any]] = {"domain": domains, "perturbation": perturbations, "agent": agents}
+RESERVED = frozenset({"all", "clean", "stack", "crosswind", "ask_user"})  # words with a meaning of their own here
+
+
+def write(sort: str, name: str, out: Path, *, force: bool = False) -> list[Path]:
+    """Write NAME.py and test_NAME.py into a folder."""
+    _check(sort, name)
+    paths = {out / f"{name}.py": sort, out / f"test_{name}.py": f"{sort}_test"}
+    if not force:
+        for path in paths:
+            if path.exists():
+                raise CrosswindError(f"{path} exists; choose another name or --out, or --force to write over it")
+    title = "".join(part.capitalize() for part in name.split("_"))
+    for path, template in paths.items():
+        text = files("crosswind").joinpath("data", "templates", f"{template}.txt").read_text(encoding="utf-8")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace("{{name}}", name).replace("{{Name}}", title), encoding="utf-8")
+        except OSError as error:
+            raise CrosswindError(f"{path} cannot be written ({error.strerror}); choose another --out") from None
+    return list(paths)
+
+
+def _check(sort: str, name: str) -> None:
+    if sort not in SORTS:
+        raise CrosswindError(f"there is no starting point for a {sort!r}; {near(sort, list(SORTS))}")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", name) or len(name) > 40:
+        raise CrosswindError(
+            f"{name!r} is no name for the {sort}; use lower-case letters, digits and _, as in my_{sort}, 40 at most"
+        )
+    if keyword.iskeyword(name) or name in RESERVED or name in sys.stdlib_module_names or name.startswith("test_"):
+        raise CrosswindError(f"the name {name!r} is reserved; choose another, such as my_{name}")
+    if name in SORTS[sort]:
+        where = SORTS[sort].origin(name) or "crosswind itself"
+        raise CrosswindError(f"the {sort} {name!r} exists already, from {where}; choose another name")

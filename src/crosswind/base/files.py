@@ -1,0 +1,192 @@
+"""YAML files that people write: read strictly, every complaint with its file, its line and what to do.
+
+A file is plain data: anchors, aliases, tags and repeated keys are refused, since each of them makes a file mean
+something else than it seems to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from crosswind.base.errors import BadFile
+
+M = TypeVar("M", bound=BaseModel)
+Place = tuple[str | int, ...]
+LIMIT = 2_000_000  # characters; a file beyond is no configuration
+DEEP = 40  # levels of nesting
+
+
+class Document:
+    """What a file holds, and the line on which each part of it stands."""
+
+    def __init__(self, data: Any, lines: dict[Place, int], where: str) -> None:
+        self.data, self.lines, self.where = data, lines, where
+
+    def at(self, place: Sequence[str | int]) -> str:
+        """`file:line`, of the innermost part that has one; what was never in a file has no lines."""
+        if not self.lines:
+            return self.where
+        spot = tuple(place)
+        while spot and spot not in self.lines:
+            spot = spot[:-1]
+        return f"{self.where}:{self.lines.get(spot, 1)}"
+
+    def error(self, place: Sequence[str | int], text: str, line: Sequence[str | int] | None = None) -> BadFile:
+        """What is wrong at a place; `line`: the place whose line is told, if it is another."""
+        spot = ".".join(map(str, place))
+        return BadFile(f"{self.at(place if line is None else line)}: {spot + ': ' if spot else ''}{text}")
+
+    def fit(self, model: type[M]) -> M:
+        """The data as a model; the first thing that does not fit is told with its line."""
+        try:
+            fitted = model.model_validate(self.data, strict=False)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = tuple(p for p in first["loc"] if not (isinstance(p, str) and "[" in p))
+            remedy = "mend this line" if self.lines else "give another value"
+            if first["type"] in ("extra_forbidden", "missing"):
+                remedy = expected(model, place[:-1])
+            said = complaint(first)
+            named = (*place, said.split(" ", 1)[0])  # a check of several keys has no place, and begins with one of them
+            line = named if first["type"] == "value_error" and named in self.lines else place
+            raise self.error(place, f"{said}; {remedy}", line) from None
+        for place in taken_for_numbers(self.data, fitted):
+            raise self.error(place, "got yes or no; expected a number")
+        return fitted
+
+
+def taken_for_numbers(raw: Any, fitted: Any, place: Place = ()) -> Iterator[Place]:
+    """Where yes and no became 1 and 0. Words for numbers are taken, since `1e-3` is a word to YAML; these are not."""
+    if isinstance(raw, bool):
+        if isinstance(fitted, int | float) and not isinstance(fitted, bool):
+            yield place
+    elif isinstance(raw, dict):
+        inner = fitted if isinstance(fitted, Mapping) else getattr(fitted, "__dict__", {})
+        for key, value in raw.items():
+            yield from taken_for_numbers(value, inner.get(key), (*place, key))
+    elif isinstance(raw, list) and isinstance(fitted, list | tuple):
+        for n, (value, part) in enumerate(zip(raw, fitted, strict=False)):
+            yield from taken_for_numbers(value, part, (*place, n))
+
+
+def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:
+    """Words for the keys that a part of a model has."""
+    return f"the keys here are: {', '.join(_model_at(model, place).model_fields)}"
+
+
+def _model_at(model: type[BaseModel], place: Sequence[str | int]) -> type[BaseModel]:
+    """The model of a part, as far as annotations lead there."""
+    for step in place:
+        field = model.model_fields.get(str(step))
+        inner = [field.annotation, *get_args(field.annotation)] if field else []
+        model = next((m for m in inner if isinstance(m, type) and issubclass(m, BaseModel)), model)
+    return model
+
+
+def complaint(error: ErrorDetails) -> str:
+    """What pydantic has to say of a value, and the value; what our own checks say names it already."""
+    said = error["msg"].removeprefix("Value error, ")
+    said = said[0].lower() + said[1:].rstrip(".")
+    if error["type"] in ("value_error", "extra_forbidden", "missing"):
+        return said
+    came = repr(error["input"])
+    return f"got {came if len(came) <= 60 else came[:57] + '...'}; {said}"
+
+
+def read(path: Path | str) -> Document:
+    """Read a YAML file."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadFile(f"{path}: there is no such file; check the path") from None
+    except IsADirectoryError:
+        raise BadFile(f"{path}: this is a folder; give a file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"{path}: cannot be read as UTF-8 text ({error})") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, where: str) -> Document:
+    """Read YAML text."""
+    if len(text) > LIMIT:
+        raise BadFile(f"{where}:1: the file has {len(text)} characters; at most {LIMIT} are read")
+    try:
+        documents = 0
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            _refuse(event, where)
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            if documents > 1:
+                raise BadFile(f"{where}:{_line(event)}: a second document begins here; one file holds one")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise BadFile(f"{where}:{line}: not valid YAML: {error.problem or error.context}; mend this line") from None
+    except yaml.YAMLError as error:
+        raise BadFile(f"{where}:1: not valid YAML: {str(error).splitlines()[0]}; mend the file") from None
+    except RecursionError:
+        raise BadFile(f"{where}:1: nested too deeply; at most {DEEP} levels are read") from None
+    lines: dict[Place, int] = {}
+    if node is None:
+        return Document(None, lines, where)
+    return Document(_built(node, (), lines, where), lines, where)
+
+
+def _refuse(event: yaml.Event, where: str) -> None:
+    line = _line(event)
+    anchor = getattr(event, "anchor", None)
+    if isinstance(event, yaml.AliasEvent):
+        raise BadFile(f"{where}:{line}: the alias *{anchor} is not allowed; write the value out")
+    if anchor:
+        raise BadFile(f"{where}:{line}: the anchor &{anchor} is not allowed; write the value where it is needed")
+    tag = getattr(event, "tag", None)
+    if tag and tag != "!":
+        raise BadFile(f"{where}:{line}: the tag {tag} is not allowed; write a plain value")
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+def _built(node: yaml.Node, place: Place, lines: dict[Place, int], where: str) -> Any:
+    line = node.start_mark.line + 1
+    lines[place] = line
+    if len(place) > DEEP:
+        raise BadFile(f"{where}:{line}: nested too deeply; at most {DEEP} levels are read")
+    if isinstance(node, yaml.MappingNode):
+        out: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            at = key_node.start_mark.line + 1
+            key = _scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
+            if not isinstance(key, (str, int, float)) or isinstance(key, bool):
+                raise BadFile(f"{where}:{at}: a key must be plain text; put it in quotes")
+            key = key if isinstance(key, (str, int)) else str(key)
+            if key in out:
+                raise BadFile(f"{where}:{at}: the key {key!r} stands here for the second time; keep one")
+            lines[(*place, key)] = at
+            out[key] = _built(value_node, (*place, key), lines, where)
+        return out
+    if isinstance(node, yaml.SequenceNode):
+        return [_built(child, (*place, i), lines, where) for i, child in enumerate(node.value)]
+    assert isinstance(node, yaml.ScalarNode)
+    return _scalar(node)
+
+
+_PLAIN = yaml.constructor.SafeConstructor()
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    """A scalar as YAML reads it; dates and binary stay text."""
+    if node.tag in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:binary", "tag:yaml.org,2002:value"):
+        return node.value
+    try:
+        return _PLAIN.construct_object(node)
+    except (yaml.YAMLError, ValueError, OverflowError):
+        return node.value

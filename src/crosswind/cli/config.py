@@ -1,0 +1,94 @@
+"""A file that says how an agent is tested: `crosswind.yaml`, which `crosswind init` writes.
+
+`run` takes from it what is not given on the command line, `gate` its rules.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from crosswind.base.errors import CrosswindError
+from crosswind.base.files import Document, read
+from crosswind.core.types import Model
+from crosswind.gate.gate import MOST_ERRORS, Rule, rule
+
+NAME = "crosswind.yaml"
+WORKFLOW = Path(".github") / "workflows" / "crosswind.yml"
+
+
+class Budgets(Model):
+    """Where a run stops by itself; what is left out has no limit."""
+
+    max_tokens: int | None = Field(default=None, ge=1)  # of all episodes together, in and out
+    max_cost: float | None = Field(default=None, gt=0)  # in the currency of the price list
+    deadline: float | None = Field(default=None, gt=0)  # seconds for the whole run
+    episode_timeout: float | None = Field(default=None, gt=0)  # seconds for one episode
+
+
+class GateRules(Model):
+    """What a run must keep to."""
+
+    max_drop: dict[str, float | str] = Field(default_factory=dict)  # group or grouping -> allowed drop
+    min_clean: float | None = Field(default=None, ge=0, lt=1)
+    max_errors: float = Field(default=MOST_ERRORS, ge=0, le=1)
+    baseline: str | None = None  # the folder of a run
+
+    def rules(self) -> list[Rule]:
+        return [rule(name, share) for name, share in self.max_drop.items()]
+
+
+class Config(Model):
+    """The whole file."""
+
+    suite: str = "tiers"  # a name, or a YAML file
+    agent: str | None = None  # a spec
+    out: str | None = None  # the folder of the run
+    seed: int = Field(default=0, ge=0)
+    trials: int = Field(default=1, ge=1)
+    limit: int | None = Field(default=None, ge=1)  # of episodes
+    concurrency: int | None = Field(default=None, ge=1)
+    budgets: Budgets = Budgets()
+    gate: GateRules = GateRules()
+
+    def options(self) -> dict[str, Any]:
+        """What the file says of a run, by the names that the options of `crosswind run` have."""
+        said = self.model_dump(exclude={"budgets", "gate"}, exclude_unset=True)
+        return {k: v for k, v in {**said, **self.budgets.model_dump()}.items() if v is not None}
+
+
+def load_config(path: Path | str) -> Config:
+    """Read a configuration; every complaint names its line."""
+    document: Document = read(path)
+    config = document.fit(Config)
+    for name, share in config.gate.max_drop.items():
+        try:
+            rule(name, share)
+        except CrosswindError as error:
+            raise document.error(("gate", "max_drop", name), str(error)) from None
+    return config
+
+
+def write_start(out: Path, agent: str, *, force: bool = False) -> list[Path]:
+    """Write a commented configuration and a workflow that uses it into a project."""
+    if not re.fullmatch(r"[\w./:@+~-]+", agent):
+        raise CrosswindError(
+            f"{agent!r} is no agent; give one as for `crosswind run --agent`, such as openai:MODEL@URL"
+        )
+    paths = {out / NAME: "config", out / WORKFLOW: "workflow"}
+    if not force:
+        for path in paths:
+            if path.exists():
+                raise CrosswindError(f"{path} exists; choose another --out, or --force to write over it")
+    for path, template in paths.items():
+        text = files("crosswind").joinpath("data", "templates", f"{template}.txt").read_text(encoding="utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace("{{agent}}", agent), encoding="utf-8")
+        except OSError as error:
+            raise CrosswindError(f"{path} cannot be written ({error.strerror}); choose another --out") from None
+    return list(paths)

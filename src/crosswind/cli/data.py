@@ -1,0 +1,346 @@
+"""`crosswind data` writes demonstrations to train on: the oracle's certified walks, clean and perturbed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosswind.base import terminal
+from crosswind.base.version import __version__
+
+if TYPE_CHECKING:
+    from crosswind.train.data import DataConfig, Measure
+    from crosswind.train.rows import Row
+
+PLAIN = 5.0  # seconds between two lines where there is no terminal
+
+EPILOG = """Examples:
+
+crosswind data --count 1000 --share 0 --out static.jsonl
+
+crosswind data --count 5000 --recipe mixed --share 0.3 --out paft.jsonl
+
+crosswind data --count 5000 --domain poi --domain medical:0.5 --group symbols --format openai --out symbols.jsonl
+
+crosswind data --count 5000 --format verl --protocol text --tokenizer embedded --out paft.parquet
+
+crosswind data --count 1 --recipe my_recipe.yaml --share 1 | python -m json.tool
+
+Equal options give equal rows. --start goes on where another file ended, or cuts the work into shards: what stands at
+an index does not depend on the others. `crosswind train` needs no file: it draws such rows as it goes. docs/data.md
+shows a row of every format."""
+
+
+class Form(StrEnum):
+    trl = "trl"
+    openai = "openai"
+    sharegpt = "sharegpt"
+    verl = "verl"
+
+
+class How(StrEnum):
+    native = "native"
+    text = "text"
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EPILOG)(data)
+
+
+def data(
+    count: Annotated[int, typer.Option(min=1, help="Demonstrations to write.")] = 1000,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; lines of JSON go to stdout without one, or with -.")
+    ] = None,
+    format: Annotated[
+        Form, typer.Option(help="Whose rows: TRL, OpenAI's fine-tuning, ShareGPT (LLaMA-Factory) or verl.")
+    ] = Form.trl,
+    protocol: Annotated[
+        How | None,
+        typer.Option(
+            help="native: calls as calls and tools as schemas, for a template that knows tools; text: plain turns "
+            "with the tools in the system's, as crosswind prompts a local model. verl takes text, the others default "
+            "to native.",
+            show_default=False,
+        ),
+    ] = None,
+    domain: Annotated[
+        list[str], typer.Option(help="A domain, or domain:weight; may be given several times. poi by default.")
+    ] = [],  # noqa: B006
+    recipe: Annotated[
+        str, typer.Option(help="How perturbed ones are drawn: mild, mixed, wide, hard or a YAML file (docs/suites.md).")
+    ] = "mixed",
+    share: Annotated[float, typer.Option(min=0, max=1, help="The share that is perturbed; 0: clean ones only.")] = 0.3,
+    group: Annotated[
+        list[str],
+        typer.Option(
+            help="Only these components: error_feedback, symbols, semantics, structure, refusal; all by default."
+        ),
+    ] = [],  # noqa: B006
+    severity: Annotated[str, typer.Option(help="Such as 2 or 1-3, instead of the recipe's own.")] = "",
+    level: Annotated[list[int], typer.Option(help="Only task families of this level, 1 to 3.")] = [],  # noqa: B006
+    family: Annotated[list[str], typer.Option(help="Only this task family.")] = [],  # noqa: B006
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal rows.")] = 0,
+    start: Annotated[int, typer.Option(min=0, help="The index of the first demonstration.")] = 0,
+    max_tokens: Annotated[
+        int, typer.Option(min=0, help="Leave out what is longer and draw another in its place; 0: leave out nothing.")
+    ] = 2048,
+    reasons: Annotated[
+        bool,
+        typer.Option(
+            "--reasons/--no-reasons",
+            help="With or without the oracle's working, <think>...</think>, before the turns that need some.",
+        ),
+    ] = True,
+    slips: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of the perturbed with a mistake that is mended and not learnt; openai and verl."
+        ),
+    ] = 0.0,
+    tokenizer: Annotated[
+        str,
+        typer.Option(
+            help="Whose tokens: embedded, a model's folder or name (needs the extra train). Without one the number "
+            "is estimated for a small model, within some percent."
+        ),
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print what was written as one JSON document.")] = False,
+) -> None:
+    """Write demonstrations to train on: the oracle's certified walks, recoveries, questions and refusals included.
+
+    Only tasks, entities and words of the split train, and only kinds of perturbation that are not held out. Rows are
+    drawn and written one by one, so that memory does not grow with their number. Beside the file stands another,
+    FILE.info.json, with the options, the recipe, and what was drawn and left out.
+    """
+    from crosswind.base.errors import CrosswindError
+    from crosswind.train.data import demonstration_at, estimate
+    from crosswind.train.formats import SAYS, piped, writing, written
+    from crosswind.train.rows import rows
+    from crosswind.words.splits import check_kinds
+
+    if out and str(out) == "-":
+        out = None
+    if out is None and json_:
+        raise CrosswindError("--json prints a document on stdout, where the rows would go; give a file as --out")
+    how = protocol or (How.text if format == Form.verl else How.native)
+    if format == Form.verl and how == How.native:
+        raise CrosswindError("verl takes rows from Parquet, whose columns have one type; use --protocol text")
+    config = _config(domain, recipe, share, group, severity, level, family, seed, max_tokens, reasons, slips)
+    if config.slips and format.value not in SAYS:
+        raise CrosswindError(
+            f"--slips is {config.slips:g}, and {format.value} cannot say that a turn is not learnt; "
+            f"write --format {' or '.join(SAYS)}"
+        )
+    check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
+    resolved = config.resolved().model_dump(mode="json")
+    ruler = Ruler(_measure(tokenizer) if tokenizer else estimate)
+    counts: Counter[str] = Counter()
+    lengths: Counter[int] = Counter()
+    kinds: Counter[str] = Counter()
+    display = Display(count, json_)
+    with writing(out, format.value, force=force) if out else piped() as put:
+        for index in range(start, start + count):
+            shown = demonstration_at(config, index, measure=ruler, counts=counts)
+            some = rows(shown)
+            for row in written(shown, format.value, how.value):
+                put(row)
+                counts["rows"] += 1
+            if len(some) > 1 and format in (Form.trl, Form.sharegpt):
+                counts["left out: turns after a change of tools, which the format cannot tell apart"] += len(some) - 1
+            lengths.update(map(ruler.of, some))
+            counts["perturbed"] += bool(shown.meta["kinds"])
+            counts["refusals"] += shown.meta["ended"] == "refusal"
+            counts["slips"] += bool(shown.slipped)
+            kinds.update(shown.meta["kinds"])
+            display.show(index - start + 1, counts)
+    display.end()
+    about = {
+        "crosswind": __version__,
+        "format": format.value,
+        "protocol": how.value,
+        "start": start,
+        "demonstrations": count,
+        **{name: counts[name] for name in ("rows", "perturbed", "refusals", "slips", "drawn")},
+        "tokens": {"by": tokenizer or "estimate", **spread(lengths)},
+        "left_out": {why: n for why, n in counts.items() if ": " in why},
+        "kinds": dict(kinds.most_common()),
+        "config": resolved,
+        "seconds": round(display.seconds, 1),
+    }
+    if out is not None:
+        Path(f"{out}.info.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    if json_:
+        terminal.print_json({"file": str(out), **about})
+    else:
+        print(summary(about, out), file=sys.stderr)
+
+
+def _config(
+    domain: list[str],
+    recipe: str,
+    share: float,
+    group: list[str],
+    severity: str,
+    level: list[int],
+    family: list[str],
+    seed: int,
+    max_tokens: int,
+    reasons: bool,
+    slips: float,
+) -> DataConfig:
+    from pydantic import ValidationError
+
+    from crosswind.base.errors import CrosswindError
+    from crosswind.base.files import complaint
+    from crosswind.core.registry import near
+    from crosswind.train.data import DataConfig
+    from crosswind.train.groups import COMPONENTS
+
+    if unknown := [name for name in group if name not in COMPONENTS]:
+        raise CrosswindError(f"no component {unknown[0]!r}; {near(unknown[0], list(COMPONENTS))}")
+    fields: dict[str, Any] = {
+        "domains": dict(_weighted(text) for text in domain or ["poi"]),
+        "recipe": recipe,
+        "share": share,
+        "groups": tuple(group) or COMPONENTS,
+        "severity": severity or None,
+        "levels": tuple(level),
+        "families": tuple(family),
+        "seed": seed,
+        "max_tokens": max_tokens,
+        "reasons": reasons,
+        "slips": slips,
+    }
+    try:
+        return DataConfig.model_validate(fields, strict=False)
+    except ValidationError as error:
+        first = error.errors()[0]
+        spot = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and "[" not in part)
+        raise CrosswindError(f"{f'--{spot}: ' if spot else ''}{complaint(first)}") from None
+
+
+def _weighted(text: str) -> tuple[str, float]:
+    from crosswind.base.errors import CrosswindError
+    from crosswind.episodes.recipe import LARGE
+
+    name, colon, weight = text.partition(":")
+    try:
+        found = float(weight) if colon else 1.0
+    except ValueError:
+        found = math.nan
+    if not 0 < found <= LARGE:
+        raise CrosswindError(
+            f"--domain {text!r}: the weight is {weight!r}; "
+            f"expected domain or domain:weight, with a number above 0 and up to {LARGE:g}"
+        )
+    return name, found
+
+
+def _measure(name: str) -> Measure:
+    """Counts in the tokens of a model."""
+    import importlib.util
+
+    from crosswind.base.errors import CrosswindError
+    from crosswind.models.loading import WANTED, place_of, told
+    from crosswind.models.prompts import script_of
+    from crosswind.train.rows import tokens
+
+    try:
+        where = place_of(name)
+    except CrosswindError as error:
+        raise CrosswindError(f"--tokenizer {name}: {str(error).removeprefix(f'{name}: ')}") from None
+    for package in ("transformers", *(["gguf"] if where.gguf else [])):
+        if importlib.util.find_spec(package) is None:
+            raise CrosswindError(f"--tokenizer needs the package {package!r}; pip install 'crosswind[train]'")
+    from transformers import AutoTokenizer
+
+    try:
+        script = script_of(AutoTokenizer.from_pretrained(where.path, **where.options))
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise CrosswindError(f"--tokenizer {name}: cannot be loaded: {told(error)}; {WANTED}") from None
+    return lambda row: len(tokens(row, script).ids)
+
+
+class Ruler:
+    """A measure that remembers what it measured last, so that no row is measured twice."""
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self.last: list[tuple[Row, int]] = []
+
+    def __call__(self, row: Row) -> int:
+        length = self.measure(row)
+        self.last = [*self.last[-7:], (row, length)]
+        return length
+
+    def of(self, row: Row) -> int:
+        known = next((length for other, length in self.last if other.messages == row.messages), None)
+        return self(row) if known is None else known
+
+
+def spread(lengths: Counter[int]) -> dict[str, int]:
+    """Mean, 95th percentile and greatest of counted lengths."""
+    total, seen, p95 = lengths.total(), 0, 0
+    for length in sorted(lengths):
+        seen += lengths[length]
+        p95 = length
+        if seen >= 0.95 * total:
+            break
+    return {
+        "mean": round(sum(length * n for length, n in lengths.items()) / total) if total else 0,
+        "p95": p95,
+        "longest": max(lengths, default=0),
+    }
+
+
+def summary(about: dict[str, Any], out: Path | None) -> str:
+    """What was written, in a few lines."""
+    tokens = about["tokens"]
+    sort = "estimated tokens" if tokens["by"] == "estimate" else f"tokens of {tokens['by']}"
+    long = about["left_out"].get("left out: too long", 0)
+    return (
+        f"{about['demonstrations']} demonstrations, {about['perturbed']} perturbed, {about['refusals']} end in a "
+        f"refusal; {about['demonstrations'] / max(about['seconds'], 0.1):.0f}/s"
+        f"\n{sort}: mean {tokens['mean']}, 95th percentile {tokens['p95']}, longest {tokens['longest']}; "
+        f"{long} of {about['drawn']} draws were too long and left out"
+        + (f"\nwrote {out} and {out}.info.json" if out else "")
+    )
+
+
+class Display:
+    """Progress on stderr: a live line on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, total: int, quiet: bool) -> None:
+        self.total, self.quiet = total, quiet
+        self.live = sys.stderr.isatty() and not quiet
+        self.began = self.told = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def show(self, done: int, counts: Counter[str]) -> None:
+        now = time.monotonic()
+        if self.quiet or now - self.told < (0.2 if self.live else PLAIN):
+            return
+        self.told = now
+        rate = done / max(now - self.began, 1e-9)
+        line = (
+            f"{done}/{self.total} demonstrations, {rate:.0f}/s, {(self.total - done) / rate:.0f} s left; "
+            f"{counts['left out: too long']} too long"
+        )
+        print(f"\r\x1b[K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self.live:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

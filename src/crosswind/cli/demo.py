@@ -1,0 +1,85 @@
+"""`crosswind demo`: the whole way once, with a small model that runs in process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosswind.base import terminal
+
+BESIDE = ["oracle", "retrier", "memoriser", "refuser"]  # whose scores are known beforehand
+LITTLE = 0.1  # a clean score below which a fall means nothing
+HANDFUL = 5  # episodes that the trained adapters play: a clean one, and one of every tier
+RESULTS = "docs/results/study.md"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
+def demo(
+    agent: Annotated[str, typer.Option(help="Who plays; `embedded` needs no key and no server.")] = "embedded",
+    suite: Annotated[str, typer.Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")] = "quick",
+    out: Annotated[Path, typer.Option(help="The folder of the run; a second time, the run is continued.")] = Path(
+        "runs/demo"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal tasks and stacks.")] = 0,
+) -> None:
+    """Run a small model over a short suite, write the report, and show scripted agents beside it for scale.
+
+    Where trained adapters are part of the installation, they play the first episodes too, and are compared with it.
+    """
+    from crosswind.cli.report import report
+    from crosswind.cli.run import run
+    from crosswind.episodes.suite import load_suite, over_domains, sweep
+    from crosswind.models import adapters
+    from crosswind.runs.store import load_run
+
+    run(suite=suite, agent=agent, out=out, seed=seed)
+    console = terminal.console()
+    records = load_run(out).records
+    clean = [record.passed for record in records if record.clean and record.judged]
+    if clean and sum(clean) / len(clean) <= LITTLE:
+        console.print(
+            f"{agent} solves {sum(clean)} of {len(clean)} clean tasks: next to nothing, so its fall says nothing. "
+            "It shows how a run works; point crosswind at an agent of yours to learn something.",
+            style="bold yellow",
+        )
+    rows = over_domains(sweep(load_suite(suite), BESIDE, seed))
+    table = terminal.table_of("scripted agents, for scale", "episodes", *BESIDE)
+    for row in rows:
+        shares = [f"{100 * row.passed[name] / row.n:.0f} %" for name in BESIDE]
+        table.add_row(row.condition, str(row.n), *shares)
+    console.print(table)
+    report(out)
+    trained = adapters.shipped() if agent == "embedded" else []
+    runs = {agent: out}
+    for name in trained:
+        runs[f"{agent}:{name}"] = out.with_name(f"{out.name}-{name}")
+        console.print(f"the first {HANDFUL} of them with the adapter {name}, some minutes:")
+        run(suite=suite, agent=f"{agent}:{name}", out=runs[f"{agent}:{name}"], seed=seed, limit=HANDFUL)
+    if trained:
+        _compare(runs)
+
+
+def _compare(runs: dict[str, Path]) -> None:
+    """The same episodes, agent by agent."""
+    from crosswind.runs.store import load_run
+
+    console = terminal.console()
+    found = {name: {record.key: record for record in load_run(path).records} for name, path in runs.items()}
+    shared = set.intersection(*(set(records) for records in found.values()))
+    table = terminal.table_of(f"the same {len(shared)} episodes", "clean", "shifted")
+    for name, records in found.items():
+        cells = []
+        for clean in (True, False):
+            some = [records[key].passed for key in shared if records[key].clean == clean]
+            cells.append(f"{sum(some)} of {len(some)}")
+        table.add_row(name, *cells)
+    console.print(table)
+    console.print(
+        f"static was trained on clean demonstrations, paft on perturbed ones besides. So few episodes prove nothing: "
+        f"{RESULTS} has thousands, in words, kinds and a domain that neither was trained on."
+    )

@@ -1,0 +1,168 @@
+"""`diagnose`: why episodes of a run failed, and whether repairing a channel bears that out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosswind.base import terminal
+
+if TYPE_CHECKING:
+    from crosswind.episodes.record import Record
+    from crosswind.metrics.diagnosis import Diagnosis
+    from crosswind.metrics.repair import Repair
+
+    Found = list[tuple[Record, Diagnosis]]
+
+EXAMPLES = 3  # keys that the table names for each cause
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(diagnose)
+
+
+def diagnose(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Play failed episodes again, one channel repaired at a time.")
+    ] = False,
+    agent: Annotated[
+        str, typer.Option(help="The agent to play with --repair, as `run --agent` takes it; the run's own by default.")
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Failed episodes to repair.")] = 50,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Say at which stage and by which cause each failed episode broke.
+
+    The cause is found by comparing both sides of the stored trajectory with the certified way, which is drawn again;
+    what the run stored is not believed. With --repair each failed episode is played again from the point of failure on
+    without the layers of one channel (query, tools, observations, rules), and the channels whose repair restores
+    success are counted. Agents that cannot take up a conversation play from the start.
+
+    Examples:
+
+      crosswind diagnose runs/mine
+
+      crosswind diagnose runs/mine --repair --limit 20
+
+      crosswind diagnose runs/mine --json | jq '.episodes[] | select(.cause == "gave up")'
+    """
+    from crosswind.base.errors import CrosswindError
+    from crosswind.metrics.diagnosis import diagnose as explain
+    from crosswind.runs.store import load_run
+
+    run = load_run(folder)
+    failed = [record for record in run.records if record.outcome == "fail"]
+    found: Found = []
+    with terminal.Status("diagnosing", json_) as status:
+        for n, record in enumerate(failed, 1):
+            if status:
+                status(f"{n} of {len(failed)}", terminal.short(record.key, 60))
+            found.append((record, explain(record)))
+    repairs: list[Repair] = []
+    if repair:
+        spec = agent or str(run.manifest.agent)
+        if not spec:
+            raise CrosswindError(f"{folder} does not say which agent played; name it with --agent")
+        repairs = _repairs(found[:limit], spec, json_)
+    if json_:
+        terminal.print_json(_data(found, repairs, repair))
+        return
+    _print(found, len(run.records))
+    if repair:
+        _print_repairs(repairs)
+
+
+def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
+    """Play episodes again, one channel repaired at a time."""
+    import asyncio
+
+    from crosswind.core.draw import Drawn
+    from crosswind.core.types import Trajectory
+    from crosswind.episodes.play import Opening, play
+    from crosswind.metrics.repair import repair
+    from crosswind.models.base import AgentSettings
+    from crosswind.models.spec import open_agent
+
+    async def run() -> list[Repair]:
+        source = open_agent(spec, AgentSettings())
+
+        async def again(drawn: Drawn, opening: Opening | None) -> Trajectory:
+            return await play(drawn, source.make(drawn), source.name, opening)
+
+        out = []
+        try:
+            with terminal.Status("repairing", quiet) as status:
+                for n, (record, said) in enumerate(found, 1):
+                    if status:
+                        status(f"{n} of {len(found)}", terminal.short(record.key, 60))
+                    named = record.model_copy(update={"stage": said.stage, "cause": said.cause})
+                    out.append(await repair(named, again, upto=said.step, resumes=source.resumes))
+        finally:
+            await source.aclose()
+        return out
+
+    return asyncio.run(run())
+
+
+def _data(found: Found, repairs: list[Repair], repaired: bool) -> dict[str, Any]:
+    from crosswind.metrics.repair import agreement
+
+    out: dict[str, Any] = {
+        "stages": _counts(said.stage for _, said in found),
+        "causes": _counts(said.cause for _, said in found),
+        "episodes": [{"key": r.key, "condition": r.condition, **said.model_dump()} for r, said in found],
+    }
+    if repaired:
+        out["repairs"] = [{**r.model_dump(), "confirmed": r.confirmed} for r in repairs]
+        out["agreement"] = agreement(repairs).model_dump()
+    return out
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    from collections import Counter
+
+    return dict(Counter(names).most_common())
+
+
+def _print(found: Found, episodes: int) -> None:
+    from collections import Counter
+
+    console = terminal.console()
+    if not found:
+        console.print(f"None of {episodes} episodes failed.")
+        return
+    table = terminal.table_of("stage", "cause", "failures", "share", "such as", "why")
+    counts = Counter((said.stage, said.cause) for _, said in found)
+    for (stage, cause), n in counts.most_common():
+        these = [(r, said) for r, said in found if (said.stage, said.cause) == (stage, cause)]
+        keys = "\n".join(terminal.short(r.key, 60) for r, _ in these[:EXAMPLES])
+        why = terminal.short(f"step {these[0][1].step}: {these[0][1].why}", 120)
+        table.add_row(stage, cause, str(n), f"{n / len(found):.0%}", keys, why)
+    console.print(table)
+    console.print(f"{len(found)} of {episodes} episodes failed.")
+
+
+def _print_repairs(repairs: list[Repair]) -> None:
+    from crosswind.metrics.repair import CHANNELS, agreement
+
+    console = terminal.console()
+    table = terminal.table_of("cause", "played again", *(f"{c} repaired" for c in CHANNELS))
+    for cause in dict.fromkeys(r.cause for r in repairs):
+        these = [r for r in repairs if r.cause == cause]
+        cells = []
+        for channel in CHANNELS:
+            tried = [r for r in these if channel not in r.untried]
+            cells.append(f"{sum(channel in r.helped for r in tried)} of {len(tried)}" if tried else "")
+        table.add_row(cause, str(len(these)), *cells)
+    console.print(table)
+    total = agreement(repairs)
+    console.print(
+        f"{total.steady} of {total.tried} failed again with nothing repaired. A repair helped in "
+        f"{total.agree + total.disagree}: it bears the cause out in {total.agree} and speaks against it in "
+        f"{total.disagree}. In {total.silent} no repair helped or none was possible."
+    )

@@ -1,0 +1,53 @@
+"""`crosswind doctor`: is everything there, and does an agent answer?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def doctor(
+    spec: Annotated[str, typer.Argument(help="An agent as for `crosswind run`; left out: the installation.")] = "",
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Look at the installation, or at an agent before a run is spent on it.
+
+    For an endpoint: is it there, does it take the key, does it know the model, does it call tools, how fast is it.
+    Exits with 3 if something does not work.
+
+    \b
+      crosswind doctor
+      crosswind doctor openai:qwen3-8b@http://localhost:8000/v1
+      OPENAI_API_KEY=... crosswind doctor openai:gpt-4.1-mini
+      crosswind doctor embedded
+    """
+    import asyncio
+    import shlex
+
+    from crosswind.base import terminal
+    from crosswind.models.probe import examine, installation, servers
+
+    if spec:
+        findings = asyncio.run(examine(spec))
+    else:
+        findings = [*installation(), *asyncio.run(servers())]
+    bad = any(f.state == "bad" for f in findings)
+    if json_:
+        terminal.print_json({"ok": not bad, "findings": [f._asdict() for f in findings]})
+    else:
+        console = terminal.console()
+        table = terminal.table_of("what", "", "found")
+        for found in findings:
+            table.add_row(found.what, found.state, terminal.safe(found.text))
+        console.print(table)
+        if spec and not bad:
+            console.print(f"Next: crosswind run quick --agent {shlex.quote(terminal.safe(findings[0].text))}")
+        elif not spec:
+            console.print("Next: crosswind doctor SPEC, such as embedded or openai:MODEL@http://localhost:8000/v1")
+    if bad:
+        raise typer.Exit(3)
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(doctor)

@@ -1,0 +1,187 @@
+"""`gate`, `init` and `export`: runs before a CI system and before other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from crosswind.base import terminal
+
+if TYPE_CHECKING:
+    from crosswind.gate.gate import Outcome
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run: the --out of `crosswind run`.")]
+
+
+GATE_EPILOG = """Examples:
+
+crosswind gate runs/new --max-drop tier=0.10 --min-clean 0.8
+
+crosswind gate runs/new --baseline runs/old --max-drop all=0.05 --max-drop clean=0.05
+
+crosswind gate runs/new --config crosswind.yaml --junit gate.xml --markdown summary.md"""
+INIT_EPILOG = "Example: crosswind init --agent python:my_agent:agent"
+EXPORT_EPILOG = """Examples:
+
+crosswind export runs/first --format inspect -o first.eval, then: inspect view --log-dir .
+
+crosswind export runs/first --format atif -o first.jsonl (a trajectory per line)
+
+crosswind export runs/first --format atif -o trajectories (a file per episode)"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=GATE_EPILOG)(gate)
+    app.command(epilog=INIT_EPILOG)(init)
+    app.command(epilog=EXPORT_EPILOG)(export)
+
+
+def gate(
+    folder: Folder,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="An earlier run of the same suite, seed and trials.")
+    ] = None,
+    max_drop: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=SHARE", help="An allowed drop, as in tier=0.10; may be given several times."),
+    ] = [],  # noqa: B006
+    min_clean: Annotated[
+        float | None, typer.Option(min=0, max=0.999, help="The least clean success, as in 0.8.")
+    ] = None,
+    max_errors: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Share of episodes lost to infrastructure beyond which there is no verdict."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rules from a file; crosswind.yaml if no rule is given.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write Markdown; appended where FILE is $GITHUB_STEP_SUMMARY."),
+    ] = None,
+    allow_inconclusive: Annotated[
+        bool, typer.Option("--allow-inconclusive", help="Exit with 0 instead of 4 when the pairs do not decide.")
+    ] = False,
+    allow_unfinished: Annotated[
+        bool, typer.Option("--allow-unfinished", help="Judge a run that was stopped before its end.")
+    ] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Judge a run by rules: pass, fail, or inconclusive with the n that decides.
+
+    Without a baseline a drop is clean success minus shifted success over the
+    same tasks. With one it is the baseline's success minus this run's over the
+    same episodes.
+
+    NAME is all, or a grouping (tier, axis, cell, kind, condition, domain,
+    family, level, severity), a rule for each of its groups, or one group
+    (perception, semantic_rename, level:3). With a baseline also: clean.
+
+    Exits with 0 for pass, 1 for fail, 2 for a mistake in the command, 3 where
+    infrastructure left no verdict (the run is unfinished, or too many episodes
+    were lost), 4 for inconclusive.
+    """
+    from crosswind.cli.config import NAME, GateRules, load_config
+    from crosswind.gate.gate import examine, parse_rule
+    from crosswind.runs.store import Run, load_run
+
+    rules, held = [parse_rule(text) for text in max_drop], GateRules()
+    if config or (not rules and min_clean is None and Path(NAME).exists()):
+        held = load_config(config or NAME).gate
+    if baseline is None and held.baseline:
+        baseline = Path(held.baseline)
+    run = load_run(folder)
+    other: Run | None = load_run(baseline) if baseline else None
+    runs = [run, other] if other else [run]
+    unfinished = [f"{one.folder}: {one.lacks}" for one in runs if one.lacks and not allow_unfinished]
+    outcome = examine(
+        run.records,
+        rules or held.rules(),
+        baseline=other.records if other else None,
+        min_clean=held.min_clean if min_clean is None else min_clean,
+        max_errors=held.max_errors if max_errors is None else max_errors,
+        unfinished=unfinished,
+    )
+    _write_files(outcome, junit, markdown)
+    if json_:
+        terminal.print_json(outcome.model_dump(mode="json"))
+    else:
+        _show(outcome)
+    code = 0 if outcome.verdict == "inconclusive" and allow_inconclusive else outcome.exit_code
+    raise typer.Exit(code)
+
+
+def _write_files(outcome: Outcome, junit: Path | None, markdown: Path | None) -> None:
+    import os
+
+    from crosswind.base.errors import CrosswindError
+    from crosswind.gate import junit as ci
+
+    for path, text in ((junit, ci.junit), (markdown, ci.markdown)):
+        if path is None:
+            continue
+        append = path is markdown and str(path) == os.environ.get("GITHUB_STEP_SUMMARY")
+        try:
+            with path.open("a" if append else "w", encoding="utf-8") as file:
+                file.write(text(outcome))
+        except OSError as error:
+            raise CrosswindError(f"{path} cannot be written ({error.strerror}); choose another path") from None
+
+
+def _show(outcome: Outcome) -> None:
+    from rich.text import Text
+
+    from crosswind.gate.junit import cells
+
+    console = terminal.console()
+    table = terminal.table_of("check", "before", "after", "change, points", "pairs", "tasks", "allowed", "verdict")
+    colour = {"pass": "green", "fail": "red", "inconclusive": "yellow", "infrastructure": "magenta"}
+    for finding in outcome.findings:
+        row = [Text(terminal.safe(cell)) for cell in cells(finding)]
+        row.insert(-2, Text(str(finding.decision.tasks)))
+        row[-1].stylize(colour[finding.verdict])
+        table.add_row(*row)
+    if outcome.findings:
+        console.print(table)
+        console.print("Brackets: with 95 % confidence not lower, with 80 % not higher.")
+    for note in outcome.notes:
+        console.print(Text(f"note: {terminal.safe(note)}"))
+    console.print(Text(terminal.safe(outcome.says), style=f"bold {colour[outcome.verdict]}"))
+
+
+def init(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The root of the project to write into.")] = Path("."),
+    agent: Annotated[str, typer.Option(help="The agent to test, as for `crosswind run --agent`.")] = "oracle",
+    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+) -> None:
+    """Write a commented crosswind.yaml and a GitHub workflow that runs it."""
+    from crosswind.cli.config import write_start
+
+    paths = write_start(out, agent, force=force)
+    print(f"wrote {' and '.join(map(str, paths))}")
+    config = paths[0]
+    print(f"  crosswind run --config {config} --out runs/first\n  crosswind gate runs/first --config {config}")
+
+
+def export(
+    folder: Folder,
+    format_: Annotated[
+        Literal["inspect", "atif"],
+        typer.Option("--format", help="inspect: a log for Inspect AI; atif: trajectories as Harbor has them."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="PATH", help="inspect: a .eval file; atif: a folder, .json or .jsonl."),
+    ] = None,
+    episode: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Only this episode (see `crosswind show DIR`).")
+    ] = None,
+) -> None:
+    """Write a run in the format of another tool."""
+    from crosswind.export.export import export as write
+
+    path, count = write(folder, format_, out, episode=episode)
+    print(f"wrote {count} {'episode' if count == 1 else 'episodes'} to {path}")

@@ -1,0 +1,156 @@
+"""`learn`: look at an MCP server, draft tasks for it, and see later whether its interface drifted."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosswind.base import terminal
+
+if TYPE_CHECKING:
+    from crosswind.mcp.drift import Snapshot
+    from crosswind.mcp.running import Server
+
+DRIFTED, SERVER_FAILED = 1, 3  # exit codes
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(learn)
+
+
+def learn(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- SERVER COMMAND]", help="Starts the server.")
+    ] = None,
+    url: Annotated[str, typer.Option(help="A server that runs, instead of a command.")] = "",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The draft; by default NAME_tasks.yaml.")] = None,
+    name: Annotated[str, typer.Option(help="What the domain is called; by default as the server calls itself.")] = "",
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A folder of which the server gets a fresh copy to work in.")
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option(metavar="SNAPSHOT", help="Write nothing; say what is different from this snapshot.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the server has to start and list.")] = 30.0,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Write a first draft of tasks for an MCP server, and a snapshot of its interface to compare with later.
+
+    The draft has one task for each tool, with marks where only you know what to write. No tool is called. With --check
+    the server is compared with an earlier snapshot: tools that were added, removed or renamed, parameters and schemas
+    that changed.
+
+    In the command, {folder} stands for the fresh copy of --folder, or for an empty folder.
+
+    Exit codes: 0 written, or nothing drifted; 1 something drifted; 2 a mistake in the command; 3 the server failed.
+
+    Examples:
+
+      crosswind learn -- uvx mcp-server-time
+
+      crosswind learn --folder ./files -- npx -y @modelcontextprotocol/server-filesystem {folder}
+
+      crosswind learn --check time_tasks.snapshot.json -- uvx mcp-server-time
+    """
+    from crosswind.base.errors import CrosswindError
+    from crosswind.mcp.learn import look
+    from crosswind.mcp.wire import WireError
+
+    if bool(command) is bool(url):
+        raise CrosswindError("give the server's command after --, or --url, and not both")
+    server = _server(command or [], url, folder, timeout)
+    was = None
+    if check is not None:
+        from crosswind.mcp.drift import read_snapshot
+
+        was = read_snapshot(check)
+    try:
+        found, _ = look(server, Path.cwd())
+    except WireError as error:
+        typer.echo(f"error: {terminal.safe(str(error))}", err=True)
+        raise typer.Exit(SERVER_FAILED) from None
+    if was is not None:
+        _compare(was, found, json_=json_)
+    else:
+        _write(found, server, name, out, force=force, json_=json_)
+
+
+def _server(command: list[str], url: str, folder: Path | None, timeout: float) -> Server:
+    from pydantic import ValidationError
+
+    from crosswind.base.errors import CrosswindError
+    from crosswind.mcp.running import Server
+
+    if folder is not None and not folder.is_dir():
+        raise CrosswindError(f"--folder {folder}: there is no such folder")
+    try:
+        return Server(command=tuple(command), url=url, folder=str(folder or ""), start_timeout=timeout)
+    except ValidationError as error:
+        raise CrosswindError(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
+
+
+def _compare(was: Snapshot, found: Snapshot, *, json_: bool) -> None:
+    from crosswind.mcp.drift import drifted
+
+    changes = drifted(was.tools, found.tools)
+    if json_:
+        terminal.print_json(
+            {
+                "was": was.hash,
+                "now": found.hash,
+                "version": {"was": was.version, "now": found.version},
+                "drift": [change.model_dump(mode="json") for change in changes],
+            }
+        )
+    else:
+        console = terminal.console()
+        for change in changes:
+            console.print(terminal.safe(f"{change.sort}: {change.words}"))
+        tools = f"{len(found.tools)} tools"
+        console.print(
+            f"{len(changes)} differences in {tools}." if changes else f"Nothing drifted: {tools} as they were."
+        )
+    if changes:
+        raise typer.Exit(DRIFTED)
+
+
+def _write(found: Snapshot, server: Server, name: str, out: Path | None, *, force: bool, json_: bool) -> None:
+    from crosswind.base.errors import CrosswindError
+    from crosswind.mcp.learn import draft
+
+    if not found.tools:
+        raise CrosswindError("the server has no tools; there is nothing to draft")
+    domain = name or _word(found.name or found.server)
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", domain):
+        raise CrosswindError(f"--name {domain!r}: expected a short name in snake_case")
+    path = out or Path(f"{domain}_tasks.yaml")
+    taken = path.with_suffix(".snapshot.json")
+    existing = [one for one in (path, taken) if one.exists()]
+    if existing and not force:
+        raise CrosswindError(f"{existing[0]} exists; give --out another name, or --force to write over it")
+    if server.folder:
+        server = server.model_copy(update={"folder": os.path.relpath(server.folder, path.parent)})
+    try:
+        path.write_text(draft(found, server, domain, taken.name), encoding="utf-8")
+        taken.write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CrosswindError(f"{error.filename}: cannot be written ({error.strerror})") from None
+    if json_:
+        terminal.print_json({"tasks": str(path), "snapshot": str(taken), "tools": len(found.tools), "hash": found.hash})
+        return
+    console = terminal.console()
+    console.print(f"wrote {path}: a draft with {len(found.tools)} tasks; fill in what is marked")
+    console.print(f"wrote {taken}: the interface as it is now; see later with --check {taken}")
+
+
+def _word(text: str) -> str:
+    """A name for a domain out of what a server calls itself."""
+    word = re.sub(r"[^a-z0-9]+", "_", text.lower().rsplit("/", 1)[-1]).strip("_")
+    word = re.sub(r"^(?:mcp_(?:server_)?|server_)|_(?:mcp|server)$", "", word)[:40].strip("_")
+    return word if word[:1].isalpha() else f"server_{word}"[:40].strip("_")

@@ -1,0 +1,188 @@
+"""`report`, `compare` and `show`: what finished runs say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosswind.base import terminal
+
+Folder = Annotated[Path, typer.Argument(help="The folder of a run, as `crosswind run --out` wrote it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown and nothing else.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(report)
+    app.command()(compare)
+    app.command()(show)
+
+
+def report(
+    folder: Folder,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The page to write; by default DIR/report.html.")
+    ] = None,
+    json_: Json = False,
+    markdown: Markdown = False,
+    episodes: Annotated[int, typer.Option(min=0, max=2000, help="Episodes to open on the page.")] = 48,
+    baselines: Annotated[
+        int | None,
+        typer.Option(
+            show_default=False,
+            min=0,
+            help="Shifted episodes to play scripted agents on, for scale; 0: none. 150 unless given, and none where "
+            "that starts an MCP server.",
+        ),
+    ] = None,
+) -> None:
+    """Write what a run shows as one HTML page that needs nothing else; or print it as JSON or Markdown.
+
+    The verdict in a sentence, changes by tier, axis, perturbation, severity and kind of task with their intervals,
+    causes of failure, costs, scripted agents for scale, and episodes to open. An unfinished run is reported as far as
+    it came, and lines that cannot be read are named and left out. With --json or --markdown a page is written only
+    where -o names one.
+
+    Examples:
+
+      crosswind report runs/mine
+
+      crosswind report runs/mine -o mine.html --episodes 100
+
+      crosswind report runs/mine --markdown >> "$GITHUB_STEP_SUMMARY"
+    """
+    from crosswind.report import html
+    from crosswind.report import markdown as md
+    from crosswind.report.content import content
+    from crosswind.runs.store import load_run
+
+    _one_form(json_, markdown)
+    quiet = json_ or markdown
+    with terminal.Status("reading and playing", quiet) as status:
+        if status:
+            status(str(folder))
+        page_wanted = out is not None or not quiet
+        said = content(load_run(folder, damaged=True), played=baselines, opened=episodes if page_wanted else 0)
+    if page_wanted:
+        _write(out or folder / "report.html", html.page(said))
+    if json_:
+        terminal.print_json(said.as_json())
+    elif markdown:
+        print(md.report(said), end="")
+    else:
+        print(terminal.safe(said.verdict))
+        for note in (*said.run.problems, *said.unplayed):
+            print(f"note: {terminal.safe(note)}")
+        print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Two or more folders of runs; the first is compared with.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path("compare.html"),
+    json_: Json = False,
+    markdown: Markdown = False,
+    episodes: Annotated[int, typer.Option(min=0, max=2000, help="Episodes to open on the page.")] = 24,
+) -> None:
+    """Compare runs over the episodes that they share, pair by pair.
+
+    Which is better, by how much, where, and in which episodes one passed and the other failed. With three runs or
+    more, each is compared with the first, and the rank correlation of clean score and robustness is given.
+
+    Examples:
+
+      crosswind compare runs/before runs/after
+
+      crosswind compare runs/a runs/b runs/c --markdown
+    """
+    from crosswind.base.errors import CrosswindError
+    from crosswind.report import compare as pairs
+    from crosswind.runs.store import load_run
+
+    _one_form(json_, markdown)
+    if len(folders) < 2:
+        raise CrosswindError(f"{len(folders)} run given; `crosswind compare` takes two or more folders")
+    with terminal.Status("reading", json_ or markdown) as status:
+        if status:
+            status(*map(str, folders))
+        said = pairs.comparison([load_run(folder, damaged=True) for folder in folders], opened=episodes)
+    if json_:
+        terminal.print_json(said.as_json())
+    elif markdown:
+        print(pairs.markdown(said), end="")
+    else:
+        _write(out, pairs.page(said))
+        print(terminal.safe(said.verdict))
+        for note in pairs.notes(said):
+            print(f"note: {terminal.safe(note)}")
+        print(f"wrote {terminal.safe(str(out))}")
+
+
+def show(
+    folder: Folder,
+    episode: Annotated[str, typer.Argument(help="A number from the list, a key, or a part of one.")] = "",
+    outcome: Annotated[str, typer.Option(help="List only these: pass, fail, error or unjudged.")] = "",
+    condition: Annotated[str, typer.Option(help="List only conditions that have this in their name.")] = "",
+    cause: Annotated[str, typer.Option(help="List only failures with this in their cause.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Lines of the list.")] = 40,
+    json_: Json = False,
+) -> None:
+    """List the episodes of a run, or show one: what the agent saw, what the world saw, and the certified way.
+
+    The step at which things went wrong is marked, and so is where each obstacle was met.
+
+    Examples:
+
+      crosswind show runs/mine --outcome fail
+
+      crosswind show runs/mine 17
+    """
+    from crosswind.base.errors import CrosswindError
+    from crosswind.report import show as shown
+    from crosswind.report.episode import view
+    from crosswind.runs.store import load_run
+
+    if outcome not in ("", "pass", "fail", "error", "unjudged"):
+        raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail, error or unjudged")
+    run = load_run(folder, damaged=True)
+    if episode:
+        number, record = shown.pick(run.records, episode)
+        if json_:
+            terminal.print_json(record.model_dump(mode="json"))
+        else:
+            shown.episode(terminal.console(), view(record), number)
+        return
+    chosen = [
+        (n, r)
+        for n, r in enumerate(run.records, 1)
+        if outcome in ("", r.outcome)
+        and condition in r.condition
+        and cause.replace(" ", "_") in (r.cause or "").replace(" ", "_")
+    ]
+    if json_:
+        fields = {"key", "task_id", "condition", "outcome", "ended", "stage", "cause"}
+        terminal.print_json([{"number": n, **r.model_dump(mode="json", include=fields)} for n, r in chosen])
+    else:
+        shown.listing(terminal.console(), run, chosen, limit)
+        for problem in run.problems:
+            print(f"note: {terminal.safe(problem)}")
+
+
+def _one_form(json_: bool, markdown: bool) -> None:
+    from crosswind.base.errors import CrosswindError
+
+    if json_ and markdown:
+        raise CrosswindError("--json and --markdown both say what to print; give one of them")
+
+
+def _write(path: Path, page: str) -> None:
+    """Put a page in place, whole or not at all."""
+    from crosswind.base.errors import CrosswindError
+    from crosswind.runs.store import replace_file
+
+    try:
+        replace_file(path, page.encode())
+    except OSError as error:
+        raise CrosswindError(f"{path}: cannot be written ({error.strerror}); choose another file with -o") from None

@@ -1,0 +1,202 @@
+"""`crosswind serve mcp`: one episode as an MCP server, for an agent that is started by hand."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from crosswind.base import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crosswind.core.draw import Drawn
+    from crosswind.core.types import Trajectory
+
+LINGER = 0.5  # seconds for the last answer to reach the client
+PATIENCE = 10.0  # seconds for a client to close its side after the episode
+
+MCP_EPILOG = """Examples:
+
+crosswind serve mcp --domain poi --task-seed 3 --http
+
+crosswind serve mcp --domain poi --task-seed 3 --perturb semantic_rename:4 --perturb transient_error --out runs/mine
+
+In a client's configuration: {"mcpServers": {"tools": {"command": "crosswind", "args": ["serve", "mcp", "--domain",
+"poi"]}}}. To evaluate an agent over many episodes: crosswind run SUITE --agent 'cmd:...' (docs/serve.md)."""
+
+
+def register(app: typer.Typer) -> None:
+    served = typer.Typer(help="Offer an episode to agents elsewhere.", no_args_is_help=True)
+    served.callback()(_nothing)
+    served.command(epilog=MCP_EPILOG)(mcp)
+    app.add_typer(served, name="serve")
+
+
+def _nothing() -> None:
+    """Offer an episode to agents elsewhere."""
+
+
+def mcp(
+    domain: Annotated[str, typer.Option(help="The domain to play in.")],
+    task_seed: Annotated[int, typer.Option(min=0, help="Which task; equal seeds give equal tasks.")] = 0,
+    family: Annotated[str, typer.Option(help="The family of tasks; by default the seed chooses.")] = "",
+    perturb: Annotated[list[str], typer.Option(help="kind or kind:severity; may be given several times.")] = [],  # noqa: B006
+    recipe: Annotated[str, typer.Option(help="Instead of --perturb: a recipe by name, or a YAML file with one.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Of the perturbations.")] = 0,
+    http: Annotated[
+        bool, typer.Option("--http", help="Streamable HTTP on this machine instead of standard input and output.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0: any that is free.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="A folder for the episode, for `show` and `diagnose`.")] = None,
+) -> None:
+    """Serve one episode over MCP, with obstacles or without, and judge it by the state that the agent leaves.
+
+    The request and the policy are printed (to standard error unless --http is given) and offered as the prompt
+    `request`, the resources task://request and task://policy, and the server's instructions. The agent asks the user
+    through the tool ask_user and gives its answer through final_answer. The episode ends with the answer, when the
+    client leaves, or when its budget of calls is used up.
+    """
+    import asyncio
+
+    drawn = _drawn(domain, task_seed, family, perturb, recipe, seed)
+    told = sys.stdout if http else sys.stderr
+
+    def conclude(trajectory: Trajectory) -> None:
+        _conclude(drawn, trajectory, told)
+        if out is not None:
+            _store(drawn, trajectory, seed, out)
+            print(f"Next: crosswind show {terminal.safe(str(out))}", file=told, flush=True)
+
+    asyncio.run(_serve(drawn, told, port if http else None, conclude))
+
+
+def _drawn(domain: str, task_seed: int, family: str, perturb: list[str], recipe: str, seed: int) -> Drawn:
+    from crosswind.base.errors import CannotPerturb, CrosswindError, UnknownName
+    from crosswind.core.draw import draw
+    from crosswind.core.registry import domains, near
+    from crosswind.episodes.recipe import follow, load_recipe
+
+    if recipe and perturb:
+        raise CrosswindError("--recipe and --perturb both say what to perturb; give one of them")
+    here = domains[domain]
+    names = list(here.families)
+    family = family or names[task_seed % len(names)]
+    if family not in names:
+        raise UnknownName(f"no family {family!r} in {domain}; {near(family, names)}")
+    task = here.task(family, task_seed)
+    try:
+        if recipe:
+            return follow(here, task, load_recipe(recipe), seed)
+        return draw(here, task, [_kind(text) for text in perturb], seed)
+    except CannotPerturb as cannot:
+        raise CrosswindError(f"{cannot}; try another --task-seed or --family") from None
+
+
+def _kind(text: str) -> tuple[str, int]:
+    from crosswind.base.errors import CrosswindError
+    from crosswind.core.draw import SEVERITY
+    from crosswind.core.registry import perturbations
+
+    kind, colon, severity = text.partition(":")
+    perturbations[kind]
+    if colon and severity not in ("1", "2", "3", "4", "5"):
+        raise CrosswindError(f"--perturb {text!r}: expected kind or kind:severity, 1 to 5")
+    return kind, int(severity or SEVERITY)
+
+
+async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callable[[Trajectory], None]) -> None:
+    """Play the episode with whoever connects, over HTTP where there is a port, and conclude it when it is over."""
+    import asyncio
+
+    from crosswind.base.errors import CrosswindError
+    from crosswind.episodes.play import play
+    from crosswind.mcp.serve import Desk, Served
+    from crosswind.mcp.server_wire import HttpServer, serve_lines
+    from crosswind.mcp.wire import own_pipes
+
+    ready: asyncio.Future[Desk] = asyncio.get_running_loop().create_future()
+    source, server = Served(ready.set_result), HttpServer()
+    playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name))
+    desk, asked = await ready, asyncio.Event()
+
+    def leave() -> None:
+        asked.set()
+        source.leave()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError, NotImplementedError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(number, leave)
+    _introduce(desk.query, desk.briefing, told)
+    try:
+        if port is not None:
+            await server.start(port)
+            print(f"server:  {server.add(desk)}", file=told, flush=True)
+            conclude(await playing)
+            source.end()
+            await asyncio.sleep(LINGER)
+            return
+        try:
+            pipes = await own_pipes()
+        except ValueError:
+            raise CrosswindError("standard input and output must be pipes, as a client makes them") from None
+        serving = asyncio.ensure_future(serve_lines(desk, pipes))
+        await asyncio.wait({serving, playing}, return_when=asyncio.FIRST_COMPLETED)
+        source.leave()
+        conclude(await playing)
+        source.end()
+        ended = asyncio.ensure_future(asked.wait())
+        await asyncio.wait({serving, ended}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({serving}, timeout=LINGER)
+        for task in (serving, ended):
+            task.cancel()
+        await asyncio.gather(serving, ended, return_exceptions=True)
+    finally:
+        playing.cancel()
+        await server.aclose()
+
+
+def _introduce(query: str, briefing: str, told: TextIO) -> None:
+    print(f"policy:  {terminal.safe(briefing)}\n\nrequest: {terminal.safe(query)}\n", file=told, flush=True)
+
+
+def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:
+    from crosswind.episodes.play import judge
+
+    verdict = judge(trajectory, drawn.domain)
+    kinds = ", ".join(layer.kind for layer in drawn.layers) or "none"
+    print(f"answer:  {terminal.safe(trajectory.final) or '(none)'}", file=told)
+    print(f"verdict: {verdict.outcome} after {len(trajectory.steps)} steps; obstacles: {kinds}", file=told)
+    for check in verdict.checks:
+        if not check.passed:
+            print(f"  {check.name}: {terminal.safe(check.why)}", file=told)
+
+
+def _store(drawn: Drawn, trajectory: Trajectory, seed: int, out: Path) -> None:
+    """A run with this one episode."""
+    from crosswind.core import skin
+    from crosswind.episodes.recipe import Choice
+    from crosswind.episodes.record import Usage, recorded
+    from crosswind.episodes.suite import CLEAN, Condition, Episode, Suite
+    from crosswind.mcp.serve import Served
+    from crosswind.runs.runner import Limits, diagnosed, manifest_of
+    from crosswind.runs.store import Store
+
+    kinds = tuple(layer.kind for layer in drawn.layers)
+    condition = Condition(name=" + ".join(kinds) or CLEAN, stack=tuple(Choice(kind=kind) for kind in kinds))
+    suite = Suite(name="served", domains=(drawn.domain.name,), tasks=1, conditions=(condition,) if kinds else ())
+    episode = Episode(condition.name, drawn.base.id, drawn)
+    query = skin.shown(trajectory.task, trajectory.task.brief.query)
+    record = recorded(episode, trajectory, seed=seed, trial=0, usage=Usage(), query=query)
+    source = Served(lambda _: None)
+    with Store(out) as store:
+        manifest = store.begin(manifest_of(suite, source, seed=seed, trials=1, limit=1, limits=Limits()))
+        store.resume(lambda _: None)
+        store.append(diagnosed(record, drawn.certificate))
+        store.sync()
+        store.write(manifest, state="finished", planned=1)

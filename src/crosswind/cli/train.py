@@ -1,0 +1,259 @@
+"""`crosswind train`: fine-tune a model on demonstrations, or by reinforcement, into a folder."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import importlib.util
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from crosswind.base import terminal
+
+if TYPE_CHECKING:
+    from crosswind.train.config import Method
+    from crosswind.train.sft import Result, Update
+
+NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
+# what safetensors and torch say of a full disk
+FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "PytorchStreamWriter failed writing")}
+PLAIN = 5.0  # seconds between two lines where there is no terminal
+AGAIN = "the same command goes on from the last checkpoint, or begins anew where there is none yet"
+
+EPILOG = """Examples:
+
+crosswind train paft examples/train/paft.yaml --out runs/paft
+
+crosswind train sft examples/train/sft.yaml --set seed=1 --set steps=400 --out runs/static-1
+
+crosswind train queue sft:static.yaml paft:paft.yaml --out runs
+
+accelerate launch -m crosswind.cli.app train paft paft.yaml --out runs/paft (several GPUs)
+
+The same command with the same --out goes on where a run was stopped or killed, and ends with the same weights. Every
+option of a configuration is explained in docs/training.md. The extra is needed: pip install 'crosswind\\[train]'."""
+
+Config = Annotated[Path | None, typer.Argument(metavar="CONFIG", help="A YAML file; without one, the defaults.")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of the run; `out` in the file unless given.")]
+Set = Annotated[
+    list[str],
+    typer.Option("--set", metavar="KEY=VALUE", help="Change an option, as in data.share=0.2; may be given often."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Train a model; needs the extra train.", epilog=EPILOG)
+    group.command()(sft)
+    group.command()(paft)
+    group.command()(grpo)
+    group.command()(queue)
+    app.add_typer(group, name="train")
+
+
+def sft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
+    """Fine-tune on clean demonstrations."""
+    show(one("sft", config, out, set_, quiet=json_), json_)
+
+
+def paft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
+    """Fine-tune on demonstrations of which a share was made in perturbed worlds."""
+    show(one("paft", config, out, set_, quiet=json_), json_)
+
+
+def grpo(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
+    """Train by reinforcement: groups of episodes, rewarded by their verdicts."""
+    show(one("grpo", config, out, set_, quiet=json_), json_)
+
+
+def queue(
+    arms: Annotated[list[str], typer.Argument(metavar="METHOD:CONFIG...", help="What to train, one after the other.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Each run gets a folder in here, named by its file.")] = Path(
+        "runs"
+    ),
+    set_: Set = [],  # noqa: B006
+    json_: Json = False,
+) -> None:
+    """Train several configurations in one process. One that fails is told of, and the others go on.
+
+    An arm that is finished is not trained again. Exits with 1 if one failed.
+    """
+    from crosswind.base.errors import CrosswindError
+    from crosswind.train.config import leads
+
+    results: list[dict[str, Any]] = []
+    failed = False
+    for method, path in map(parsed, arms):
+        try:
+            result = one(method, path, out / path.stem, set_, quiet=json_)
+            results.append(result.model_dump(mode="json"))
+            if not json_:
+                show(result, False)
+        except Exception as error:  # whatever it is, the others go on
+            failed = True
+            told = str(error) if isinstance(error, CrosswindError) else f"{type(error).__name__}: {error}"
+            results.append({"method": method, "config": str(path), "error": told})
+            if leads():
+                print(f"error: {method}:{path}: {terminal.safe(told)}", file=sys.stderr, flush=True)
+    if json_ and leads():
+        terminal.print_json(results)
+    if failed:
+        raise typer.Exit(1)
+
+
+def parsed(arm: str) -> tuple[Method, Path]:
+    """A method and a file out of `METHOD:CONFIG`."""
+    from crosswind.base.errors import CrosswindError
+
+    method, colon, path = arm.partition(":")
+    if not colon or method not in ("sft", "paft", "grpo") or not path:
+        raise CrosswindError(f"{arm!r}: expected METHOD:CONFIG with sft, paft or grpo, such as paft:paft.yaml")
+    return method, Path(path)  # type: ignore[return-value]
+
+
+def one(method: Method, path: Path | None, out: Path | None, changes: list[str], *, quiet: bool) -> Result:
+    """Train one configuration. Whatever the file says wrong is told before the heavy packages are loaded."""
+    from crosswind.base.errors import CrosswindError
+    from crosswind.train.config import for_method, kind_of, load
+
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise CrosswindError(f"training needs the package {package!r}; pip install 'crosswind[train]'")
+    config = for_method(load(path, changes, kind_of(method)), method, str(path or ""))
+    if out is None and not config.out:
+        raise CrosswindError("no folder to write to; give --out DIR, or `out: DIR` in the file")
+    with goes_on(AGAIN), Shown(quiet) as progress, written(out or Path(config.out)):
+        if method == "grpo":
+            found: Result = importlib.import_module("crosswind.train.grpo").run(config, out, progress=progress)
+            return found
+        from crosswind.train.run import train
+
+        return train(config, out, method=method, progress=progress)
+
+
+@contextmanager
+def goes_on(how: str) -> Iterator[None]:
+    """Whoever stops it with Ctrl-C is told how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(how) from None
+
+
+@contextmanager
+def written(folder: Path) -> Iterator[None]:
+    """A folder that cannot be written to is told of in one line; those who write weights have errors of their own."""
+    from crosswind.base.errors import CrosswindError
+
+    try:
+        yield
+    except Exception as error:
+        why = str(error)
+        ours = any(sign in why for sign in FULL.get(type(error).__name__, ()))
+        if isinstance(error, OSError):
+            ours, why = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES), str(error.strerror)
+        if not ours:
+            raise
+        raise CrosswindError(
+            f"{folder}: cannot be written to ({why}); make room, and give the same command again: it goes on"
+        ) from None
+
+
+class Shown:
+    """Progress on stderr: a bar on a terminal, a line now and then elsewhere, nothing if quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
+        self.bar: Any = None
+        self.task: Any = None
+        self.doing, self.last = "", 0.0
+
+    def __enter__(self) -> Self:
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self.bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed}/{task.total}"),
+                TextColumn("{task.fields[told]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True, markup=False, highlight=False),
+            )
+            self.bar.start()
+        return self
+
+    def __call__(self, update: Update) -> None:
+        told = ""
+        if update.loss is not None:
+            told = f"loss {update.loss:.4f}"
+        if update.reward is not None:
+            told += f", reward {update.reward:.3f}"
+        if update.tokens_per_second:
+            told += f", {update.tokens_per_second:,.0f} tokens/s"
+        if self.bar is not None:
+            if self.doing != update.doing:
+                self.task = self.bar.add_task(update.doing, total=update.steps, told="")
+            self.bar.update(self.task, completed=update.step, total=max(update.steps, 1), told=told)
+        elif not self.quiet:
+            now = time.monotonic()
+            if self.doing != update.doing or now - self.last >= PLAIN or update.step >= update.steps:
+                self.last = now
+                left = f", about {update.left:.0f} s left" if update.left else ""
+                print(
+                    f"{update.doing}: {update.step}/{update.steps}{', ' + told if told else ''}{left}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        self.doing = update.doing
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _show_rewards(extra: dict[str, Any]) -> None:
+    """How reinforcement went, and why it stopped if it did."""
+    if extra.get("reward_first") is not None and extra.get("reward_last") is not None:
+        print(f"  reward {extra['reward_first']:.3f} in the first step, {extra['reward_last']:.3f} in the last ones")
+    for name, after in extra.get("greedy_after", {}).items():
+        print(f"  greedy, {name}: {extra['greedy_before'][name]:.3f} before, {after:.3f} after")
+    if not extra.get("signal"):
+        print("  no group carried a signal: all episodes of each had the same reward, so nothing was learnt")
+    if extra.get("stopped"):
+        print(f"  stopped early: {extra['stopped']}")
+
+
+def show(result: Result, json_: bool) -> None:
+    """What came of a run; of several processes of one, the first one tells."""
+    from crosswind.train.config import leads
+
+    if not leads():
+        return
+    if json_:
+        terminal.print_json(result.model_dump(mode="json"))
+        return
+    what = "episodes" if result.method == "grpo" else "demonstrations"
+    print(
+        f"{result.method}: {result.steps} steps on {result.demonstrations:,} {what} ({result.perturbed:,} "
+        f"perturbed), {result.tokens:,} tokens in {result.seconds:.0f} s ({result.tokens_per_second:,.0f}/s)"
+    )
+    if result.loss is not None:
+        print(f"  loss {result.loss:.4f}")
+    if result.method == "grpo":
+        _show_rewards(result.extra)
+    print(f"  {result.adapter}")
+    for name, found in result.extra.get("transfer", {}).items():
+        figures = ((key, found.get(key)) for key in ("forgetting", "backward", "forward", "carried"))
+        told = ", ".join(f"{key} {100 * value:+.1f}" for key, value in figures if value is not None)
+        print(f"  {name}, points: {told or 'nothing to compare'}")
+    if "best_round" in result.extra:
+        print(f"  round {result.extra['best_round']} was the best; {result.extra['stopped']}")

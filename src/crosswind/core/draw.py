@@ -1,0 +1,183 @@
+"""Draw one certified stack of named kinds over a task.
+
+Layers are drawn from the world outwards, each on what those before it leave, each from a generator of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from crosswind.base.errors import CannotPerturb, Unfair
+from crosswind.core import laws, refusal
+from crosswind.core.certify import Certificate, certify
+from crosswind.core.domain import Domain, Family
+from crosswind.core.flow import rng_for
+from crosswind.core.oracle import Walk, Walks, walk
+from crosswind.core.perturbation import SEVERITIES, Layers, Perturbation, place
+from crosswind.core.registry import perturbations
+from crosswind.core.types import ASK, SAY, Step, Task, ToolSpec
+
+ATTEMPTS = 4
+SEVERITY = 3  # where none is named
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A certified stack over a task."""
+
+    domain: Domain
+    base: Task
+    layers: Layers
+    certificate: Certificate
+    left_out: tuple[str, ...] = ()  # kinds that found nothing to bite on or do not stack, with the reason
+    refused: tuple[Unfair, ...] = ()  # draws before this one that broke a law
+    walks: int = 0  # the oracle's walks it took
+
+
+class DrawScene:
+    """What a layer may look at when it is drawn (see `perturbation.Scene`)."""
+
+    def __init__(self, walks: Walks) -> None:
+        self.walks, self.n = walks, len(walks.layers)
+
+    @property
+    def domain(self) -> Domain:
+        return self.walks.domain
+
+    @property
+    def task(self) -> Task:
+        return self.walks.tasks[self.n]
+
+    @property
+    def family(self) -> Family:
+        return self.domain.family(self.task)
+
+    @property
+    def gold(self) -> list[Step]:
+        return self.walks.at(self.n).calls
+
+    @cached_property
+    def _every(self) -> dict[str, ToolSpec]:
+        """Every tool of the episode by name, as it is when it first appears."""
+        moments = sorted({0, *(n for layer in self.walks.layers[: self.n] if layer.retools for n in layer.turns())})
+        out: dict[str, ToolSpec] = {}
+        for nth in moments:
+            for tool in self.walks.shown(self.n, nth):
+                out.setdefault(tool.name, tool)
+        return out
+
+    @cached_property
+    def tools(self) -> Mapping[str, ToolSpec]:
+        return {name: tool for name, tool in self._every.items() if tool.listed}
+
+    @property
+    def names(self) -> set[str]:
+        return set(self._every)
+
+    @property
+    def _latest(self) -> int:
+        """The last walk made so far that leads the same way."""
+        latest = max((n for n in self.walks.made if n <= self.n), default=0)
+        if self.walks.tasks[latest] is not self.task or any(layer.turns() for layer in self.walks.layers[latest:]):
+            return self.n  # another request, or tools that come and go, may lead another way
+        return latest
+
+    @property
+    def answers(self) -> bool:
+        return _answered(self.walks.at(self._latest).calls) or _answered(self.gold)
+
+    @property
+    def path(self) -> list[str]:
+        latest = self._latest
+        session = self.walks.at(latest).session
+        called = dict.fromkeys(step.call.tool for step in session.steps if step.call.tool not in (ASK, SAY))
+        shown = self.tools
+        if latest == self.n:
+            return [name for name in called if name in shown]
+        order = dict.fromkeys(session.specs[name].ids for name in called if name in session.specs)
+        return [tool.name for ids in order for tool in shown.values() if tool.ids & ids]
+
+    def lasts(self, task: Task) -> int:
+        return len(walk(self.domain, task).steps)
+
+    def provable(self, task: Task) -> bool:
+        try:
+            laws.refused(walk(self.domain, task))
+            refusal.prove(self.domain, task)
+        except Unfair:
+            return False
+        return True
+
+
+def _answered(steps: list[Step]) -> bool:
+    return any(step.result.error is None and step.result.content for step in steps)
+
+
+def draw(
+    domain: Domain,
+    task: Task,
+    kinds: Iterable[str | tuple[str, int]],
+    seed: int,
+    *,
+    severity: int = SEVERITY,
+    strict: bool = True,
+    deep: bool = False,
+    clean: Walk | None = None,
+) -> Drawn:
+    """One certified stack of the kinds named, each with its own severity if given as a pair.
+
+    With `strict`, a kind that finds nothing to bite on is an error; otherwise it is left out, and said so.
+    """
+    wanted = [(k, severity) if isinstance(k, str) else k for k in kinds]
+    wanted.sort(key=lambda ks: place(perturbations[ks[0]]))
+    refused: list[Unfair] = []
+    for attempt in range(ATTEMPTS):
+        walks = Walks(domain, task, clean, snapshot=deep)
+        try:
+            left_out = _stack(walks, wanted, (seed, attempt), strict=strict, deep=deep)
+            certificate = certify(domain, task, walks.layers, walks, deep=deep)
+        except Unfair as unfair:
+            refused.append(unfair)
+            clean = walks.made.get(0)
+            continue
+        return Drawn(domain, task, walks.layers, certificate, tuple(left_out), tuple(refused), walks.count)
+    names = ", ".join(kind for kind, _ in wanted)
+    last = refused[-1]
+    raise CannotPerturb(
+        f"no fair draw of {names} for {task.id} in {ATTEMPTS} attempts (last: {last}); "
+        "lower the severity, or leave a kind out",
+        law=last.law,
+    )
+
+
+def _stack(
+    walks: Walks, wanted: Sequence[tuple[str, int]], salt: tuple[int, int], *, strict: bool, deep: bool
+) -> list[str]:
+    """Draw the layers one after the other; what comes back was left out."""
+    groups: set[str] = set()
+    out: list[str] = []
+    seed, attempt = salt
+    task = walks.tasks[0]
+    for kind, severity in wanted:
+        cls = perturbations[kind]
+        if severity not in SEVERITIES:
+            raise CannotPerturb(f"severity of {kind} is {severity}; expected 1 to 5", applies=False)
+        layer: Perturbation | None = None
+        why = f"{kind} finds nothing to bite on in {task.id}" + (f": it needs {cls.needs}" if cls.needs else "")
+        if cls.group and cls.group in groups:
+            why = f"{kind} does not stack with another of the group {cls.group!r}: leave one of them out"
+        else:
+            parts = ("draw", seed, task.id, kind, attempt)
+            layer = cls.sample(DrawScene(walks), rng_for(*parts), severity)
+            if deep and layer is not None:
+                laws.seeded(layer, cls.sample(DrawScene(walks), rng_for(*parts), severity))
+        if layer is None:
+            if strict:
+                raise CannotPerturb(why, applies=False)
+            out.append(why)
+            continue
+        groups |= {cls.group} - {""}
+        walks.add(layer)
+    return out

@@ -1,0 +1,105 @@
+"""The few lines everything composes with: chaining generators that ask for calls, and driving them.
+
+`handle` of a layer and `perform` of its way round have one shape, so one `chain` serves agents and the oracle, and one
+driver each serves worlds (a function) and remote servers (a coroutine).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from random import Random
+from typing import TypeVar
+
+from crosswind.core.types import Flow, ToolCall, ToolResult, ToolSpec
+
+T = TypeVar("T")
+StepOf = Callable[[ToolCall], Flow]
+Send = Callable[[ToolCall], ToolResult]
+MENU = 2000  # tools that are remembered at a time
+
+
+def chain(call: ToolCall, steps: Sequence[StepOf]) -> Flow:
+    """Hand `call` to the first step; whatever it asks for goes to the rest. One frame, however many steps."""
+    running: list[Flow] = []
+    while True:
+        if len(running) == len(steps):  # the last step asked: ask whoever drives
+            result = yield call
+        else:
+            flow = steps[len(running)](call)
+            try:
+                call = next(flow)
+                running.append(flow)
+                continue
+            except StopIteration as stop:
+                result = stop.value
+        while running:
+            try:
+                call = running[-1].send(result)
+                break
+            except StopIteration as stop:
+                running.pop()
+                result = stop.value
+        else:
+            return result
+
+
+def drive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], ToolResult]) -> T:
+    """Answer a generator's calls with a function until it returns."""
+    try:
+        asked = next(flow)
+        while True:
+            asked = flow.send(send(asked))
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+def driven(step: StepOf, send: Send) -> Send:
+    """A step as a function, what it asks for answered by `send`: steps that one drives need no `chain`."""
+
+    def call_through(call: ToolCall) -> ToolResult:
+        return drive(step(call), send)
+
+    return call_through
+
+
+async def adrive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], Awaitable[ToolResult]]) -> T:
+    """Answer a generator's calls with a coroutine until it returns."""
+    try:
+        asked = next(flow)
+        while True:
+            asked = flow.send(await send(asked))
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+def digest(*parts: object) -> bytes:
+    """Eight bytes that depend on the parts and on nothing else, in every process."""
+    text = "\x1f".join(map(str, parts))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def token(*parts: object) -> str:
+    """A short opaque string made of the parts."""
+    return "tk" + digest(*parts).hex()[:10]
+
+
+def rng_for(*parts: object) -> Random:
+    """A generator of its own for each purpose, so that no draw disturbs another's stream."""
+    return Random(int.from_bytes(digest(*parts), "big"))
+
+
+def once_each(make: Callable[[ToolSpec], T]) -> Callable[[ToolSpec], T]:
+    """A function of a tool, worked out once for each: a world's own tools are the same objects in all episodes."""
+    known: dict[int, tuple[ToolSpec, T]] = {}  # by identity, since a tool cannot be hashed
+
+    def of(tool: ToolSpec) -> T:
+        if (found := known.get(id(tool))) is None:
+            if len(known) >= MENU:
+                known.clear()
+            found = known[id(tool)] = (tool, make(tool))  # it is held, so that it lasts
+        return found[1]
+
+    return of

@@ -1,0 +1,421 @@
+"""The laws of a fair perturbation, each a function that raises `Unfair` with the law's name and the reason in words.
+
+`certify` runs those that depend on the draw at every draw, and the rest when asked to look deep; see docs/laws.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from crosswind.base.errors import Unfair
+from crosswind.core.domain import Domain, Family, gives_away, recover, words_for
+from crosswind.core.oracle import Walk, Walks, walk
+from crosswind.core.perturbation import RANKS, Layers, Memo, Perturbation, dump_layers, load_layers, place
+from crosswind.core.session import MENTION, Session
+from crosswind.core.types import ASK, SAY, Key, Param, Refusal, Task, ToolCall, ToolSpec
+from crosswind.text import values
+
+TWINS = 3
+
+# ---------------------------------------------------------------- at every draw
+
+
+def stackable(layers: Layers) -> None:
+    """Order: ranks run from the world outwards, and no kind or group comes twice."""
+    seen: set[str] = set()
+    for layer in layers:
+        for tag in filter(None, {layer.kind, layer.group}):
+            if tag in seen:
+                raise Unfair("order", f"{layer.kind!r} does not stack with another {tag!r}")
+            seen.add(tag)
+    places = [place(layer) for layer in layers]
+    if places != sorted(places):
+        kinds = ", ".join(layer.kind for layer in layers)
+        raise Unfair("order", f"{kinds} do not stand in the order {', '.join(RANKS)}")
+
+
+def alive(walks: Walks) -> None:
+    """Bites: a layer that has no part in calls and shows nothing must at least change the task."""
+    for i, layer in enumerate(walks.layers):
+        if layer.quiet and not layer.retools and walks.tasks[i] == walks.tasks[i + 1]:
+            raise Unfair("bites", f"{layer.kind!r} changes nothing")
+
+
+def stated(family: Family, task: Task) -> None:
+    """Stated: every stated value is recovered from the query's words alone, and no withheld one."""
+    query = task.brief.query
+    found = recover(query, family.details, task.brief.stated)
+    for key, value in task.brief.stated.items():
+        if key not in found or found[key] != value:
+            got = f"gives {found[key]!r}" if key in found else "does not give exactly one value of its kind"
+            raise Unfair("stated", f"{key} is {value!r}, but the query {got}: {query!r}")
+    if given := gives_away(query, family.details, task):
+        raise Unfair("stated", f"{given} is withheld, but the query gives it: {query!r}")
+    for change in task.changes:
+        if recover(change.words, family.details, change.stated) != change.stated:
+            raise Unfair("stated", f"the words {change.words!r} do not give {change.stated}")
+
+
+def kept(clean: Walk, reference: Walk) -> None:
+    """Kept: a layer that keeps the goal leaves the canonical run as it was."""
+    if (clean.changes, clean.end) != (reference.changes, reference.end):
+        raise Unfair("kept", f"the request changed its meaning: {reference.final!r} instead of {clean.final!r}")
+
+
+def replayed(gold: Walk, reference: Walk) -> None:
+    """Replay: through the layers the oracle comes to the end of the reference run."""
+    if isinstance(reference.end, Refusal):
+        raise Unfair("replay", f"the request cannot be met, and no layer claims so: {reference.end.reason}")
+    if isinstance(gold.end, Refusal):
+        raise Unfair("replay", f"the oracle gave up: {gold.end.reason}")
+    if gold.end != reference.end:
+        raise Unfair("replay", f"the oracle answers {gold.end!r} instead of {reference.end!r}")
+    if gold.changes != reference.changes:
+        raise Unfair("replay", f"the oracle leaves {words_for(gold.changes)}, not {words_for(reference.changes)}")
+
+
+def reached(domain: Domain, task: Task, gold: Walk) -> None:
+    """Goal: the end that the oracle comes to meets the family's goal, which knows nothing of the oracle."""
+    for check in domain.family(task).checks(task, domain.state(task), gold.session.world.state, gold.final):
+        if not check.passed:
+            raise Unfair(
+                "goal", f"the oracle's end fails the check {check.name!r}: {check.why}; it said {gold.final!r}"
+            )
+
+
+def not_idle(domain: Domain, task: Task) -> None:
+    """Idle: doing nothing does not pass."""
+    family, start = domain.family(task), domain.state(task)
+    if family.reached(task, start, {}) and not family.answer(task, start, start):
+        raise Unfair("idle", "an agent that does nothing and says anything passes")
+
+
+def refused(gold: Walk) -> None:
+    """Refusal: where refusing is right the oracle refuses, and leaves nothing behind."""
+    if not isinstance(gold.end, Refusal):
+        raise Unfair("refusal", f"it should be refused, but the oracle ended with {gold.end!r}")
+    if gold.changes:
+        raise Unfair("refusal", f"the oracle refused and left something behind: {words_for(gold.changes)}")
+
+
+def found_out(task: Task, gold: Walk, reference: Walk) -> None:
+    """Refusal: through the layers the oracle comes as far as without them before it refuses."""
+
+    def made(walked: Walk) -> list[ToolCall]:
+        return [call for step in walked.steps for call, _ in step.inner if call.tool not in task.blocked]
+
+    if not isinstance(reference.end, Refusal):
+        raise Unfair("refusal", f"on the canonical interface the request is met: {reference.final!r}")
+    there = made(gold)
+    if short := [call for call in made(reference) if call not in there]:
+        raise Unfair("refusal", f"the oracle gave up before it could know: {short[0].tool!r} was not reached")
+
+
+def grounded(task: Task, gold: Walk, clean: Walk | None = None) -> None:
+    """Grounded: every value in a gold call was shown before: in the query, the docs, a result, the user's words.
+
+    With `clean`, what that walk already uses without having been shown it is the solution's own, and no layer's doing;
+    so is a value that reaches the world in the form that was shown, whatever form the layers ask for.
+    """
+    for call, name, value, behind in _unshown(task, gold):
+        own = [] if clean is None else [one for _, _, one, _ in _unshown(clean.session.task, clean)]
+        if clean is None or (value not in own and not any(shown or v in own for v, shown in behind)):
+            raise Unfair("grounded", f"{call.tool}({name}={value!r}) uses a value that was never shown")
+
+
+def _unshown(task: Task, gold: Walk) -> Iterable[tuple[ToolCall, str, Any, list[tuple[Any, bool]]]]:
+    """Values in the calls of a walk that were not shown before, and those they stand for in the world: were they?"""
+    shown = _Shown(gold.session.ever.values())
+    shown.read(gold.session.query())
+    shown.read(task.brief.policy)
+    for step in gold.steps:
+        if step.call.tool not in (ASK, SAY):
+            for name, value in _scalars(step.call.args):
+                if not shown.holds(value):
+                    behind = [v for call, _ in step.inner for n, v in _scalars(call.args) if n == name]
+                    yield step.call, name, value, [(v, shown.holds(v)) for v in behind if v != value]
+        shown.take(step.result.content)
+        if step.result.error:
+            shown.read(step.result.error.text)
+        for words in step.heard:
+            shown.read(words)
+
+
+class _Shown:
+    """What an agent has been shown so far. Texts are taken apart when a value stands nowhere by itself."""
+
+    def __init__(self, tools: Collection[ToolSpec]) -> None:
+        self.tools = tools  # whose descriptions the agent has from the start
+        self.known: set[Any] = set()  # keys and values of results, and the words of texts as they stand
+        self.texts: list[str] = []
+        self.apart = 0  # texts whose words are known
+
+    def read(self, text: str) -> None:
+        if text:
+            self.texts.append(text)
+
+    def take(self, content: Any) -> None:
+        if isinstance(content, str):
+            self.known.add(content)
+            self.read(content)
+        elif isinstance(content, dict):
+            self.known.update(content)
+            for value in content.values():
+                self.take(value)
+        elif isinstance(content, (list, tuple)):
+            for value in content:
+                self.take(value)
+        else:
+            self.known.add(content)
+
+    def holds(self, value: Any) -> bool:
+        """Was it shown, as it is or in another form of its kind?"""
+        if value is None or isinstance(value, bool) or self._knows(value):
+            return True
+        for text in self.texts[self.apart :]:
+            self.known.update(_tokens(text))
+        self.apart = len(self.texts)
+        if self._knows(value):
+            return True
+        if self.tools:
+            self._read_docs()
+            return self.holds(value)
+        return any(values.shown(value, text) for text in self.texts)
+
+    def _knows(self, value: Any) -> bool:
+        return value in self.known or str(value) in self.known
+
+    def _read_docs(self) -> None:
+        for spec in self.tools:
+            self.read(spec.doc)
+            for param in spec.params.values():
+                self.known.update(param.enum)
+                self.read(param.doc)
+        self.tools = ()
+
+
+_TOKEN = re.compile(r"\w+(?:[-.:]\w+)*")
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text))
+
+
+def _scalars(args: Any, name: str = "") -> Iterable[tuple[str, Any]]:
+    if isinstance(args, dict):
+        for key, value in args.items():
+            if isinstance(value, (dict, list, tuple)):
+                yield from _scalars(value, key)
+            else:
+                yield key, value
+    elif isinstance(args, (list, tuple)):
+        for value in args:
+            yield from _scalars(value, name)
+    else:
+        yield name, args
+
+
+def cues(domain: Domain, gold: Walk) -> None:
+    """Cues: each gold tool can be told from the others by something true: its name, its description, its parameters.
+
+    Where a description is all that is left, a matcher that reads descriptions alone must pick the tool among those of
+    the domain; what layers add besides says itself that it is something else.
+    """
+    session = gold.session
+    shown = [t for t in session.tools() if t.name != ASK]
+    used = {step.call.tool for step in gold.calls}
+    for spec in shown:
+        if spec.name not in used or "name" in spec.cues:
+            continue  # names are unique
+        if "doc" in spec.cues and sum(o.doc == spec.doc for o in shown) == 1:
+            meanings = [domain.world_class.entries[i].spec for i in sorted(spec.ids) if i in domain.world_class.entries]
+            if spec.opaque or not meanings:
+                continue
+            picks = [match(meaning, [t for t in shown if t is spec or not t.opaque]) for meaning in meanings]
+            if spec.name in picks:
+                continue
+            raise Unfair("cues", f"by its description {spec.doc!r} alone, {spec.name!r} is taken for {picks[0]!r}")
+        if "params" in spec.cues and sum(set(o.params) == set(spec.params) for o in shown) == 1:
+            continue
+        raise Unfair(
+            "cues", f"nothing true tells {spec.name!r} from the others (left: {sorted(spec.cues) or 'nothing'})"
+        )
+
+
+@lru_cache(maxsize=4096)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(w[:-1] if len(w) > 3 and w.endswith("s") else w for w in re.findall(r"[a-z]+", text.lower()))
+
+
+def match(wanted: ToolSpec, shown: Sequence[ToolSpec]) -> str:
+    """The shown tool whose description is nearest to that of the tool wanted; names play no part."""
+    docs = {t.name: _stems(t.doc) for t in shown}
+    count: dict[str, int] = {}
+    for words in docs.values():
+        for word in words:
+            count[word] = count.get(word, 0) + 1
+    want = _stems(MENTION.sub("", wanted.doc))
+
+    def score(name: str) -> float:
+        words = docs[name]
+        common: float = math.fsum(1 + math.log(len(docs) / count[w]) for w in want & words)
+        return float(common / (1 + len(words)) ** 0.25)  # more words besides are hardly a fault
+
+    return max(docs, key=lambda name: (score(name), name))
+
+
+def mentions(domain: Domain, gold: Walk) -> None:
+    """Mentions: a tool that a shown text speaks of is shown, and no text gives away a name that is not."""
+    session = gold.session
+    shown = session.tools()
+    texts = [session.policy(), *(t.doc for t in shown), *(s.result.error.text for s in gold.steps if s.result.error)]
+    if session.dangling:
+        raise Unfair("mentions", f"a shown text speaks of {session.dangling[0]!r}, which is not shown")
+    names = {t.name for t in domain.tools(session.task) if "_" in t.name}  # a single word may mean what it says
+    hidden = names - set(session.specs)
+    if hidden:
+        text = " ".join(texts)
+        if any(name in text for name in hidden) and (leaked := hidden & set(re.findall(r"\w+", text))):
+            raise Unfair("mentions", f"a shown text gives away {sorted(leaked)[0]!r}, a name that is no longer shown")
+
+
+def bites(clean: Walk, gold: Walk) -> None:
+    """Bites: the certified way meets every obstacle, and what it shows differs from the clean run."""
+    session = gold.session
+    for i, layer in enumerate(session.layers):
+        if i not in session.first:
+            raise Unfair("bites", f"the way never meets {layer.kind!r}")
+    if session.layers and _view(clean) == _view(gold):
+        raise Unfair("bites", "the agent sees nothing that differs from the clean run")
+
+
+def _view(walked: Walk) -> tuple[Any, ...]:
+    session = walked.session
+    steps = [(s.call, s.result, s.heard) for s in walked.steps]
+    return session.query(), session.policy(), session.tools(), steps
+
+
+# ---------------------------------------------------------------- when looking deep
+
+
+def value(domain: Domain, walks: Walks) -> None:
+    """Value: a layer is its JSON, changes nothing it is handed, and remembers in its notes alone, as JSON."""
+    layers, gold = walks.layers, walks.gold
+    before = dump_layers(layers)
+    if load_layers(json.loads(json.dumps(before))) != layers:
+        raise Unfair("value", "a layer differs from what its JSON loads as")
+    for layer, memo in zip(layers, gold.session.memos, strict=True):
+        try:
+            same = json.loads(json.dumps(memo.notes)) == memo.notes
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise Unfair("value", f"{layer.kind!r} keeps notes that are not JSON")
+        tools = domain.tools(walks.shifted)
+        shown = repr(tools)
+        layer.on_tools(tools, 0)
+        if repr(tools) != shown:
+            raise Unfair("value", f"{layer.kind!r} changes the tools it is handed")
+    if walks.before and walks.tasks[0].model_dump_json() != walks.before:
+        raise Unfair("value", "a layer changes the task it is handed")
+    again = Walks(domain, walks.tasks[0])
+    for layer in layers:
+        again.add(layer)
+    if _steps(again.gold) != _steps(gold) or dump_layers(layers) != before:
+        raise Unfair("value", "the same stack walked twice gives two walks: a layer remembers outside its notes")
+
+
+def _steps(walked: Walk) -> list[Any]:
+    return [(s.call, s.result, s.inner) for s in walked.steps]
+
+
+def seeded(layer: Perturbation, again: Perturbation | None) -> None:
+    """Seeded: the same seed gives the same draw."""
+    if layer != again:
+        raise Unfair("seeded", f"{layer.kind!r} drawn twice with one seed gives two draws")
+
+
+def round_trip(gold: Walk) -> None:
+    """Round trip: where plain maps are used, decoding gives back what was encoded, for every tool."""
+    session = gold.session
+    for layer, memo in zip(session.layers, session.memos, strict=True):
+        if (
+            layer.quiet
+            or type(layer).handle is not Perturbation.handle
+            or type(layer).perform is not Perturbation.perform
+        ):
+            continue
+        for spec in memo.tools.values():
+            call = ToolCall(spec.name, {name: _sample(param) for name, param in spec.params.items()})
+            if layer.decode_call(layer.encode_call(call)) != call:
+                raise Unfair("round trip", f"{layer.kind!r} does not give back a call of {spec.name!r}")
+        for step in gold.steps:
+            for call, result in step.inner:
+                scratch = Memo(session.clock, memo.place)
+                shown = layer.encode_result(call, result, scratch)
+                if layer.decode_result(call, shown, scratch) != result:
+                    raise Unfair("round trip", f"{layer.kind!r} does not give back a result of {call.tool!r}")
+
+
+def _sample(param: Param) -> Any:
+    if param.enum:
+        return param.enum[0]
+    return {"string": "text", "integer": 7, "number": 2.5, "boolean": True, "array": ["a"]}.get(param.type, {"a": 1})
+
+
+def closed(domain: Domain, task: Task, layers: Layers) -> None:
+    """Closed: a name that is not shown does not work."""
+    moments = sorted({0, *(n for layer in layers for n in layer.turns())})
+    args: dict[str, list[ToolCall]] = {}
+    for step in walk(domain, task.wish()).calls:
+        args.setdefault(step.call.tool, []).append(step.call)
+    for nth in moments:
+        session = Session(domain, task, layers)
+        session.clock.nth = nth - 1
+        session._show(nth)
+        names = {t.name for t in domain.tools(task)} | set(session.specs)
+        for name in sorted(names - {t.name for t in session.tools()}):
+            for call in args.get(name, [ToolCall(name)]):
+                if session.call(call).error is None:
+                    raise Unfair("closed", f"{name!r} is not shown at call {nth} and still works")
+
+
+def twin(domain: Domain, task: Task, layers: Layers, certify: Callable[[Domain, Task, Layers], object]) -> None:
+    """Twin: the same layers carry the oracle through a world whose values on the path differ."""
+    if task.refuse or any(layer.goal == "refuse" for layer in layers):
+        return
+    for other in twins(domain, task, TWINS):
+        shifted = other
+        for layer in layers:
+            shifted = layer.on_task(shifted)
+        if isinstance(walk(domain, shifted).end, Refusal):
+            continue  # what the layers ask for cannot be had there, whoever tries
+        try:
+            certify(domain, other, layers)
+        except Unfair as unfair:
+            if unfair.law in ("replay", "grounded", "kept", "goal"):
+                raise Unfair(
+                    "twin", f"in a twin world the way round fails ({unfair}): the draw holds the answer"
+                ) from None
+
+
+def twins(domain: Domain, task: Task, count: int) -> list[Task]:
+    """Worlds in which the same request leads another way, as far as there are any."""
+    seen: set[Key] = set()
+    here = walk(domain, task, seen=seen)
+    out = []
+    for salt in range(4 * count):
+        other = domain.varied(task, seen, lambda table, id, column: f"{table}.{column}" not in domain.named, salt)
+        there = walk(domain, other)
+        moved = there.end != here.end or [s.call for s in there.steps] != [s.call for s in here.steps]
+        if moved and not isinstance(there.end, Refusal) and domain.family(task).ends(other, domain.state(other)):
+            out.append(other)
+        if len(out) == count:
+            break
+    return out

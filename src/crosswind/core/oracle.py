@@ -1,0 +1,315 @@
+"""The oracle: a family's own solution, walked through layers by somebody who knows every way round.
+
+`walk` drives the solution once; `Walks` keeps the walks through each prefix of a stack. A walk is recorded and never
+edited: it is the gold trajectory, the proof that a task can be solved, and a demonstration to train on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from crosswind.base.errors import ToolFailed, Unfair
+from crosswind.core import skin
+from crosswind.core.domain import Domain, recover
+from crosswind.core.flow import Send, StepOf, driven
+from crosswind.core.perturbation import Layers, Memo, Perturbation, performed
+from crosswind.core.session import Session
+from crosswind.core.types import (
+    ASK,
+    NOTE,
+    SAY,
+    Brief,
+    Changes,
+    Flow,
+    Key,
+    Refusal,
+    Solution,
+    Step,
+    Task,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    Tools,
+    ToolSpec,
+)
+
+RETRIES = 6  # of a call that says nothing was done and that it may be repeated
+LIMIT = 160  # steps of a walk
+NOTED = 190  # characters of several notes before one step; most are digits, and of a token each
+Done = list[tuple[ToolCall, ToolResult]]
+
+
+@dataclass(slots=True)
+class Walk:
+    """An oracle's way from a request to its end."""
+
+    session: Session
+    end: str | Refusal
+    changes: Changes  # of the canonical state, normalised
+    noted: list[tuple[int, Any]] = field(default_factory=list)  # working, with the step before which it was written
+
+    @property
+    def steps(self) -> list[Step]:
+        return self.session.steps
+
+    @property
+    def final(self) -> str:
+        end = self.end.text if isinstance(self.end, Refusal) else self.end
+        return skin.shown(self.session.task, end)
+
+    @property
+    def notes(self) -> dict[int, str]:
+        """The working by the step that it comes before, in the words of the episode.
+
+        Where a layer has merged calls there may be more of it than a reply holds: then the last is kept.
+        """
+        out: dict[int, str] = {}
+        for at, working in self.noted:
+            text = skin.shown(self.session.task, str(working))
+            whole = f"{out[at]}; {text}" if at in out else text
+            out[at] = whole if len(whole) <= NOTED else text
+        return out
+
+    @property
+    def calls(self) -> list[Step]:
+        """The steps that are calls of tools of the world or of a layer."""
+        return [step for step in self.session.steps if step.call.tool not in (ASK, SAY)]
+
+
+def give_up(done: Done, specs: dict[str, ToolSpec], reason: str) -> Solution:
+    """Take back what was written, then refuse."""
+    yield from undo(done, specs)
+    return Refusal(reason)
+
+
+def undo(done: Done, specs: dict[str, ToolSpec]) -> Generator[ToolCall, ToolResult, None]:
+    """The calls that take back what was written, the last first."""
+    made: list[ToolCall] = []
+    for call, result in reversed(done):
+        spec = specs[call.tool]
+        if spec.undo:
+            back = ToolCall(spec.undo[0], {spec.undo[1]: result.content[spec.undo[1]]})
+            if back not in made:
+                made.append(back)
+                yield back
+
+
+def walk(
+    domain: Domain,
+    task: Task,
+    layers: Sequence[Perturbation] = (),
+    plans: dict[int, list[ToolCall]] | None = None,
+    seen: set[Key] | None = None,
+) -> Walk:
+    """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at."""
+    session = Session(domain.stage(task, layers), task, layers)
+    session.world.state.seen = seen
+    oracle = _Oracle(session, plans or {})
+    try:
+        end = oracle.run()
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        # what solve() does with a result that lacks what it needs; anything else is ours, and loud
+        raise Unfair(
+            "replay", f"the solution no longer finds what it needs: {type(error).__name__}: {error}"
+        ) from error
+    return Walk(session, end, domain.normalise(session.world.state), oracle.noted)
+
+
+class _Way:
+    """The way round one layer, as a step."""
+
+    __slots__ = ("layer", "memo")
+
+    def __init__(self, layer: Perturbation, memo: Memo) -> None:
+        self.layer, self.memo = layer, memo
+
+    def __call__(self, call: ToolCall) -> Flow:
+        self.memo.at += 1  # what is ahead of this call, for a layer that plans
+        return self.layer.perform(call, self.memo)
+
+
+class _Oracle:
+    def __init__(self, session: Session, plans: dict[int, list[ToolCall]]) -> None:
+        self.session, self.task = session, session.task
+        self.family = session.domain.family(session.task)
+        self.specs = {t.name: t for t in session.world.specs}
+        self.noted: list[tuple[int, Any]] = []
+        self.ways: list[StepOf] = [
+            self._way(i, layer, plans) for i, layer in enumerate(session.layers) if not layer.quiet
+        ]
+
+    def _way(self, i: int, layer: Perturbation, plans: dict[int, list[ToolCall]]) -> StepOf:
+        memo = Memo(self.session.clock, i)
+        memo.tools = self.session.memos[i].tools
+        if layer.plans:
+            memo.plan = plans.get(i, ())
+            memo.details = self.task.given
+        return _Way(layer, memo)
+
+    def _through(self) -> Send:
+        """The function that makes a canonical call by the ways round all layers."""
+        send: Send = self._send
+        for way in reversed(self.ways):
+            if isinstance(way, _Way) and not way.layer.plans:
+                send = performed(way.layer, way.memo, send)
+            else:
+                send = driven(way, send)
+        return send
+
+    def run(self) -> str | Refusal:
+        session, specs = self.session, self.specs
+        brief: Brief = self.task.brief
+        done: Done = []
+        flow, send = self.family.solve(brief), self._through()
+        result: Any = None
+        error: ToolError | None = None
+        while True:
+            if session.said:
+                change = session.said.pop(0)
+                brief = brief.model_copy(
+                    update={"stated": {**brief.stated, **self._heard(change.words, list(change.stated))}}
+                )
+                flow.close()
+                flow, result, error, done = self._anew(brief, done), None, None, []
+            try:
+                call = flow.throw(ToolFailed(error.code, error.text)) if error else flow.send(result)
+            except ToolFailed as stopped:  # the solution has no way on: leave nothing half done
+                if not any(specs[c.tool].undo for c, _ in done):
+                    return Refusal(_reason(stopped))
+                flow, result, error, done = give_up(done, specs, _reason(stopped)), None, None, []
+                call = next(flow)
+            except StopIteration as stop:
+                end: str | Refusal = stop.value
+                if isinstance(end, Refusal) or not session.pending:
+                    return end
+                if session.say(skin.shown(self.task, end)) is None:
+                    raise Unfair("replay", f"the final message {end!r} is not taken for an answer") from None
+                continue
+            error = None
+            if call.tool == NOTE:
+                self.noted.append((len(session.steps), call.args["text"]))
+                result = None
+                continue
+            if call.tool == ASK:
+                result = ToolResult(self._ask(call.args["about"]))
+                continue
+            if call.tool == SAY:  # the end of a turn in a conversation whose turns the solution knows
+                result = ToolResult(session.say(call.args["text"]))
+                session.said.clear()
+                continue
+            result = send(call)
+            if result.error:
+                error = result.error
+            elif specs[call.tool].writes:
+                done.append((call, result))
+
+    def _anew(self, brief: Brief, done: Done) -> Solution:
+        yield from undo(done, self.specs)
+        return (yield from self.family.solve(brief))
+
+    def _send(self, call: ToolCall) -> ToolResult:
+        for _ in range(RETRIES + 1):
+            if len(self.session.steps) >= LIMIT:
+                raise Unfair("budget", f"the way round takes more than {LIMIT} steps")
+            result = self.session.call(call)
+            if not (result.error and result.error.retryable):
+                return result
+        raise Unfair(
+            "replay", f"{call.tool!r} still fails after {RETRIES} retries: {result.error and result.error.text}"
+        )
+
+    def _ask(self, key: str) -> Any:
+        reply = self.session.call(ToolCall(ASK, {"question": self.family.details[key].question})).content
+        return self._heard(skin.plain(self.task, reply), [key])[key]
+
+    def _heard(self, text: str, keys: list[str]) -> dict[str, Any]:
+        found = recover(text, self.family.details, keys)
+        if missing := [key for key in keys if key not in found]:
+            raise Unfair("stated", f"the user's words {text!r} do not give {', '.join(missing)}")
+        return found
+
+
+def _reason(stopped: ToolFailed) -> str:
+    return (stopped.text or stopped.code).rstrip(".")
+
+
+class Walks:
+    """The walks through each prefix of one stack: the one before a layer is its plan, the last one is gold."""
+
+    def __init__(self, domain: Domain, task: Task, clean: Walk | None = None, *, snapshot: bool = False) -> None:
+        self.domain, self.tasks = domain, [task]
+        self.before = task.model_dump_json() if snapshot else ""  # to see whether a layer changes what it is handed
+        self.layers: Layers = ()
+        self.made: dict[int, Walk] = {0: clean} if clean else {}
+        self.count = 0
+        self._reference: Walk | None = None
+        self._shown: dict[tuple[int, int], Tools] = {}
+
+    def add(self, layer: Perturbation) -> None:
+        try:
+            shifted = layer.on_task(self.tasks[-1])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            reason = f"{layer.kind!r} does not fit {self.tasks[0].id}: {type(error).__name__}: {error}"
+            raise Unfair("value", reason) from error
+        self.layers += (layer,)
+        self.tasks.append(shifted)
+
+    def shown(self, n: int, nth: int) -> Tools:
+        """The tools as the first n layers show them at the nth call."""
+        while n and not self.layers[n - 1].retools:
+            n -= 1
+        if n == 0:
+            return self.domain.tools(self.tasks[0])
+        if (n, nth) not in self._shown:
+            self._shown[n, nth] = self.layers[n - 1].on_tools(self.shown(n - 1, nth), nth)
+        return self._shown[n, nth]
+
+    def at(self, n: int) -> Walk:
+        if n not in self.made:
+            last = self.layers[n - 1] if n else None
+            if last and last.quiet and not last.retools and self.tasks[n] is self.tasks[n - 1]:
+                self.made[n] = self.at(n - 1)
+            else:
+                plans = {i: [s.call for s in self.at(i).calls] for i in range(n) if self.layers[i].plans}
+                self.count += 1
+                self.made[n] = walk(self.domain, self.tasks[n], self.layers[:n], plans)
+        return self.made[n]
+
+    @property
+    def clean(self) -> Walk:
+        return self.at(0)
+
+    @property
+    def gold(self) -> Walk:
+        return self.at(len(self.layers))
+
+    @property
+    def shifted(self) -> Task:
+        return self.tasks[-1]
+
+    def moved(self) -> Walk:
+        """The request as those layers alone shift it that say so, on the canonical interface."""
+        task = self.tasks[0]
+        for layer in self.layers:
+            if layer.goal != "kept":
+                task = layer.on_task(task)
+        if task is self.tasks[0]:
+            return self.clean
+        if all(layer.goal != "kept" or self.tasks[i] is self.tasks[i + 1] for i, layer in enumerate(self.layers)):
+            return self.reference()
+        self.count += 1
+        return walk(self.domain, task)
+
+    def reference(self) -> Walk:
+        """The request as shifted, on the canonical interface."""
+        n = 0
+        while n < len(self.layers) and self.layers[n].quiet and not self.layers[n].retools:
+            n += 1
+        if self.tasks[n] is self.shifted:
+            return self.at(n)
+        if self._reference is None:
+            self.count += 1
+            self._reference = walk(self.domain, self.shifted)
+        return self._reference

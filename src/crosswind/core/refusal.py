@@ -1,0 +1,94 @@
+"""Proofs that no is the right answer. No proof, no refusal task.
+
+For every end that could meet the request, one of three must hold in the world as it is: the end is *illegal* (it breaks
+an invariant that the world enforces on every write), *unwritable* (it needs an effect that no working tool has), or the
+agent is *blind* (another world, which no working tool can tell from this one, has another right end).
+"""
+
+from __future__ import annotations
+
+from crosswind.base.errors import Unfair
+from crosswind.core.domain import Domain
+from crosswind.core.oracle import walk
+from crosswind.core.types import Changes, Key, Refusal, Task
+from crosswind.core.world import Entry, effects, unmet
+
+TRIES = 24
+
+
+def prove(domain: Domain, task: Task) -> str:
+    """Why the request cannot be met, or `Unfair`."""
+    family = domain.family(task)
+    wish = task.wish()
+    seen: set[Key] = set()
+    wished = walk(domain, wish, seen=seen)
+    start = domain.state(wish)
+    if isinstance(wished.end, Refusal):
+        raise Unfair("refusal", "the request cannot be met even where nothing stands in its way")
+    if not family.goal(wish, start, wished.session.world.state, wished.final):
+        raise Unfair("refusal", "where nothing stands in its way, the oracle's end does not meet the goal")
+    if not task.blocked and family.ends(task, domain.state(task)):
+        raise Unfair("refusal", "the request can still be met: an end is left")
+    working = {n: e for n, e in domain.world_class.entries.items() if n not in task.blocked}
+    reasons = []
+    for hope in family.hopes(wish, start):
+        reason = unwritable(domain, task, hope, working) or illegal(domain, task, hope)
+        if reason is None:
+            return blind(domain, task, seen, working)
+        reasons.append(reason)
+    if not reasons:
+        raise Unfair("refusal", "the family names no end that could be hoped for")
+    first, *others = sorted(set(reasons))
+    return first + (f" (and for {len(others)} other ends alike)" if others else "")
+
+
+def illegal(domain: Domain, task: Task, hope: Changes) -> str | None:
+    """The end breaks an invariant."""
+    if not hope:
+        return None
+    world = domain.world(task)
+    world.state.overlay.update(hope)
+    broken = world.broken()
+    return f"illegal: {broken}" if broken else None
+
+
+def unwritable(domain: Domain, task: Task, hope: Changes, working: dict[str, Entry]) -> str | None:
+    """The end needs an effect that no working tool has."""
+    state = domain.state(task)
+    needed = set().union(*(effects(table, state.start(table, id), row) for (table, id), row in hope.items()))
+    able = frozenset().union(*(entry.effects for entry in working.values()))
+    lost = unmet(needed, able)
+    return f"unwritable: no working tool does {', '.join(sorted(lost))}" if lost else None
+
+
+def blind(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry]) -> str:
+    """A world that no working tool can tell from this one has another right end."""
+    other = indistinct(domain, task, seen, working)
+    if other is None:
+        raise Unfair("refusal", "not proved: the end is legal, writable and can be found out")
+    hidden = sorted({key.split("/")[0] for key in other.edits if other.edits[key] != task.edits.get(key)})
+    return f"blind: what decides the end stands in {', '.join(hidden)}, where no working tool shows it"
+
+
+def indistinct(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry]) -> Task | None:
+    """The request in a world that looks the same to every working tool and has another right end; None: none found."""
+    family, wish = domain.family(task), task.wish()
+    visible = frozenset().union(*(e.reads for e in working.values()), domain.world_class.invariants)
+    covered = set(task.obstacle)  # whole rows lie under the obstacle, so nobody sees what is below
+    start = domain.state(wish)
+    rows = seen | {(t, i) for t, _, i in (key.partition("/") for key in covered)}
+    here = [domain.normal(wish, end) for end in family.ends(wish, start)]
+    said = family.answer(wish, start, start)
+    for salt in range(TRIES):
+
+        def moves(table: str, id: str, column: str, names: bool = salt % 2 == 0) -> bool:
+            if f"{table}.{column}" in domain.named and not names:
+                return False
+            return f"{table}/{id}" in covered or f"{table}.{column}" not in visible
+
+        other = domain.varied(wish, rows, moves, ("blind", salt))
+        state = domain.state(other)
+        ends = [domain.normal(other, end) for end in family.ends(other, state)]
+        if ends and (not any(end in here for end in ends) or family.answer(other, state, state) != said):
+            return other.but(obstacle=task.obstacle, blocked=task.blocked)
+    return None

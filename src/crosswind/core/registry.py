@@ -1,0 +1,137 @@
+"""Names to things: one class, several instances. Looking up a wrong name suggests right ones.
+
+Things from outside the package (`authoring/plugins.py`) are listed with ours, and the registry knows their origin.
+
+This is the one module that names modules of later rooms: `LOADERS` and the packages given to registries are strings,
+imported when a name is first asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from crosswind.base.errors import CrosswindError, UnknownName
+
+if TYPE_CHECKING:
+    from crosswind.core.domain import Domain
+    from crosswind.core.perturbation import Perturbation
+
+T = TypeVar("T")
+LOADERS = {
+    "announced": "crosswind.authoring.plugins:load_announced",  # what distributions and CROSSWIND_PLUGINS announce
+    "files": "crosswind.authoring.plugins:share",  # files that are named on the way, such as tasks for a server
+    "domain:agentdojo": "crosswind.benchmarks.agentdojo:load",  # other people's benchmarks: in no suite unless named
+    "domain:bfcl": "crosswind.benchmarks.bfcl:load",
+    "agent:openai": "crosswind.models.openai_compatible:OpenAICompatible",  # agents by spec: their sources
+    "agent:anthropic": "crosswind.models.anthropic:Anthropic",
+    "agent:python": "crosswind.models.python_agent:PythonAgents",
+    "agent:cmd": "crosswind.mcp.command:CommandAgents",
+    "agent:hf": "crosswind.models.hf:HuggingFace",
+    "agent:embedded": "crosswind.models.embedded:Embedded",
+}
+_sources = [""]  # where what is being added comes from, the innermost last; empty: from this package
+
+
+def resolve(path: str) -> Any:
+    """What MODULE:NAME stands for; the module is imported now."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@contextmanager
+def adding_from(where: str) -> Iterator[None]:
+    """Whatever is added meanwhile comes from there."""
+    _sources.append(where)
+    try:
+        yield
+    finally:
+        _sources.pop()
+
+
+def near(name: str, names: list[str]) -> str:
+    """Words for what somebody may have meant."""
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
+
+
+class Registry(Generic[T]):
+    """Things of one sort by name; the modules that hold ours are imported when first asked for."""
+
+    def __init__(self, sort: str, package: str) -> None:
+        self.sort, self.package = sort, package
+        self._things: dict[str, T] = {}
+        self._origins: dict[str, str] = {}
+        self.loaded = False
+        self.broken: dict[str, str] = {}  # names that a distribution announces and does not deliver, and why
+        self.on_demand: dict[str, str] = {}  # names that are in no list until somebody asks for them, and their loaders
+
+    def add(self, name: str, thing: T) -> None:
+        if name in self._things and self._things[name] is not thing:
+            places = " and ".join(where or "crosswind itself" for where in (self._origins[name], _sources[-1]))
+            raise CrosswindError(f"two {self.sort}s are named {name!r}, from {places}; rename one of them")
+        self._origins.setdefault(name, _sources[-1])
+        self._things[name] = thing
+
+    def remove(self, name: str) -> None:
+        del self._things[name], self._origins[name]
+
+    def origin(self, name: str) -> str:
+        """Where a thing comes from: a file or a distribution; empty for what the package brings."""
+        self._load()
+        return self._origins.get(name, "")
+
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """What is added meanwhile is taken back if something goes wrong."""
+        before = dict(self._things), dict(self._origins)
+        try:
+            yield
+        except BaseException:
+            self._things, self._origins = before
+            raise
+
+    def names(self) -> list[str]:
+        self._load()
+        return sorted(self._things)
+
+    def __getitem__(self, name: str) -> T:
+        self._load()
+        if name not in self._things and name in self.on_demand:
+            thing: T = resolve(self.on_demand[name])()
+            return thing
+        if name not in self._things:
+            if name in self.broken:
+                raise UnknownName(f"the {self.sort} {name!r} could not be loaded: {self.broken[name]}")
+            raise UnknownName(f"no {self.sort} {name!r}; {near(name, [*self.names(), *self.on_demand])}")
+        return self._things[name]
+
+    def __contains__(self, name: object) -> bool:
+        self._load()
+        return name in self._things or name in self.on_demand
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[name] for name in self.names())
+
+    def _load(self) -> None:
+        if self.loaded:
+            return
+        self.loaded = True
+        try:
+            package = importlib.import_module(self.package)
+            for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
+                importlib.import_module(module.name)
+            resolve(LOADERS["announced"])()
+        except BaseException:
+            self.loaded = False
+            raise
+
+
+domains: Registry[Domain] = Registry("domain", "crosswind.domains")
+domains.on_demand = {name: LOADERS[f"domain:{name}"] for name in ("agentdojo", "bfcl")}
+perturbations: Registry[type[Perturbation]] = Registry("perturbation", "crosswind.perturbations")
+agents: Registry[Any] = Registry("agent", "crosswind.agents")

@@ -1,0 +1,50 @@
+"""The scripted user: answers what was withheld when asked, in words, and repeats what was said. No model, no chance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from crosswind.core.domain import Detail
+from crosswind.core.types import Task
+from crosswind.text import speech
+
+NOTHING = "I have nothing to add to that."
+GO_ON = "Yes, please do what I asked for."
+GENERIC = re.compile(
+    r"\b(details?|information|info|specif\w+|clarif\w+|more|else|missing|exactly|preferences?|provide|elaborate)\b",
+    re.IGNORECASE,
+)
+
+
+def words_about(question: str, details: Mapping[str, Detail]) -> list[str]:
+    """The details that a question is about, by the words each goes by."""
+    said = _said(question[:4000])
+    return [key for key, detail in details.items() if key in said or not said.isdisjoint(detail.words)]
+
+
+@lru_cache(maxsize=256)
+def _said(question: str) -> frozenset[str]:
+    """The words of a question, also without a plural's ending."""
+    said = set(re.findall(r"[a-z_]+", question.lower()))
+    return frozenset(said | {w[:-1] for w in said if w.endswith("s")})
+
+
+def answer(question: str, task: Task, details: Mapping[str, Detail], changed: Mapping[str, Any]) -> str:
+    """What the user says to a question; `changed` holds what they have said otherwise since.
+
+    Asked about a detail, by its words, they give it, withheld or not. Asked for more in general, they give all that was
+    withheld; so they do for any question where they withheld one thing. Asked whether to go ahead, they say yes.
+    Otherwise they have nothing to add.
+    """
+    known = {**task.brief.stated, **task.withheld, **changed}
+    about = [key for key in words_about(question, details) if key in known]
+    if withheld := [key for key in about if key in task.withheld]:
+        about = withheld  # a question that also names what is known asks for what is not
+    if not about and (len(task.withheld) == 1 or GENERIC.search(question[:4000])):
+        about = list(task.withheld)
+    if about:
+        return " ".join(f"The {details[key].label} is {known[key]}." for key in about)
+    return GO_ON if speech.offers(question) else NOTHING

@@ -1,0 +1,181 @@
+"""One episode: an agent in a session, from the query to the final message, recorded and judged."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.core import skin
+from crosswind.core.domain import Domain
+from crosswind.core.draw import Drawn
+from crosswind.core.flow import adrive
+from crosswind.core.perturbation import dump_layers
+from crosswind.core.registry import domains
+from crosswind.core.session import Session
+from crosswind.core.types import SAY, Agent, Ended, Message, Step, ToolCall, ToolError, ToolResult, Trajectory, Verdict
+from crosswind.text import speech
+
+TEXT = 20_000  # characters of one value that a trajectory keeps
+DEPTH = 24
+_json = json.JSONEncoder(ensure_ascii=False).encode  # made once: every result of every episode passes here
+Opening = Callable[[Session, list[Message]], None]  # goes the first part of the way, and adds it to the conversation
+
+
+async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = None) -> Trajectory:
+    """Play one episode. What the agent does wrong is data; what its provider does wrong ends it as an error.
+
+    With an `opening` the agent takes up a conversation that has begun.
+    """
+    certificate = drawn.certificate
+    if not callable(getattr(agent, "reply", None)):
+        raise CrosswindError(f"the agent {name!r} is {type(agent).__name__}, which has no method reply(chat, tools)")
+    session = Session(drawn.domain, certificate.task, certificate.layers)
+    chat = [
+        Message(role="system", content=session.policy()),
+        Message(role="user", content=session.query()),
+    ]
+    tools = tuple(tool.function() for tool in session.tools())
+    policy, budget = session.policy(), certificate.budget
+    final, why, seen = "", "", 0
+    ended: Ended = "budget"
+    try:
+        await session.world.open()
+        if opening is not None:
+            opening(session, chat)
+            policy = session.policy()
+        while len(session.steps) < budget:
+            seen = len(session.steps)
+            message = await agent.reply(chat, session.tools())
+            chat.append(message)
+            if not message.requests:
+                reply = session.say(message.content)
+                if reply is None:
+                    final = message.content
+                    ended = "refusal" if speech.classify(final) == "refusal" else "answer"
+                    session.steps.pop()  # the final message is not a step
+                    break
+                chat.append(Message(role="user", content=reply))
+                session.said.clear()
+                continue
+            chat += await _carry_out(session, message, budget)
+    except InfrastructureError as error:
+        ended, why = "error", str(error)
+    finally:
+        await session.world.close()
+    return Trajectory(
+        task=certificate.task,
+        layers=tuple(dump_layers(certificate.layers)),
+        agent=name,
+        policy=policy,
+        tools=tools,
+        steps=tuple(step_data(step) for step in session.steps),
+        final=clip(final),
+        ended=ended,
+        why=why,
+        receipts=session.receipts(seen),
+        gold_steps=len(certificate.gold.steps),
+        budget=budget,
+    )
+
+
+async def _carry_out(session: Session, message: Message, budget: int) -> list[Message]:
+    """Make the calls of a message, in order; what the user says meanwhile comes after the results."""
+    out: list[Message] = []
+    heard: list[str] = []
+    for request in message.requests:
+        if len(session.steps) >= budget:
+            break
+        call = ToolCall(request.tool, request.args)
+        if session.world.remote:
+            result = await adrive(session.flow(call), session.world.ask)
+        else:
+            result = session.call(call)
+        out.append(Message(role="tool", content=result_text(result), request_id=request.id))
+        heard += session.steps[-1].heard
+    session.said.clear()
+    return [*out, *(Message(role="user", content=words) for words in heard)]
+
+
+def result_text(result: ToolResult) -> str:
+    """A result as an agent reads it."""
+    if result.error:
+        return _json({"error": result.error.code, "message": result.error.text})
+    return result.content if isinstance(result.content, str) else _json(result.content)
+
+
+def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
+    """The verdict on a stored episode: its world-side calls are made again in a fresh world."""
+    if trajectory.ended == "error":
+        return Verdict(outcome="error")
+    domain = domain or domains[trajectory.task.domain]
+    task, world = trajectory.task, domain.world(trajectory.task)
+    pending = list(task.changes)
+    for step in trajectory.steps:
+        for inner in step["inner"]:
+            world.again(ToolCall(inner["call"]["tool"], inner["call"]["args"]), result_from(inner["result"]))
+        spoken = step["call"]["tool"] == SAY
+        said = step["call"]["args"]["text"] if spoken else ""
+        for words in [step["result"].get("content")] if spoken else step["heard"]:
+            if pending and words == clip(skin.shown(task, pending[0].words)):
+                world.hear(pending.pop(0), said)
+    return domain.judge(task, world.state, trajectory.final)
+
+
+# ---------------------------------------------------------------- as data
+
+
+def clip(text: str) -> str:
+    """Text as it can be stored: not too long, and without halves of characters."""
+    more = len(text) - TEXT
+    if not text.isascii():
+        text = text[:TEXT].encode("utf-8", "backslashreplace").decode()
+    return text if more <= 0 else f"{text[:TEXT]}... [{more} more characters]"
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Whatever an agent sent, as JSON that can be stored: bounded in depth and length, without NaN."""
+    if isinstance(value, str):
+        return clip(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= DEPTH:
+        return "..."
+    if isinstance(value, dict):
+        return {clip(str(k)): plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v, depth + 1) for v in value]
+    return clip(repr(value))
+
+
+def call_data(call: ToolCall) -> dict[str, Any]:
+    return {"tool": plain(call.tool), "args": plain(call.args)}
+
+
+def result_data(result: ToolResult) -> dict[str, Any]:
+    if result.error:
+        return {"error": {"code": result.error.code, "text": result.error.text, "retryable": result.error.retryable}}
+    return {"content": plain(result.content)}
+
+
+def result_from(data: dict[str, Any]) -> ToolResult:
+    """A result out of what is stored of it."""
+    if "error" in data:
+        return ToolResult(None, ToolError(**data["error"]))
+    return ToolResult(data["content"])
+
+
+def step_data(step: Step) -> dict[str, Any]:
+    return {
+        "call": call_data(step.call),
+        "result": result_data(step.result),
+        "inner": [{"call": call_data(call), "result": result_data(result)} for call, result in step.inner],
+        "fired": list(step.fired),
+        "heard": list(step.heard),
+    }

@@ -1,0 +1,226 @@
+"""Recipes: distributions over stacks, as data, and the ones that the package brings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from crosswind.base.errors import UnknownName
+from crosswind.base.files import Document, read
+from crosswind.core.domain import Domain
+from crosswind.core.draw import SEVERITY, Drawn, draw
+from crosswind.core.flow import rng_for
+from crosswind.core.oracle import Walk
+from crosswind.core.registry import Registry, near, perturbations
+from crosswind.core.types import Model, Task
+from crosswind.words.splits import HELD_OUT, train_kinds
+
+Group = Literal[
+    "train", "heldout", "all", "query", "action", "observation", "domain",
+    "perception", "interaction", "reasoning", "internalization",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------- recipes
+
+
+def _range(value: object, least: int, most: int, such: str) -> tuple[int, int]:
+    """A number, or a range of them such as 2-4 or [2, 4], as its two ends."""
+    ends: object = value
+    if isinstance(value, int):
+        ends = (value, value)
+    elif isinstance(value, str) and (found := re.fullmatch(r"(\d+)(?:\s*-\s*(\d+))?", value.strip())):
+        ends = (int(found[1]), int(found[2] or found[1]))
+    match ends:
+        case (int(low), int(high)) if least <= low <= high <= most:
+            return (low, high)
+    raise ValueError(f"got {value!r}; expected {least} to {most}, such as {such}")
+
+
+def severities(value: object) -> tuple[int, int]:
+    """A severity, or a range of them."""
+    return _range(value, 1, 5, "3 or 2-4")
+
+
+LARGE = 1e9  # of a weight, a rate or a scale: more is a slip of the pen
+
+
+def above_zero(weights: dict[str, float]) -> dict[str, float]:
+    """Weights to choose by; others than numbers above 0, and not so large that their sum is none, are refused."""
+    for name, weight in weights.items():
+        if not 0 < weight <= LARGE:
+            raise ValueError(f"the weight of {name!r} is {weight:g}; expected a number above 0 and up to {LARGE:g}")
+    return weights
+
+
+class Choice(Model):
+    """One place in a stack: with a chance, one of some kinds (or several) by weight, at a severity from a range."""
+
+    kind: str = ""  # the same as `one_of` with one kind
+    one_of: dict[str, float] = Field(default_factory=dict)  # kind -> weight
+    group: Group | None = None  # all kinds of a group, weighed alike but for those that `one_of` names besides
+    count: tuple[int, int] = (1, 1)  # how many different kinds are taken
+    chance: float = Field(default=1.0, ge=0, le=1)
+    severity: tuple[int, int] = (SEVERITY, SEVERITY)
+
+    @field_validator("one_of", mode="before")
+    @classmethod
+    def _weights(cls, value: object) -> object:
+        return dict.fromkeys(value, 1.0) if isinstance(value, (list, tuple)) else value
+
+    @field_validator("one_of")
+    @classmethod
+    def _above_zero(cls, value: dict[str, float]) -> dict[str, float]:
+        return above_zero(value)
+
+    @field_validator("severity", mode="before")
+    @classmethod
+    def _severities(cls, value: object) -> tuple[int, int]:
+        return severities(value)
+
+    @field_validator("count", mode="before")
+    @classmethod
+    def _count(cls, value: object) -> tuple[int, int]:
+        return _range(value, 0, 8, "2 or 1-3")
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if bool(self.kind) == bool(self.one_of or self.group):
+            raise ValueError("give kind, or one_of, or a group, whose weights one_of may change")
+        return self
+
+    def weights(self) -> dict[str, float]:
+        """The kinds to choose from."""
+        if self.group is not None:
+            return {**dict.fromkeys(kinds_of(self.group), 1.0), **self.one_of}
+        return self.one_of or {self.kind: 1.0}
+
+    def pick(self, rng: Random) -> list[tuple[str, int]]:
+        skip, left = rng.random() >= self.chance, self.weights()
+        out = []
+        for _ in range(min(rng.randint(*self.count), len(left))):
+            kind = rng.choices(list(left), list(left.values()))[0]
+            left = {k: w for k, w in left.items() if k != kind}
+            out.append((kind, rng.randint(*self.severity)))
+        return [] if skip else out
+
+
+def kinds_of(group: Group) -> list[str]:
+    """The kinds of a group: train or held out, all, or those of an axis or a tier that may be trained on."""
+    names = perturbations.names()
+    if group == "all":
+        return names
+    if group == "heldout":
+        return [k for k in names if k in HELD_OUT]
+    train = [k for k in names if k not in HELD_OUT]
+    return train if group == "train" else [k for k in train if group in (perturbations[k].axis, perturbations[k].tier)]
+
+
+class Recipe(Model):
+    """A distribution over stacks, as data."""
+
+    name: str = ""
+    summary: str = ""
+    stack: tuple[Choice, ...]
+
+    def kinds(self) -> list[str]:
+        """Every kind that it may give."""
+        return list(dict.fromkeys(k for choice in self.stack for k in choice.weights()))
+
+    def pick(self, rng: Random) -> list[tuple[str, int]]:
+        """The kinds of one stack; a kind picked twice counts once."""
+        picks = [p for choice in self.stack for p in choice.pick(rng)]
+        return list({p[0]: p for p in picks}.values())
+
+
+def one_of(*kinds: str, severity: tuple[int, int] = (SEVERITY, SEVERITY)) -> Choice:
+    return Choice(one_of=dict.fromkeys(kinds, 1.0), severity=severity)
+
+
+def maybe(chance: float, *kinds: str, severity: tuple[int, int] = (SEVERITY, SEVERITY)) -> Choice:
+    return Choice(one_of=dict.fromkeys(kinds, 1.0), chance=chance, severity=severity)
+
+
+def known_kinds(document: Document, place: Sequence[str | int], recipe: Recipe, *, training: bool = False) -> None:
+    """Complain about kinds that do not exist, with the line; for training none is offered that is held out."""
+    for i, choice in enumerate(recipe.stack):
+        for kind in choice.weights():
+            if kind not in perturbations:
+                names = train_kinds() if training else perturbations.names()
+                raise document.error((*place, i), f"no perturbation {kind!r}; {near(kind, names)}")
+
+
+def load_recipe(name: str, *, training: bool = False) -> Recipe:
+    """A recipe by its name, or from a YAML file; for training nothing is offered that is held out."""
+    if name in recipes:
+        return recipes[name]
+    if not name.endswith((".yaml", ".yml")):
+        names = [n for n in recipes.names() if not (training and HELD_OUT.intersection(recipes[n].kinds()))]
+        raise UnknownName(f"no recipe {name!r}; {near(name, names)}")
+    document = read(name)
+    recipe = document.fit(Recipe)
+    if not recipe.stack:
+        raise document.error(("stack",), "is empty; name at least one kind, as in docs/suites.md")
+    known_kinds(document, ("stack",), recipe, training=training)
+    return recipe
+
+
+def random_kinds(rng: Random, most: int, kinds: Sequence[str] | None = None) -> list[str]:
+    """Up to `most` different kinds."""
+    names = list(kinds or perturbations.names())
+    return rng.sample(names, rng.randint(1, min(most, len(names))))
+
+
+def follow(domain: Domain, task: Task, recipe: Recipe, seed: int, clean: Walk | None = None) -> Drawn:
+    """One certified stack as a recipe has it; a kind that finds nothing to bite on is left out, and said so."""
+    return draw(domain, task, recipe.pick(rng_for("recipe", seed, task.id)), seed, strict=False, clean=clean)
+
+
+# ---------------------------------------------------------------- ours
+
+SELDOM = {  # train kinds that few tasks admit, or that models learn last, are picked more often
+    "conflicting_information": 2.0,
+    "rule_change": 3.0,
+    "tool_merge": 2.0,
+    "dependency_inversion": 2.5,
+    "confirm_before_write": 2.0,
+    "lost_acknowledgement": 2.5,
+    "verification_code": 2.0,
+    "missing_tool": 1.2,
+}
+recipes: Registry[Recipe] = Registry("recipe", "crosswind.domains")
+for _recipe in (
+    Recipe(name="mild", summary="One train kind, severity 1 or 2.", stack=(Choice(group="train", severity=(1, 2)),)),
+    Recipe(
+        name="mixed",
+        summary="One to three train kinds, severities 1 to 4.",
+        stack=(Choice(group="train", one_of=SELDOM, count=(1, 3), severity=(1, 4)),),
+    ),
+    Recipe(
+        name="hard",
+        summary="Two to five train kinds, severities 3 to 5.",
+        stack=(Choice(group="train", count=(2, 5), severity=(3, 5)),),
+    ),
+    Recipe(
+        name="wide",
+        summary="A train kind or two, and many other names besides; severities 1 to 5.",
+        stack=(
+            Choice(group="train", one_of=SELDOM, count=(1, 2), severity=(1, 5)),
+            maybe(0.3, "semantic_rename", "identity_erasure", "name_noise", severity=(3, 5)),
+            maybe(0.3, "parameter_rename", severity=(3, 5)),
+            maybe(0.3, "key_rename", severity=(3, 5)),
+            maybe(0.3, "description_rewrite", severity=(3, 5)),
+            maybe(0.15, "entity_reskin", severity=(3, 5)),
+        ),
+    ),
+    Recipe(
+        name="unseen",
+        summary="One to three held-out kinds, severities 1 to 4; never for training.",
+        stack=(Choice(group="heldout", count=(1, 3), severity=(1, 4)),),
+    ),
+):
+    recipes.add(_recipe.name, _recipe)

@@ -1,0 +1,204 @@
+"""What a run leaves behind: a manifest, and one line of JSON for each finished episode.
+
+Everything that is reported later (verdicts, metrics, diagnoses, pages) is computed from these lines and from the
+certificate, which is drawn again from the task and its layers. Nothing here plays or judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from crosswind.base.errors import BadFile
+from crosswind.core.certify import Certificate, certify
+from crosswind.core.domain import SIZE, Domain
+from crosswind.core.draw import Drawn
+from crosswind.core.perturbation import load_layers
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import SPLITS, Axis, Check, Ended, Model, Receipt, Split, Task, Tier, Trajectory
+from crosswind.episodes.play import judge
+from crosswind.episodes.suite import CLEAN, Episode
+
+SCHEMA = 1
+Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
+
+
+class Usage(Model):
+    """What an episode cost."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0  # turns of the model
+    retries: int = 0  # of requests that the provider failed
+    seconds: float = 0.0
+    cost: float | None = None  # in the currency of the price list; None where no price is known
+
+    def plus(self, other: Usage) -> Usage:
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0) + (other.cost or 0)
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            requests=self.requests + other.requests,
+            retries=self.retries + other.retries,
+            seconds=self.seconds + other.seconds,
+            cost=cost,
+        )
+
+
+class Record(Model):
+    """One finished episode, as a line of `episodes.jsonl`."""
+
+    schema_version: int = SCHEMA
+    key: str  # which episode of the run this is: task, condition and trial
+    pair: str  # shared by the clean and the shifted episodes of one task and trial
+    task_id: str
+    domain: str
+    family: str
+    level: int
+    seed: int  # of the draw
+    trial: int
+    condition: str  # "clean", a kind, or another name that the suite has
+    severity: int | None  # of a condition with one severity
+    layers: tuple[dict[str, Any], ...]
+    agent: str
+    outcome: Outcome
+    ended: Ended
+    refuse: bool  # was refusing right?
+    query: str  # as the user said it
+    policy: str
+    tools: tuple[dict[str, Any], ...]  # as first shown
+    steps: tuple[dict[str, Any], ...]
+    final: str
+    why: str = ""  # of an error
+    receipts: tuple[Receipt, ...] = ()
+    checks: tuple[Check, ...] = ()
+    judge: str = ""  # version of the verifier
+    gold_steps: int = 0
+    budget: int = 0
+    stage: str | None = None  # where a failed episode broke,
+    cause: str | None = None  # and how
+    usage: Usage = Usage()
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == "pass"
+
+    @property
+    def judged(self) -> bool:
+        """Has it a verdict? Errors of the infrastructure have none, nor have sessions without a task."""
+        return self.outcome in ("pass", "fail")
+
+    @property
+    def clean(self) -> bool:
+        return not self.layers
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(str(layer["kind"]) for layer in self.layers)
+
+    @property
+    def exposed(self) -> bool:
+        """Every obstacle fired and was seen."""
+        return all(r.fired and r.seen for r in self.receipts)
+
+    @property
+    def tier(self) -> Tier | None:
+        """Of a single kind."""
+        return perturbations[self.kinds[0]].tier if len(self.kinds) == 1 else None
+
+    @property
+    def axis(self) -> Axis | None:
+        return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
+
+
+def key_of(task_id: str, condition: str, trial: int) -> str:
+    return f"{task_id}|{condition}|{trial}"
+
+
+def pair_of(task_id: str, trial: int) -> str:
+    return f"{task_id}|{trial}"
+
+
+def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, trial: int, usage: Usage, query: str) -> Record:
+    """A played episode as a line, judged."""
+    task, drawn = trajectory.task, episode.drawn
+    verdict = judge(trajectory, drawn.domain)
+    return Record(
+        key=key_of(drawn.base.id, episode.condition, trial),
+        pair=pair_of(drawn.base.id, trial),
+        task_id=drawn.base.id,
+        domain=task.domain,
+        family=task.family,
+        level=drawn.domain.family(task).level,
+        seed=seed,
+        trial=trial,
+        condition=episode.condition,
+        severity=episode.severity,
+        layers=trajectory.layers,
+        agent=trajectory.agent,
+        outcome=verdict.outcome,
+        ended=trajectory.ended,
+        refuse=task.refuse,
+        query=query,
+        policy=trajectory.policy,
+        tools=trajectory.tools,
+        steps=trajectory.steps,
+        final=trajectory.final,
+        why=trajectory.why,
+        receipts=trajectory.receipts,
+        checks=verdict.checks,
+        judge=verdict.judge,
+        gold_steps=trajectory.gold_steps,
+        budget=trajectory.budget,
+        usage=usage,
+    )
+
+
+# ---------------------------------------------------------------- back from the record
+
+
+def base_task(record: Record, domain: Domain | None = None) -> Task:
+    """The task before any layer, drawn again from its id."""
+    domain = domain or domains[record.domain]
+    parts = record.task_id.split("/")
+    if len(parts) not in (4, 5) or parts[2] not in SPLITS or not parts[3].isdigit():
+        raise BadFile(f"{record.task_id!r} is no id of a task; expected domain/family/split/seed")
+    split: Split = parts[2]
+    size = int(parts[4]) if len(parts) == 5 else SIZE
+    return domain.task(parts[1], int(parts[3]), size=size, split=split)
+
+
+def certificate(record: Record) -> Certificate:
+    """The certificate of a stored episode, made again: the gold to compare with."""
+    domain = domains[record.domain]
+    return certify(domain, base_task(record, domain), load_layers(list(record.layers), record.key))
+
+
+def redrawn(record: Record) -> Drawn:
+    """A stored episode as something that can be played again."""
+    domain = domains[record.domain]
+    base = base_task(record, domain)
+    layers = load_layers(list(record.layers), record.key)
+    return Drawn(domain, base, layers, certify(domain, base, layers))
+
+
+def trajectory_of(record: Record, task: Task) -> Trajectory:
+    """The stored episode as the verifier takes it; `task` is as the layers left it."""
+    fields = (
+        "layers",
+        "agent",
+        "policy",
+        "tools",
+        "steps",
+        "final",
+        "ended",
+        "why",
+        "receipts",
+        "gold_steps",
+        "budget",
+    )
+    held: Mapping[str, Any] = {name: getattr(record, name) for name in fields}
+    return Trajectory(task=task, **held)
+
+
+__all__ = ["CLEAN", "Record", "Usage", "base_task", "certificate", "key_of", "pair_of", "recorded", "redrawn"]

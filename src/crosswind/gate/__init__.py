@@ -1,0 +1,1 @@
+"""A verdict for CI: demands on a run, decided by paired statistics."""

@@ -1,0 +1,313 @@
+"""Any agent as a command: started once for each episode, with the episode's tools as an MCP server.
+
+    cmd:my-agent --mcp-config {config} {query}
+
+The command is split as a shell would split it and started without one; what stands in braces is put in afterwards, so
+no text of a task can become another argument. The tools are behind an address on this machine that one episode alone
+knows. What the command prints is said to the user; if the user has an answer to that, the command is started once more
+with the conversation so far as the query. The world's state decides over success; what the command prints of its calls
+is not looked at.
+
+A command that fails before its first tool call is taken to be broken: an error of the infrastructure, played again.
+One that fails later has failed as an agent. Exit code 75 tells of a provider or a machine, whenever it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.guard import Guard
+from crosswind.core.draw import Drawn
+from crosswind.core.registry import near
+from crosswind.core.types import Message, Tools
+from crosswind.mcp import bridge
+from crosswind.mcp.serve import NAME, Desk, briefing
+from crosswind.mcp.server_wire import BODY, HttpServer, serve_lines
+from crosswind.mcp.wire import Lines
+from crosswind.models.base import AgentSettings, Price
+from crosswind.models.parsing import clean
+from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents, Toolset
+from crosswind.models.redact import Secrets
+from crosswind.models.remote import ModelWarning
+
+ANSWER = 20_000  # bytes of an answer, the last ones
+COMPLAINT = 2_000  # bytes of standard error, the last ones
+GRACE = 2.0  # seconds between asking a process to end and ending it
+DRAIN = 1.0  # seconds in which what a process has printed must come in after its end
+BROKEN = 75  # the exit code for a provider or a machine that failed: EX_TEMPFAIL of sysexits.h
+URL_VARIABLE = "CROSSWIND_MCP_URL"
+PLACES = ("query", "query_file", "policy", "policy_file", "prompt", "url", "config", "stdio_config", "out")
+SPOKEN = {"query", "query_file", "prompt"}  # without one of them, the prompt goes to standard input
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+
+
+class Tail(asyncio.Protocol):
+    """The end of what a process prints, however much it prints."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.kept = limit, bytearray()
+        self.done = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.kept += data
+        del self.kept[: -self.limit]
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.done.set()
+
+    @property
+    def text(self) -> str:
+        return clean(self.kept.decode("utf-8", "replace")).strip()
+
+
+class CommandAgent(PythonAgent):
+    """One episode of a command. Its process ends with the agent, and as soon as the episode is given up."""
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        try:
+            return await super().reply(chat, tools)
+        except BaseException:
+            if self.running is not None:
+                self.running.cancel()
+            raise
+
+
+class CommandAgents(PythonAgents):
+    """Agents that are processes; see the top of the module."""
+
+    concurrency = 4
+
+    def __init__(self, rest: str, settings: AgentSettings) -> None:
+        self.secrets = Secrets(*(os.environ.get(name) for name in KEYS))
+        self.name = f"cmd:{self.secrets.scrub(rest)}"
+        self.price: Price | None = settings.price()
+        self.settings: dict[str, Any] = {"command": self.secrets.scrub(rest), "silence": settings.timeout}
+        self.template = _template(rest)
+        self.places = {place for part in self.template for place in _PLACE.findall(part)}
+        self.timeout = settings.timeout
+        self.running: set[asyncio.Task[Any]] = set()
+        self.http: HttpServer | None = None
+        self.guard = Guard()
+        self.starting = asyncio.Lock()
+
+    def make(self, drawn: Drawn) -> CommandAgent:
+        return CommandAgent(self)
+
+    async def aclose(self) -> None:
+        """End what still runs."""
+        for task in list(self.running):
+            task.cancel()
+        await asyncio.gather(*self.running, return_exceptions=True)
+        if self.http is not None:
+            await self.http.aclose()
+        self.guard.close()
+
+    async def run(self, query: str, tools: Toolset) -> str:
+        """One start of the command, to its end; its failures told apart."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.running.add(task)
+        try:
+            async with self.starting:
+                http = await self._ready()
+            desk = Desk(tools, query)
+            url = http.add(desk)
+            with tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True) as folder:
+                try:
+                    return await self._run(desk, url, Path(folder))
+                finally:
+                    desk.close()
+                    http.remove(url)
+        except OSError as error:
+            raise InfrastructureError(f"{self.name[:80]} cannot be started: {error}") from None
+        finally:
+            self.running.discard(task)
+
+    async def _ready(self) -> HttpServer:
+        """The server of this run, and the guard that outlives it; made when the first command is started."""
+        if self.http is None:
+            http = HttpServer()
+            await http.start()
+            self.guard.start()
+            self.http = http
+        return self.http
+
+    async def _run(self, desk: Desk, url: str, folder: Path) -> str:
+        out = folder / "answer.txt"
+        sockets = None
+        if "stdio_config" in self.places:
+            sockets = await asyncio.start_unix_server(
+                lambda reader, writer: serve_lines(desk, Lines(reader, writer, limit=BODY)), folder / "s", limit=2**16
+            )
+        try:
+            command = self._filled(desk, url, folder, out)
+            with (folder / "prompt.txt").open("rb") as prompt:
+                stdin = asyncio.subprocess.DEVNULL if self.places & SPOKEN else prompt.fileno()
+                code, printed, complaint = await self._process(command, stdin, desk, url)
+        finally:
+            if sockets is not None:
+                sockets.close()
+        if code == 0:
+            return _read(out) if "out" in self.places else printed
+        self._failed(code, desk.tools.made, complaint)
+        return ""
+
+    def _filled(self, desk: Desk, url: str, folder: Path, out: Path) -> list[str]:
+        """The command of one episode; files that it names are there."""
+        policy = briefing(desk.tools.policy)
+        prompt = f"{policy}\n\n{desk.query}"
+        texts = {"query": desk.query, "policy": policy, "prompt": prompt}
+        stdio = {"command": sys.executable, "args": ["-I", str(bridge.__file__), str(folder / "s")]}
+        files = {name: folder / f"{name}.txt" for name in texts}
+        files |= {"config": folder / "mcp.json", "stdio_config": folder / "mcp-stdio.json"}
+        for name, text in texts.items():
+            files[name].write_text(text, encoding="utf-8")
+        for name, entry in (("config", {"type": "http", "url": url}), ("stdio_config", stdio)):
+            files[name].write_text(json.dumps({"mcpServers": {NAME: entry}}, indent=1), encoding="utf-8")
+        values = {
+            **texts,
+            "query_file": str(files["query"]),
+            "policy_file": str(files["policy"]),
+            "config": str(files["config"]),
+            "stdio_config": str(files["stdio_config"]),
+            "url": url,
+            "out": str(out),
+        }
+        return [_PLACE.sub(lambda found: values[found[1]].replace("\0", ""), part) for part in self.template]
+
+    async def _process(self, command: list[str], stdin: int, desk: Desk, url: str) -> tuple[int | None, str, str]:
+        """Run a command to its end: its exit code (None: it fell silent), what it printed, what it complained of."""
+        loop = asyncio.get_running_loop()
+        printed, complaint = Tail(ANSWER), Tail(COMPLAINT)
+        pipes, ends = [], []
+        for tail in (printed, complaint):
+            reading, writing = os.pipe()
+            ends.append(writing)
+            pipe = os.fdopen(reading, "rb", buffering=0)
+            pipes.append((await loop.connect_read_pipe(partial(_same, tail), pipe))[0])
+        try:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=stdin,
+                    stdout=ends[0],
+                    stderr=ends[1],
+                    env={**os.environ, URL_VARIABLE: url},
+                    start_new_session=True,
+                )
+            finally:
+                for end in ends:
+                    os.close(end)
+            self.guard.watch(process.pid)
+            try:
+                code = await self._wait(process, desk)
+                if code is not None:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(DRAIN):  # a process that left the group may hold them open
+                            await printed.done.wait()
+                            await complaint.done.wait()
+            finally:
+                await _end(process)
+                self.guard.forget(process.pid)
+        finally:
+            for transport in pipes:
+                transport.close()
+        return code, printed.text, complaint.text
+
+    async def _wait(self, process: asyncio.subprocess.Process, desk: Desk) -> int | None:
+        """The exit code; None when nothing was heard of the agent for as long as one request may take."""
+        loop = asyncio.get_running_loop()
+        ended = asyncio.ensure_future(process.wait())
+        try:
+            while not ended.done():
+                left = desk.heard + self.timeout - loop.time()
+                if left <= 0:
+                    return None
+                await asyncio.wait({ended}, timeout=left)
+            return ended.result()
+        finally:
+            ended.cancel()
+
+    def _failed(self, code: int | None, calls: int, complaint: str) -> None:
+        """Whose failure it is; raises if it is not the agent's."""
+        if code is None:
+            how = f"called nothing and did not end for {self.timeout:g} seconds"
+        elif code < 0:
+            how = f"was killed by signal {-code}"
+        else:
+            how = f"ended with exit code {code}"
+        text = self.secrets.scrub(complaint)[-300:].replace("\n", " ")
+        told = f"{self.name[:80]} {how}" + (f" ({text})" if text else "")
+        if code in (BROKEN, -signal.SIGKILL, -signal.SIGTERM) or not calls:
+            raise InfrastructureError(told)
+        warnings.warn(ModelWarning(f"{told} after {calls} calls; counted as the agent's failure"), stacklevel=1)
+
+
+def _same(tail: Tail) -> Tail:
+    return tail
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a process and its group: asked first, then made to."""
+    try:
+        if process.returncode is None and _signal(process.pid, signal.SIGTERM):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await process.wait()
+    finally:
+        _signal(process.pid, signal.SIGKILL)  # the group may outlive its first process
+    await process.wait()
+
+
+def _signal(group: int, number: int) -> bool:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _read(path: Path) -> str:
+    """The end of the file that the agent wrote its answer to; nothing where it wrote none, or something else."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with open(file, "rb") as opened:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            return ""
+        opened.seek(max(0, found.st_size - ANSWER))
+        return clean(opened.read(ANSWER).decode("utf-8", "replace")).strip()
+
+
+def _template(rest: str) -> list[str]:
+    """A command taken apart. Raises `CrosswindError` for one that cannot work."""
+    try:
+        parts = shlex.split(rest)
+    except ValueError as error:
+        raise CrosswindError(f"cmd:{rest}: cannot be split as a command line ({error})") from None
+    if not parts:
+        raise CrosswindError("cmd: names no command; expected such as cmd:my-agent --mcp-config {config} {query}")
+    for place in (place for part in parts for place in _PLACE.findall(part)):
+        if place not in PLACES:
+            raise CrosswindError(f"cmd: has the placeholder {{{place}}}; {near(place, list(PLACES))}")
+    if shutil.which(parts[0]) is None:
+        raise CrosswindError(f"cmd: no command {parts[0]!r} here or on the PATH")
+    return parts

@@ -1,0 +1,67 @@
+"""Where the agents of a run come from: one source for the run, one agent for each episode."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Protocol
+
+from pydantic import Field
+
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Agent, Model
+
+
+class Price(NamedTuple):
+    """What a million tokens cost."""
+
+    input: float
+    output: float
+
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        return (self.input * input_tokens + self.output * output_tokens) / 1e6
+
+
+class AgentSettings(Model):
+    """How agents that stand on a model are run; scripted ones heed none of it."""
+
+    max_tokens: int | None = Field(default=None, ge=1)  # of one reply; None: 1024 for a provider, 160 to 512 in process
+    temperature: float | None = Field(default=None, ge=0)  # None: as the provider has it; in process: 0
+    seed: int = 0  # of sampling in process, and of the jitter between attempts
+    protocol: Literal["auto", "native", "text"] = "auto"  # how tools are called; auto: natively where that works
+    context: int = Field(default=0, ge=0)  # tokens of the window of a model in process; 0: as the model has it
+    timeout: float = Field(default=120.0, gt=0)  # seconds for one request, from sending to the last byte
+    attempts: int = Field(default=5, ge=1)  # at one request
+    patience: float = Field(default=300.0, gt=0)  # seconds for one request with all its attempts and waits
+    backoff: float = Field(default=0.5, ge=0)  # seconds before the second attempt, doubled from there on
+    longest_wait: float = Field(default=60.0, ge=0)  # seconds between two attempts, whatever Retry-After says
+    price_in: float | None = Field(default=None, ge=0)  # per million tokens; None: not known
+    price_out: float | None = Field(default=None, ge=0)
+
+    def price(self, usual: Price | None = None) -> Price | None:
+        """The price given, or else the usual one."""
+        if self.price_in is None and self.price_out is None:
+            return usual
+        base = usual or Price(0.0, 0.0)
+        return Price(
+            base.input if self.price_in is None else self.price_in,
+            base.output if self.price_out is None else self.price_out,
+        )
+
+
+class AgentSource(Protocol):
+    """Where the agents of a run come from: one agent for each episode, one source for all.
+
+    An agent may have an attribute `usage`, a `record.Usage` that grows as it works, its cost included where the
+    price is known. Out of `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError`
+    when the user must mend something first (a key, the name of a model). It may have an attribute `trial` too, which
+    a run sets to the number of the trial before the first reply: whoever samples with a seed makes trials differ by it.
+    """
+
+    name: str  # the spec without secrets
+    price: Price | None
+    settings: dict[str, Any]  # what the answers may depend on, as JSON and without secrets
+    concurrency: int  # suggested
+    resumes: bool  # can its agents take up a conversation that has begun?
+
+    def make(self, drawn: Drawn) -> Agent: ...
+
+    async def aclose(self) -> None: ...

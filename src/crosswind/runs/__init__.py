@@ -1,0 +1,1 @@
+"""Many episodes: the runner, its store, and baselines played beside a run."""

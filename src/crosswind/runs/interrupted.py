@@ -1,0 +1,200 @@
+"""Sessions of a proxy under way: what is kept of them on the disk until their record is written.
+
+    sessions/NAME.jsonl    one session: a head, and a line for each call that goes to the server and each that is over
+
+The proxy whose session it is holds the file locked, and the lock dies with its owner: a file that nobody holds was left
+by a proxy that was killed, and is made into the record that it could not write. A call that was under way is part of
+it, with a result that says so. Lines are written as things happen and are safe from the end of the process at once;
+they are put on the disk, against the end of the machine, a little later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from crosswind.core.types import Model, Receipt
+from crosswind.episodes.record import Record, Usage, key_of, pair_of
+
+FOLDER = "sessions"
+KILLED = "the proxy was killed before the session ended"
+Data = dict[str, Any]
+
+
+class Head(Model):
+    """What is known of a session when its first tool is called."""
+
+    task_id: str
+    domain: str
+    seed: int
+    condition: str
+    layers: tuple[Data, ...]
+    agent: str
+    policy: str
+    tools: tuple[Data, ...]
+
+    def record(
+        self, trial: int, steps: Sequence[Data], receipts: Sequence[Receipt], *, seconds: float, why: str
+    ) -> Record:
+        """The session as an episode. There was no task, so there is no verdict; `why` is of an error."""
+        return Record(
+            key=key_of(self.task_id, self.condition, trial),
+            pair=pair_of(self.task_id, trial),
+            task_id=self.task_id,
+            domain=self.domain,
+            family="live",
+            level=0,
+            seed=self.seed,
+            trial=trial,
+            condition=self.condition,
+            severity=None,
+            layers=self.layers,
+            agent=self.agent,
+            outcome="error" if why else "unjudged",
+            ended="error" if why else "closed",
+            refuse=False,
+            query="",
+            policy=self.policy,
+            tools=self.tools,
+            steps=tuple(steps),
+            final="",
+            why=why,
+            receipts=tuple(receipts),
+            usage=Usage(requests=len(steps), seconds=round(seconds, 3)),
+        )
+
+
+# ---------------------------------------------------------------- writing
+
+
+class Notes:
+    """The file of a session, for the proxy whose session it is. Raises `OSError`."""
+
+    def __init__(self, folder: Path, head: Head) -> None:
+        folder = folder / FOLDER
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self.path = folder / f"{time.time_ns()}-{secrets.token_hex(4)}.jsonl"
+        fresh = self.path.with_suffix(".new")
+        self._fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._write({"head": head.model_dump(mode="json")})
+            fresh.rename(self.path)  # whoever looks for files that nobody holds finds none without lock and head
+        except BaseException:
+            self.close()
+            fresh.unlink(missing_ok=True)
+            raise
+        self._told: tuple[Receipt, ...] = ()
+
+    def note(self, nth: int, step: Data, receipts: tuple[Receipt, ...], *, at: float, over: bool) -> None:
+        """A call, `at` some second of the session: over, or under way and as it stands should we be killed now."""
+        data: Data = {"nth": nth, "over": over, "at": round(at, 3), "step": step}
+        if receipts != self._told:
+            data["receipts"] = [receipt.model_dump() for receipt in receipts]
+            self._told = receipts
+        self._write(data)
+
+    def end(self, key: str, *, seconds: float, why: str) -> None:
+        """The session is over and about to be recorded under a key."""
+        self._write({"end": key, "at": seconds, "why": why}, before=b"\n")  # what came before may be torn
+
+    def _write(self, data: Data, before: bytes = b"") -> None:
+        line = before + json.dumps(data, separators=(",", ":")).encode() + b"\n"
+        written = os.write(self._fd, line)
+        while written < len(line):
+            written += os.write(self._fd, line[written:])
+
+    def copy(self) -> int:
+        """A descriptor of the file for whoever puts it on the disk, who closes it."""
+        return os.dup(self._fd)
+
+    def close(self) -> None:
+        """Let go of the file; it stays, and is recorded by the next proxy."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def discard(self) -> None:
+        """The session is recorded."""
+        self.path.unlink(missing_ok=True)
+        self.close()
+
+
+# ---------------------------------------------------------------- what killed proxies left
+
+
+@dataclass(slots=True)
+class Left:
+    """A session whose proxy was killed."""
+
+    path: Path
+    head: Head
+    steps: list[Data] = field(default_factory=list)
+    receipts: tuple[Receipt, ...] = ()
+    seconds: float = 0.0
+    key: str = ""  # under which it was about to be recorded
+    why: str = KILLED
+
+    @classmethod
+    def read(cls, path: Path, data: bytes) -> Self | None:
+        """What a file says; None where it says nothing that a record could be made of."""
+        found: Self | None = None
+        under_way: dict[int, Data] = {}
+        for line in data.split(b"\n"):
+            try:
+                entry = json.loads(line)
+                if found is None:
+                    found = cls(path, Head.model_validate(entry["head"], strict=False))
+                    continue
+                found.seconds = float(entry["at"])
+                if "end" in entry:
+                    found.key, found.why = str(entry["end"]), str(entry["why"])
+                    continue
+                if "receipts" in entry:
+                    found.receipts = tuple(Receipt.model_validate(one) for one in entry["receipts"])
+                under_way.pop(entry["nth"], None)
+                if entry["over"]:
+                    found.steps.append(entry["step"])
+                else:
+                    under_way[entry["nth"]] = entry["step"]
+            except (ValueError, KeyError, TypeError):  # torn, in the middle of what did not happen any more
+                continue
+        if found is not None:
+            found.steps += under_way.values()
+        return found if found is not None and found.steps else None
+
+    def record(self, trial: int) -> Record:
+        """The session as an episode."""
+        return self.head.record(trial, self.steps, self.receipts, seconds=self.seconds, why=self.why)
+
+    def mark(self, key: str) -> None:
+        """It is about to be recorded under a key; should that be cut short as well, it is not recorded twice."""
+        entry = {"end": key, "at": self.seconds, "why": self.why}
+        with self.path.open("ab") as file:
+            file.write(b"\n" + json.dumps(entry).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def left(folder: Path) -> list[Left]:
+    """The sessions in a run's folder whose proxy was killed, the oldest first."""
+    out = []
+    for path in sorted((folder / FOLDER).glob("*.jsonl")):
+        with contextlib.suppress(OSError), path.open("rb") as file:  # gone meanwhile, or not ours to read
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # an error where a proxy holds it
+            if (found := Left.read(path, file.read())) is not None:
+                out.append(found)
+    return out
+
+
+def same(one: Record, other: Record) -> bool:
+    """Are two records of one session? Their keys may differ."""
+    return (one.agent, one.steps, one.usage, one.why) == (other.agent, other.steps, other.usage, other.why)

@@ -1,0 +1,1 @@
+"""What agents write, read back: values, answers and speech acts in plain words."""

@@ -1,0 +1,55 @@
+"""One training as its configuration has it: plain, in stages, or in adaptive rounds, new or resumed."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from pathlib import Path
+
+import torch
+
+from crosswind.base.errors import CrosswindError
+from crosswind.train.adaptive import train_adaptively
+from crosswind.train.config import Method, TrainConfig, check, for_method
+from crosswind.train.model import prepare, started
+from crosswind.train.sft import Progress, Result, begin, claimed, end, finish, stretch
+from crosswind.train.stages import measured_once, train_stages
+
+
+def train(
+    config: TrainConfig, out: Path | str | None = None, *, method: Method = "paft", progress: Progress | None = None
+) -> Result:
+    """Train by a configuration into a folder, or go on where an earlier run of the same configuration stopped.
+
+    Nothing is kept outside of the folder and the result, so that one process can train many configurations in turn.
+    """
+    config = started(for_method(config, method))
+    check(config)
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+        if config.stages or config.adaptive or config.evaluate:
+            raise CrosswindError(
+                "stages, adaptive and evaluate measure in between and run in one process; use one device"
+            )
+        atexit.register(_part)
+    folder = Path(out or config.out)
+    if not (out or config.out):
+        raise CrosswindError("no folder to write to; give --out, or out in the configuration")
+    if found := begin(folder, config, method):
+        return found
+    with claimed(folder):
+        if config.stages:
+            result = train_stages(config, folder, method, progress, train)
+        elif config.adaptive:
+            result = train_adaptively(config, folder, progress)
+        else:
+            run = stretch(prepare(config), config, folder, config.data, config.steps, progress)
+            result = finish(run, method)
+            if config.evaluate:
+                result = measured_once(config, folder, result, progress)
+        return end(folder, config, result)
+
+
+def _part() -> None:
+    """Close what the processes of one training talk through; left open, some abort when they end."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

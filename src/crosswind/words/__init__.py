@@ -1,0 +1,1 @@
+"""Words that cannot be memorised: banks dealt to train, dev and test, and wordings made from them."""
