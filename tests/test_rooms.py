@@ -30,9 +30,6 @@ LONG = {  # files over 600 lines -> the reason
     "metrics/diagnosis.py": "to be split",
     "study/report.py": "to be split",
     "study/runner.py": "to be split",
-    "text/answers.py": "to be split",
-    "text/speech.py": "to be split",
-    "text/values.py": "to be split",
     "train/grpo.py": "to be split",
 }
 

@@ -1,0 +1,297 @@
+"""The cues that single out one of several claimed values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from crosswind.text.answers.amounts import EACH
+from crosswind.text.answers.claims import MARKUP, NAMED, Claim, Context
+from crosswind.text.answers.numbers import LEFT_AFTER, LEFT_BEFORE
+from crosswind.text.answers.request import (
+    LEFT_ASKED,
+    LETTERS,
+    asked_roles,
+    asked_words,
+    asks_for_one,
+    states_asked_for,
+    stem,
+)
+from crosswind.text.answers.roles import roles_of
+from crosswind.text.answers.trial import Trial, distinct
+from crosswind.text.values.found import is_inside
+
+ANSWER = re.compile(
+    r"\b(?:final\s(?:answer|result)|answer|result|solution|conclusion|my\s(?:pick|choice|recommendation))"
+    r"[\"'*_`\s]{0,6}(?:\bis\b|\bare\b|=|:|–|—|\bwould\sbe\b|\bshould\sbe\b|\bremains\b)|\\boxed\{"
+    r"|\b(?:correction|no,?\swait|wait,|scratch\sthat|oops|on\ssecond\sthought|i\swas\swrong|let\sme\scorrect"
+    r"|(?:a|my)\smistake)\b"
+)
+_CONCLUSION = re.compile(
+    r"\b(?:so(?!\s(?:that|far|many|much|long))|therefore|thus|hence|consequently|overall|altogether|in\stotal|in\sall"
+    r"|total(?:s(?!:)|ling)?|sums?|(?:that|which)\s(?:makes|gives|leaves|means)|makes|making|giving|comes?\sto"
+    r"|amounts?\sto"
+    r"|adds?\sup\sto|equals|leaving|in\sshort|actually)\b"
+)
+_WHICH_IS = re.compile(r"(?:\b(?:which|that)\s(?:is|are|equals)|\bi\.e\.,?|\bnamely|\bin\sother\swords,?|\bmake)\s?$")
+_BUT_ONLY = re.compile(r"\bbut\s(?:only\s)?(?:the\s)?(?:one\sat\s)?$|\bbut\sonly$")
+_HAS = re.compile(r"\s(?:one\s|slot\s)?(?:has|have|fits|works|can|offers)\b")
+_TOTAL_AFTER = re.compile(
+    r"(?:\s[a-z]+){0,2}\s?\(?(?:in\s(?:total|all|sum)|altogether|overall|total|all\s(?:together|in|told)|combined)\b"
+)
+_SUPERLATIVE = re.compile(
+    r"(?<!second\s)(?<!third\s)(?<!next\s)\b(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest"
+    r"|shortest|longest"
+    r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|worst|(?:most|least)\s[a-z]+|winner|wins|right"
+    r"|correct|recommend(?:ed|ation)?|suggest"
+    r"|pick(?:ed)?|choice|choose|chose|chosen|opt(?:ed)?\sfor|select(?:ed)?|cheaper|closer|faster|better|booked"
+    r"|reserved"
+    r"|should\s(?:take|stay|visit|go|choose|book|pick|use)|take|beats|first|last|next"
+    r"|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
+)
+# These single out a value only where the request asks in these words.
+_ASKED_ONLY = frozenset("lower higher greater shorter quicker earlier later larger smaller bigger longer".split())
+_SUPERLATIVE_AFTER = re.compile(
+    r"(?:'s)?(?:\s\([^)]{0,60}\))?(?:\s(?:is|are|was|were|has|have|offers|would\sbe|comes\sout|remains|being"
+    r"|clearly|then|also"
+    r"|by\sfar|as|therefore|thus|the|still|just|indeed|hotel|museum|one|option|with|a|your|my|our)){0,5}"
+    r"\s(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest|highest|lowest|largest"
+    r"|biggest"
+    r"|smallest|oldest|newest|soonest|worst|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer"
+    r"|faster|better"
+    r"|beats|answer|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
+)
+_PRONOUN = re.compile(
+    r"(?:\b(?:she|he|it|they|this|that|which|one|and)\s(?:is|are|was|has|have|offers|would\sbe)"
+    r"|\bmaking\s(?:it|them|her|him|this))(?:\s(?:the|a|also|clearly|thus|therefore)){0,3}\s?$"
+)
+_CLAUSE_END = re.compile(r"[;\n]|\.(?=\s|$)|,?\s(?:but|while|whereas|although|though|compared)\b")
+_NEXT_PHRASE = re.compile(r",|\band\b")
+_STRICT = re.compile(r"est\b|\bmost\b|\bleast\b|\bwinner\b")
+_EQUALS = re.compile(r"=\s?$")
+
+
+def by_answer(trial: Trial) -> bool | None:
+    """The last explicit answer decides."""
+    verdict = None
+    for match in ANSWER.finditer(trial.reading.low):
+        later = [claim for claim in trial.claims if match.end() <= claim.start < match.end() + 100]
+        if later:
+            sentence = trial.reading.sentences[trial.reading.sentence(later[0].start)]
+            chosen = trial.best(trial.between(later[0].start, sentence.end)) or later[:1]
+            verdict = trial.single(chosen) is True
+    return verdict
+
+
+_MOVED = re.compile(r"\b(?:moved|changed|rescheduled|postponed|shifted|transferred|switched|brought\sforward)\b")
+_WHEN = re.compile(r"\bwhen\b|\bwhat\stime\b|\bwhich\s(?:date|day|time|slot)\b|\bearliest\b")
+_IS_SO = re.compile(
+    r"(?:\sof\s(?:them|these|those|which|the[a-z]{0,3}|her|his|its))?(?:\s[0-9]{1,4})?(?:\s(?!and\b|or\b|is\b|are\b)[a-z]{1,12}){0,2}"
+    r"\s(?:is|are|was|were)\s(?:still\s)?([a-z-]{3,20})"
+)
+
+_NOW_BEFORE = re.compile(r"\bnow\b[^,;.]{0,30}$")
+_NOW_AFTER = re.compile(r"(?:(?!\b(?:and|but|to|is|was)\b)[^,;.]){0,25}\bnow\b")
+
+
+def _by_now(trial: Trial) -> bool | None:
+    """What is said to hold now decides over what held before."""
+    return trial.single(
+        [c for c in trial.claims if _NOW_BEFORE.search(c.context.before) or _NOW_AFTER.match(c.context.after)]
+    )
+
+
+def _by_remainder(trial: Trial) -> bool | None:
+    """What is said to be left decides over what it was taken from, if the request asks for that."""
+    if trial.kind not in ("number", "money") or not LEFT_ASKED.search(trial.given.low):
+        return None
+    return trial.single(
+        [c for c in trial.claims if LEFT_AFTER.match(c.context.after) or LEFT_BEFORE.search(c.context.before)]
+    )
+
+
+def _by_question(trial: Trial) -> bool | None:
+    """The word that the request asks for decides."""
+    if trial.kind in ("date", "time"):
+        asked = asked_roles(trial.given.low)
+        roles = roles_of(trial.reading, trial.claims)
+        if _MOVED.search(trial.reading.low) and "start" in roles:
+            asked = ["end"]
+        elif not asked and "start" in roles and "end" in roles and _WHEN.search(trial.given.low):
+            asked = ["start"]
+        chosen = [
+            claim for claim, role in zip(trial.claims, roles, strict=True) if len(asked) == 1 and role == asked[0]
+        ]
+        return trial.single(chosen)
+    if trial.kind == "money" and asks_for_one(trial.given.low):
+        return trial.single([claim for claim in trial.claims if EACH.match(claim.context.after)])
+    if trial.kind != "number":
+        return None
+    asked_states = states_asked_for(trial.given.low)
+    so = [claim for claim in trial.claims if (match := _IS_SO.match(claim.context.after)) and match[1] in asked_states]
+    if so:
+        return trial.single(so)
+    spoken = {word for word in LETTERS.findall(trial.given.low) if len(word) > 3}
+    negated = bool(_NOT.search(trial.given.low))
+    subset = [claim for claim in trial.claims if _is_asked_subset(claim.context, spoken, negated)]
+    if subset:
+        return trial.single(subset)
+    words = asked_words(trial.given.low)
+    return trial.single([claim for claim in trial.claims if words and _is_asked(claim.context, words)])
+
+
+_SUBSET = re.compile(r"\b(?:of\s(?:which|these|those|them),?(?:\s(?:only|just|exactly))?|but)\s?$")
+_LEAVING = re.compile(r"\b(?:leaving|leaves)(?:\s(?:only|just|exactly|you\swith))?\s?$")
+_NOT = re.compile(r"\bnot\b|n't\b|\bnon-")
+_SUBSET_AFTER = re.compile(r"(?:\s[a-z]{1,12})?\sof\s(?:which|these|those|them|its|the)\b")
+
+
+def _is_asked_subset(context: Context, spoken: set[str], negated: bool) -> bool:
+    """Whether a number counts those of a larger set that the request asks for ("of which 4 have a rating ...")."""
+    if _LEAVING.search(context.before):
+        return True
+    if not (_SUBSET.search(context.before) or _SUBSET_AFTER.match(context.after)):
+        return False
+    return negated == bool(_NOT.search(context.after)) and not spoken.isdisjoint(LETTERS.findall(context.after))
+
+
+_PHRASE_END = re.compile(r"[.,;:()0-9]|\b(?:and|or|with|in|on|for|from|per|by|out)\b")
+
+
+def _is_asked(context: Context, words: set[str]) -> bool:
+    """Whether a number stands with one of the words asked for: "3 museums", "a rating of 4.6"."""
+    after = _PHRASE_END.split(context.after, maxsplit=1)[0]
+    if any(stem(word) in words for word in LETTERS.findall(after)[:3]):
+        return True
+    before = LETTERS.findall(re.split(r"[.,;()]", context.before)[-1])[-4:]
+    if not before:
+        return False
+    if context.before.endswith(":"):
+        return stem(before[-1]) in words
+    return before[-1] in ("is", "of", "at", "was", "are") and any(stem(word) in words for word in before)
+
+
+def _by_conclusion(trial: Trial) -> bool | None:
+    """The last conclusion that singles out a value decides."""
+    verdicts: list[tuple[int, bool]] = []
+    for match in _CONCLUSION.finditer(trial.reading.low):
+        sentence = trial.reading.sentences[trial.reading.sentence(match.start())]
+        ends = sentence.end if sentence.end - match.end() > 2 else sentence.end + 40
+        verdict = trial.single(trial.best(trial.between(match.end(), ends)))
+        if verdict is not None:
+            verdicts.append((match.start(), verdict))
+    for claim in trial.claims:
+        adjacent = trial.kind not in NAMED and _WHICH_IS.search(claim.context.before)
+        only = _BUT_ONLY.search(claim.context.before) and _HAS.match(claim.context.after)
+        if adjacent or only or _TOTAL_AFTER.match(claim.context.after):
+            verdicts.append((claim.start, claim.match))
+    return max(verdicts)[1] if verdicts else None
+
+
+def _by_equation(trial: Trial) -> bool | None:
+    """The result of the only equation decides."""
+    return trial.single([claim for claim in trial.claims if _EQUALS.search(claim.context.before)])
+
+
+def _counts(word: str, asked: set[str]) -> bool:
+    """Whether a superlative or comparative says anything about the answer."""
+    last = word.split()[-1]
+    return last not in _ASKED_ONLY or last in asked
+
+
+def _by_comparison(trial: Trial) -> bool | None:
+    """The name that comes out as what the request asks for decides."""
+    return trial.single([claim for claim in trial.claims if claim.better])
+
+
+def _by_superlative(trial: Trial) -> bool | None:
+    """What is called the cheapest, the best or the choice decides."""
+    low = trial.reading.low
+    asked = {match[0] for match in _SUPERLATIVE.finditer(trial.given.low)}
+    found: list[tuple[str, list[Claim]]] = []
+    taken: set[int] = set()
+    for claim in trial.claims:
+        after = _SUPERLATIVE_AFTER.match(low[claim.end : claim.end + 120].translate(MARKUP))
+        if after is not None and trial.kind not in ("number", "money") and _counts(after[0], asked):
+            found.append((after[0], [claim]))
+            taken.add(trial.reading.sentence(claim.start))
+    for match in _SUPERLATIVE.finditer(low):
+        index = trial.reading.sentence(match.start())
+        if index in taken or not _counts(match[0], asked):
+            continue
+        subject = trial.between(trial.reading.sentences[index].start, match.start())[-1:]
+        if (
+            trial.kind in NAMED
+            and subject
+            and _PRONOUN.search(low, max(subject[0].end, match.start() - 40), match.start())
+        ):
+            found.append((match[0], subject))
+            continue
+        limit = _clause_end(trial, match.end(), trial.reading.sentences[index].end)
+        found.append((match[0], trial.best(trial.between(match.end(), limit))))
+    fitting = [item for item in found if any(word in item[0] for word in asked)] or found
+    verdict = trial.single([claim for _, chosen in fitting for claim in chosen])
+    strict = [claim for word, chosen in fitting if _STRICT.search(word) for claim in chosen]
+    # "Earliest: 3 May; latest: 5 May" is a choice between two, not a matter for weaker cues.
+    return False if verdict is None and len(distinct(strict)) > 1 else verdict
+
+
+def _clause_end(trial: Trial, start: int, limit: int) -> int:
+    """Where the clause after a superlative ends; for numbers and moments the first one closes it."""
+    low = trial.reading.low
+    end = _CLAUSE_END.search(low, start, limit)
+    limit = end.start() if end else limit
+    first = trial.between(start, limit)[:1]
+    if first and trial.kind not in NAMED:
+        end = _NEXT_PHRASE.search(low, first[0].end, limit)
+        return end.start() if end else limit
+    return limit
+
+
+def _by_emphasis(trial: Trial) -> bool | None:
+    """The only emphasised value decides."""
+    return trial.single([claim for claim in trial.claims if is_inside(claim.start, trial.reading.emphasis)])
+
+
+_VARIABLE = re.compile(r"[0-9][0-9.,:]*|\b[A-Z][\w'-]*|[€$£]")
+
+
+def _pattern_of(trial: Trial, index: int) -> str:
+    """A sentence with names and numbers left out, to see whether sentences are of one pattern."""
+    sentence = trial.reading.sentences[index]
+    pieces, at = [], sentence.start
+    for claim in trial.between(sentence.start, sentence.end):
+        pieces.append(trial.reading.plain[at : claim.start])
+        at = max(at, claim.end)
+    pieces.append(trial.reading.plain[at : sentence.end])
+    return " ".join(_VARIABLE.sub("#", "#".join(pieces)).translate(MARKUP).lower().split()).strip(" .!;")
+
+
+def _by_sentence(trial: Trial) -> bool | None:
+    """The first sentence that holds one value decides, else the last; listings do not count."""
+    holding: dict[int, list[Claim]] = {}
+    for claim in trial.claims:
+        holding.setdefault(trial.reading.sentence(claim.start), []).append(claim)
+    patterns = {index: _pattern_of(trial, index) for index in holding}
+    bullets = [index for index in holding if trial.reading.sentences[index].bullet]
+    listed = set(bullets) if len(bullets) > 1 else set()
+    listed |= {index for index, pattern in patterns.items() if list(patterns.values()).count(pattern) > 1}
+    free = [index for index in sorted(holding) if index not in listed]
+    for index in (*free[:1], *free[-1:]):
+        verdict = trial.single(trial.outside(holding[index]))
+        if verdict is not None:
+            return verdict
+    return None
+
+
+CUES: tuple[Callable[[Trial], bool | None], ...] = (
+    _by_now,
+    _by_remainder,
+    _by_question,
+    _by_conclusion,
+    _by_equation,
+    _by_comparison,
+    _by_superlative,
+    _by_emphasis,
+    _by_sentence,
+)

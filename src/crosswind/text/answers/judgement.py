@@ -1,0 +1,229 @@
+"""Judge each claim: whether an occurrence is claimed, only approximate, one of several or dismissed."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
+from operator import itemgetter
+
+from crosswind.text.answers.claims import MARKUP, NAMED, Claim, Context, Expected, Kind
+from crosswind.text.answers.comparison import COMPARED, NO_COMPARISON, Comparison, compare
+from crosswind.text.answers.joined import BETWEEN, join_claims
+from crosswind.text.answers.reading import EQUALS_AFTER, Reading
+from crosswind.text.answers.request import HOURS_ASKED, ORDER
+
+_FILLER = (
+    r"(?:\s(?:the|a|an|at|on|in|by|be|is|it|it's|its|for|to|exactly|just|really|actually|called|named|hotel"
+    r"|museum|place"
+    r"|room|option|take|choose|pick|book|recommend|go|with|use|visit|cost|costs|take|takes|as|of|total|even|only"
+    r"|say|before|after|until)){0,4}\s?$"
+)
+_NEGATED = re.compile(
+    r"(?:\b(?:not(?!\sonly)|never|neither|nor|rather\sthan|instead\sof|unlike|except(?:\sfor)?|excluding"
+    r"|no\slonger|avoid"
+    r"|other\sthan|apart\sfrom|aside\sfrom|besides|ruled\sout|rejected|skipped|wrongly|cannot)|n't)" + _FILLER
+)
+_DOUBTED = re.compile(
+    r"\b(?:not\ssure|unsure|not\scertain|uncertain|no\sidea|whether|if|unless|assuming|suppose|supposing|unable\sto"
+    r"|(?:do\snot|don't|didn't|did\snot|cannot|can't|could\snot|couldn't)\s(?:think|believe|know|say|tell|confirm"
+    r"|determine"
+    r"|verify|find))\b[^,;:]{0,60}$"
+)
+_BEATEN = re.compile(
+    r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|undercuts?|outscores?|edges\sout|outperforms?"
+    r"|surpasses|followed\s(?:closely\s)?by|against|next\sto|near|behind"
+    r"|replaces|replacing|replaced|cancell?ed|formerly|previously)|\b(?:against|vs\.?|versus"
+    r"|to)\s[0-9.]{1,6}\sfor)(?:\s(?:the|hotel|museum)){0,2}\s?$"
+)
+_NARRATED = re.compile(
+    r"\b(?:looked\s(?:at|up)|looking\s(?:at|up)|check(?:ed|ing)|search(?:ed|ing)|compar(?:ed|ing)|consider(?:ed|ing)"
+    r"|(?:first|initially|originally|previously)\s(?:thought|said|assumed|counted|found)|went\sthrough|going\sthrough"
+    r"|(?:asked|asking)\s(?:for|about)|review(?:ed|ing))\b"
+    r"(?:(?!\b(?:and|so|but|that|is|it|found|was|for|on|in|from)\b)[^,.;:]){0,50}$"
+)
+_APPROXIMATE = re.compile(
+    r"(?:\b(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly|almost|close\sto|at\s(?:least|most)"
+    r"|up\sto"
+    r"|over|under|above|below|as\s(?:much|many|few|little)\sas|upwards\sof|exceeds|starting\s(?:at|from)|minimum\sof"
+    r"|maximum\sof|(?:min|max)\.?|some|estimated?(?:\s(?:at|to\sbe))?|shortly\s(?:after|before)|just\s(?:after"
+    r"|before|under|over))"
+    r"(?:\s(?:a|the|total|of)){0,3}|[~≈<>≥≤])\s?$"
+)
+_BOUND = re.compile(r"\b(?:after|before|(?:later|earlier)\sthan|prior\sto)(?:\s(?:the|on|at))?\s?$")
+_FROM = re.compile(r"\bfrom\s?$")
+# What held before: "Old: 11:00", "originally at 11:00", "(was 11:00)".
+_OLD = re.compile(
+    r"(?:\b(?P<word>old|previous|former|original|used\sto\sbe|prior)(?:ly)?\b"
+    r"(?:(?!\b(?:and|but|to|is|now|for|booked|moved)\b)[^.;,\n]){0,30}|\(was(?:\s(?:at|on))?|\bbefore:)\s?$"
+)
+_HOURS = re.compile(r"\b(?:opens?|opened|closes?|(?:opening|closing)\s(?:time|hour)s?)\b[^.;,\n0-9]{0,25}$")
+_MAYBE = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|presumably|likely|potentially|might|may|could|either|between|guess(?:ing)?"
+    r"|alternatively|or)(?:\s(?:be|have|cost|costs|take|takes|it|it's|is|its|on|at|the|a|by|as|in|about|around"
+    r"|even|maybe"
+    r"|perhaps|also|hotel|museum|open|opens|leave|leaves|well|something|somewhere|like)){0,3}\s?$"
+)
+_TAIL_HEDGE = re.compile(
+    r"(?:\+(?!\s?[0-9(€$])|-?ish\b|\s?(?:euros?|minutes?|hours?|[a-z]{1,12})?,?\s(?:or\s(?:so|more|less|fewer"
+    r"|under|over|later"
+    r"|earlier|thereabouts)|at\s(?:least|most)(?=\s?(?:[.,;:!)]|$))|give\sor\stake|approximately|approx|roughly)\b)"
+)
+_TAIL_DOUBT = re.compile(
+    r"[^.;!?\n]{0,15}?(?:\b(?:i\sguess|perhaps|maybe|probably|possibly)\b"
+    r"|(?:\bi'm|\bi\sam|\bam)\snot\s(?:sure|certain)|\b(?:could\snot|couldn't|can't|cannot)\s(?:confirm|verify)"
+    r"|\bunsure"
+    r"|\bthere\s(?:may|might|could)\sbe\s(?:more|fewer|others))|\s(?:might|may|could)\sbe\b|\sis\s(?:probably"
+    r"|possibly|perhaps|likely)\b"
+)
+_REFUTED = re.compile(
+    r"(?:'s)?\s(?:is|was|are|were|would\sbe|seems)?\s?(?:not\b|wrong\b|incorrect\b|false\b|ruled\sout)|\s(?:isn't"
+    r"|wasn't|aren't|weren't"
+    r"|can't\sbe|cannot\sbe|won't|wouldn't)\b"
+)
+_DISMISSED = re.compile(
+    r"(?:(?!\b(?:and|but|while)\b)[^.;,]){0,20}?\b(?:is|are|was|were|looks|seems|costs?|has|have|asks?|charges?"
+    r"|would\sbe)\s"
+    r"(?:already\s|also\s|currently\s|completely\s|both\s|all\s|slightly\s|much\s|a\sbit\s|far\s|even\s|the\s)?"
+    r"(?P<word>fully\sbooked|full|closed|sold\sout|unavailable|too\s[a-z]+|more|pricier|dearer|slower|farther"
+    r"|further|worse"
+    r"|cancelled|excluded|not|no|later|higher|second|third|next)\b|\s(?:does\snot|do\snot|doesn't|don't|cannot"
+    r"|can't|did\snot)\b"
+)
+_WHOLE = re.compile(
+    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your|her|his|my)|\bamong(?:\s(?:the"
+    r"|all|those))?"
+    r"|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof"
+    r"|(?:^\W*(?:out\s)?|\b(?:left|remains?)\s)of\s(?:the|its|their|your|an?)(?:\s[a-z]+){1,3}\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
+)
+_SLASHED = re.compile(r"[0-9]\s?/\s?$")
+_AMONG = re.compile(r"\b(?:among|amongst|between|out\sof)(?:\s(?:the|hotels?|museums?)){0,2}\s?$")
+_CONCEDED = re.compile(r"^\W*(?:while|although|though|even\sthough|despite|whereas)\b[^,;.]*$")
+_OPENERS = " \t\"'_([{€$£~"
+
+
+def context_of(reading: Reading, start: int, end: int, previous: int) -> Context:
+    """The context of a span; what comes before ends at the previous claim."""
+    sentence = reading.sentences[reading.sentence(start)]
+    before = reading.low[max(sentence.start, previous, start - 90) : start].translate(MARKUP)
+    after = reading.low[end : min(max(sentence.end, end), end + 60)].translate(MARKUP)
+    tilde = "~" if before.rstrip(" (*€$").endswith("~") else ""
+    before = before.rstrip(_OPENERS)
+    before = before[:-4] if before.endswith(" eur") else before
+    return Context(before.replace("\n", " ") + tilde, after.lstrip("\"'_").rstrip("\n"))
+
+
+def judge_claims(
+    reading: Reading, claims: list[Claim], expected: Expected, allies: Sequence[Expected], given: str
+) -> list[Claim]:
+    """The claims with everything that the text says about each."""
+    judged: list[Claim] = []
+    ranged = expected.kind in ("date", "time") and any(ally.kind == expected.kind for ally in allies)
+    ranked = expected.kind in NAMED and not any(ally.kind in NAMED for ally in allies) and not ORDER.search(given)
+    comparison = compare(reading, claims, len(expected.others) == 1, given) if ranked else NO_COMPARISON
+    named = expected.kind in NAMED
+    timed = expected.kind == "time"
+    slots = timed and not HOURS_ASKED.search(given)
+    for index, claim in enumerate(claims):
+        previous = claims[index - 1].end if index else 0
+        context = context_of(reading, claim.start, claim.end, previous)
+        judged.append(
+            replace(
+                claim,
+                context=context,
+                dropped=_is_dropped(reading, claim, context, expected.kind, given, comparison)
+                or (ranked and _is_later(reading, claim, context, previous)),
+                better=claim.start in comparison.better,
+                approximate=not named and _is_approximate(context, expected),
+                alternative=_is_alternative(context, ranged),
+                dismissed=bool(_CONCEDED.search(context.before))
+                or ((named or timed) and _is_dismissed(context, given))
+                or (slots and bool(_HOURS.search(context.before))),
+            )
+        )
+    join_claims(reading.low, judged, expected.kind, ranged)
+    judged = [replace(claim, dropped=True) if claim.value in comparison.lost else claim for claim in judged]
+    if comparison.unnamed and len(expected.others) == 1 and not any(claim.match for claim in claims):
+        # "Kairo is more expensive" names the other of two.
+        judged += [replace(claim, match=True, dropped=False) for claim in judged if claim.start in comparison.unnamed]
+    return judged
+
+
+_LATER_BEFORE = re.compile(
+    r"(?:[,;]\s?(?:and\s)?(?:then|next|second|third|lastly|finally|after\s(?:that|which|him|her|it))|\b(?:2nd|3rd|[4-9]th))"
+    r"(?:\s(?:comes|is|by|would\sbe|place))?[:,]?\s?$"
+)
+_LATER_AFTER = re.compile(
+    r"(?:\s\([^()]{0,60}\))?\s(?:comes\s|is\s|would\sbe\s|follows\s)?(?:in\s)?(?:second|third|fourth|next|last)"
+    r"(?=\s?(?:[.,;!)]|$|and\b|place\b))"
+)
+
+
+def _is_later(reading: Reading, claim: Claim, context: Context, previous: int) -> bool:
+    """Whether a name comes only after another in the order that a sentence gives."""
+    if not previous or reading.sentence(previous - 1) != reading.sentence(claim.start):
+        return False
+    return bool(_LATER_BEFORE.search(context.before) or _LATER_AFTER.match(context.after))
+
+
+def _is_dropped(
+    reading: Reading, claim: Claim, context: Context, kind: Kind, given: str, comparison: Comparison
+) -> bool:
+    """Whether an occurrence is not claimed: asked, negated, compared with, looked at, an operand, a whole."""
+    before = context.before
+    if reading.sentences[reading.sentence(claim.start)].question:
+        return True
+    if _NEGATED.search(before) or _DOUBTED.search(before) or _NARRATED.search(before):
+        return True
+    if claim.start in comparison.worse or (COMPARED.search(before) and claim.start not in comparison.better):
+        return True
+    if _REFUTED.match(context.after):
+        return True
+    if kind in NAMED:
+        return bool(_BEATEN.search(before) or _AMONG.search(before))
+    if kind in ("number", "money"):
+        return _is_part(reading, claim, context)
+    old = _OLD.search(before)
+    return old is not None and (old["word"] or "was at") not in given
+
+
+def _is_part(reading: Reading, claim: Claim, context: Context) -> bool:
+    """Whether a number is a list number, an operand, an intermediate result or the whole of a part."""
+    if claim.start in reading.numbering or _WHOLE.search(context.before):
+        return True
+    places, last = reading.operands
+    first = bisect_left(reading.numbers, claim.start, key=itemgetter(0))
+    covered = takewhile(lambda item: item.start < claim.end, reading.numbers[first : first + 4])
+    if any(item.start in places or last.get(item.value, -1) > item.start for item in covered):
+        return True
+    before = reading.low[max(0, claim.start - 6) : claim.start]
+    return bool(_SLASHED.search(before)) and not EQUALS_AFTER.match(reading.low, claim.end)
+
+
+def _is_approximate(context: Context, expected: Expected) -> bool:
+    """Whether a number, amount, date or time is only bounded or estimated."""
+    if expected.tolerance > 0:
+        return False
+    if _APPROXIMATE.search(context.before) or _TAIL_HEDGE.match(context.after):
+        return True
+    if expected.kind in ("number", "money"):
+        return bool(_FROM.search(context.before))
+    return bool(_BOUND.search(context.before))
+
+
+def _is_alternative(context: Context, ranged: bool) -> bool:
+    """Whether a value is one of several possibilities or in doubt."""
+    if ranged and BETWEEN.search(context.before + " "):
+        return False
+    return bool(_MAYBE.search(context.before) or _TAIL_DOUBT.match(context.after))
+
+
+def _is_dismissed(context: Context, given: str) -> bool:
+    """Whether a text speaks against a named thing, in words that the request did not ask for."""
+    found = _DISMISSED.match(context.after)
+    if found is None:
+        return False
+    word = found["word"] or "not"
+    return word not in given and not (word == "not" and "n't" in given)

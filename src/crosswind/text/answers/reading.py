@@ -1,0 +1,156 @@
+"""An answer with its sentences, tables, emphasis and sums."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple
+
+from crosswind.text.values.found import Found
+from crosswind.text.values.plain import both_ends
+from crosswind.text.values.reading import TextValues, lazy
+
+LONGEST = 20_000
+
+_BREAK = re.compile(r"[.!?]{1,8}[\"')\]*_`]{0,4}(?=\s|$)|;(?=\s|$)|\n+")
+_NO_BREAK = re.compile(
+    r"(?:\b(?:approx|ca|e\.g|i\.e|no|nr|st|dr|mr|mrs|ms|vs|incl|excl)|^\s*[#>*(-]{0,3}\s{0,4}[0-9]{1,3})$"
+)
+_HALF_DAY = re.compile(r"\b[ap]\.m$")
+_EMPHASIS = re.compile(
+    r"\*\*[^*\n]{1,160}\*\*|__[^_\n]{1,160}__|\*[^*\s][^*\n]{0,80}\*|`[^`\n]{1,80}`|\"[^\"\n]{1,80}\""
+)
+_PAREN = re.compile(r"[(\[][^()\[\]\n]{1,200}[)\]]")
+_BULLET = re.compile(r"[ \t]{0,12}(?:[-*+>|–—]\s|\||[0-9]{1,3}[.)]\s|\(?[a-z0-9]\)\s|#{1,6}\s)")
+_NUMBERING = re.compile(r"^[ \t]{0,12}(?:[-*+>#]{1,3}\s{0,3})?[*_]{0,2}\(?([0-9]{1,3})[.)](?=[\s*_])", re.MULTILINE)
+_TABLE_LINE = re.compile(r"^[^|\n]{0,200}\|[^|\n]{0,200}\|[^\n]{0,1000}$", re.MULTILINE)
+
+
+class _Sentence(NamedTuple):
+    """A sentence or line of a text."""
+
+    start: int
+    end: int
+    question: bool
+    bullet: bool
+
+
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z_]{0,20})\s?/?>")
+
+
+def _untagged(text: str) -> str:
+    """The text without tags; an answer tag becomes an answer cue, and thoughts are not part of the answer."""
+    if "<" not in text:
+        return text
+    text = text[max(0, text.rfind("</think")) :]
+    return _TAG.sub(lambda match: "\nanswer: " if match[2].lower() == "answer" and not match[1] else " ", text)
+
+
+class Reading(TextValues):
+    """An answer: its values, and what its sentences and marks say about them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(_untagged(both_ends(text, LONGEST)))
+
+    @lazy
+    def sentences(self) -> list[_Sentence]:
+        return list(_sentences(self.plain, self.low))
+
+    @lazy
+    def _starts(self) -> list[int]:
+        return [sentence.start for sentence in self.sentences]
+
+    def sentence(self, at: int) -> int:
+        """The index of the sentence that holds a place."""
+        return max(0, bisect_right(self._starts, at) - 1)
+
+    @lazy
+    def emphasis(self) -> list[tuple[int, int]]:
+        return [match.span() for match in _EMPHASIS.finditer(self.low)]
+
+    @lazy
+    def parens(self) -> list[tuple[int, int]]:
+        return [match.span() for match in _PAREN.finditer(self.low)]
+
+    @lazy
+    def numbering(self) -> set[int]:
+        """The places of list numbers; a single "12." at the start of a text is an answer, not a list."""
+        found = [(match.start(1), match[1]) for match in _NUMBERING.finditer(self.low)]
+        if len(found) == 1 and found[0][1] != "1":
+            return set()
+        return {start for start, _ in found}
+
+    @lazy
+    def _tables(self) -> list[tuple[int, int, list[str]]]:
+        """The tables of a text, each with the cells of its first line."""
+        found: list[tuple[int, int, list[str]]] = []
+        for match in _TABLE_LINE.finditer(self.low):
+            if found and found[-1][1] + 1 == match.start():
+                found[-1] = (found[-1][0], match.end(), found[-1][2])
+            else:
+                found.append((*match.span(), match[0].split("|")))
+        return found
+
+    def column(self, at: int) -> str:
+        """The head of the table column that holds a place, or nothing."""
+        index = bisect_right(self._tables, at, key=itemgetter(0)) - 1
+        if index < 0 or at >= self._tables[index][1]:
+            return ""
+        heads = self._tables[index][2]
+        cell = self.low.count("|", max(0, self.low.rfind("\n", 0, at)), at)
+        return heads[cell].strip() if cell < len(heads) else ""
+
+    @lazy
+    def quantities(self) -> set[float]:
+        """The numbers and amounts, rounded so that equal ones can be looked up."""
+        return {round(item.value, 6) for item in (*self.numbers, *self.moneys)}
+
+    @lazy
+    def operands(self) -> tuple[set[int], dict[float, int]]:
+        """The places of operands, and the last place where each value is one."""
+        return _operands(self.low, self.numbers)
+
+
+def _sentences(plain: str, low: str) -> Iterator[_Sentence]:
+    """The sentences of a text; every line ends one."""
+    start = 0
+    for match in _BREAK.finditer(low):
+        if match[0][0] == ".":
+            before = low[max(start, match.start() - 12) : match.start()]
+            if _NO_BREAK.search(before):
+                continue
+            if _HALF_DAY.search(before) and not plain[match.end() : match.end() + 2].strip().isupper():
+                continue
+        yield _sentence(low, start, match.end(), "?" in match[0])
+        start = match.end()
+    if low[start:].strip() or start == 0:
+        yield _sentence(low, start, len(low), False)
+
+
+def _sentence(low: str, start: int, end: int, question: bool) -> _Sentence:
+    line = start == 0 or low[start - 1] == "\n" or low[start : start + 1] == "\n"
+    return _Sentence(start, end, question, line and bool(_BULLET.match(low, start)))
+
+
+_OPERATOR = re.compile(
+    r"\s?(?:[a-z]{1,12}(?:\s[a-z]{1,12})?\s?|€|\$|\))?\s?(?:\+|\*|×|x|÷|plus|minus|times|multiplied\sby|divided\sby)"
+    r"\s?(?:€|\$|\(|eur\s)?\s?"
+)
+_MINUS = re.compile(r"\s?(?:[a-z]{1,12}\s|€|\$)?\s?[-–/:]\s?(?:€|\$)?\s?")
+EQUALS_AFTER = re.compile(r"[^\n=.;]{0,30}=")
+
+
+def _operands(low: str, found: Sequence[Found]) -> tuple[set[int], dict[float, int]]:
+    """The numbers that stand on either side of an operator."""
+    places: set[int] = set()
+    last: dict[float, int] = {}
+    for left, right in pairwise(found):
+        gap = low[left.end : right.start] if right.start - left.end < 40 else "."
+        if _OPERATOR.fullmatch(gap) or (_MINUS.fullmatch(gap) and EQUALS_AFTER.match(low, right.end)):
+            for item in (left, right):
+                places.add(item.start)
+                last[item.value] = item.start
+    return places, last
