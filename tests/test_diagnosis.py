@@ -23,7 +23,7 @@ from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.suite import Condition, Episode, Suite, episodes, suites
 from crosswind.metrics.diagnosis import CAUSES, STAGES, UNDETERMINED, Diagnosis, diagnose
-from crosswind.metrics.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
+from crosswind.metrics.diagnosis.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
 
 SINGLE = [n for n in agents.names() if n.startswith("flaw_") and not n.startswith("flaw_two_")]
 RARE = ("flaw_fabricates_details", "flaw_unsafe_retry", "flaw_obeys_injections")  # few episodes bring them out

@@ -27,7 +27,6 @@ LONG = {  # files over 600 lines -> the reason
     "domains/retail.py": "to be split",
     "domains/workspace.py": "to be split",
     "mcp/live.py": "to be split",
-    "metrics/diagnosis.py": "to be split",
     "study/report.py": "to be split",
     "study/runner.py": "to be split",
     "train/grpo.py": "to be split",

@@ -13,7 +13,7 @@ from crosswind.base import terminal
 if TYPE_CHECKING:
     from crosswind.episodes.record import Record
     from crosswind.metrics.diagnosis import Diagnosis
-    from crosswind.metrics.repair import Repair
+    from crosswind.metrics.diagnosis.repair import Repair
 
     Found = list[tuple[Record, Diagnosis]]
 
@@ -84,7 +84,7 @@ def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
     from crosswind.core.draw import Drawn
     from crosswind.core.types import Trajectory
     from crosswind.episodes.play import Opening, play
-    from crosswind.metrics.repair import repair
+    from crosswind.metrics.diagnosis.repair import repair
     from crosswind.models.base import AgentSettings
     from crosswind.models.spec import open_agent
 
@@ -110,7 +110,7 @@ def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
 
 
 def _data(found: Found, repairs: list[Repair], repaired: bool) -> dict[str, Any]:
-    from crosswind.metrics.repair import agreement
+    from crosswind.metrics.diagnosis.repair import agreement
 
     out: dict[str, Any] = {
         "stages": _counts(said.stage for _, said in found),
@@ -148,7 +148,7 @@ def _print(found: Found, episodes: int) -> None:
 
 
 def _print_repairs(repairs: list[Repair]) -> None:
-    from crosswind.metrics.repair import CHANNELS, agreement
+    from crosswind.metrics.diagnosis.repair import CHANNELS, agreement
 
     console = terminal.console()
     table = terminal.table_of("cause", "played again", *(f"{c} repaired" for c in CHANNELS))

@@ -69,7 +69,7 @@ def acts_of(steps: Sequence[Mapping[str, Any]]) -> list[Act]:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Divergence:
     """Something that went wrong at a step."""
 
     step: int
