@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.app import app
 from crosswind.episodes.record import Record
-from crosswind.export.export import export, slug
+from crosswind.export.turns import slug
+from crosswind.export.write import export
 from tests.gate_runs import HOSTILE, folder_of, played
 
 AGENT_STEP = {"step_id", "source", "message", "tool_calls", "observation", "extra"}

@@ -181,7 +181,7 @@ def export(
     ] = None,
 ) -> None:
     """Write a run in the format of another tool."""
-    from crosswind.export.export import export as write
+    from crosswind.export.write import export as write
 
     path, count = write(folder, format_, out, episode=episode)
     print(f"wrote {count} {'episode' if count == 1 else 'episodes'} to {path}")

@@ -1,0 +1,91 @@
+"""Harbor's trajectory format (ATIF)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from crosswind.episodes.record import Record
+from crosswind.export.output import complete_file, json_bytes
+from crosswind.export.turns import Data, facts_of, slug, turns
+from crosswind.runs.store import Manifest
+
+ATIF = "ATIF-v1.7"  # the oldest version that has every field used here
+
+
+def atif(record: Record, manifest: Manifest) -> Data:
+    """An episode as a trajectory of Harbor's format."""
+    steps: list[Data] = []
+
+    def add(source: str, message: str, **more: Any) -> None:
+        steps.append({"step_id": len(steps) + 1, "source": source, "message": message, **more})
+
+    if record.policy:
+        add("system", record.policy)
+    add("user", record.query)
+    for turn in turns(record):
+        if turn.tool is None:
+            add("agent", turn.words)
+        else:
+            call = {"tool_call_id": turn.id, "function_name": turn.tool, "arguments": turn.args}
+            result = {"source_call_id": turn.id, "content": turn.result}
+            add("agent", "", tool_calls=[call], observation={"results": [result]}, extra=turn.beneath)
+        for words in turn.heard:
+            add("user", words)
+    if record.final or record.ended in ("answer", "refusal"):
+        add("agent", record.final)
+    usage = record.usage
+    metrics: Data = {
+        "total_prompt_tokens": usage.input_tokens,
+        "total_completion_tokens": usage.output_tokens,
+        "total_steps": len(steps),
+        "extra": {"requests": usage.requests, "retries": usage.retries, "seconds": usage.seconds},
+    }
+    if usage.cost is not None:
+        metrics["total_cost_usd"] = usage.cost
+    return {
+        "schema_version": ATIF,
+        "session_id": f"{manifest.name}-{manifest.seed}-{manifest.created}",
+        "trajectory_id": slug(record.key),
+        "agent": {
+            "name": "crosswind",
+            "version": manifest.crosswind,
+            "model_name": record.agent,
+            "tool_definitions": [dict(tool) for tool in record.tools],
+        },
+        "steps": steps,
+        "notes": "Played by crosswind. Each step's extra holds what the world saw; the agent did not see it.",
+        "final_metrics": metrics,
+        "extra": {"crosswind": facts_of(record)},
+    }
+
+
+def write_lines(path: Path, trajectories: Iterator[Data]) -> int:
+    count = 0
+    with complete_file(path) as file:
+        for trajectory in trajectories:
+            file.write(json_bytes(trajectory) + b"\n")
+            count += 1
+    return count
+
+
+def write_one_file(path: Path, trajectories: Iterator[Data], *, single: bool) -> int:
+    """A JSON file with one trajectory, or with a list of them."""
+    count = 0
+    with complete_file(path) as file:
+        for trajectory in trajectories:
+            file.write((b"" if single else b",\n" if count else b"[\n") + json_bytes(trajectory))
+            count += 1
+        file.write(b"\n" if single else b"\n]\n" if count else b"[]\n")
+    return count
+
+
+def write_files(folder: Path, trajectories: Iterator[Data]) -> int:
+    """A folder with a file for each trajectory."""
+    count = 0
+    for trajectory in trajectories:
+        with complete_file(folder / f"{trajectory['trajectory_id']}.json") as file:
+            file.write(json_bytes(trajectory) + b"\n")
+        count += 1
+    return count

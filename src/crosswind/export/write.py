@@ -1,0 +1,49 @@
+"""Write a run in the format of another tool: Inspect AI's log, or Harbor's trajectory format (ATIF).
+
+Both are written from the stored lines alone, one episode after the other, without the other tool. What the agent saw
+is the conversation; what the world saw is added as metadata. A message with several calls was stored as several steps,
+and is exported as several turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from crosswind.base.errors import CrosswindError
+from crosswind.episodes.record import Record
+from crosswind.export.atif import atif, write_files, write_lines, write_one_file
+from crosswind.export.inspect import write_log
+from crosswind.runs.store import iter_records, load_manifest
+
+Format = Literal["inspect", "atif"]
+
+
+def export(
+    folder: Path | str, form: Format, out: Path | None = None, *, episode: str | None = None
+) -> tuple[Path, int]:
+    """Write a run in another format; gives the path and the number of episodes."""
+    folder = Path(folder)
+    manifest = load_manifest(folder)
+    records = iter_records(folder)
+    if episode is not None:
+        records = _only(records, episode)
+    if form == "inspect":
+        path = out or folder / "inspect.eval"
+        if path.suffix != ".eval":
+            raise CrosswindError(f"{path}: Inspect opens logs by their ending; give a name that ends in .eval")
+        return path, write_log(path, manifest, records)
+    path = out or folder / "atif"
+    trajectories = (atif(record, manifest) for record in records)
+    if path.suffix == ".json":
+        return path, write_one_file(path, trajectories, single=episode is not None)
+    return path, write_lines(path, trajectories) if path.suffix == ".jsonl" else write_files(path, trajectories)
+
+
+def _only(records: Iterator[Record], key: str) -> Iterator[Record]:
+    for record in records:
+        if record.key == key:
+            yield record
+            return
+    raise CrosswindError(f"the run has no episode {key!r}; `crosswind show DIR` lists them")
