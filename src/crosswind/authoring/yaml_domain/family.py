@@ -1,0 +1,295 @@
+"""A family of tasks made of a declaration: its solution, what is right, and its draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, ClassVar
+
+from crosswind.authoring.yaml_domain.domain import DeclaredDomain
+from crosswind.authoring.yaml_domain.references import Ref, conditions, filled, holes, ref
+from crosswind.authoring.yaml_domain.rows import TableShape, at, meets
+from crosswind.authoring.yaml_domain.schema import YamlStep, YamlTool, is_many
+from crosswind.authoring.yaml_domain.world import new_id
+from crosswind.core.domain import Family
+from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
+from crosswind.core.world import State
+from crosswind.text import answers
+from crosswind.text.answers import Expected
+
+
+@dataclass(slots=True)
+class FollowedSteps:
+    """How far a declaration was followed over the rows of a state."""
+
+    state: State  # with what was written so far
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)  # step -> row and key
+    rivals: dict[str, list[Row]] = field(default_factory=dict)  # step -> the rows that were not taken
+    taken: dict[str, list[str]] = field(default_factory=dict)  # step -> ids of the rows that could be taken
+
+    def fork(self) -> FollowedSteps:
+        state = _fresh(self.state)
+        state.overlay = dict(self.state.overlay)
+        return FollowedSteps(state, dict(self.found), dict(self.rivals), dict(self.taken))
+
+
+def _fresh(state: State) -> State:
+    """The same world before anything was written."""
+    where: dict[str, Any] = {"seed": state.seed, "size": state.size, "split": state.split}
+    return State(state.derive, state.edits, state.cache, **where)
+
+
+class DeclaredFamily(Family):
+    """A family made of a declaration."""
+
+    stands: ClassVar[str]
+    domain: DeclaredDomain
+
+    def __init__(self, domain: DeclaredDomain) -> None:
+        self.domain = domain
+        self.kind = domain.declared.families[self.name]
+        self.steps = self.kind.steps
+        self.details = {key: domain.details[key] for key in holes(self.queries[0])}
+        self.where = [conditions(step.where) for step in self.steps]
+
+    def tool(self, step: YamlStep) -> YamlTool:
+        return self.domain.declared.tools[step.call]
+
+    def many(self, step: YamlStep) -> bool:
+        return is_many(self.domain.declared, self.tool(step))
+
+    def named(self) -> Iterator[str]:
+        """Columns that requests speak of."""
+        for step, where in zip(self.steps, self.where, strict=True):
+            table, shape = self.tool(step).table, self.domain.shapes[self.tool(step).table]
+            if self.many(step):
+                columns = [a for a, value in step.args.items() if ref(value).detail and a in shape.table.columns]
+                columns += [c.column for c in where if c.ref.detail and c.test == "="]
+                yield from (f"{table}.{column}" for column in columns)
+
+    # -- the solution
+
+    def withhold(self, rng: Random) -> tuple[str, ...]:
+        return (rng.choice(self.kind.withhold),) if self.kind.withhold else ()
+
+    def solve(self, brief: Brief) -> Solution:
+        details = dict(zip(self.details, (yield from self.all(brief, *self.details)), strict=True))
+        found: dict[str, Mapping[str, Any]] = {}
+        for step, where in zip(self.steps, self.where, strict=True):
+            args = {name: ref(value).value(details, found) for name, value in step.args.items()}
+            content = (yield ToolCall(step.call, args)).content
+            if not self.many(step):
+                found[step.step] = content
+                continue
+            rows = [row for row in content if meets(row, where, details, found)]
+            if step.count:
+                found[step.step] = {"count": len(rows)}
+                continue
+            if not rows:
+                return Refusal(filled(step.none, details, found))
+            found[step.step] = _best(rows, step)[0]
+        return filled(self.kind.answer, details, found)
+
+    # -- what is right, from the rows
+
+    def ends(self, task: Task, start: State) -> list[Changes]:
+        way = self.follow(self.settled(task, start), start)
+        return [way.state.changes()] if way else []
+
+    def hopes(self, task: Task, start: State) -> list[Changes]:
+        """Whichever rows a step might have taken if they stood otherwise."""
+        details = self.settled(task, start)
+        if all(self.tool(step).act == "look" for step in self.steps):
+            return [{}]
+        ways = [FollowedSteps(_fresh(start))]
+        for i in range(len(self.steps)):
+            ways = [further for way in ways for further in self._hoped(way, i, details)]
+        out = {repr(sorted(changes.items())): changes for way in ways if (changes := way.state.changes())}
+        return list(out.values())
+
+    def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        way = self.follow(self.settled(task, start), start)
+        return tuple(self._expected(ref(value), way, end) for value in self.kind.expect) if way else ()
+
+    def follow(self, details: Mapping[str, Any], start: State) -> FollowedSteps | None:
+        """Follow the steps over rows; None where one cannot be done, or where a tie leaves it open."""
+        way = FollowedSteps(_fresh(start))
+        return way if all(self._taken(way, i, details) for i in range(len(self.steps))) else None
+
+    def _taken(self, way: FollowedSteps, i: int, details: Mapping[str, Any]) -> bool:
+        step = self.steps[i]
+        tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
+        args = {name: ref(value).value(details, way.found) for name, value in step.args.items()}
+        if not self.many(step):
+            return self._done(way, step, args) and (tool.act == "look" or self.domain.legal(way.state))
+        rows = self._under(way, step, args)
+        if rows is None:
+            return False
+        fit = [
+            {**row, shape.key: id}
+            for id, row in rows
+            if all(row[a] == value for a, value in args.items())
+            and meets({**row, shape.key: id}, self.where[i], details, way.found)
+        ]
+        way.taken[step.step] = [row[shape.key] for row in fit]
+        if step.count:
+            way.found[step.step] = {"count": len(fit)}
+            return True
+        best = _best(fit, step) if fit else []
+        if len(best) != 1:
+            return False
+        way.found[step.step] = dict(best[0])
+        way.rivals[step.step] = [row for row in fit if row is not best[0]]
+        return True
+
+    def _under(self, way: FollowedSteps, step: YamlStep, args: Mapping[str, Any]) -> list[tuple[str, Row]] | None:
+        """The rows among which a look-up finds its own; None where what they belong to does not exist."""
+        shape = self.domain.shapes[self.tool(step).table]
+        assert shape.parent is not None
+        parent = args[shape.parent.key]
+        if way.state.row(shape.parent.name, parent) is None:
+            return None
+        return self.domain.shapes.under(way.state, shape.name, parent)
+
+    def _done(self, way: FollowedSteps, step: YamlStep, args: Mapping[str, Any], *, strict: bool = True) -> bool:
+        """Do what a tool does to one row, if it can be done."""
+        tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
+        state, table = way.state, shape.name
+        row: dict[str, Any] | None
+        if tool.act == "create":
+            put = {**shape.fixed, **{c: ref(value).value(args, {}) for c, value in tool.row.items()}}
+            row = {c: put[c] for c in shape.columns}
+            id = new_id(state, shape, row)
+            state.put(table, id, row)
+        else:
+            id = args[shape.key]
+            old = state.row(table, id)
+            if old is None or (strict and not meets(old, tool.required)):
+                return False
+            row = {**old, **{c.column: c.ref.literal for c in tool.required if c.test == "="}}
+            if tool.act == "change":
+                row |= {c: ref(value).value(args, {}) for c, value in tool.set.items()}
+            if tool.act != "look":
+                state.put(table, id, None if tool.act == "delete" else row)
+        way.found[step.step] = {**row, shape.key: id}
+        way.taken[step.step] = [id]
+        return True
+
+    def _hoped(self, way: FollowedSteps, i: int, details: Mapping[str, Any]) -> Iterator[FollowedSteps]:
+        """All ways on from here, whatever the rows say."""
+        step = self.steps[i]
+        args = {name: ref(value).value(details, way.found) for name, value in step.args.items()}
+        if not self.many(step):
+            if self._done(way, step, args, strict=False):
+                yield way
+            return
+        rows = self._under(way, step, args) or []
+        if step.count:
+            way.found[step.step] = {"count": len(rows)}
+            yield way
+            return
+        key = self.domain.shapes[self.tool(step).table].key
+        for id, row in rows:
+            further = way.fork()
+            further.found[step.step] = {**row, key: id}
+            yield further
+
+    def _expected(self, wanted: Ref, way: FollowedSteps, end: State) -> Expected:
+        step = next(s for s in self.steps if s.step == wanted.step)
+        tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
+        value = way.found[wanted.step][wanted.key]
+        if step.count:
+            return Expected("number", value)
+        if wanted.key == shape.key:
+            if tool.act == "create":
+                value = self._made(end, shape, way.found[wanted.step])
+            return Expected("name" if shape.namer else "id", value)
+        column = shape.columns[wanted.key]
+        kinds: dict[str, answers.Kind] = {
+            "name": "name",
+            "choice": "choice",
+            "date": "date",
+            "time": "time",
+            "refer": "id",
+        }
+        kind: answers.Kind = kinds.get(column.fill, "number" if column.type != "string" else "name")
+        if column.unit == "euros":
+            kind = "money"
+        elif column.refer and self.domain.shapes[column.refer].namer:
+            kind = "name"
+        others: tuple[str, ...] = tuple(c for c in column.choice if c != value)
+        if column.name:
+            others = tuple(row[wanted.key] for row in way.rivals.get(wanted.step, ()))
+        return Expected(kind, value, others)
+
+    def _made(self, end: State, shape: TableShape, row: Row) -> str:
+        """The id under which a row was made in the end; what became of it later does not matter."""
+        new = [(id, made) for id, made in end.written(shape.name) if end.start(shape.name, id) is None]
+        live = [id for id, made in new if not self.domain.void(shape.name, made)]
+        same = [id for id in live if all((end.row(shape.name, id) or {}).get(c) == row[c] for c in shape.columns)]
+        return (same or live or ["none"])[0]
+
+    # -- draws
+
+    def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
+        """Details that are met by rows: what a look-up compares with is taken from a row that it could find."""
+        details: dict[str, Any] = {}
+        way = FollowedSteps(_fresh(state))
+        for i in range(len(self.steps)):
+            self._bind(details, way, i, rng)
+            if any(value is None for value in details.values()) or not self._taken(way, i, details):
+                return None
+        for key in self.details:
+            alike = [k for k in self.details if self.details[k].read is self.details[key].read]
+            if len({details[k] for k in alike}) < len(alike):
+                return None
+        return {key: details[key] for key in self.details}
+
+    def _bind(self, details: dict[str, Any], way: FollowedSteps, i: int, rng: Random) -> None:
+        """Give values to the details that a step is the first to use."""
+        step, where, at_ = self.steps[i], self.where[i], at(way.state)
+        shape = self.domain.shapes[self.tool(step).table]
+        equal: dict[str, Ref] = {}
+        if self.many(step):
+            assert shape.parent is not None
+            equal = {a: ref(value) for a, value in step.args.items() if a != shape.parent.key}
+            equal |= {c.column: c.ref for c in where if c.test == "="}
+        by_row = {c: r.detail for c, r in equal.items() if r.detail and r.detail not in details}
+        every = (*(ref(value) for value in step.args.values()), *(c.ref for c in where))
+        for key in dict.fromkeys(r.detail for r in every if r.detail):
+            if key not in details and key not in by_row.values():
+                details[key] = self.domain.some(key, rng, at_)
+        if not by_row:
+            return
+        assert shape.parent is not None
+        known = {c: r for c, r in equal.items() if c not in by_row}
+        parent = ref(step.args[shape.parent.key]).value(details, way.found)
+        rows = [{**row, shape.key: id} for id, row in self.domain.shapes.under(way.state, shape.name, parent)]
+        fit = [row for row in rows if all(row[c] == r.value(details, way.found) for c, r in known.items())]
+        row = rng.choice(fit) if fit else {}
+        for column, key in by_row.items():
+            details.setdefault(key, row.get(column))
+
+    def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, dict[str, Any] | None]]:
+        details = self.settled(task, state)
+        way = self.follow(details, state)
+        out: list[dict[str, dict[str, Any] | None]] = []
+        for made in self.kind.obstacles if way else ():
+            assert way is not None
+            table = made.table
+            if made.step:
+                table = self.tool(next(s for s in self.steps if s.step == made.step)).table
+            ids = way.taken[made.step] if made.step else [ref(made.id).value(details, way.found)]
+            rows = {id: row for id in ids if (row := state.start(table, id)) is not None}
+            out.append({f"{table}/{id}": None if made.gone else {**row, **made.set} for id, row in rows.items()})
+        return [edits for edits in out if edits]
+
+
+def _best(rows: Sequence[Row], step: YamlStep) -> list[Row]:
+    """The rows that a pick leaves: one, unless there is a tie."""
+    if step.only:
+        return list(rows)
+    key = step.max or step.min
+    top = (max if step.max else min)(row[key] for row in rows)
+    return [row for row in rows if row[key] == top]

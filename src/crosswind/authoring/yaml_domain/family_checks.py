@@ -1,0 +1,225 @@
+"""Checks of details and families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from crosswind.authoring.yaml_domain.checker import Checker
+from crosswind.authoring.yaml_domain.references import STEP, Ref, conditions, holes, ref, without_holes
+from crosswind.authoring.yaml_domain.schema import (
+    Column,
+    YamlDetail,
+    YamlFamily,
+    YamlObstacle,
+    YamlStep,
+    argument_column,
+    arguments,
+    is_many,
+    reader_sort,
+)
+from crosswind.base.files import Place
+
+HOPES = 2000  # ends that a refusal proof may have to rule out
+
+
+def _refs(kind: YamlFamily) -> Iterator[tuple[Place, Ref]]:
+    """All references of a family's steps, with their places in the family."""
+    for i, step in enumerate(kind.steps):
+        for name, value in step.args.items():
+            yield ("steps", i, "args", name), ref(value)
+        for condition in conditions(step.where):
+            yield ("steps", i, "where", condition.column), condition.ref
+
+
+def _chooses(step: YamlStep) -> bool:
+    return bool(step.max or step.min or step.only)
+
+
+class FamilyChecks(Checker):
+    """Whether details and families fit the tables and tools."""
+
+    def run(self) -> None:
+        for name, detail in self.d.details.items():
+            self.detail(name, detail)
+        for name, kind in self.d.families.items():
+            self.family(name, kind)
+        self.mentions(("policy",), self.d.policy)
+        for name in self.d.details:
+            if not any(name in holes(kind.queries[0]) for kind in self.d.families.values()):
+                raise self.fail(("details", name), "no family uses this detail; use it in a family or take it out")
+
+    def detail(self, name: str, detail: YamlDetail) -> None:
+        place = ("details", name)
+        self.word(name, place, "a detail")
+        if bool(detail.of) == bool(detail.number):
+            raise self.fail(place, "expected of: table, of: table.column or number: {low: 2, high: 5}")
+        if detail.number:
+            self.range((*place, "number"), detail.number)
+            if any(isinstance(v, float) for v in (detail.number.low, detail.number.high, detail.number.step)):
+                raise self.fail(
+                    (*place, "number"), "requests state whole numbers; write low, high and step without a point"
+                )
+        if detail.of:
+            table, dot, column = detail.of.partition(".")
+            self.one_of(table, self.d.tables, (*place, "of"), "table")
+            if dot:
+                self.one_of(column, self.d.tables[table].columns, (*place, "of"), f"column of {table}")
+                made = self.d.tables[table].columns[column]
+                if made.fill == "fixed" or (made.number and not made.whole):
+                    raise self.fail(
+                        (*place, "of"), f"{column} is no column of names, choices, dates, times or whole numbers"
+                    )
+        if detail.record:
+            self.record((*place, "record"), detail)
+
+    def record(self, place: Place, detail: YamlDetail) -> None:
+        tool, _, key = detail.record.partition(".")
+        self.one_of(tool, self.d.tools, place, "tool")
+        made = self.d.tools[tool]
+        if made.act != "look" or made.by != (self.key(made.table),) or key not in made.give or key == made.by[0]:
+            raise self.fail(place, "expected tool.key of a look-up by a key alone that gives this key")
+        self.one_of(made.by[0], self.d.details, place, "detail")
+
+    def family(self, name: str, kind: YamlFamily) -> None:
+        place = ("families", name)
+        self.word(name, place, "a family")
+        found: dict[str, YamlStep] = {}
+        for i, step in enumerate(kind.steps):
+            self.step((*place, "steps", i), step, found)
+            found[step.step] = step
+        self.queries(place, kind)
+        details = holes(kind.queries[0])
+        self.text((*place, "answer"), kind.answer, details, found)
+        for i, value in enumerate(kind.expect):
+            given = self.parsed((*place, "expect", i), value)
+            if not given.step:
+                raise self.fail((*place, "expect", i), f"{value!r} is no result; write $step.key")
+            self.result((*place, "expect", i), given, found)
+        writes = [step for step in kind.steps if self.d.tools[step.call].act != "look"]
+        if not writes and not kind.expect:
+            raise self.fail(place, "nothing is changed and nothing expected, so doing nothing would pass; add expect")
+        ends = prod(max(1, self.d.tables[self.d.tools[s.call].table].most) for s in kind.steps if _chooses(s))
+        if writes and ends > HOPES:
+            raise self.fail(
+                place, f"{ends} ends are possible; at most {HOPES} can be ruled out: lower most or pick less"
+            )
+        for i, key in enumerate(kind.withhold):
+            self.one_of(key, details, (*place, "withhold", i), "detail of this family")
+            if [other for other in details if other != key and self.sort(other) == self.sort(key)]:
+                raise self.fail(
+                    (*place, "withhold", i), f"{key} cannot be told from the other detail of its sort; state it"
+                )
+        for i, obstacle in enumerate(kind.obstacles):
+            self.obstacle((*place, "obstacles", i), obstacle, details, found)
+        if kind.refusal and not kind.obstacles:
+            raise self.fail(place, "a refusal needs a reason; add obstacles")
+
+    def step(self, place: Place, step: YamlStep, found: Mapping[str, YamlStep]) -> None:
+        self.word(step.step, (*place, "step"), "a step")
+        if step.step in found:
+            raise self.fail((*place, "step"), f"a step above is called {step.step!r} too; rename one")
+        self.one_of(step.call, self.d.tools, (*place, "call"), "tool")
+        tool = self.d.tools[step.call]
+        wanted = arguments(tool)
+        for name in step.args:
+            self.one_of(name, wanted, (*place, "args", name), f"argument of {step.call}")
+        if lacking := [name for name in wanted if name not in step.args]:
+            raise self.fail((*place, "args") if step.args else place, f"{step.call} needs {', '.join(lacking)}; add it")
+        for name, value in step.args.items():
+            given = self.parsed((*place, "args", name), value)
+            self.known((*place, "args", name), given, found)
+            self.argument((*place, "args", name), given, argument_column(self.d, tool, name), found)
+        many = is_many(self.d, tool)
+        if not many and (step.where or step.picks):
+            raise self.fail(place, f"{step.call} gives one row; take out {', '.join(step.picks or ['where'])}")
+        if many and len(step.picks) != 1:
+            raise self.fail(place, f"{step.call} gives a list; say which row by one of max, min, only, count")
+        for condition in self.conditions((*place, "where"), step.where):
+            at = (*place, "where", condition.column)
+            self.one_of(condition.column, tool.give, at, f"key that {step.call} gives")
+            self.known(at, condition.ref, found)
+        for column in filter(None, (step.max, step.min)):
+            at = (*place, "max" if step.max else "min")
+            self.one_of(column, tool.give, at, f"key that {step.call} gives")
+        self.text((*place, "none"), step.none, list(self.d.details), found)
+
+    def argument(self, place: Place, given: Ref, column: Column, found: Mapping[str, YamlStep]) -> None:
+        """Can what a step hands over be what the tool takes? Looks at keys and plain values."""
+        if not given.detail and not given.step:
+            self.fits(place, column, given.literal, str(place[-1]))
+        elif column.refer:
+            if given.detail:
+                sort = reader_sort(self.d, self.d.details[given.detail])
+            else:
+                table = self.d.tools[found[given.step].call].table
+                own = given.key == self.key(table)
+                sort = f"id of {table if own else self.columns(table).get(given.key, Column()).refer}"
+            if sort != f"id of {column.refer}":
+                raise self.fail(place, f"{place[-1]} is the {self.key(column.refer)} of {column.refer}; this is none")
+
+    def known(self, place: Place, given: Ref, found: Mapping[str, YamlStep]) -> None:
+        if given.detail:
+            self.one_of(given.detail, self.d.details, place, "detail")
+        if given.step:
+            self.result(place, given, found)
+
+    def result(self, place: Place, given: Ref, found: Mapping[str, YamlStep]) -> None:
+        self.one_of(given.step, found, place, "earlier step")
+        step = found[given.step]
+        keys = ("count",) if step.count else self.d.tools[step.call].give
+        self.one_of(given.key, keys, place, f"key that the step {given.step} gives")
+
+    def text(self, place: Place, text: str, details: Sequence[str], found: Mapping[str, YamlStep]) -> None:
+        for name in holes(text):
+            self.one_of(name, details, place, "detail")
+        for step, key in STEP.findall(text):
+            self.result(place, Ref(step=step, key=key), found)
+
+    def queries(self, place: Place, kind: YamlFamily) -> None:
+        used = dict.fromkeys(given.detail for _, given in _refs(kind) if given.detail)
+        first = holes(kind.queries[0])
+        for i, query in enumerate(kind.queries):
+            at = (*place, "queries", i)
+            said = holes(query)
+            if set("{}") & set(without_holes(query)):
+                raise self.fail(at, "a brace is left over; details are written as {detail}, and other braces left out")
+            for name in said:
+                self.one_of(name, self.d.details, at, "detail")
+                if name not in used:
+                    raise self.fail(at, f"{{{name}}} is used by no step; use it in args or where, or take it out")
+            if sorted(said) != sorted(used):
+                raise self.fail(
+                    at, f"a query states each detail of the steps once: {', '.join(used)}; got {', '.join(said)}"
+                )
+            for one in said:
+                order = [n for n in said if self.sort(n) == self.sort(one)]
+                if order != [n for n in first if n in order]:
+                    raise self.fail(
+                        at, f"{' and '.join(order)} are of one sort; keep them in the order of the first query"
+                    )
+
+    def obstacle(self, place: Place, made: YamlObstacle, details: Sequence[str], found: Mapping[str, YamlStep]) -> None:
+        if bool(made.step) == bool(made.table) or bool(made.table) != bool(made.id) or bool(made.set) == made.gone:
+            raise self.fail(
+                place, "expected step: name, or table: name and id: reference; and set: {...} or gone: true"
+            )
+        table = made.table
+        if made.step:
+            self.one_of(made.step, found, (*place, "step"), "step")
+            tool = self.d.tools[found[made.step].call]
+            table = tool.table
+            if tool.act != "look":
+                raise self.fail((*place, "step"), f"{made.step} looks nothing up; name a look-up")
+        else:
+            self.one_of(table, self.d.tables, (*place, "table"), "table")
+            given = self.parsed((*place, "id"), made.id)
+            self.known((*place, "id"), given, found)
+            if given.detail:
+                self.one_of(given.detail, details, (*place, "id"), "detail of this family")
+        for column, value in made.set.items():
+            at = (*place, "set", column)
+            self.one_of(column, self.d.tables[table].columns, at, f"column of {table}")
+            given = self.parsed(at, value)
+            self.literal(at, given)
+            self.fits(at, self.d.tables[table].columns[column], given.literal, column)
