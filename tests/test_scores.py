@@ -16,10 +16,10 @@ from crosswind.episodes.record import Outcome, Record, Usage, key_of, pair_of, r
 from crosswind.episodes.suite import CLEAN, Condition, Episode, Suite, episodes, suites
 from crosswind.metrics import (
     GROUPINGS,
+    Averages,
     By,
     Drop,
     Measures,
-    Study,
     Summary,
     averaged,
     cell,
@@ -288,7 +288,7 @@ def test_pass_hat_k_of_a_run() -> None:
 # ---------------------------------------------------------------- the study's metrics and ours
 
 
-def shifted_study(agent: str, kind: str) -> Study:
+def shifted_study(agent: str, kind: str) -> Averages:
     return summary_of(agent).studies["condition"][kind]
 
 

@@ -97,7 +97,7 @@ class Broken(Model):
     final: str  # what the agent said, shortened: text from elsewhere
 
 
-class Finding(Model):
+class RuleResult(Model):
     """What one rule says of one group."""
 
     rule: str
@@ -138,7 +138,7 @@ class Outcome(Model):
     errors: int  # episodes lost to infrastructure, and left out
     agent: str
     baseline: str | None  # the agent of the other run
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -193,7 +193,7 @@ def examine(
     )
 
 
-def _sentence(verdict: str, findings: Sequence[Finding], reasons: Sequence[str]) -> str:
+def _sentence(verdict: str, findings: Sequence[RuleResult], reasons: Sequence[str]) -> str:
     against = [f.group for f in findings if f.verdict == verdict]
     if verdict == "pass":
         return f"Pass: all {len(findings)} checks are within what is allowed."
@@ -214,11 +214,11 @@ class _Test(NamedTuple):
     broken: Sequence[Record]
 
 
-def _decided(tests: Sequence[_Test]) -> list[Finding]:
+def _decided(tests: Sequence[_Test]) -> list[RuleResult]:
     """Decide all tests together, the sureness of a fall shared out by Holm's procedure."""
     alone = [test.decide(SURELY) for test in tests]
     order = sorted(range(len(tests)), key=lambda i: alone[i].p_fall)
-    out: dict[int, Finding] = {}
+    out: dict[int, RuleResult] = {}
     level, open_ = 1 - SURELY, True
     for rank, i in enumerate(order):
         if open_:
@@ -226,7 +226,7 @@ def _decided(tests: Sequence[_Test]) -> list[Finding]:
             open_ = alone[i].p_fall <= level
         decision = tests[i].decide(1 - level)
         broken = tests[i].broken[:BROKEN] if decision.verdict == "fail" else []
-        out[i] = Finding(
+        out[i] = RuleResult(
             rule=tests[i].rule,
             group=tests[i].group,
             most=tests[i].most,
@@ -306,4 +306,15 @@ def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str
     return pairs
 
 
-__all__ = ["Broken", "Decision", "Finding", "Outcome", "Rule", "decide", "decide_rate", "examine", "parse_rule", "rule"]
+__all__ = [
+    "Broken",
+    "Decision",
+    "Outcome",
+    "Rule",
+    "RuleResult",
+    "decide",
+    "decide_rate",
+    "examine",
+    "parse_rule",
+    "rule",
+]

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from crosswind.base import terminal
 from crosswind.base.version import __version__
-from crosswind.gate.gate import Finding, Outcome
+from crosswind.gate.gate import Outcome, RuleResult
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+!|~$&:-])")
@@ -59,7 +59,7 @@ def junit(outcome: Outcome) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(suite: ET.Element, finding: Finding) -> None:
+def _case(suite: ET.Element, finding: RuleResult) -> None:
     name = xml_text(f"{finding.rule}: {finding.group}")
     case = ET.SubElement(suite, "testcase", {"classname": "crosswind.gate", "name": name, "time": "0"})
     says = xml_text(finding.says)
@@ -71,7 +71,7 @@ def _case(suite: ET.Element, finding: Finding) -> None:
     ET.SubElement(case, "system-out").text = says
 
 
-def _episodes(finding: Finding) -> list[str]:
+def _episodes(finding: RuleResult) -> list[str]:
     """A line for each episode that broke."""
     return [f"{b.key}: {b.stage or '?'}, {b.cause or '?'}; said: {b.final}" for b in finding.broken]
 
@@ -112,7 +112,7 @@ def markdown(outcome: Outcome) -> str:
     return text if len(text) <= LIMIT else text[:LIMIT].rsplit("\n", 1)[0] + "\n\n(cut)\n"
 
 
-def cells(finding: Finding) -> list[str]:
+def cells(finding: RuleResult) -> list[str]:
     """A finding as the cells of a table, as plain text."""
     d = finding.decision
     name = f"{finding.rule.split('=')[0]}: {finding.group}" if finding.group not in finding.rule else finding.group
@@ -130,6 +130,6 @@ def cells(finding: Finding) -> list[str]:
     ]
 
 
-def _row(finding: Finding) -> list[str]:
+def _row(finding: RuleResult) -> list[str]:
     row = [plain(cell) for cell in cells(finding)]
     return [*row[:-1], f"**{row[-1]}**"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosswind.metrics.measures import Measures, Study, averaged, measure
+from crosswind.metrics.measures import Averages, Measures, averaged, measure
 from crosswind.metrics.scores import (
     GROUPINGS,
     By,
@@ -38,6 +38,7 @@ from crosswind.metrics.stats import (
 
 __all__ = [
     "GROUPINGS",
+    "Averages",
     "By",
     "Cell",
     "CleanAndRobust",
@@ -48,7 +49,6 @@ __all__ = [
     "Measures",
     "PairedDifference",
     "PassHatK",
-    "Study",
     "Summary",
     "averaged",
     "cell",

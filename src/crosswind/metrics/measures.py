@@ -42,7 +42,7 @@ class Measures(Model):
     wrong_answer: bool  # of these: the world is as it should be, the words are not
 
 
-class Study(Model):
+class Averages(Model):
     """Averages over some episodes. A rate is None where nothing could have counted towards it."""
 
     episodes: int
@@ -226,7 +226,7 @@ def _text(value: Any) -> str:
 # ---------------------------------------------------------------- many
 
 
-def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None = None) -> Study:
+def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None = None) -> Averages:
     """Averages over episodes; those that ended as errors of the infrastructure are passed over.
 
     `measures` are those already taken, by the records' keys.
@@ -241,7 +241,7 @@ def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None 
     def per_episode(value: Callable[[Measures], float]) -> float | None:
         return _mean([value(m) for m in taken])
 
-    return Study(
+    return Averages(
         episodes=len(played),
         accuracy=_mean([r.passed for r in played]),
         tool_error_rate=sum(m.errors for m in taken) / calls if calls else None,

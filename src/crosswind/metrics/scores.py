@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from crosswind.core.types import AXES, TIERS, Model
 from crosswind.episodes.record import Record, Usage
 from crosswind.metrics import stats
-from crosswind.metrics.measures import Measures, Study, averaged, measure
+from crosswind.metrics.measures import Averages, Measures, averaged, measure
 
 By = Literal[
     "all",
@@ -88,8 +88,8 @@ class Summary(Model):
     mild: Drop | None  # at severity 1 alone
     cells: dict[By, dict[str, Cell]]  # every shifted episode by group, whether or not it has a pair
     pass_hat_k: dict[str, tuple[stats.PassHatK, ...]]  # "clean" and "shifted", from k = 1 up
-    study: dict[str, Study]  # "clean", "shifted", "all"
-    studies: dict[By, dict[str, Study]]  # of shifted episodes
+    study: dict[str, Averages]  # "clean", "shifted", "all"
+    studies: dict[By, dict[str, Averages]]  # of shifted episodes
     stages: dict[str, int]  # of failed episodes
     causes: dict[str, int]
     usage: Usage
@@ -258,7 +258,7 @@ def summary(records: Iterable[Record], *, measures: bool = True, seed: int = 0) 
     found = {by: drops(every, by, seed=seed) for by in GROUPINGS}
     over_all = found["all"].get("all")
     taken: dict[str, Measures] = {record.key: measure(record) for record in kept} if measures else {}
-    studies: dict[By, dict[str, Study]] = {}
+    studies: dict[By, dict[str, Averages]] = {}
     if measures:
         studies = {by: {name: averaged(of, taken) for name, of in grouped(kept, by).items()} for by in GROUPINGS}
     usage = Usage()

@@ -7,12 +7,12 @@ from typing import Any
 
 from crosswind.core.types import Message, Tools
 from crosswind.models.openai_compatible import args_of, name_of
-from crosswind.models.remote import Remote, Said, count, http_client
+from crosswind.models.remote import RemoteModel, Said, count, http_client
 
 SILENCE = "(nothing)"  # the API takes no empty text
 
 
-class Anthropic(Remote):
+class Anthropic(RemoteModel):
     provider = package = "anthropic"
     home = "https://api.anthropic.com"
     variable = "ANTHROPIC_API_KEY"

@@ -9,12 +9,12 @@ from typing import Any
 
 from crosswind.core.types import Message, Request, Tools
 from crosswind.episodes.play import plain
-from crosswind.models.remote import Remote, Said, count, http_client
+from crosswind.models.remote import RemoteModel, Said, count, http_client
 
 UNREAD = 2000  # characters of arguments that are no JSON, as the model is shown them again
 
 
-class OpenAICompatible(Remote):
+class OpenAICompatible(RemoteModel):
     provider = package = "openai"
     home = "https://api.openai.com/v1"
     variable = "OPENAI_API_KEY"

@@ -16,7 +16,7 @@ from crosswind.core.registry import domains
 from crosswind.core.types import Message, Param, ToolSpec
 from crosswind.models import weights
 from crosswind.models.base import AgentSettings, AgentSource
-from crosswind.models.remote import OURS, ModelAgent, Remote, loopback
+from crosswind.models.remote import OURS, ModelAgent, RemoteModel, loopback
 from crosswind.models.spec import open_agent
 
 SECONDS = 30.0  # for one request of a probe
@@ -45,39 +45,41 @@ SWITCHES = (
 )
 
 
-class Finding(NamedTuple):
+class ProbeResult(NamedTuple):
     what: str
     state: State
     text: str
 
 
-def installation() -> list[Finding]:
+def installation() -> list[ProbeResult]:
     """Which extras are there, which keys are set, whether the weights lie in the cache, which servers listen."""
     out = []
     for extra, (packages, purpose) in EXTRAS.items():
         missing = [p for p in packages if importlib.util.find_spec(p) is None]
         if missing:
             text = f"{', '.join(missing)} not installed; for {purpose}: pip install 'crosswind[{extra}]'"
-            out.append(Finding(extra, "note", text))
+            out.append(ProbeResult(extra, "note", text))
         else:
-            out.append(Finding(extra, "ok", ", ".join(f"{p} {_version(p)}" for p in packages)))
+            out.append(ProbeResult(extra, "ok", ", ".join(f"{p} {_version(p)}" for p in packages)))
     for variable in (OURS, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         there = bool(os.environ.get(variable, "").strip())
-        out.append(Finding(variable, "ok" if there else "note", "set" if there else "not set"))
+        out.append(ProbeResult(variable, "ok" if there else "note", "set" if there else "not set"))
     path = weights.weights_file()
     if weights.sound(path):
-        out.append(Finding("weights", "ok", f"{weights.MODEL} in {path.parent}"))
+        out.append(ProbeResult("weights", "ok", f"{weights.MODEL} in {path.parent}"))
     elif path.exists():
-        out.append(Finding("weights", "bad", f"{path} is damaged; the next run fetches it again"))
+        out.append(ProbeResult("weights", "bad", f"{path} is damaged; the next run fetches it again"))
     else:
-        out.append(Finding("weights", "note", f"not in {path.parent}; fetched when the embedded agent is first used"))
+        out.append(
+            ProbeResult("weights", "note", f"not in {path.parent}; fetched when the embedded agent is first used")
+        )
     return out
 
 
-async def servers() -> list[Finding]:
+async def servers() -> list[ProbeResult]:
     """Local servers that listen where they usually do."""
 
-    async def look(name: str, url: str) -> Finding | None:
+    async def look(name: str, url: str) -> ProbeResult | None:
         host, port = "127.0.0.1", int(url.split(":")[2].split("/")[0])
         try:
             async with asyncio.timeout(0.5):
@@ -85,18 +87,18 @@ async def servers() -> list[Finding]:
         except (OSError, TimeoutError):
             return None
         writer.close()
-        return Finding(name, "note", f"something listens: crosswind doctor openai:MODEL@{url}")
+        return ProbeResult(name, "note", f"something listens: crosswind doctor openai:MODEL@{url}")
 
     return [f for f in await asyncio.gather(*(look(*server) for server in SERVERS.items())) if f]
 
 
-async def examine(spec: str, settings: AgentSettings | None = None) -> list[Finding]:
+async def examine(spec: str, settings: AgentSettings | None = None) -> list[ProbeResult]:
     """Look at an agent: can it be made, is its endpoint there, does it take the key, the model and tools, how fast."""
     settings = settings or AgentSettings(timeout=SECONDS, attempts=2, patience=2 * SECONDS, max_tokens=200)
     source = open_agent(spec, settings)
-    out = [Finding("spec", "ok", source.name)]
+    out = [ProbeResult("spec", "ok", source.name)]
     try:
-        if isinstance(source, Remote):
+        if isinstance(source, RemoteModel):
             out += await _remote(source)
         else:
             out += await _local(source)
@@ -105,42 +107,44 @@ async def examine(spec: str, settings: AgentSettings | None = None) -> list[Find
     return out
 
 
-async def _remote(source: Remote) -> list[Finding]:
+async def _remote(source: RemoteModel) -> list[ProbeResult]:
     out = []
     if source.url != source.home and not source.url.endswith("/v1") and source.provider == "openai":
-        out.append(Finding("address", "note", "most servers want it to end in /v1"))
+        out.append(ProbeResult("address", "note", "most servers want it to end in /v1"))
     key = "none sent" if source.keyless else "sent"
-    out.append(Finding("key", "ok", key + (", none needed on this machine" if loopback(source.url) else "")))
+    out.append(ProbeResult("key", "ok", key + (", none needed on this machine" if loopback(source.url) else "")))
     names = await source.models()
     if names is not None:
         known = source.model in names
         text = source.model if known else f"the server lists {', '.join(names[:8]) or 'none'}, not {source.model}"
-        out.append(Finding("model", "ok" if known else "note", text))
+        out.append(ProbeResult("model", "ok" if known else "note", text))
     agent = ModelAgent(source, Random(0))
     began = time.perf_counter()
     try:
         message = await source.answer(agent, CHAT, (TOOL, *domains["poi"].world_class.specs))
     except (CrosswindError, InfrastructureError) as error:
-        return [*out, Finding("request", "bad", str(error))]
+        return [*out, ProbeResult("request", "bad", str(error))]
     seconds = time.perf_counter() - began
     used = agent.usage
     speed = f"{seconds:.1f} s for {used.input_tokens} tokens in, {used.output_tokens} out"
-    out.append(Finding("request", "ok", speed))
+    out.append(ProbeResult("request", "ok", speed))
     if not source.native:
         out.append(
-            Finding("tools", "note", f"not taken or not shown; called as text instead. To switch them on: {SWITCHES}")
+            ProbeResult(
+                "tools", "note", f"not taken or not shown; called as text instead. To switch them on: {SWITCHES}"
+            )
         )
     elif message.requests:
         call = message.requests[0]
-        out.append(Finding("tools", "ok", f"called {call.tool}({json.dumps(call.args, default=str)})"))
+        out.append(ProbeResult("tools", "ok", f"called {call.tool}({json.dumps(call.args, default=str)})"))
     else:
         out.append(
-            Finding("tools", "note", f"taken, but the model did not call one when it should have. Maybe {SWITCHES}")
+            ProbeResult("tools", "note", f"taken, but the model did not call one when it should have. Maybe {SWITCHES}")
         )
     return out
 
 
-async def _local(source: AgentSource) -> list[Finding]:
+async def _local(source: AgentSource) -> list[ProbeResult]:
     """An agent in this process: let it play one short episode."""
     from crosswind.episodes.play import judge, play
     from crosswind.episodes.suite import episodes, suites
@@ -152,12 +156,12 @@ async def _local(source: AgentSource) -> list[Finding]:
         ready = time.perf_counter() - began
         trajectory = await play(episode.drawn, agent, source.name)
     except CrosswindError as error:
-        return [Finding("agent", "bad", str(error))]
+        return [ProbeResult("agent", "bad", str(error))]
     seconds = time.perf_counter() - began - ready
     if trajectory.ended == "error":
-        return [Finding("agent", "bad", trajectory.why)]
+        return [ProbeResult("agent", "bad", trajectory.why)]
     text = f"{judge(trajectory).outcome} in {len(trajectory.steps)} steps, {seconds:.1f} s"
-    return [Finding("agent", "ok", f"ready in {ready:.1f} s"), Finding("episode", "ok", text)]
+    return [ProbeResult("agent", "ok", f"ready in {ready:.1f} s"), ProbeResult("episode", "ok", text)]
 
 
 def _version(package: str) -> str:

@@ -75,7 +75,7 @@ class Said:
 class ModelAgent:
     """One episode's agent."""
 
-    def __init__(self, source: Remote, rng: Random) -> None:
+    def __init__(self, source: RemoteModel, rng: Random) -> None:
         self.source, self.rng = source, rng
         self.usage = Usage()
         self.ids: set[str] = set()
@@ -100,7 +100,7 @@ class ModelAgent:
         return wanted
 
 
-class Remote:
+class RemoteModel:
     """A model behind an address."""
 
     provider: ClassVar[str]

@@ -31,7 +31,7 @@ FORMS = (
 )
 
 
-class Scripted:
+class ScriptedSource:
     """Agents of the registry, made of the draw they play in."""
 
     price: Price | None = Price(0.0, 0.0)
@@ -55,7 +55,7 @@ def open_agent(spec: str, settings: AgentSettings | None = None) -> AgentSource:
     """The source of agents that a spec names. Raises `CrosswindError` for a spec that cannot work."""
     settings = settings or AgentSettings()
     if spec in agents:
-        return Scripted(spec)
+        return ScriptedSource(spec)
     provider, colon, rest = spec.partition(":")
     if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]

@@ -9,7 +9,7 @@ from crosswind.base.version import __version__
 from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.record import Usage
-from crosswind.metrics import Drop, PassHatK, Study, Summary
+from crosswind.metrics import Averages, Drop, PassHatK, Summary
 from crosswind.metrics.diagnosis import CAUSES, STAGES
 from crosswind.report import charts, parts, words
 from crosswind.report.content import Content, Scale
@@ -251,7 +251,7 @@ def _all_pass(found: PassHatK) -> str:
     return f"{words.percent(found.value)} ({words.range_of(found.low, found.high)})"
 
 
-def _measures(study: Mapping[str, Study]) -> Iterator[Sequence[Pieces]]:
+def _measures(study: Mapping[str, Averages]) -> Iterator[Sequence[Pieces]]:
     sides = [study.get(side) for side in SIDES]
     for name, field, form in MEASURES:
         values = [getattr(one, field) if one else None for one in sides]

@@ -20,12 +20,12 @@ from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.record import Record
 from crosswind.metrics import (
+    Averages,
     By,
     Cell,
     Correlation,
     Drop,
     Measures,
-    Study,
     averaged,
     cell,
     clean_and_robust,
@@ -122,7 +122,7 @@ class Pool:
         """Clean accuracy."""
         return cell(record for record in self.clean if record.domain == domain)
 
-    def study(self, records: Iterable[Record]) -> Study:
+    def study(self, records: Iterable[Record]) -> Averages:
         return averaged(records, self.measures)
 
     def refusals(self, suite: str, keep: Callable[[Record], bool] = lambda _: True) -> Cell:
@@ -453,7 +453,7 @@ def _refusals(study: Definition, found: dict[str, Pool]) -> str:
 
 def _playing(study: Definition, found: dict[str, Pool]) -> str:
     out = []
-    figures: tuple[tuple[str, Callable[[Study], str]], ...] = (
+    figures: tuple[tuple[str, Callable[[Averages], str]], ...] = (
         ("Tool error rate, % of calls", lambda s: words.percent(s.tool_error_rate)),
         ("Errors of the agent's own making, % of calls", lambda s: words.percent(s.own_error_rate)),
         ("Exploration, 0 to 1", lambda s: words.number(s.exploration)),
@@ -461,7 +461,7 @@ def _playing(study: Definition, found: dict[str, Pool]) -> str:
     )
     for title, told in figures:
 
-        def row(pool: Pool, told: Callable[[Study], str] = told) -> list[str]:
+        def row(pool: Pool, told: Callable[[Averages], str] = told) -> list[str]:
             by_tier = [pool.of("tiers", keep=lambda r, tier=tier: r.tier == tier) for tier in TIERS]  # type: ignore[misc]
             clean = [r for r in pool.clean if r.domain == "poi"]
             return [told(pool.study(clean)), *(told(pool.study(some)) for some in by_tier)]
@@ -470,7 +470,7 @@ def _playing(study: Definition, found: dict[str, Pool]) -> str:
     return "\n\n".join(out)
 
 
-def _chain(one: Study) -> str:
+def _chain(one: Averages) -> str:
     return f"{words.number(one.chain_length, 1)} ({words.number(one.gold_chain_length, 1)})"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crosswind.text.answers.claims import Claim, Expected, claim_of, start_of
 from crosswind.text.answers.numbers import is_difference, number_claims, zero_claims
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 from crosswind.text.answers.request import EACH_ASKED, asks_for_one
 from crosswind.text.values.money import CURRENCIES, CURRENCY
 from crosswind.text.values.name import LONGEST_NAME
@@ -15,7 +15,7 @@ from crosswind.text.values.number import is_close
 from crosswind.text.values.reading import TextValues, moneys, number_of
 
 
-def _currency(expected: Expected, given: Reading) -> str:
+def _currency(expected: Expected, given: AnswerText) -> str:
     """The currency of an expected amount: its own, else the only one of the request, else euros."""
     if isinstance(expected.value, str):
         for item in TextValues(expected.value[:LONGEST_NAME]).moneys:
@@ -24,7 +24,7 @@ def _currency(expected: Expected, given: Reading) -> str:
     return str(named.pop()) if len(named) == 1 else "EUR"
 
 
-def money_claims(reading: Reading, expected: Expected, given: Reading) -> list[Claim]:
+def money_claims(reading: AnswerText, expected: Expected, given: AnswerText) -> list[Claim]:
     """The amounts of a text in the expected currency; bare numbers only if it holds no amount."""
     if isinstance(expected.value, str) and len(expected.value) <= LONGEST_NAME and (own := moneys(expected.value)):
         wanted: float | None = own[0]
@@ -78,7 +78,7 @@ _OTHER_UNIT = re.compile(
 )
 
 
-def _bare_amounts(reading: Reading, expected: Expected, given: Reading) -> list[Claim]:
+def _bare_amounts(reading: AnswerText, expected: Expected, given: AnswerText) -> list[Claim]:
     """The numbers that may be amounts: those labelled as prices, else those that measure nothing else."""
     known = {item.start: item for item in reading.numbers}
     priced, bare = [], []

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from crosswind.text.answers.claims import Claim, start_of
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 
 _FEE = r"(?:fees?|prices?|costs?|charges?|rates?|tickets?|ticket\sprices?|amount|entry|admission)"
 _PAYING = r"(?:costs?|cost\syou|costs\syou|charg(?:es?|ing)|asks?(?:\sfor)?|pays?|paying|priced)"
@@ -60,7 +60,7 @@ _IT = re.compile(
 )
 
 
-class Comparison(NamedTuple):
+class ComparedNames(NamedTuple):
     """Where the claims stand that a text calls the better or the worse ones in the sense of the request."""
 
     better: frozenset[int] = frozenset()
@@ -69,7 +69,7 @@ class Comparison(NamedTuple):
     lost: frozenset[str] = frozenset()  # the names that only come out worse, wherever they stand
 
 
-NO_COMPARISON = Comparison()
+NO_COMPARISON = ComparedNames()
 
 
 def _asked_senses(given: str) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
@@ -82,7 +82,7 @@ def _asked_senses(given: str) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
     return found[0] if len(found) == 1 else None
 
 
-def compare(reading: Reading, claims: Sequence[Claim], two: bool, given: str) -> Comparison:
+def compare(reading: AnswerText, claims: Sequence[Claim], two: bool, given: str) -> ComparedNames:
     """What the comparatives and superlatives of a text say about the claimed names, of which there may be two."""
     senses = _asked_senses(given) if claims else None
     if senses is None:
@@ -111,7 +111,7 @@ def compare(reading: Reading, claims: Sequence[Claim], two: bool, given: str) ->
                 beaten.add(than.end())
     won = {claim.value for claim in claims if claim.start in better - worse}
     lost = {claim.value for claim in claims if claim.start in worse} - won
-    return Comparison(frozenset(better - worse), frozenset(worse), frozenset(unnamed), frozenset(lost))
+    return ComparedNames(frozenset(better - worse), frozenset(worse), frozenset(unnamed), frozenset(lost))
 
 
 def _marked(low: str, claims: Sequence[Claim]) -> str:

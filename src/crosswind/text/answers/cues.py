@@ -17,8 +17,8 @@ from crosswind.text.answers.request import (
     states_asked_for,
     stem,
 )
+from crosswind.text.answers.rivalry import Rivalry, distinct
 from crosswind.text.answers.roles import roles_of
-from crosswind.text.answers.trial import Trial, distinct
 from crosswind.text.values.found import is_inside
 
 ANSWER = re.compile(
@@ -71,15 +71,15 @@ _STRICT = re.compile(r"est\b|\bmost\b|\bleast\b|\bwinner\b")
 _EQUALS = re.compile(r"=\s?$")
 
 
-def by_answer(trial: Trial) -> bool | None:
+def by_answer(rivalry: Rivalry) -> bool | None:
     """The last explicit answer decides."""
     verdict = None
-    for match in ANSWER.finditer(trial.reading.low):
-        later = [claim for claim in trial.claims if match.end() <= claim.start < match.end() + 100]
+    for match in ANSWER.finditer(rivalry.reading.low):
+        later = [claim for claim in rivalry.claims if match.end() <= claim.start < match.end() + 100]
         if later:
-            sentence = trial.reading.sentences[trial.reading.sentence(later[0].start)]
-            chosen = trial.best(trial.between(later[0].start, sentence.end)) or later[:1]
-            verdict = trial.single(chosen) is True
+            sentence = rivalry.reading.sentences[rivalry.reading.sentence(later[0].start)]
+            chosen = rivalry.best(rivalry.between(later[0].start, sentence.end)) or later[:1]
+            verdict = rivalry.single(chosen) is True
     return verdict
 
 
@@ -94,50 +94,52 @@ _NOW_BEFORE = re.compile(r"\bnow\b[^,;.]{0,30}$")
 _NOW_AFTER = re.compile(r"(?:(?!\b(?:and|but|to|is|was)\b)[^,;.]){0,25}\bnow\b")
 
 
-def _by_now(trial: Trial) -> bool | None:
+def _by_now(rivalry: Rivalry) -> bool | None:
     """What is said to hold now decides over what held before."""
-    return trial.single(
-        [c for c in trial.claims if _NOW_BEFORE.search(c.context.before) or _NOW_AFTER.match(c.context.after)]
+    return rivalry.single(
+        [c for c in rivalry.claims if _NOW_BEFORE.search(c.context.before) or _NOW_AFTER.match(c.context.after)]
     )
 
 
-def _by_remainder(trial: Trial) -> bool | None:
+def _by_remainder(rivalry: Rivalry) -> bool | None:
     """What is said to be left decides over what it was taken from, if the request asks for that."""
-    if trial.kind not in ("number", "money") or not LEFT_ASKED.search(trial.given.low):
+    if rivalry.kind not in ("number", "money") or not LEFT_ASKED.search(rivalry.given.low):
         return None
-    return trial.single(
-        [c for c in trial.claims if LEFT_AFTER.match(c.context.after) or LEFT_BEFORE.search(c.context.before)]
+    return rivalry.single(
+        [c for c in rivalry.claims if LEFT_AFTER.match(c.context.after) or LEFT_BEFORE.search(c.context.before)]
     )
 
 
-def _by_question(trial: Trial) -> bool | None:
+def _by_question(rivalry: Rivalry) -> bool | None:
     """The word that the request asks for decides."""
-    if trial.kind in ("date", "time"):
-        asked = asked_roles(trial.given.low)
-        roles = roles_of(trial.reading, trial.claims)
-        if _MOVED.search(trial.reading.low) and "start" in roles:
+    if rivalry.kind in ("date", "time"):
+        asked = asked_roles(rivalry.given.low)
+        roles = roles_of(rivalry.reading, rivalry.claims)
+        if _MOVED.search(rivalry.reading.low) and "start" in roles:
             asked = ["end"]
-        elif not asked and "start" in roles and "end" in roles and _WHEN.search(trial.given.low):
+        elif not asked and "start" in roles and "end" in roles and _WHEN.search(rivalry.given.low):
             asked = ["start"]
         chosen = [
-            claim for claim, role in zip(trial.claims, roles, strict=True) if len(asked) == 1 and role == asked[0]
+            claim for claim, role in zip(rivalry.claims, roles, strict=True) if len(asked) == 1 and role == asked[0]
         ]
-        return trial.single(chosen)
-    if trial.kind == "money" and asks_for_one(trial.given.low):
-        return trial.single([claim for claim in trial.claims if EACH.match(claim.context.after)])
-    if trial.kind != "number":
+        return rivalry.single(chosen)
+    if rivalry.kind == "money" and asks_for_one(rivalry.given.low):
+        return rivalry.single([claim for claim in rivalry.claims if EACH.match(claim.context.after)])
+    if rivalry.kind != "number":
         return None
-    asked_states = states_asked_for(trial.given.low)
-    so = [claim for claim in trial.claims if (match := _IS_SO.match(claim.context.after)) and match[1] in asked_states]
+    asked_states = states_asked_for(rivalry.given.low)
+    so = [
+        claim for claim in rivalry.claims if (match := _IS_SO.match(claim.context.after)) and match[1] in asked_states
+    ]
     if so:
-        return trial.single(so)
-    spoken = {word for word in LETTERS.findall(trial.given.low) if len(word) > 3}
-    negated = bool(_NOT.search(trial.given.low))
-    subset = [claim for claim in trial.claims if _is_asked_subset(claim.context, spoken, negated)]
+        return rivalry.single(so)
+    spoken = {word for word in LETTERS.findall(rivalry.given.low) if len(word) > 3}
+    negated = bool(_NOT.search(rivalry.given.low))
+    subset = [claim for claim in rivalry.claims if _is_asked_subset(claim.context, spoken, negated)]
     if subset:
-        return trial.single(subset)
-    words = asked_words(trial.given.low)
-    return trial.single([claim for claim in trial.claims if words and _is_asked(claim.context, words)])
+        return rivalry.single(subset)
+    words = asked_words(rivalry.given.low)
+    return rivalry.single([claim for claim in rivalry.claims if words and _is_asked(claim.context, words)])
 
 
 _SUBSET = re.compile(r"\b(?:of\s(?:which|these|those|them),?(?:\s(?:only|just|exactly))?|but)\s?$")
@@ -171,26 +173,26 @@ def _is_asked(context: Context, words: set[str]) -> bool:
     return before[-1] in ("is", "of", "at", "was", "are") and any(stem(word) in words for word in before)
 
 
-def _by_conclusion(trial: Trial) -> bool | None:
+def _by_conclusion(rivalry: Rivalry) -> bool | None:
     """The last conclusion that singles out a value decides."""
     verdicts: list[tuple[int, bool]] = []
-    for match in _CONCLUSION.finditer(trial.reading.low):
-        sentence = trial.reading.sentences[trial.reading.sentence(match.start())]
+    for match in _CONCLUSION.finditer(rivalry.reading.low):
+        sentence = rivalry.reading.sentences[rivalry.reading.sentence(match.start())]
         ends = sentence.end if sentence.end - match.end() > 2 else sentence.end + 40
-        verdict = trial.single(trial.best(trial.between(match.end(), ends)))
+        verdict = rivalry.single(rivalry.best(rivalry.between(match.end(), ends)))
         if verdict is not None:
             verdicts.append((match.start(), verdict))
-    for claim in trial.claims:
-        adjacent = trial.kind not in NAMED and _WHICH_IS.search(claim.context.before)
+    for claim in rivalry.claims:
+        adjacent = rivalry.kind not in NAMED and _WHICH_IS.search(claim.context.before)
         only = _BUT_ONLY.search(claim.context.before) and _HAS.match(claim.context.after)
         if adjacent or only or _TOTAL_AFTER.match(claim.context.after):
             verdicts.append((claim.start, claim.match))
     return max(verdicts)[1] if verdicts else None
 
 
-def _by_equation(trial: Trial) -> bool | None:
+def _by_equation(rivalry: Rivalry) -> bool | None:
     """The result of the only equation decides."""
-    return trial.single([claim for claim in trial.claims if _EQUALS.search(claim.context.before)])
+    return rivalry.single([claim for claim in rivalry.claims if _EQUALS.search(claim.context.before)])
 
 
 def _counts(word: str, asked: set[str]) -> bool:
@@ -199,92 +201,92 @@ def _counts(word: str, asked: set[str]) -> bool:
     return last not in _ASKED_ONLY or last in asked
 
 
-def _by_comparison(trial: Trial) -> bool | None:
+def _by_comparison(rivalry: Rivalry) -> bool | None:
     """The name that comes out as what the request asks for decides."""
-    return trial.single([claim for claim in trial.claims if claim.better])
+    return rivalry.single([claim for claim in rivalry.claims if claim.better])
 
 
-def _by_superlative(trial: Trial) -> bool | None:
+def _by_superlative(rivalry: Rivalry) -> bool | None:
     """What is called the cheapest, the best or the choice decides."""
-    low = trial.reading.low
-    asked = {match[0] for match in _SUPERLATIVE.finditer(trial.given.low)}
+    low = rivalry.reading.low
+    asked = {match[0] for match in _SUPERLATIVE.finditer(rivalry.given.low)}
     found: list[tuple[str, list[Claim]]] = []
     taken: set[int] = set()
-    for claim in trial.claims:
+    for claim in rivalry.claims:
         after = _SUPERLATIVE_AFTER.match(low[claim.end : claim.end + 120].translate(MARKUP))
-        if after is not None and trial.kind not in ("number", "money") and _counts(after[0], asked):
+        if after is not None and rivalry.kind not in ("number", "money") and _counts(after[0], asked):
             found.append((after[0], [claim]))
-            taken.add(trial.reading.sentence(claim.start))
+            taken.add(rivalry.reading.sentence(claim.start))
     for match in _SUPERLATIVE.finditer(low):
-        index = trial.reading.sentence(match.start())
+        index = rivalry.reading.sentence(match.start())
         if index in taken or not _counts(match[0], asked):
             continue
-        subject = trial.between(trial.reading.sentences[index].start, match.start())[-1:]
+        subject = rivalry.between(rivalry.reading.sentences[index].start, match.start())[-1:]
         if (
-            trial.kind in NAMED
+            rivalry.kind in NAMED
             and subject
             and _PRONOUN.search(low, max(subject[0].end, match.start() - 40), match.start())
         ):
             found.append((match[0], subject))
             continue
-        limit = _clause_end(trial, match.end(), trial.reading.sentences[index].end)
-        found.append((match[0], trial.best(trial.between(match.end(), limit))))
+        limit = _clause_end(rivalry, match.end(), rivalry.reading.sentences[index].end)
+        found.append((match[0], rivalry.best(rivalry.between(match.end(), limit))))
     fitting = [item for item in found if any(word in item[0] for word in asked)] or found
-    verdict = trial.single([claim for _, chosen in fitting for claim in chosen])
+    verdict = rivalry.single([claim for _, chosen in fitting for claim in chosen])
     strict = [claim for word, chosen in fitting if _STRICT.search(word) for claim in chosen]
     # "Earliest: 3 May; latest: 5 May" is a choice between two, not a matter for weaker cues.
     return False if verdict is None and len(distinct(strict)) > 1 else verdict
 
 
-def _clause_end(trial: Trial, start: int, limit: int) -> int:
+def _clause_end(rivalry: Rivalry, start: int, limit: int) -> int:
     """Where the clause after a superlative ends; for numbers and moments the first one closes it."""
-    low = trial.reading.low
+    low = rivalry.reading.low
     end = _CLAUSE_END.search(low, start, limit)
     limit = end.start() if end else limit
-    first = trial.between(start, limit)[:1]
-    if first and trial.kind not in NAMED:
+    first = rivalry.between(start, limit)[:1]
+    if first and rivalry.kind not in NAMED:
         end = _NEXT_PHRASE.search(low, first[0].end, limit)
         return end.start() if end else limit
     return limit
 
 
-def _by_emphasis(trial: Trial) -> bool | None:
+def _by_emphasis(rivalry: Rivalry) -> bool | None:
     """The only emphasised value decides."""
-    return trial.single([claim for claim in trial.claims if is_inside(claim.start, trial.reading.emphasis)])
+    return rivalry.single([claim for claim in rivalry.claims if is_inside(claim.start, rivalry.reading.emphasis)])
 
 
 _VARIABLE = re.compile(r"[0-9][0-9.,:]*|\b[A-Z][\w'-]*|[€$£]")
 
 
-def _pattern_of(trial: Trial, index: int) -> str:
+def _pattern_of(rivalry: Rivalry, index: int) -> str:
     """A sentence with names and numbers left out, to see whether sentences are of one pattern."""
-    sentence = trial.reading.sentences[index]
+    sentence = rivalry.reading.sentences[index]
     pieces, at = [], sentence.start
-    for claim in trial.between(sentence.start, sentence.end):
-        pieces.append(trial.reading.plain[at : claim.start])
+    for claim in rivalry.between(sentence.start, sentence.end):
+        pieces.append(rivalry.reading.plain[at : claim.start])
         at = max(at, claim.end)
-    pieces.append(trial.reading.plain[at : sentence.end])
+    pieces.append(rivalry.reading.plain[at : sentence.end])
     return " ".join(_VARIABLE.sub("#", "#".join(pieces)).translate(MARKUP).lower().split()).strip(" .!;")
 
 
-def _by_sentence(trial: Trial) -> bool | None:
+def _by_sentence(rivalry: Rivalry) -> bool | None:
     """The first sentence that holds one value decides, else the last; listings do not count."""
     holding: dict[int, list[Claim]] = {}
-    for claim in trial.claims:
-        holding.setdefault(trial.reading.sentence(claim.start), []).append(claim)
-    patterns = {index: _pattern_of(trial, index) for index in holding}
-    bullets = [index for index in holding if trial.reading.sentences[index].bullet]
+    for claim in rivalry.claims:
+        holding.setdefault(rivalry.reading.sentence(claim.start), []).append(claim)
+    patterns = {index: _pattern_of(rivalry, index) for index in holding}
+    bullets = [index for index in holding if rivalry.reading.sentences[index].bullet]
     listed = set(bullets) if len(bullets) > 1 else set()
     listed |= {index for index, pattern in patterns.items() if list(patterns.values()).count(pattern) > 1}
     free = [index for index in sorted(holding) if index not in listed]
     for index in (*free[:1], *free[-1:]):
-        verdict = trial.single(trial.outside(holding[index]))
+        verdict = rivalry.single(rivalry.outside(holding[index]))
         if verdict is not None:
             return verdict
     return None
 
 
-CUES: tuple[Callable[[Trial], bool | None], ...] = (
+CUES: tuple[Callable[[Rivalry], bool | None], ...] = (
     _by_now,
     _by_remainder,
     _by_question,

@@ -10,8 +10,8 @@ from crosswind.text.answers.finders import FINDERS
 from crosswind.text.answers.judgement import judge_claims
 from crosswind.text.answers.lists import is_assigned, is_paired
 from crosswind.text.answers.names import candidate_places
-from crosswind.text.answers.reading import Reading
-from crosswind.text.answers.trial import Trial
+from crosswind.text.answers.reading import AnswerText
+from crosswind.text.answers.rivalry import Rivalry
 from crosswind.text.answers.yes_no import answers_yes_no
 from crosswind.text.values.number import is_close
 from crosswind.text.values.plain import plain_text
@@ -20,7 +20,7 @@ from crosswind.text.values.reading import number_of
 MOST_CLAIMS = 200
 
 
-def _echoes(claim: Claim, kind: Kind, given: Reading, expected: Expected) -> bool:
+def _echoes(claim: Claim, kind: Kind, given: AnswerText, expected: Expected) -> bool:
     """Whether a claim only repeats a value of the request."""
     if kind == "choice" or not given.low:
         return False
@@ -49,7 +49,7 @@ def _is_allied(claim: Claim, expected: Expected, allies: Sequence[Expected]) -> 
     return False
 
 
-def _is_stated(reading: Reading, expected: Expected, allies: Sequence[Expected], given: Reading) -> bool:
+def _is_stated(reading: AnswerText, expected: Expected, allies: Sequence[Expected], given: AnswerText) -> bool:
     """Whether a text commits to one expected value."""
     if expected.kind == "yesno":
         return answers_yes_no(reading, expected.value)
@@ -73,14 +73,14 @@ def _is_stated(reading: Reading, expected: Expected, allies: Sequence[Expected],
     return not rivals or _is_committed(reading, expected.kind, own, rivals, given)
 
 
-def _is_committed(reading: Reading, kind: Kind, own: list[Claim], rivals: list[Claim], given: Reading) -> bool:
+def _is_committed(reading: AnswerText, kind: Kind, own: list[Claim], rivals: list[Claim], given: AnswerText) -> bool:
     """Whether the cues of a text single out the expected value among its rivals."""
-    trial = Trial(reading, sorted(own + rivals, key=start_of), kind, given)
-    verdict = by_answer(trial)
+    rivalry = Rivalry(reading, sorted(own + rivals, key=start_of), kind, given)
+    verdict = by_answer(rivalry)
     if verdict is not None or any(rival.alternative for rival in rivals):
         return bool(verdict)
     for cue in CUES:
-        verdict = cue(trial)
+        verdict = cue(rivalry)
         if verdict is not None:
             return verdict
     return False
@@ -88,7 +88,7 @@ def _is_committed(reading: Reading, kind: Kind, own: list[Claim], rivals: list[C
 
 def states(text: str, expected: Sequence[Expected], *, given: str = "") -> bool:
     """Whether a text commits to every expected value; the package's docstring has the rule."""
-    reading, request = Reading(text), Reading(given)
+    reading, request = AnswerText(text), AnswerText(given)
     for index, item in enumerate(expected):
         allies = (*expected[:index], *expected[index + 1 :])
         if not _is_stated(reading, item, allies, request):

@@ -9,7 +9,7 @@ from crosswind.text.answers.amounts import money_claims
 from crosswind.text.answers.claims import Claim, Expected, claim_of
 from crosswind.text.answers.names import name_claims
 from crosswind.text.answers.numbers import number_claims
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 from crosswind.text.values.found import Found
 from crosswind.text.values.name import LONGEST_NAME
 from crosswind.text.values.reading import dates, times
@@ -30,19 +30,19 @@ def _moment_claims(low: str, found: Iterable[Found], wanted: str) -> list[Claim]
     ]
 
 
-def _date_claims(reading: Reading, expected: Expected, given: Reading) -> list[Claim]:
+def _date_claims(reading: AnswerText, expected: Expected, given: AnswerText) -> list[Claim]:
     known = dates(str(expected.value)[:LONGEST_NAME])
     if not known:
         return []
     return _moment_claims(reading.low, reading.dates(int(known[0][:4])), known[0])
 
 
-def _time_claims(reading: Reading, expected: Expected, given: Reading) -> list[Claim]:
+def _time_claims(reading: AnswerText, expected: Expected, given: AnswerText) -> list[Claim]:
     known = times(str(expected.value)[:LONGEST_NAME])
     return _moment_claims(reading.low, reading.times, known[0]) if known else []
 
 
-FINDERS: dict[str, Callable[[Reading, Expected, Reading], list[Claim]]] = {
+FINDERS: dict[str, Callable[[AnswerText, Expected, AnswerText], list[Claim]]] = {
     "number": number_claims,
     "money": money_claims,
     "date": _date_claims,

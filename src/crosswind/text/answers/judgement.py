@@ -10,9 +10,9 @@ from itertools import takewhile
 from operator import itemgetter
 
 from crosswind.text.answers.claims import MARKUP, NAMED, Claim, Context, Expected, Kind
-from crosswind.text.answers.comparison import COMPARED, NO_COMPARISON, Comparison, compare
+from crosswind.text.answers.comparison import COMPARED, NO_COMPARISON, ComparedNames, compare
 from crosswind.text.answers.joined import BETWEEN, join_claims
-from crosswind.text.answers.reading import EQUALS_AFTER, Reading
+from crosswind.text.answers.reading import EQUALS_AFTER, AnswerText
 from crosswind.text.answers.request import HOURS_ASKED, ORDER
 
 _FILLER = (
@@ -104,7 +104,7 @@ _CONCEDED = re.compile(r"^\W*(?:while|although|though|even\sthough|despite|where
 _OPENERS = " \t\"'_([{€$£~"
 
 
-def context_of(reading: Reading, start: int, end: int, previous: int) -> Context:
+def context_of(reading: AnswerText, start: int, end: int, previous: int) -> Context:
     """The context of a span; what comes before ends at the previous claim."""
     sentence = reading.sentences[reading.sentence(start)]
     before = reading.low[max(sentence.start, previous, start - 90) : start].translate(MARKUP)
@@ -116,7 +116,7 @@ def context_of(reading: Reading, start: int, end: int, previous: int) -> Context
 
 
 def judge_claims(
-    reading: Reading, claims: list[Claim], expected: Expected, allies: Sequence[Expected], given: str
+    reading: AnswerText, claims: list[Claim], expected: Expected, allies: Sequence[Expected], given: str
 ) -> list[Claim]:
     """The claims with everything that the text says about each."""
     judged: list[Claim] = []
@@ -161,7 +161,7 @@ _LATER_AFTER = re.compile(
 )
 
 
-def _is_later(reading: Reading, claim: Claim, context: Context, previous: int) -> bool:
+def _is_later(reading: AnswerText, claim: Claim, context: Context, previous: int) -> bool:
     """Whether a name comes only after another in the order that a sentence gives."""
     if not previous or reading.sentence(previous - 1) != reading.sentence(claim.start):
         return False
@@ -169,7 +169,7 @@ def _is_later(reading: Reading, claim: Claim, context: Context, previous: int) -
 
 
 def _is_dropped(
-    reading: Reading, claim: Claim, context: Context, kind: Kind, given: str, comparison: Comparison
+    reading: AnswerText, claim: Claim, context: Context, kind: Kind, given: str, comparison: ComparedNames
 ) -> bool:
     """Whether an occurrence is not claimed: asked, negated, compared with, looked at, an operand, a whole."""
     before = context.before
@@ -189,7 +189,7 @@ def _is_dropped(
     return old is not None and (old["word"] or "was at") not in given
 
 
-def _is_part(reading: Reading, claim: Claim, context: Context) -> bool:
+def _is_part(reading: AnswerText, claim: Claim, context: Context) -> bool:
     """Whether a number is a list number, an operand, an intermediate result or the whole of a part."""
     if claim.start in reading.numbering or _WHOLE.search(context.before):
         return True

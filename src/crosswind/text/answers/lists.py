@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from crosswind.text.answers.claims import NAMED, Expected
 from crosswind.text.answers.finders import FINDERS
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 from crosswind.text.answers.request import asked_roles
 from crosswind.text.answers.roles import roles_of
 
 
-def is_paired(reading: Reading, expected: Sequence[Expected], given: Reading) -> bool:
+def is_paired(reading: AnswerText, expected: Sequence[Expected], given: AnswerText) -> bool:
     """Whether names and the values listed after them occur in matching order."""
     pairs = [
         (left, right)
@@ -30,12 +30,12 @@ def is_paired(reading: Reading, expected: Sequence[Expected], given: Reading) ->
     return True
 
 
-def _in_order(reading: Reading, pairs: Sequence[tuple[Expected, Expected]], given: Reading) -> bool:
+def _in_order(reading: AnswerText, pairs: Sequence[tuple[Expected, Expected]], given: AnswerText) -> bool:
     """Whether the first mentions of the names are in the order of the first mentions of their values."""
     return _order(reading, [left for left, _ in pairs], given) == _order(reading, [right for _, right in pairs], given)
 
 
-def _order(reading: Reading, expected: Sequence[Expected], given: Reading) -> list[int]:
+def _order(reading: AnswerText, expected: Sequence[Expected], given: AnswerText) -> list[int]:
     """The indices of expected values by first mention."""
     firsts = []
     for index, item in enumerate(expected):
@@ -44,7 +44,7 @@ def _order(reading: Reading, expected: Sequence[Expected], given: Reading) -> li
     return [index for _, index in sorted(firsts)]
 
 
-def is_assigned(reading: Reading, expected: Sequence[Expected], given: Reading) -> bool:
+def is_assigned(reading: AnswerText, expected: Sequence[Expected], given: AnswerText) -> bool:
     """Whether a start and an end that the request asks for are not given the other way round."""
     asked = asked_roles(given.low)
     for kind in ("time", "date"):

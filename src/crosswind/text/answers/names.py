@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from crosswind.text.answers.claims import Claim, Expected, Kind
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 from crosswind.text.values.id import id_places
 from crosswind.text.values.name import name_places
 from crosswind.text.values.plain import plain_text
@@ -14,7 +14,7 @@ _LONE_AFTER = re.compile(r"\s*(?:[).,:;*_\"'\]!?–-]|$|(?:or|and|is|was|because
 _LONE_BEFORE = re.compile(r"(?:\b(?:option|answer|choice|is|pick|choose|or|and|be)|[:(,=])\s?[\"'*_(]{0,3}$")
 
 
-def _lone_letter(reading: Reading, letter: str) -> list[tuple[int, int]]:
+def _lone_letter(reading: AnswerText, letter: str) -> list[tuple[int, int]]:
     """The places of an option such as "B": case counts, and the article "A" is no option."""
     found = []
     for match in re.finditer(rf"(?<![\w']){re.escape(letter)}(?![\w'])", reading.plain):
@@ -25,7 +25,7 @@ def _lone_letter(reading: Reading, letter: str) -> list[tuple[int, int]]:
     return found
 
 
-def candidate_places(reading: Reading, name: str, kind: Kind) -> list[tuple[int, int]]:
+def candidate_places(reading: AnswerText, name: str, kind: Kind) -> list[tuple[int, int]]:
     """The places where a candidate name, id or choice stands."""
     if kind == "id":
         return id_places(reading.low, name)
@@ -34,7 +34,7 @@ def candidate_places(reading: Reading, name: str, kind: Kind) -> list[tuple[int,
     return name_places(reading.low, name)
 
 
-def name_claims(reading: Reading, expected: Expected, given: Reading) -> list[Claim]:
+def name_claims(reading: AnswerText, expected: Expected, given: AnswerText) -> list[Claim]:
     """The mentions of the candidates; where one lies within another, the longer one stands."""
     wanted = str(expected.value)
     rivals = [other for other in expected.others if plain_text(other).lower() != plain_text(wanted).lower()]
@@ -56,7 +56,7 @@ def _shape(token: str) -> tuple[str, int, tuple[int, ...]]:
     return token[0].lower(), len(token), tuple(at for at, char in enumerate(token) if char in "-_")
 
 
-def _alike(reading: Reading, wanted: str) -> list[str]:
+def _alike(reading: AnswerText, wanted: str) -> list[str]:
     """The ids in a text that have the shape of the expected one."""
     if not wanted:
         return []

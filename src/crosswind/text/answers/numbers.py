@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from crosswind.text.answers.claims import Claim, Expected, Kind, claim_of, start_of
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 from crosswind.text.answers.request import COUNT_ASKED, LEFT_ASKED, condition_units, stem
 from crosswind.text.values.found import Found, is_inside
 from crosswind.text.values.money import CURRENCY
@@ -27,7 +27,7 @@ _SERIAL = re.compile(
 _YEAR_BEFORE = re.compile(r"\b(?:in|since|year|by|until|during|of|summer|winter|spring|autumn|fall)\s$")
 
 
-def number_claims(reading: Reading, expected: Expected, given: Reading) -> list[Claim]:
+def number_claims(reading: AnswerText, expected: Expected, given: AnswerText) -> list[Claim]:
     """The numbers of a text as claims: composite durations count as one, amounts and labels are soft."""
     wanted = number_of(expected.value)
     if wanted is None:
@@ -78,7 +78,7 @@ _BUT = re.compile(r"\b(?:but|however,|yet|of\swhich|of\sthese|of\sthem)\s?$")
 _OF_WHICH = re.compile(r"\sof\s(?:which|whom|these|those|them)\b")
 
 
-def zero_claims(reading: Reading, kind: Kind, wanted: float, given: Reading) -> list[Claim]:
+def zero_claims(reading: AnswerText, kind: Kind, wanted: float, given: AnswerText) -> list[Claim]:
     """The words that say that there are none or that it is free.
 
     They are firm only after "but" and in "none of which", and where they say that nothing is left if that is asked.

@@ -49,7 +49,7 @@ def _untagged(text: str) -> str:
     return _TAG.sub(lambda match: "\nanswer: " if match[2].lower() == "answer" and not match[1] else " ", text)
 
 
-class Reading(TextValues):
+class AnswerText(TextValues):
     """An answer: its values, and what its sentences and marks say about them."""
 
     def __init__(self, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from crosswind.text.answers.claims import Claim
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 
 _ROLE = re.compile(
     r"\b(?:(?P<start>open(?:s|ed|ing)?|start(?:s|ing)?|begin(?:s|ning)?|depart(?:s|ure|ing)?|leav(?:es?|ing)|from"
@@ -17,7 +17,7 @@ _ROLE = re.compile(
 _DASH = re.compile(r"\s?(?:-|–|—|to|until|till)\s?")
 
 
-def roles_of(reading: Reading, claims: list[Claim]) -> list[str]:
+def roles_of(reading: AnswerText, claims: list[Claim]) -> list[str]:
     """For each claimed date or time whether it is said to be a start or an end ("" if neither)."""
     roles: list[str] = []
     for index, claim in enumerate(claims):

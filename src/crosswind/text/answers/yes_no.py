@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from crosswind.text.answers.cues import ANSWER
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 
 _YES_NO = re.compile(
     r"(?P<both>\byes\s(?:and|or)\sno\b|\byes\s?/\s?no\b)"
@@ -37,7 +37,7 @@ def _polarity(match: re.Match[str], low: str) -> bool | None:
     return bool(match["yes"]) != bool(match["not"])
 
 
-def answers_yes_no(reading: Reading, value: Any) -> bool:
+def answers_yes_no(reading: AnswerText, value: Any) -> bool:
     """Whether a text answers a yes-or-no question as expected."""
     if isinstance(value, str):
         value = value.strip().lower() in ("yes", "true")

@@ -12,7 +12,7 @@ from typing import Any
 
 from crosswind.text.answers.claims import Claim, Kind
 from crosswind.text.answers.joined import are_linked
-from crosswind.text.answers.reading import Reading
+from crosswind.text.answers.reading import AnswerText
 from crosswind.text.values.found import is_inside
 
 _COPULA = re.compile(
@@ -38,13 +38,13 @@ def _grouped(low: str, claims: list[Claim], chosen: list[Claim]) -> list[Claim]:
 
 
 @dataclass(slots=True)
-class Trial:
+class Rivalry:
     """The claims that compete in a text, and the request that they answer."""
 
-    reading: Reading
+    reading: AnswerText
     claims: list[Claim]
     kind: Kind
-    given: Reading
+    given: AnswerText
 
     def single(self, chosen: list[Claim]) -> bool | None:
         """Whether the chosen claims single out the expected value; None if they single out none."""
