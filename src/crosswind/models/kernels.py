@@ -1,6 +1,6 @@
 """Attention over the slots of a batch, in Triton: each row reads the keys of its own length and no more.
 
-Needs a GPU. `models.slots` has the same in plain torch, which is what runs elsewhere.
+Needs a GPU. `models.attention` has the same in plain torch, which is what runs elsewhere.
 """
 
 from __future__ import annotations

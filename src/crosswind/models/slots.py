@@ -6,7 +6,7 @@ without anything being copied, and a step of writing needs no word from the host
 and who writes.
 
 The tokens of all conversations lie one after the other in one row, as the model sees it, each with its own position;
-the attention below knows which belong together. It takes the place of the model's own through transformers' attention
+`models.attention` knows which belong together. It takes the place of the model's own through transformers' attention
 interface, so the models are transformers' own. On a GPU each pass is captured once as a graph for each size and
 replayed; `models.kernels` reads the keys there, and plain torch elsewhere.
 """
@@ -14,24 +14,21 @@ replayed; `models.kernels` reads the keys there, and plain torch elsewhere.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from crosswind.base.errors import CrosswindError
+from crosswind.models.attention import NAME, Layout, attend_padded, attend_rows, attention, current
+from crosswind.models.passes import GraphPool, Pass
 
 RUNNING, STOPPED, LENGTH = 0, 1, 2  # how a reply stands
 READ = tuple(128 << n for n in range(8))  # tokens of a pass that reads, 128 to 16,384
 PADDED = 1 << 25  # queries times keys of a pass that reads without the kernel
 SLOTS = 1024  # where nobody says and there is room
-NAME = "crosswind"
-_here = threading.local()  # the slots whose pass is under way in this thread
 
 
 class Reading(NamedTuple):
@@ -53,21 +50,6 @@ class Stops(NamedTuple):
     table: Any  # [states, vocabulary]: the state after a token; the last state is the end
 
 
-@dataclass(slots=True)
-class _Layout:
-    """Which tokens of a pass belong together, as the attention needs it."""
-
-    slots: Any  # of each token
-    positions: Any
-    tiles: Any = None  # with the kernel: see `kernels.attend`
-    rows: int = 1  # the most tokens in a tile
-    span: int = 0  # without: keys to look at
-    owners: Any = None  # without, reading: slot of each conversation
-    spread: Any = None  # [conversations, longest]: where its tokens lie
-    packed: Any = None  # of each token: where it lies in `spread`, flat
-    mask: Any = None  # by reach: what is added to the scores
-
-
 class Slots:
     """Room for so many conversations of a window each."""
 
@@ -81,13 +63,13 @@ class Slots:
         self.vocabulary = int(model.get_output_embeddings().weight.shape[0])
         self.keys: list[Any] = []
         self.values: list[Any] = []
-        self._layout: _Layout | None = None
+        self._layout: Layout | None = None
         self._shapes: dict[int, tuple[int, int]] = {}
-        self._pool: Any = None
-        self._passes: dict[tuple[Any, ...], _Pass] = {}
+        self._pool = GraphPool(self.device, self.graphs)
+        self._passes: dict[tuple[Any, ...], Pass] = {}
         self._forced: set[int] = set()  # slots with forced tokens
         self._was = model.config._attn_implementation
-        ALL_ATTENTION_FUNCTIONS.register(NAME, _attention)
+        ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
         model.set_attn_implementation(NAME)
         try:
             self.slots = self._allocate(slots)
@@ -102,7 +84,7 @@ class Slots:
     def _allocate(self, wanted: int | None) -> int:
         """Ask the model for the shape of its keys by one token, and make room; for how many, comes back."""
         with torch.inference_mode():
-            self._forward(torch.zeros(1, dtype=torch.long, device=self.device), _Layout(None, None))
+            self._forward(torch.zeros(1, dtype=torch.long, device=self.device), Layout(None, None))
         layers = int(getattr(self.model.config, "num_hidden_layers", 0))
         if not self._shapes or sorted(self._shapes) != list(range(layers)):
             raise CrosswindError(
@@ -256,7 +238,7 @@ class Slots:
             at, used = at + n, used + parts
         made.run(meta)
 
-    def _read_pass(self, size: int, hot: bool) -> _Pass:
+    def _read_pass(self, size: int, hot: bool) -> Pass:
         from crosswind.models.kernels import TILE
 
         key = ("read", size, hot)
@@ -266,7 +248,7 @@ class Slots:
             empty = np.zeros(3 * size + 4 * tiles + 4 * most, np.int64)
             empty[2 * size : 3 * size] = self.slots
             empty[3 * size + 4 * tiles + most : 3 * size + 4 * tiles + 2 * most] = self.slots
-            self._passes[key] = _Pass(self, empty, lambda meta: self._read_step(meta, size, tiles, most, hot))
+            self._passes[key] = Pass(self._pool, empty, lambda meta: self._read_step(meta, size, tiles, most, hot))
         return self._passes[key]
 
     def _read_step(self, meta: Any, size: int, tiles: int, most: int, hot: bool) -> None:
@@ -275,7 +257,7 @@ class Slots:
         ids, positions, slots = meta[: 3 * size].view(3, size)
         tile = meta[3 * size : 3 * size + 4 * tiles].view(4, tiles)
         last, owners, position, limit = meta[3 * size + 4 * tiles :].view(4, most)
-        logits = self._forward(ids, _Layout(slots, positions, tile, TILE), positions, last)
+        logits = self._forward(ids, Layout(slots, positions, tile, TILE), positions, last)
         self._begin(logits, owners, position, limit, hot)
 
     def _read_padded(self, readings: Sequence[Reading], hot: bool) -> None:
@@ -294,7 +276,7 @@ class Slots:
             positions[at : at + n] = np.arange(one.first, one.first + n)
             at += n
         owners = self._on([one.slot for one in readings])
-        layout = _Layout(
+        layout = Layout(
             self._on(slots), self._on(positions), span=span, owners=owners, spread=self._on(spread),
             packed=self._on(packed), mask={},
         )  # fmt: skip
@@ -324,16 +306,16 @@ class Slots:
             rows[list(active)] = active
         self._write_pass(size, span, hot).run(rows, steps)
 
-    def _write_pass(self, size: int, span: int, hot: bool) -> _Pass:
+    def _write_pass(self, size: int, span: int, hot: bool) -> Pass:
         key = ("write", size, span, hot)
         if key not in self._passes:
             empty = np.full(size, self.slots, np.int64)
-            self._passes[key] = _Pass(self, empty, lambda rows: self._write_step(rows, span, hot))
+            self._passes[key] = Pass(self._pool, empty, lambda rows: self._write_step(rows, span, hot))
         return self._passes[key]
 
     def _write_step(self, rows: Any, span: int, hot: bool) -> None:
         positions = self.position[rows]
-        layout = _Layout(rows, positions, span=span, mask={})
+        layout = Layout(rows, positions, span=span, mask={})
         if self._kernel:
             each = torch.arange(len(rows), device=self.device)
             layout.tiles = torch.stack((each, (rows != self.slots).long(), rows, positions))
@@ -392,9 +374,9 @@ class Slots:
     def _on(self, values: Any) -> Any:
         return torch.as_tensor(np.asarray(values, np.int64)).to(self.device)
 
-    def _forward(self, ids: Any, layout: _Layout, positions: Any = None, keep: Any = 0) -> Any:
+    def _forward(self, ids: Any, layout: Layout, positions: Any = None, keep: Any = 0) -> Any:
         """Scores of the next token, after the tokens to keep (0: all)."""
-        _here.slots, self._layout = self, layout
+        current.slots, self._layout = self, layout
         if positions is None:
             positions = torch.zeros_like(ids)
         try:
@@ -406,7 +388,7 @@ class Slots:
                 return_dict=True,
             )
         finally:
-            _here.slots = None
+            current.slots = None
         return out.logits[0]
 
     def attend(self, module: Any, query: Any, key: Any, value: Any, scale: float | None, reach: int) -> Any:
@@ -424,103 +406,8 @@ class Slots:
         if layout.tiles is not None:
             return self._kernel.attend(query, keys, values, layout.tiles, rows=layout.rows, scale=scale, reach=reach)
         if layout.owners is None:
-            return self._attend_rows(layout, query, keys, values, scale, reach)
-        return self._attend_padded(layout, query, keys, values, scale, reach)
-
-    def _attend_rows(self, layout: _Layout, query: Any, keys: Any, values: Any, scale: float, reach: int) -> Any:
-        """One query for each of the first slots; the query heads that share a key head go together."""
-        _, heads, rows, dim = query.shape
-        kv, span = keys.shape[1], layout.span
-        if reach not in layout.mask:
-            layout.mask[reach] = _mask(layout.positions[:, None], span, reach, self.dtype)[:, None]
-        asked = query[0].transpose(0, 1).reshape(rows, kv, heads // kv, dim)
-        mask = layout.mask[reach].expand(rows, kv, heads // kv, span)
-        out = scaled_dot_product_attention(
-            asked, keys[:rows, :, :span], values[:rows, :, :span], attn_mask=mask, scale=scale
-        )
-        return out.reshape(1, rows, heads, dim)
-
-    def _attend_padded(self, layout: _Layout, query: Any, keys: Any, values: Any, scale: float, reach: int) -> Any:
-        """Several queries for each conversation, spread out to the longest."""
-        _, heads, tokens, dim = query.shape
-        (n, longest), kv, span = layout.spread.shape, keys.shape[1], layout.span
-        group = heads // kv
-        if reach not in layout.mask:
-            mask = _mask(layout.positions[layout.spread], span, reach, self.dtype)
-            layout.mask[reach] = mask.repeat(1, group, 1)[:, None]
-        asked = query[0][:, layout.spread].view(kv, group, n, longest, dim).permute(2, 0, 1, 3, 4)
-        out = scaled_dot_product_attention(
-            asked.reshape(n, kv, group * longest, dim),
-            keys[layout.owners, :, :span],
-            values[layout.owners, :, :span],
-            attn_mask=layout.mask[reach].expand(n, kv, group * longest, span),
-            scale=scale,
-        )
-        out = out.view(n, kv, group, longest, dim).permute(0, 3, 1, 2, 4).reshape(n * longest, heads, dim)
-        return out[layout.packed].view(1, tokens, heads, dim)
-
-
-class _Pass:
-    """A pass of one size: its numbers, which lie in one place on the device, and on a GPU the graph of its work."""
-
-    def __init__(self, slots: Slots, empty: Any, work: Any) -> None:
-        self.empty, self.work = empty, work
-        self.meta = torch.from_numpy(empty.copy()).to(slots.device)
-        self.graph: Any = None
-        if slots.graphs:
-            self._capture(slots)
-
-    def _capture(self, slots: Slots) -> None:
-        """Run the work on nobody's slot, to have all libraries ready, and once more to keep it as a graph."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(2):
-                self.work(self.meta)
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=slots._pool, capture_error_mode="thread_local"):
-            self.work(self.meta)
-        slots._pool = slots._pool or graph.pool()  # nothing in it outlives a replay: all graphs can share it
-        self.graph = graph
-
-    def run(self, numbers: Any, times: int = 1) -> None:
-        self.meta.copy_(torch.from_numpy(numbers))
-        for _ in range(times):
-            if self.graph is None:
-                self.work(self.meta)
-            else:
-                self.graph.replay()
-
-
-def _attention(
-    module: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attention_mask: Any = None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    sliding_window: int | None = None,
-    **more: Any,
-) -> tuple[Any, None]:
-    """Attention as transformers calls it."""
-    for name in ("softcap", "s_aux", "position_bias"):
-        if more.get(name) is not None:
-            raise CrosswindError(f"models with {name!r} in their attention cannot be run in a batch")
-    slots: Slots | None = getattr(_here, "slots", None)
-    if slots is None:
-        raise CrosswindError("the model belongs to an engine until that is closed; train a copy and load its weights")
-    return slots.attend(module, query, key, value, scaling, sliding_window or 0), None
-
-
-def _mask(positions: Any, span: int, reach: int, dtype: Any) -> Any:
-    """What is added to the scores of keys 0 to `span`: nothing, or minus infinity where a key may not be seen."""
-    keys = torch.arange(span, device=positions.device)
-    unseen = keys > positions[..., None]
-    if reach:
-        unseen |= keys <= positions[..., None] - reach
-    return torch.zeros(unseen.shape, dtype=dtype, device=positions.device).masked_fill_(unseen, float("-inf"))
+            return attend_rows(layout, query, keys, values, scale, reach)
+        return attend_padded(layout, query, keys, values, scale, reach)
 
 
 def room(device: Any, each: int, vocabulary: int, most: int) -> int:
