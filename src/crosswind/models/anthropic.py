@@ -7,7 +7,7 @@ from typing import Any
 
 from crosswind.core.types import Message, Tools
 from crosswind.models.openai_compatible import args_of, name_of
-from crosswind.models.remote import RemoteModel, Said, count, http_client
+from crosswind.models.remote import RemoteModel, Said, count
 
 SILENCE = "(nothing)"  # the API takes no empty text
 
@@ -16,15 +16,7 @@ class Anthropic(RemoteModel):
     provider = package = "anthropic"
     home = "https://api.anthropic.com"
     variable = "ANTHROPIC_API_KEY"
-
-    def connect(self, sdk: Any) -> Any:
-        return sdk.AsyncAnthropic(
-            api_key=self._key,
-            base_url=self.url,
-            max_retries=0,
-            timeout=self.limits.timeout,
-            http_client=http_client(sdk, self.url, self.query),
-        )
+    client = "AsyncAnthropic"
 
     def body(self, chat: Sequence[Message], tools: Tools) -> dict[str, Any]:
         functions = [tool.function()["function"] for tool in tools]

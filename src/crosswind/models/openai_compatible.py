@@ -9,7 +9,7 @@ from typing import Any
 
 from crosswind.core.types import Message, Request, Tools
 from crosswind.episodes.play import plain
-from crosswind.models.remote import RemoteModel, Said, count, http_client
+from crosswind.models.remote import RemoteModel, Said, count
 
 UNREAD = 2000  # characters of arguments that are no JSON, as the model is shown them again
 
@@ -18,15 +18,7 @@ class OpenAICompatible(RemoteModel):
     provider = package = "openai"
     home = "https://api.openai.com/v1"
     variable = "OPENAI_API_KEY"
-
-    def connect(self, sdk: Any) -> Any:
-        return sdk.AsyncOpenAI(
-            api_key=self._key,
-            base_url=self.url,
-            max_retries=0,
-            timeout=self.limits.timeout,
-            http_client=http_client(sdk, self.url, self.query),
-        )
+    client = "AsyncOpenAI"
 
     def body(self, chat: Sequence[Message], tools: Tools) -> dict[str, Any]:
         messages = [_message(m) for m in chat if m.content or m.role != "system"]

@@ -105,6 +105,7 @@ class RemoteModel:
 
     provider: ClassVar[str]
     package: ClassVar[str]  # the SDK, which is also the name of the extra
+    client: ClassVar[str]  # the SDK's asynchronous client
     home: ClassVar[str]  # the provider's own address
     variable: ClassVar[str]  # of the environment, which holds the key
     concurrency = 8
@@ -134,11 +135,17 @@ class RemoteModel:
         self._client: Any = None
         self._send: Any = None
 
-    # -- a provider's own
-
     def connect(self, sdk: Any) -> Any:
-        """A client that does not retry."""
-        raise NotImplementedError
+        """A client of the provider's SDK; retries are ours."""
+        return getattr(sdk, self.client)(
+            api_key=self._key,
+            base_url=self.url,
+            max_retries=0,
+            timeout=self.limits.timeout,
+            http_client=_http_client(sdk, self.url, self.query),
+        )
+
+    # -- a provider's own
 
     def body(self, chat: Sequence[Message], tools: Tools) -> dict[str, Any]:
         """The request with native tools."""
@@ -335,7 +342,7 @@ def sdk(package: str, extra: str) -> Any:
         raise CrosswindError(f"this agent needs the package {package!r}; pip install 'crosswind[{extra}]'") from None
 
 
-def http_client(package: Any, url: str, query: list[tuple[str, str]]) -> Any:
+def _http_client(package: Any, url: str, query: list[tuple[str, str]]) -> Any:
     """The SDK's HTTP client: no redirects, since a key goes to one address; no proxy on the way to this machine.
 
     What the address has as its query goes with every request.
