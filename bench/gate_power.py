@@ -18,7 +18,8 @@ from crosswind import __version__
 from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.record import Record, key_of, pair_of
-from crosswind.gate.gate import decide, examine, parse_rule
+from crosswind.gate.decision import decide
+from crosswind.gate.gate import examine, parse_rule
 from crosswind.metrics.stats import wilson
 
 HEAD = """# How often the gate is wrong

@@ -23,7 +23,8 @@ from crosswind.cli.app import app
 from crosswind.cli.config import Config, load_config, write_start
 from crosswind.episodes.record import Record
 from crosswind.gate import decision
-from crosswind.gate.gate import Decision, decide, decide_rate, examine, parse_rule
+from crosswind.gate.decision import Decision, decide, decide_rate
+from crosswind.gate.gate import examine, parse_rule
 from crosswind.gate.junit import junit, markdown
 from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played
 

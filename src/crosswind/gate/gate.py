@@ -304,17 +304,3 @@ def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str
     if left := max(len(then), len(now)) - len(pairs):
         notes.append(f"{left} episodes have no counterpart in the other run, or lack a side, and are left out")
     return pairs
-
-
-__all__ = [
-    "Broken",
-    "Decision",
-    "Outcome",
-    "Rule",
-    "RuleResult",
-    "decide",
-    "decide_rate",
-    "examine",
-    "parse_rule",
-    "rule",
-]
