@@ -157,10 +157,10 @@ def test_the_variable_names_files_too(tmp_path: Path) -> None:
 
 WRONG = [
     ("x = 1\n", ": registers nothing; use domains.add(name, domain), @perturbation or agents.add(name, factory)"),
-    ("x = 1\ny = (\n", ":2: SyntaxError: '(' was never closed; mend this line of the plugin"),
-    ("\n\nimport nowhere_to_be_found\n", ":3: ModuleNotFoundError: No module named 'nowhere_to_be_found'; mend"),
-    ("def f():\n    return 1 / 0\n\n\nf()\n", ":2: ZeroDivisionError: division by zero; mend"),
-    ("import sys\nsys.exit(3)\n", ":2: SystemExit: 3; mend"),
+    ("x = 1\ny = (\n", ":2: SyntaxError: '(' was never closed; fix this line of the plugin"),
+    ("\n\nimport nowhere_to_be_found\n", ":3: ModuleNotFoundError: No module named 'nowhere_to_be_found'; fix"),
+    ("def f():\n    return 1 / 0\n\n\nf()\n", ":2: ZeroDivisionError: division by zero; fix"),
+    ("import sys\nsys.exit(3)\n", ":2: SystemExit: 3; fix"),
     (
         "from crosswind.core.registry import agents\nagents.add('oracle', print)\n",
         ":2: two agents are named 'oracle', from crosswind itself and ",
@@ -215,7 +215,7 @@ def test_an_error_in_a_plugin_is_one_line_on_the_command_line(tmp_path: Path) ->
     path = write(tmp_path, "wrong.py", "\nraise ValueError('two\\nlines')\n")
     near = os.path.relpath(path)
     said = crosswind("--plugin", near, "catalog", code=2)[1]
-    assert said == f"error: {near}:2: ValueError: two lines; mend this line of the plugin\n"
+    assert said == f"error: {near}:2: ValueError: two lines; fix this line of the plugin\n"
 
 
 # ---------------------------------------------------------------- distributions
@@ -274,7 +274,7 @@ def test_a_broken_distribution_is_a_warning_and_an_error_for_who_asks(tmp_path: 
     assert len(warned) == 5
     assert all(line.startswith("warning: the ") and "distribution unlucky 1.2" in line for line in warned)
     assert "the domain 'gone' is left out" in err
-    assert "ModuleNotFoundError: No module named 'no_such_module'; mend or uninstall" in err
+    assert "ModuleNotFoundError: No module named 'no_such_module'; fix or uninstall" in err
     assert "two domains are named 'poi', from crosswind itself and distribution unlucky 1.2" in err
     assert "the module fine_module registers nothing" in err
     _, asked = crosswind("play", "--domain", "gone", code=2, path=str(tmp_path))

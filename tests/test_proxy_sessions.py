@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.base.guard import Guard
+from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.types import Receipt
 from crosswind.mcp import wire
 from crosswind.mcp.http import HttpFront
@@ -146,7 +146,7 @@ def test_a_proxy_killed_over_http_leaves_its_records(tmp_path: Path) -> None:
 
 def test_a_guard_ends_what_is_left_and_is_started_again() -> None:
     sleeps = [sys.executable, "-c", "import time; time.sleep(600)"]
-    guard = Guard()
+    guard = ProcessGuard()
     guard.start()
     left, kept = (subprocess.Popen(sleeps, start_new_session=True) for _ in range(2))
     try:

@@ -122,7 +122,7 @@ def _run(file: Path, where: str) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise BadFile(f"{where}:{_line(error, file)}: {_words(error)}; mend this line of the plugin") from error
+        raise BadFile(f"{where}:{_line(error, file)}: {_words(error)}; fix this line of the plugin") from error
 
 
 def _line(error: BaseException, file: Path) -> int:
@@ -180,7 +180,7 @@ def _announced(registry: Registry[Any], entry: EntryPoint) -> None:
         with _all_or_nothing(), adding_from(where):
             _add(registry, entry.name, entry.load(), where)
     except Exception as error:
-        why = f"{where} announces it as {entry.value!r}: {_words(error)}; mend or uninstall that distribution"
+        why = f"{where} announces it as {entry.value!r}: {_words(error)}; fix or uninstall that distribution"
         registry.broken[entry.name] = why
         warnings.warn(f"the {registry.sort} {entry.name!r} is left out: {why}", PluginWarning, stacklevel=2)
 

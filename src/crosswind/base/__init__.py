@@ -1,1 +1,1 @@
-"""What every room may use and what knows nothing of agents: errors, files, the terminal, processes."""
+"""Helpers for every room that know nothing of agents: errors, YAML files, the terminal, processes."""

@@ -1,22 +1,22 @@
-"""The failures that are exceptions: ours, never an agent's. An agent's mistake is a `ToolResult` with an error."""
+"""Exceptions. An agent's mistake is never one of them: it is a `ToolResult` with an error."""
 
 from __future__ import annotations
 
 
 class CrosswindError(Exception):
-    """Anything a user of crosswind can cause and mend; its text says what came, what was expected and what to do."""
+    """An error that the user can fix. Its text says what happened, what was expected and what to do."""
 
 
 class UnknownName(CrosswindError):
-    """A name that is in no registry."""
+    """A name that no registry knows."""
 
 
 class BadFile(CrosswindError):
-    """A file that does not hold what it should; the text names the place."""
+    """A file with invalid content. The text names the file and the line."""
 
 
 class Unfair(CrosswindError):
-    """A stack of layers broke a law; `law` says which, the text why."""
+    """A stack of layers breaks a law: `law` names it, `reason` explains it."""
 
     def __init__(self, law: str, reason: str) -> None:
         super().__init__(f"{law}: {reason}")
@@ -24,7 +24,7 @@ class Unfair(CrosswindError):
 
 
 class CannotPerturb(CrosswindError):
-    """No fair draw was found. `applies` is False where the kind finds nothing to bite on in this task."""
+    """No fair draw was found. `applies` is False if the perturbation has nothing to act on in this task."""
 
     def __init__(self, message: str, *, applies: bool = True, law: str = "") -> None:
         super().__init__(message)
@@ -36,11 +36,11 @@ class CannotDraw(CrosswindError):
 
 
 class InfrastructureError(Exception):
-    """A provider, a server or a machine failed: ends an episode as an error, never as a failure of the agent."""
+    """A provider, server or machine failed. The episode ends as an error, never as a failure of the agent."""
 
 
 class ToolFailure(Exception):
-    """Raised inside a tool: the caller's mistake, or the world's no. Becomes a result with an error."""
+    """Raised inside a tool by a wrong call, or one that the world rejects. Becomes a result with an error."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -48,7 +48,7 @@ class ToolFailure(Exception):
 
 
 class ToolFailed(Exception):
-    """Raised into a solution whose call came back with an error."""
+    """Raised into a solution whose call returned an error."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text or code)
@@ -56,4 +56,4 @@ class ToolFailed(Exception):
 
 
 class NotForTraining(CrosswindError):
-    """A held-out kind or a word of another split was about to enter training data."""
+    """A held-out perturbation or a word of another split would enter training data."""

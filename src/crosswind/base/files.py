@@ -1,7 +1,7 @@
-"""YAML files that people write: read strictly, every complaint with its file, its line and what to do.
+"""Read YAML files strictly. Every error names the file, the line and the remedy.
 
-A file is plain data: anchors, aliases, tags and repeated keys are refused, since each of them makes a file mean
-something else than it seems to say.
+A file is plain data: anchors, aliases, tags and repeated keys are rejected, because each of them makes a file mean
+something other than it seems to say.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from crosswind.base.errors import BadFile
 
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
-LIMIT = 2_000_000  # characters; a file beyond is no configuration
+LIMIT = 2_000_000  # characters in a file
 DEEP = 40  # levels of nesting
 
 
 class Document:
-    """What a file holds, and the line on which each part of it stands."""
+    """The data of a file, and the line of each part."""
 
     def __init__(self, data: Any, lines: dict[Place, int], where: str) -> None:
         self.data, self.lines, self.where = data, lines, where
 
     def at(self, place: Sequence[str | int]) -> str:
-        """`file:line`, of the innermost part that has one; what was never in a file has no lines."""
+        """`file:line` of the innermost part that has a line; only the name for data that was never in a file."""
         if not self.lines:
             return self.where
         spot = tuple(place)
@@ -38,22 +38,22 @@ class Document:
         return f"{self.where}:{self.lines.get(spot, 1)}"
 
     def error(self, place: Sequence[str | int], text: str, line: Sequence[str | int] | None = None) -> BadFile:
-        """What is wrong at a place; `line`: the place whose line is told, if it is another."""
+        """An error about a place. `line` is the place whose line to name, if it is another."""
         spot = ".".join(map(str, place))
         return BadFile(f"{self.at(place if line is None else line)}: {spot + ': ' if spot else ''}{text}")
 
     def fit(self, model: type[M]) -> M:
-        """The data as a model; the first thing that does not fit is told with its line."""
+        """The data as a model. The first value that does not fit is reported with its line."""
         try:
             fitted = model.model_validate(self.data, strict=False)
         except ValidationError as error:
             first = error.errors()[0]
             place = tuple(p for p in first["loc"] if not (isinstance(p, str) and "[" in p))
-            remedy = "mend this line" if self.lines else "give another value"
+            remedy = "fix this line" if self.lines else "give another value"
             if first["type"] in ("extra_forbidden", "missing"):
                 remedy = expected(model, place[:-1])
             said = complaint(first)
-            named = (*place, said.split(" ", 1)[0])  # a check of several keys has no place, and begins with one of them
+            named = (*place, said.split(" ", 1)[0])  # a check of several keys has no place; its text starts with one
             line = named if first["type"] == "value_error" and named in self.lines else place
             raise self.error(place, f"{said}; {remedy}", line) from None
         for place in taken_for_numbers(self.data, fitted):
@@ -62,7 +62,7 @@ class Document:
 
 
 def taken_for_numbers(raw: Any, fitted: Any, place: Place = ()) -> Iterator[Place]:
-    """Where yes and no became 1 and 0. Words for numbers are taken, since `1e-3` is a word to YAML; these are not."""
+    """The places where yes and no became 1 and 0. Strings may become numbers, because YAML reads `1e-3` as a string."""
     if isinstance(raw, bool):
         if isinstance(fitted, int | float) and not isinstance(fitted, bool):
             yield place
@@ -76,12 +76,12 @@ def taken_for_numbers(raw: Any, fitted: Any, place: Place = ()) -> Iterator[Plac
 
 
 def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:
-    """Words for the keys that a part of a model has."""
+    """A sentence that lists the keys of a part of a model."""
     return f"the keys here are: {', '.join(_model_at(model, place).model_fields)}"
 
 
 def _model_at(model: type[BaseModel], place: Sequence[str | int]) -> type[BaseModel]:
-    """The model of a part, as far as annotations lead there."""
+    """The model of a part, as far as annotations lead to it."""
     for step in place:
         field = model.model_fields.get(str(step))
         inner = [field.annotation, *get_args(field.annotation)] if field else []
@@ -90,7 +90,7 @@ def _model_at(model: type[BaseModel], place: Sequence[str | int]) -> type[BaseMo
 
 
 def complaint(error: ErrorDetails) -> str:
-    """What pydantic has to say of a value, and the value; what our own checks say names it already."""
+    """Pydantic's message and the value. Messages of our own checks name the value already."""
     said = error["msg"].removeprefix("Value error, ")
     said = said[0].lower() + said[1:].rstrip(".")
     if error["type"] in ("value_error", "extra_forbidden", "missing"):
@@ -128,9 +128,9 @@ def parse(text: str, where: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise BadFile(f"{where}:{line}: not valid YAML: {error.problem or error.context}; mend this line") from None
+        raise BadFile(f"{where}:{line}: not valid YAML: {error.problem or error.context}; fix this line") from None
     except yaml.YAMLError as error:
-        raise BadFile(f"{where}:1: not valid YAML: {str(error).splitlines()[0]}; mend the file") from None
+        raise BadFile(f"{where}:1: not valid YAML: {str(error).splitlines()[0]}; fix the file") from None
     except RecursionError:
         raise BadFile(f"{where}:1: nested too deeply; at most {DEEP} levels are read") from None
     lines: dict[Place, int] = {}
@@ -183,7 +183,7 @@ _PLAIN = yaml.constructor.SafeConstructor()
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
-    """A scalar as YAML reads it; dates and binary stay text."""
+    """A scalar as YAML reads it, but dates and binary data stay text."""
     if node.tag in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:binary", "tag:yaml.org,2002:value"):
         return node.value
     try:

@@ -1,4 +1,4 @@
-"""What goes to a terminal: tables, one line of progress, and text from elsewhere made harmless."""
+"""Terminal output: tables, a progress line, and untrusted text made harmless."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _CONTROL = re.compile(
 
 
 def safe(text: str) -> str:
-    """Text from elsewhere without what a terminal would obey."""
+    """Untrusted text without the control sequences that a terminal would obey."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def short(text: str, limit: int) -> str:
-    """Text from elsewhere, harmless and not too long."""
+    """Untrusted text, made safe and cut to `limit` characters."""
     text = safe(text)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def console() -> Console:
-    """A console that takes text literally: no markup, no emoji, no guessing."""
+    """A console that prints text literally: no markup, no emoji, no highlighting."""
     from rich.console import Console
 
     return Console(markup=False, highlight=False, emoji=False, width=None if sys.stdout.isatty() else 140)
 
 
 def table_of(*heads: str) -> Any:
-    """An empty table."""
+    """An empty table with these column heads."""
     from rich.table import Table
 
     table = Table(show_lines="what the agent saw" in heads)
@@ -46,7 +46,7 @@ def table_of(*heads: str) -> Any:
 
 
 class Status:
-    """Progress on stderr while something runs: a live line on a terminal, nothing elsewhere."""
+    """A live progress line on stderr; nothing if stderr is not a terminal."""
 
     def __init__(self, verb: str, quiet: bool) -> None:
         self.verb, self.live = verb, sys.stderr.isatty() and not quiet
@@ -63,5 +63,5 @@ class Status:
 
 
 def print_json(data: object) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document to stdout."""
     print(json.dumps(data, indent=1))

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
-from crosswind.base.guard import Guard
+from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.draw import Drawn
 from crosswind.core.registry import near
 from crosswind.core.types import Message, Tools
@@ -103,7 +103,7 @@ class CommandAgents(PythonAgents):
         self.timeout = settings.timeout
         self.running: set[asyncio.Task[Any]] = set()
         self.http: HttpServer | None = None
-        self.guard = Guard()
+        self.guard = ProcessGuard()
         self.starting = asyncio.Lock()
 
     def make(self, drawn: Drawn) -> CommandAgent:

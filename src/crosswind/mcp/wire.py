@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from crosswind.base.errors import InfrastructureError
-from crosswind.base.guard import Guard
+from crosswind.base.process_guard import ProcessGuard
 
 LIMIT = 16 * 2**20  # bytes of one frame
 CHUNK = 2**16
 ENDING = 0.5  # seconds for a process that reads no more to end, so that it can be said how
 GRACE = 2.0  # seconds that a process has to end after its input did, and again after it was asked to
-GUARD = Guard(0.3)  # ends servers when this process was killed; seconds that they have to see the end of their input
+GUARD = ProcessGuard(0.3)  # kills servers if this process is killed; seconds they have to see the end of their input
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UPSTREAM_GONE = -32000  # the server behind a proxy is not there any more
 

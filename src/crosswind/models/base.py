@@ -52,7 +52,7 @@ class AgentSource(Protocol):
 
     An agent may have an attribute `usage`, a `record.Usage` that grows as it works, its cost included where the
     price is known. Out of `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError`
-    when the user must mend something first (a key, the name of a model). It may have an attribute `trial` too, which
+    when the user must fix something first (a key, the name of a model). It may have an attribute `trial` too, which
     a run sets to the number of the trial before the first reply: whoever samples with a seed makes trials differ by it.
     """
 

@@ -5,7 +5,7 @@ that a provider sends is trusted to have the right shape. Which failure is whose
 
 - the agent's: arguments that are no JSON, unknown tools, an empty reply, a conversation too long for the model;
 - the infrastructure's: no answer, an error status, an answer that is no chat completion (`InfrastructureError`);
-- the user's to mend, if nothing has worked yet: a key, the name of the model, the address (`CrosswindError`).
+- the user's to fix, if nothing has worked yet: a key, the name of the model, the address (`CrosswindError`).
 """
 
 from __future__ import annotations
@@ -312,8 +312,8 @@ class RemoteModel:
         """The exception that a fault ends the episode with, or the run."""
         advice = self.advice(fault)
         text = f"{self.name}: {fault}" + (f"; {advice}" if advice else "")
-        mend = fault.status in (400, 401, 402, 403, 404, 413, 422) or fault.sort in ("quota", "context", "tools")
-        if mend and not self.worked:
+        fixable = fault.status in (400, 401, 402, 403, 404, 413, 422) or fault.sort in ("quota", "context", "tools")
+        if fixable and not self.worked:
             return CrosswindError(text)
         return ProviderError(text, retryable=fault.retryable and self.given_up < WEARY)
 

@@ -1,8 +1,8 @@
-"""A process that outlives this one, to end what it must not leave behind.
+"""Kill child processes when this process ends, however it ends.
 
-It is told of groups of processes over a pipe, and told them off again. The end of the pipe comes when this process is
-gone, however it went: then whatever it was not told off is ended. It needs nothing but pipes and process groups, so
-it does the same on Linux and on macOS. A process that leaves its group leaves the guard too.
+A small watcher process outlives this one. It reads over a pipe which process groups start and end. When the pipe
+closes, this process is gone, and the watcher kills the groups that remain. It needs only pipes and process groups, so
+it behaves the same on Linux and macOS. A process that leaves its group leaves the guard too.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ for group in groups:
 """
 
 
-class Guard:
-    """Groups of processes that end when this process does. Started with the first of them; any thread may call it.
+class ProcessGuard:
+    """Process groups that end when this process does. Any thread may call it.
 
-    `grace` is how many seconds they have to end by themselves once this process is gone.
+    `grace` is how many seconds the groups have to end by themselves once this process is gone.
     """
 
     def __init__(self, grace: float = 0.0) -> None:
@@ -53,25 +53,25 @@ class Guard:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """See that the guard runs; before a process that it is to be told of is started. Raises `OSError`."""
+        """Start the watcher if it is not running. Call this before starting a process to guard. Raises `OSError`."""
         with self._lock:
             self._running()
 
     def watch(self, group: int) -> None:
-        """Have a group ended with this process."""
+        """Kill this group when this process ends."""
         with self._lock:
             self.groups.add(group)
             self._tell(f"+{group}\n")
 
     def forget(self, group: int) -> None:
-        """The group is over: its number may soon be another's."""
+        """Stop guarding a group that has ended: its number may be reused."""
         with self._lock:
             if group in self.groups:
                 self.groups.discard(group)
                 self._tell(f"-{group}\n")
 
     def close(self) -> None:
-        """End the guard, and all that it was not told off."""
+        """Stop the watcher, which kills every group it still guards."""
         with self._lock:
             process, self._process = self._process, None
             if process is not None:
@@ -83,7 +83,7 @@ class Guard:
                     process.wait(self.grace + 1.0)
 
     def _running(self) -> subprocess.Popen[bytes]:
-        """The guard; one that was ended by somebody is started again and told all there is."""
+        """The watcher. One that was killed is started again and told of every group."""
         if self._process is None or self._process.poll() is not None:
             if self._process is None:
                 atexit.register(self.close)
@@ -92,7 +92,7 @@ class Guard:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", WATCH, str(self.grace)],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,  # ours may be a client's, who waits for its end
+                stdout=subprocess.DEVNULL,  # ours may be a pipe whose reader waits for its end
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -103,5 +103,5 @@ class Guard:
     def _tell(self, line: str) -> None:
         stdin = self._running().stdin
         assert stdin
-        with contextlib.suppress(BrokenPipeError):  # it was ended just now; the next one is told all there is
+        with contextlib.suppress(BrokenPipeError):  # killed just now; the next watcher is told of every group
             os.write(stdin.fileno(), line.encode())
