@@ -127,6 +127,15 @@ WRONG = [
     (["certify", "--domain", "medicine"], "did you mean medical?"),
     (["certify", "--perturb", "semantic_renames"], "did you mean semantic_rename"),
     (["baselines", "--domain", "zzz"], "known: banking, medical"),
+    *(
+        ([*command, "--perturb", kind, *rest], words)
+        for command, rest in ((["serve", "mcp", "--domain", "poi"], []), (["proxy"], ["--", "true"]))
+        for kind, words in (
+            ("transient_eror", "no perturbation 'transient_eror'; did you mean transient_error"),
+            ("transient_error:9", "has the severity '9'; expected kind or kind:severity, 1 to 5"),
+            ("transient_error:", "has the severity ''; expected kind or kind:severity, 1 to 5"),
+        )
+    ),
 ]
 
 

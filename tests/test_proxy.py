@@ -25,7 +25,7 @@ from crosswind.core.draw import draw
 from crosswind.core.flow import adrive, rng_for
 from crosswind.core.registry import domains
 from crosswind.core.types import ToolCall, ToolError, ToolResult
-from crosswind.episodes.recipe import Choice, Recipe, recipes
+from crosswind.episodes.recipe import Choice, Recipe, named, recipes
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.live import Way
@@ -130,7 +130,7 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def plan(*kinds: str, seed: int = 0) -> Plan:
-    return Plan(recipe=live.without_tasks(live.named(kinds)), seed=seed)
+    return Plan(recipe=live.without_tasks(named(kinds)), seed=seed)
 
 
 def fits(value: Any, schema: Json) -> bool:
@@ -582,13 +582,13 @@ def test_kinds_that_need_a_task_are_refused() -> None:
     for kind in ("paraphrase", "unsolvable", "changed_mind", "tool_merge", "dependency_inversion"):
         assert live.needs_task(kind)
         with pytest.raises(CrosswindError, match=r"these kinds apply: .*semantic_rename"):
-            live.without_tasks(live.named([kind]))
+            live.without_tasks(named([kind]))
     with pytest.raises(CrosswindError, match="no kind of the group 'query'"):
         live.without_tasks(Recipe(stack=(Choice(group="query"),)))
     assert set(live.without_tasks(recipes["mixed"]).kinds()) < set(recipes["mixed"].kinds())
     for bad in ("no_such_kind", "envelope:9"):
         with pytest.raises(CrosswindError):
-            live.named([bad])
+            named([bad])
 
 
 def test_results_of_every_shape() -> None:
@@ -948,7 +948,7 @@ def test_a_recipe_is_drawn_again_until_something_lies() -> None:
 
 
 def test_a_stack_of_another_server_is_refused() -> None:
-    drawn = live.follow(forms.tools_of(TOOLS), live.named(["semantic_rename:5"]), 0)
+    drawn = live.follow(forms.tools_of(TOOLS), named(["semantic_rename:5"]), 0)
     assert Plan(stack=drawn.layers).draw(forms.tools_of(TOOLS)).layers == drawn.layers
     with pytest.raises(CannotPerturb, match="changes nothing"):
         Plan(stack=drawn.layers).draw(forms.tools_of(POOR))

@@ -316,9 +316,9 @@ def play(
 def _draw(domain: str, family: str, seed: int, perturb: list[str], stack: Path | None, split: str, size: int) -> Drawn:
     from crosswind.base.errors import CannotPerturb, CrosswindError, UnknownName
     from crosswind.core.certify import certify as certify_stack
-    from crosswind.core.draw import Drawn, draw
+    from crosswind.core.draw import Drawn, draw, parse_kind
     from crosswind.core.perturbation import load_layers
-    from crosswind.core.registry import domains, near, perturbations
+    from crosswind.core.registry import domains, near
     from crosswind.core.types import SPLITS
 
     here = domains[domain]
@@ -328,9 +328,7 @@ def _draw(domain: str, family: str, seed: int, perturb: list[str], stack: Path |
         raise UnknownName(f"no family {family!r} in {domain}; {near(family, names)}")
     if split not in SPLITS:
         raise UnknownName(f"no split {split!r}; {near(split, list(SPLITS))}")
-    kinds = [_kind(text) for text in perturb]
-    for kind, _ in kinds:
-        perturbations[kind]
+    kinds = [parse_kind(text) for text in perturb]
     task = here.task(family, seed, size=size, split=split)
     if stack is not None:
         if kinds:
@@ -341,17 +339,6 @@ def _draw(domain: str, family: str, seed: int, perturb: list[str], stack: Path |
         return draw(here, task, kinds, seed)
     except CannotPerturb as cannot:
         raise CrosswindError(f"{cannot}; try another --seed or --family") from None
-
-
-def _kind(text: str) -> tuple[str, int]:
-    from crosswind.base.errors import CrosswindError
-
-    kind, colon, severity = text.partition(":")
-    if colon and severity not in ("1", "2", "3", "4", "5"):
-        raise CrosswindError(
-            f"--perturb {text!r}: the severity is {severity!r}; expected kind or kind:severity, 1 to 5"
-        )
-    return kind, int(severity or 3)
 
 
 def _read_json(path: Path) -> object:

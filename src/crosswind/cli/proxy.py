@@ -94,7 +94,7 @@ def proxy(
 def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeout: float) -> Plan:
     """What is laid over the server; kinds that need a task are refused."""
     from crosswind.base.errors import CrosswindError
-    from crosswind.episodes.recipe import load_recipe
+    from crosswind.episodes.recipe import load_recipe, named
     from crosswind.mcp import live
     from crosswind.mcp.relay import Plan
 
@@ -104,7 +104,7 @@ def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeou
         return Plan(stack=_stack(stack), seed=seed, timeout=timeout)
     if not recipe and not perturb:
         return Plan(seed=seed, timeout=timeout)
-    wanted = load_recipe(recipe) if recipe else live.named(perturb)
+    wanted = load_recipe(recipe) if recipe else named(perturb)
     return Plan(recipe=live.without_tasks(wanted), seed=seed, timeout=timeout)
 
 

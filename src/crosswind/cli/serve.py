@@ -78,7 +78,7 @@ def mcp(
 
 def _drawn(domain: str, task_seed: int, family: str, perturb: list[str], recipe: str, seed: int) -> Drawn:
     from crosswind.base.errors import CannotPerturb, CrosswindError, UnknownName
-    from crosswind.core.draw import draw
+    from crosswind.core.draw import draw, parse_kind
     from crosswind.core.registry import domains, near
     from crosswind.episodes.recipe import follow, load_recipe
 
@@ -93,21 +93,9 @@ def _drawn(domain: str, task_seed: int, family: str, perturb: list[str], recipe:
     try:
         if recipe:
             return follow(here, task, load_recipe(recipe), seed)
-        return draw(here, task, [_kind(text) for text in perturb], seed)
+        return draw(here, task, [parse_kind(text) for text in perturb], seed)
     except CannotPerturb as cannot:
         raise CrosswindError(f"{cannot}; try another --task-seed or --family") from None
-
-
-def _kind(text: str) -> tuple[str, int]:
-    from crosswind.base.errors import CrosswindError
-    from crosswind.core.draw import SEVERITY
-    from crosswind.core.registry import perturbations
-
-    kind, colon, severity = text.partition(":")
-    perturbations[kind]
-    if colon and severity not in ("1", "2", "3", "4", "5"):
-        raise CrosswindError(f"--perturb {text!r}: expected kind or kind:severity, 1 to 5")
-    return kind, int(severity or SEVERITY)
 
 
 async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callable[[Trajectory], None]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from crosswind.base.errors import CannotPerturb, Unfair
+from crosswind.base.errors import CannotPerturb, CrosswindError, Unfair
 from crosswind.core import laws, refusal
 from crosswind.core.certify import Certificate, certify
 from crosswind.core.domain import Domain, Family
@@ -181,3 +181,12 @@ def _stack(
         groups |= {cls.group} - {""}
         walks.add(layer)
     return out
+
+
+def parse_kind(text: str) -> tuple[str, int]:
+    """KIND or KIND:SEVERITY as people write it."""
+    kind, colon, severity = text.partition(":")
+    perturbations[kind]  # raises `UnknownName`, with names that are near
+    if colon and severity not in map(str, SEVERITIES):
+        raise CrosswindError(f"{text!r} has the severity {severity!r}; expected kind or kind:severity, 1 to 5")
+    return kind, int(severity or SEVERITY)

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from crosswind.base.errors import UnknownName
 from crosswind.base.files import Document, read
 from crosswind.core.domain import Domain
-from crosswind.core.draw import SEVERITY, Drawn, draw
+from crosswind.core.draw import SEVERITY, Drawn, draw, parse_kind
 from crosswind.core.flow import rng_for
 from crosswind.core.oracle import Walk
 from crosswind.core.registry import Registry, near, perturbations
@@ -143,6 +143,12 @@ def one_of(*kinds: str, severity: tuple[int, int] = (SEVERITY, SEVERITY)) -> Cho
 
 def maybe(chance: float, *kinds: str, severity: tuple[int, int] = (SEVERITY, SEVERITY)) -> Choice:
     return Choice(one_of=dict.fromkeys(kinds, 1.0), chance=chance, severity=severity)
+
+
+def named(texts: Sequence[str]) -> Recipe:
+    """A recipe that always has these kinds, each given as KIND or KIND:SEVERITY."""
+    kinds = map(parse_kind, texts)
+    return Recipe(name="+".join(texts), stack=tuple(Choice(kind=kind, severity=(n, n)) for kind, n in kinds))
 
 
 def known_kinds(document: Document, place: Sequence[str | int], recipe: Recipe, *, training: bool = False) -> None:

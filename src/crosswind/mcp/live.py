@@ -14,12 +14,12 @@ from typing import Any, cast
 
 from crosswind.base.errors import CannotPerturb, CrosswindError, Unfair
 from crosswind.core.domain import Domain, Family
-from crosswind.core.draw import ATTEMPTS, SEVERITY
+from crosswind.core.draw import ATTEMPTS
 from crosswind.core.flow import chain, drive, rng_for
 from crosswind.core.laws import stackable
 from crosswind.core.oracle import RETRIES
 from crosswind.core.perturbation import SEVERITIES, Clock, Layers, Memo, Perturbation, place
-from crosswind.core.registry import near, perturbations
+from crosswind.core.registry import perturbations
 from crosswind.core.session import MENTION, NAME
 from crosswind.core.skin import through
 from crosswind.core.types import (
@@ -570,20 +570,6 @@ def without_tasks(recipe: Recipe) -> Recipe:
             Choice(one_of=dict.fromkeys(kept, 1.0), count=choice.count, chance=choice.chance, severity=choice.severity)
         )
     return recipe.model_copy(update={"stack": tuple(stack)})
-
-
-def named(texts: Sequence[str]) -> Recipe:
-    """A recipe that has some kinds for certain, each given as KIND or KIND:SEVERITY."""
-    stack = []
-    for text in texts:
-        kind, _, severity = text.partition(":")
-        if kind not in perturbations:
-            raise CrosswindError(f"no perturbation {kind!r}; {near(kind, perturbations.names())}")
-        if severity and severity not in map(str, SEVERITIES):
-            raise CrosswindError(f"{text!r}: expected KIND or KIND:SEVERITY with a severity from 1 to 5")
-        level = int(severity or SEVERITY)
-        stack.append(Choice(kind=kind, severity=(level, level)))
-    return Recipe(name="+".join(texts), stack=tuple(stack))
 
 
 def follow(tools: Mapping[str, Tool], recipe: Recipe | None, seed: int) -> Live:
