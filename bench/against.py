@@ -32,6 +32,7 @@ except ImportError:  # before the package had rooms
     from crosswind.recipe import draw
     from crosswind.registry import domains
     from crosswind.session import Session
+begin = getattr(Session, "of", Session)  # before sessions had toolboxes
 KINDS = ["underspecified", "paged_results", "transient_error", "semantic_rename", "format_switch"]
 def drawn(count):
     out = []
@@ -53,7 +54,7 @@ sessions = []
 for one in made * 4:
     certificate = one.certificate
     calls = [s.call for s in certificate.gold.steps if s.call.tool not in ("ask_user", "say")]
-    sessions.append((Session(one.domain, certificate.task, certificate.layers), calls))
+    sessions.append((begin(one.domain, certificate.task, certificate.layers), calls))
 n = sum(len(calls) for _, calls in sessions)
 began = time.process_time()
 for session, calls in sessions:

@@ -49,7 +49,7 @@ TURNS = [
 
 def verdict_on(domain: Domain, task: Task, layers: Layers = (), instead: str = "") -> Verdict:
     """The verdict on the recorded gold; `instead` is said in turns that are to be refused or asked about."""
-    family, session = domain.family(task), Session(domain, task, layers)
+    family, session = domain.family(task), Session.of(domain, task, layers)
     assert isinstance(family, BorrowedFamily)
     gold = family.gold
     for n, calls in enumerate(gold.calls):

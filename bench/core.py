@@ -143,7 +143,7 @@ def all_apply(domain: Domain, kinds: Sequence[str], wanted: int) -> list[Task]:
 
 
 def new_session(drawn: Drawn) -> Session:
-    return Session(drawn.domain, drawn.certificate.task, drawn.layers)
+    return Session.of(drawn.domain, drawn.certificate.task, drawn.layers)
 
 
 def replay(session: Session, drawn: Drawn) -> None:

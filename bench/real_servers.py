@@ -37,12 +37,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from crosswind.core.flow import adrive
+from crosswind.core.draw import Drawn
+from crosswind.core.flow import adrive, chain
+from crosswind.core.oracle import workarounds
 from crosswind.core.perturbation import dump_layers
+from crosswind.core.session import Session
 from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.mcp import live
 from crosswind.mcp import tools as forms
-from crosswind.mcp.live import Way
+from crosswind.mcp.listing import parameter_names
 from crosswind.mcp.tools import SERVER
 
 RETRIES = 6
@@ -204,17 +207,19 @@ def comparable(result: ToolResult, root: Path) -> str:
 class Names:
     """What a stack calls tools and parameters: to look for hidden names in all that is shown, and to translate back."""
 
-    def __init__(self, drawn: live.Live, tools: dict[str, forms.Tool]) -> None:
-        first = live.LiveSession(tools, drawn.layers)  # a name that retires later was shown before
-        sessions = (first, drawn.trial.session)
+    def __init__(self, drawn: Drawn, tools: dict[str, forms.Tool]) -> None:
+        first = _fresh(drawn)  # a name that retires later was shown before
+        sessions = (first, drawn.certificate.gold.session)
         specs = [spec for session in sessions for spec in session.tools()]
         shown = {spec.name for spec in specs}
         self.hidden = [name for name in tools if name not in shown]
-        self.params = {tool: names for session in sessions for tool, names in session.names.items()}
+        self.params = {tool: names for session in sessions for tool, names in parameter_names(session).items()}
         self.tools = {spec.name: id for spec in specs for id in spec.ids & tools.keys()}
         for session in sessions:  # a tool that was split is spoken of as both of its parts
             for id in tools:
-                self.tools[" and ".join(spec.name for spec in session.tools() if id in spec.ids)] = id
+                self.tools[
+                    " and ".join(spec.name for spec in session.specs.values() if spec.listed and id in spec.ids)
+                ] = id
         self.tools.pop("", None)
         self.found: Counter[str] = Counter()
 
@@ -245,6 +250,11 @@ class Names:
         names |= self.tools
         every = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
         return re.sub(rf"(?<![\w-])(?:{every})(?![\w-])", lambda found: names[found[0]], text) if every else text
+
+
+def _fresh(drawn: Drawn) -> Session:
+    """A session at its start, for what each layer sees further in."""
+    return Session(drawn.domain.world(drawn.base), drawn.layers)
 
 
 def _names(text: str, name: str, sort: str) -> bool:
@@ -288,7 +298,8 @@ async def one_stack(
         if not drawn.layers:
             return None  # the proxy refuses it as well
         other = await stack.enter_async_context(client(behind, env))
-        way, names = Way(tools, drawn.layers), Names(drawn, tools)
+        inside, names = _fresh(drawn), Names(drawn, tools)
+        ways = workarounds(inside)
         names.listing(await other.listing())
         rngs = [Random(seed), Random(seed)]
         last = called = ""
@@ -298,7 +309,7 @@ async def one_stack(
             called = call.tool
             for _ in range(RETRIES + 1):
                 counts["made"] += 1
-                way.session.clock.nth += 1
+                inside.clock.nth += 1
                 raw = await other.call(call.tool, dict(call.args))
                 names.result(call.tool, raw, last)
                 result = as_result(raw)
@@ -313,7 +324,7 @@ async def one_stack(
             expected = as_result(raw)
             counts["calls"] += 1
             try:
-                got = await adrive(way.flow(theirs), send)
+                got = await adrive(chain(theirs, ways), send)
             except Exception as error:
                 counts["refused by the client" if isinstance(error, RuntimeError) else "raised"] += 1
                 wrong.append({"call": theirs.tool, "error": f"{type(error).__name__}: {error}"[:300]})

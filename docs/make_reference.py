@@ -276,7 +276,7 @@ def row_parts(drawn: Drawn) -> Iterator[str]:
 def tool_parts(drawn: Drawn) -> Iterator[str]:
     """One tool that changed, before and after, and what was added or is gone."""
     certificate = drawn.certificate
-    clean, then, when = certificate.clean.session, Session(drawn.domain, certificate.task, drawn.layers), ""
+    clean, then, when = certificate.clean.session, Session.of(drawn.domain, certificate.task, drawn.layers), ""
     if listed(then) == listed(clean):
         then, when = certificate.gold.session, f", from call {1 + min(drawn.layers[0].turns(), default=0)} on"
     before, after = listed(clean), listed(then)
@@ -359,7 +359,7 @@ def astray(clean: oracle.Walk, gold: oracle.Walk) -> list[int]:
 
 def naive(drawn: Drawn, at: int, call: ToolCall) -> Step:
     """A call as it was before the layer came, made where the oracle met the layer."""
-    session = Session(drawn.domain, drawn.certificate.task, drawn.layers)
+    session = Session.of(drawn.domain, drawn.certificate.task, drawn.layers)
     for step in drawn.certificate.gold.steps[:at]:
         session.call(step.call)
     session.call(call)
@@ -515,7 +515,7 @@ def roles(here: Sequence[Domain]) -> list[list[str]]:
 
 
 def domain_section(domain: Domain) -> str:
-    session = Session(domain, domain.task(next(iter(domain.families)), 0))
+    session = Session.of(domain, domain.task(next(iter(domain.families)), 0))
     tools = []
     for spec in domain.world_class.specs:
         kept = f"undone by `{spec.undo[0]}`" if spec.undo else "final" if spec.lasting else "nothing of consequence"

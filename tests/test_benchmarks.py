@@ -78,7 +78,7 @@ def test_bfcl_golds_are_rederived_and_stale_ones_fail(bfcl: Bfcl, kind: str) -> 
 def test_a_missing_function_comes_with_its_turn(bfcl: Bfcl) -> None:
     task = bfcl.task("multi_turn_miss_func", 3)
     (turn, (late, *_)), *_ = bfcl.entries[task.family][3].later.items()
-    session = Session(bfcl, task)
+    session = Session.of(bfcl, task)
     for _ in range(turn):
         assert late not in [tool.name for tool in session.tools()]
         error = session.call(ToolCall(late, {"path": "."})).error
@@ -94,7 +94,7 @@ def test_turns_to_refuse_or_ask_are_recognised(bfcl: Bfcl) -> None:
         task = bfcl.task(family, 3)
         gold = bfcl.families[family].golds[3]
         for words, expected in ((None, True), ("All of it is done.", False)):
-            session = Session(bfcl, task)
+            session = Session.of(bfcl, task)
             for n, calls in enumerate(gold.calls):
                 for call in calls:
                     session.call(call)
@@ -122,7 +122,7 @@ def test_a_lost_answer_and_a_repeated_write(dojo: Agentdojo) -> None:
     )
     drawn = draw(dojo, task, ["lost_acknowledgement"], seed=1, severity=1)
     assert judge(asyncio.run(play(drawn, agents["oracle"](drawn), "oracle")), dojo).outcome == "pass"
-    session = Session(dojo, drawn.certificate.task, drawn.certificate.layers)
+    session = Session.of(dojo, drawn.certificate.task, drawn.certificate.layers)
     money = next(call for call in dojo.families["banking"].golds[task.seed].made if call.tool == "send_money")
     assert session.call(money).error is not None
     assert session.call(money).error is None

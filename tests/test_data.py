@@ -724,7 +724,7 @@ def test_a_slip_is_answered_as_a_session_does_mended_and_not_learnt() -> None:
             assert shown.chat == bare.chat
             continue
         (at,) = shown.slipped
-        session = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers)
+        session = Session.of(drawn.domain, drawn.certificate.task, drawn.certificate.layers)
         before = [m for m in shown.chat[:at] if m.role == "assistant"]
         for message in before:
             for request in message.requests:

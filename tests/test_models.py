@@ -210,7 +210,7 @@ def test_what_cannot_be_read_becomes_a_call_that_the_session_answers_with_an_err
     assert call.tool == tool
     assert isinstance(call.args, str)
     request = Request(id="x", tool=drawn.domain.world_class.specs[0].name, args=call.args)
-    session = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers)
+    session = Session.of(drawn.domain, drawn.certificate.task, drawn.certificate.layers)
     assert session.call(ToolCall(request.tool, request.args)).error is not None
 
 
@@ -245,7 +245,7 @@ def test_tools_are_described_in_one_line_each() -> None:
 def test_the_tools_of_every_domain_leave_room_in_a_small_window() -> None:
     for domain in domains:
         task = domain.task(next(iter(domain.families)), 0)
-        session = Session(domain, task)
+        session = Session.of(domain, task)
         chat = [Message(role="system", content=session.policy()), Message(role="user", content=session.query())]
         prompt = prompts.chatml(prompts.as_text(chat, session.tools()))
         assert len(prompt) < 8000, domain.name  # a token is three characters or more: a third of the window

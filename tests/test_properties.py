@@ -81,7 +81,7 @@ def test_random_stacks_over_random_tasks_keep_the_laws(drawn: Drawn) -> None:
 @given(draws(), st.data())
 def test_no_call_raises_and_no_malformed_call_reaches_the_world(drawn: Drawn, data: st.DataObject) -> None:
     certificate = drawn.certificate
-    session = Session(drawn.domain, certificate.task, certificate.layers)
+    session = Session.of(drawn.domain, certificate.task, certificate.layers)
     for _ in range(12):
         shown = session.tools()
         spec = data.draw(st.sampled_from(shown))

@@ -21,16 +21,18 @@ from typing import Any
 import pytest
 
 from crosswind.base.errors import CannotPerturb, CrosswindError
-from crosswind.core.draw import draw
-from crosswind.core.flow import adrive, rng_for
+from crosswind.core.draw import draw, parse_kind
+from crosswind.core.flow import adrive, chain, rng_for
+from crosswind.core.oracle import workarounds
 from crosswind.core.registry import domains
+from crosswind.core.session import Session
 from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.episodes.recipe import Choice, Recipe, named, recipes
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
-from crosswind.mcp.live import Way
 from crosswind.mcp.proxy import Journal
 from crosswind.mcp.relay import Plan, Relay
+from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.upstream import Link, Remote
 from crosswind.mcp.wire import BadFrame, Lines, WireError
 from crosswind.runs.store import load_run
@@ -189,8 +191,8 @@ def test_calls_get_through_and_back(kind: str, modern: bool) -> None:
                     shown = await desk.tools()
                     session = desk.relay.session
                     assert session is not None
-                    canonical = session.canonical
-                    way = Way(canonical, session.layers)
+                    mine = Session(desk.relay.toolbox, session.layers)
+                    ways = workarounds(mine)
 
                     async def send(call: ToolCall, desk: Desk = desk, shown: dict[str, Json] = shown) -> ToolResult:
                         for _ in range(7):
@@ -206,8 +208,8 @@ def test_calls_get_through_and_back(kind: str, modern: bool) -> None:
 
                     for call in CALLS:
                         desk.shop.calls.clear()
-                        way.session.clock.nth = session.clock.nth + 1
-                        back = await adrive(way.flow(call), send)
+                        mine.clock.nth = session.clock.nth + 1
+                        back = await adrive(chain(call, ways), send)
                         reached = [c for c in desk.shop.calls if c["name"] == call.tool]
                         assert reached
                         assert all(c["arguments"] == dict(call.args) for c in reached)
@@ -415,6 +417,89 @@ def test_calls_at_the_same_time_do_not_mix() -> None:
     run(work)
 
 
+class LocalShop:
+    """The shop as a toolbox in this process."""
+
+    remote, foreign = False, True
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop, self.server = shop, ServerTools(forms.tools_of(shop.tools), self._never)
+        self.specs, self.check = self.server.specs, self.server.check
+
+    async def _never(self, call: ToolCall, more: Json) -> Json:
+        raise AssertionError("it answers at once")
+
+    @property
+    def writes(self) -> int:
+        return self.server.writes
+
+    def call(self, call: ToolCall) -> ToolResult:
+        params = {"name": call.tool, "arguments": dict(call.args)}
+        answer = self.shop.answer({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        assert answer is not None
+        return self.server.answer(call, answer)
+
+    async def ask(self, call: ToolCall) -> ToolResult:
+        return self.call(call)
+
+
+@pytest.mark.parametrize("kind", ["", *live.applicable()])
+def test_a_server_elsewhere_and_a_toolbox_here_are_met_alike(kind: str) -> None:
+    """The proxy has the session that everybody has: the same layers give the same, wherever the tools are."""
+
+    async def work() -> None:
+        tools = [tool for tool in TOOLS + MORE if tool["name"] != "slow_call"]
+        for seed, severity in enumerate((1, 3, 5)):
+            asked = [f"{kind}:{severity}"] if kind else []
+            kinds = [parse_kind(text) for text in asked]
+            layers = live.draw(forms.tools_of(tools), kinds, seed).layers  # none of a kind that does not apply here
+            async with Desk(Plan(stack=layers), Shop(tools)) as desk:
+                shown = await desk.tools()
+                there = desk.relay.session
+                assert type(there) is Session
+                here = Session(LocalShop(Shop(tools)), there.layers)
+                for _ in range(2):
+                    assert [spec.name for spec in here.tools()] == [spec.name for spec in there.tools()]
+                    for name, tool in shown.items():
+                        args = {
+                            k: v for k, v in (forms.example(tool["inputSchema"], name) or {}).items() if v is not None
+                        }
+                        await desk.call(name, **args)
+                        here.call(ToolCall(name, args))
+                    await desk.ask("tools/call", {"name": "no_such_tool", "arguments": {}})
+                    here.call(ToolCall("no_such_tool", {}))
+                assert here.steps == there.steps
+                assert here.receipts() == there.receipts()
+                assert here.toolbox.writes == there.toolbox.writes >= (not layers)
+
+    run(work)
+
+
+@pytest.mark.parametrize("kinds", [[], ["envelope:3"], ["semantic_rename:5", "transient_error:5"]])
+def test_a_server_may_have_a_tool_by_the_name_that_asks_users(kinds: list[str]) -> None:
+    """In an episode `ask_user` is ours; behind a proxy it is a tool as any other."""
+
+    class Help(Shop):
+        def _call(self, params: Json) -> Json | None:
+            return {"content": [{"type": "text", "text": json.dumps(params["arguments"])}]}
+
+    async def work() -> None:
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        tools = [*TOOLS, {"name": "ask_user", "description": "Ask somebody.", "inputSchema": schema}]
+        async with Desk(plan(*kinds) if kinds else Plan(), Help(tools)) as desk:
+            assert len(await desk.tools()) == len(tools)
+            session = desk.relay.session
+            assert session is not None
+            name = next(spec.name for spec in session.tools() if "ask_user" in spec.ids)
+            for _ in range(8):
+                raw = await desk.call(name, text="Anybody there?")
+                if not raw.get("isError"):
+                    break
+            assert "Anybody there?" in raw["content"][0]["text"]
+
+    run(work)
+
+
 def test_the_same_seed_lays_the_same_stack() -> None:
     tools = forms.tools_of([*TOOLS, *MORE])
     recipe = live.without_tasks(recipes["hard"])
@@ -452,7 +537,7 @@ def test_new_tools_that_do_not_go_with_the_layers_change_nothing() -> None:
             await asyncio.sleep(0.05)
             assert await desk.tools() == before
             assert any("the old ones stay" in said for said in desk.said)
-            assert set(session.canonical) == {tool["name"] for tool in TOOLS}
+            assert set(desk.relay.toolbox.tools) == {tool["name"] for tool in TOOLS}
             assert [dict(memo.tools) for memo in session.memos] == inner
             args = dict.fromkeys(before[taken]["inputSchema"]["properties"], "C1")
             assert "Customer C1" in (await desk.call(taken, **args))["content"][0]["text"]

@@ -770,7 +770,7 @@ def test_nothing_in_a_task_becomes_another_argument(tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", [name for name, family in POI.families.items() if family.level < 3])
 def test_the_scripted_model_solves_what_it_says(family: str) -> None:
     for seed in range(10):
-        session = Session(POI, POI.task(family, seed))
+        session = Session.of(POI, POI.task(family, seed))
         messages: list[dict[str, Any]] = [{"role": "user", "content": session.query()}]
         tools = {tool.name for tool in session.tools()}
         while not isinstance(said := next_words(messages, tools), str):

@@ -7,19 +7,23 @@ from collections.abc import Sequence
 
 import pytest
 
+from crosswind.agents.oracle import Oracle
 from crosswind.base.errors import InfrastructureError
 from crosswind.core.draw import Drawn, draw
-from crosswind.core.flow import adrive
+from crosswind.core.oracle import walk
+from crosswind.core.perturbation import Memo, check_class
 from crosswind.core.session import Session
-from crosswind.core.types import ASK, SAY, Message, Request, ToolCall, ToolResult, Tools
+from crosswind.core.types import ASK, SAY, Flow, Message, Request, ToolCall, ToolResult, Tools, failed
+from crosswind.core.user import User
+from crosswind.core.world import World
 from crosswind.episodes.play import judge, play, result_text
 from crosswind.perturbations.action.retired_midway import RetiredMidway
 from crosswind.perturbations.observation.transient_error import TransientError
-from tests.toys import poi, task
+from tests.toys import Toy, poi, task
 
 
 def test_tools_are_shown_as_functions_and_ask_user_is_among_them() -> None:
-    session = Session(poi(), task("best_price"))
+    session = Session.of(poi(), task("best_price"))
     names = [tool.function()["function"]["name"] for tool in session.tools()]
     assert names[-1] == ASK
     assert "find_places" in names
@@ -69,33 +73,33 @@ def test_a_withheld_detail_is_given_when_asked_by_tool_or_in_words(family: str, 
 
 def test_the_user_answers_by_words_and_repeats_what_was_said() -> None:
     given = task("hold_visit_asked")
-    session = Session(poi(), given)
+    session = Session.of(poi(), given)
     (key, value) = next(iter(given.withheld.items()))
     question = {"date": "What day would suit you?", "seats": "How many people are coming?"}[key]
     assert str(value) in str(session.call(ToolCall(ASK, {"question": question})).content)
     assert str(value) in str(session.say("Could you give me the missing details?"))
     assert given.brief.stated["city"] in str(session.say("Which city did you say?"))
-    plain = Session(poi(), task("hold_visit"))
+    plain = Session.of(poi(), task("hold_visit"))
     assert plain.call(ToolCall(ASK, {"question": "Do you like jazz?"})).content == "I have nothing to add to that."
     assert session.call(ToolCall(ASK, {"wrong": 1})).error is not None
 
 
 def test_an_offer_is_an_answer_where_nothing_was_to_be_written() -> None:
     offer = "The price is 12 euros. Shall I book it for you?"
-    assert Session(poi(), task("best_price")).say(offer) is None
-    assert Session(poi(), task("hold_visit")).say(offer) == "Yes, please do what I asked for."
+    assert Session.of(poi(), task("best_price")).say(offer) is None
+    assert Session.of(poi(), task("hold_visit")).say(offer) == "Yes, please do what I asked for."
 
 
 def test_a_changed_mind_is_voiced_after_its_tool_or_at_the_end() -> None:
     drawn = draw(poi(), task("hold_visit"), ["changed_mind"], 2, severity=1)
     change = drawn.certificate.task.changes[0]
-    session = Session(poi(), drawn.certificate.task, drawn.layers)
+    session = Session.of(poi(), drawn.certificate.task, drawn.layers)
     first = next(s.call for s in drawn.certificate.gold.calls if s.call.tool == change.after)
     session.call(first)
     assert session.steps[-1].heard == (change.words,)
     assert session.say("All done: R1234567.") is None
 
-    waits = Session(poi(), drawn.certificate.task, drawn.layers)
+    waits = Session.of(poi(), drawn.certificate.task, drawn.layers)
     assert waits.say("All done: R1234567.") == change.words
     assert waits.say("All done: R1234567.") is None
     asked = str(waits.say(f"Which {poi().family(drawn.base).details[next(iter(change.stated))].label} was that again?"))
@@ -160,7 +164,7 @@ def test_a_retired_tool_leaves_the_list_while_the_agent_works() -> None:
     given = task("book_visit")
     hints = {"slot_finder": "Use {slot_finder}."}
     layer = RetiredMidway(successors={"list_slots": "slot_finder"}, at=1, text="Retired.", hints=hints)
-    session = Session(poi(), given, (layer,))
+    session = Session.of(poi(), given, (layer,))
     before = {t.name for t in session.tools()}
     calls = [s.call for s in draw(poi(), given, (), 0).certificate.gold.calls]
     session.call(calls[0])
@@ -187,7 +191,7 @@ def test_an_agent_that_never_stops_runs_out_of_its_budget() -> None:
 
 
 def test_errors_read_like_those_of_an_api() -> None:
-    session = Session(poi(), task("best_price"))
+    session = Session.of(poi(), task("best_price"))
     cases = {
         "There is no tool 'find_place'.": ToolCall("find_place", {}),
         "missing required argument 'city'": ToolCall("find_places", {"category": "zoo"}),
@@ -213,7 +217,7 @@ def test_a_refusal_that_leaves_something_behind_fails() -> None:
 def test_the_user_gives_what_is_withheld_first() -> None:
     given = task("hold_visit_asked")
     (key, value) = next(iter(given.withheld.items()))
-    session = Session(poi(), given)
+    session = Session.of(poi(), given)
     both = f"For the city and the {'date' if key == 'date' else 'number of seats'}: what shall it be?"
     reply = str(session.call(ToolCall(ASK, {"question": both})).content)
     assert str(value) in reply
@@ -239,20 +243,77 @@ def test_an_obstacle_met_with_the_last_call_is_fired_and_not_seen() -> None:
     assert not trajectory.receipts[0].seen
 
 
-def test_the_same_flow_serves_a_world_elsewhere() -> None:
-    """`flow` asks for world-side calls; a coroutine may answer them, as one in front of a remote server does."""
-    drawn = draw(poi(), task("book_visit"), ["semantic_rename", "transient_error"], 1)
-    here = drawn.certificate.gold
-    session = Session(poi(), drawn.certificate.task, drawn.layers)
+class Elsewhere:
+    """A world whose answers take time."""
 
-    async def remote(call: ToolCall) -> ToolResult:
+    remote, foreign = True, False
+
+    def __init__(self, world: World) -> None:
+        self.world, self.specs, self.check, self.call = world, world.specs, world.check, world.call
+
+    @property
+    def writes(self) -> int:
+        return self.world.writes
+
+    async def ask(self, call: ToolCall) -> ToolResult:
         await asyncio.sleep(0)
-        return session.world.call(call)
+        return self.world.call(call)
+
+
+def test_the_same_session_serves_a_world_elsewhere() -> None:
+    drawn = draw(poi(), task("book_visit"), ["semantic_rename", "transient_error"], 1)
+    here, given = drawn.certificate.gold, drawn.certificate.task
+    user = User(poi(), given, poi().world(given))
+    session = Session(Elsewhere(user.world), drawn.layers, user)
 
     async def all_calls() -> list[ToolResult]:
-        return [await adrive(session.flow(step.call), remote) for step in here.calls]
+        return [await session.acall(step.call) for step in here.calls]
 
     assert asyncio.run(all_calls()) == [step.result for step in here.calls]
+    assert session.steps == here.steps
+
+
+@check_class
+class LosesNth(Toy):
+    """Loses the answer to one call, which it tells by its number."""
+
+    lost: int
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        result = yield call
+        if memo.nth != self.lost:
+            return result
+        memo.fire()
+        return failed("lost")
+
+
+def test_calls_under_way_at_once_keep_their_places_on_the_clock() -> None:
+    """Calls are numbered as they are begun, in whatever order they are answered."""
+    given = task("best_price")
+    user = User(poi(), given, poi().world(given))
+    session = Session(Elsewhere(user.world), (LosesNth(lost=1),), user)
+    call = walk(poi(), given).calls[0].call
+    opened = [session.begin(call) for _ in range(3)]
+    for one in (opened[2], opened[0], opened[1]):
+        assert one.asked == call
+        session.resume(one, user.world.call(one.asked))
+        session.finish(one)
+    assert [step.fired for step in session.steps] == [(), (), (0,)]
+    assert [step.result.error is not None for step in session.steps] == [False, False, True]
+    assert [receipt.step for receipt in session.receipts()] == [3]
+    assert session.clock.nth == 2
+
+
+def test_whoever_plays_meets_a_session_and_one_without_a_task_has_no_user() -> None:
+    met: list[Session] = []
+    drawn = draw(poi(), task("best_price"), [], 1)
+    asyncio.run(play(drawn, Oracle(drawn), "oracle", opening=lambda session, _: met.append(session)))
+    assert [type(session) for session in met] == [Session]
+    assert type(drawn.certificate.gold.session) is Session
+    bare = Session(poi().world(drawn.base))
+    assert [tool.name for tool in bare.tools()] == [tool.name for tool in met[0].tools() if tool.name != ASK]
+    with pytest.raises(LookupError, match="no task"):
+        bare.say("Hello?")
 
 
 def test_a_call_by_the_name_that_words_have_among_the_steps_is_a_call() -> None:

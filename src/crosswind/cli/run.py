@@ -551,7 +551,7 @@ def _tokens(drawn: Any) -> tuple[int, int]:
     from crosswind.episodes.play import result_text
 
     certificate = drawn.certificate
-    session = Session(drawn.domain, certificate.task, certificate.layers)
+    session = Session.of(drawn.domain, certificate.task, certificate.layers)
     tools = sum(len(json.dumps(tool.function())) for tool in session.tools())
     context = len(session.policy()) + len(session.query()) + tools
     asked, told = context, len(certificate.gold.final)

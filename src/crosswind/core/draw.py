@@ -15,7 +15,7 @@ from crosswind.core.certify import Certificate, certify
 from crosswind.core.domain import Domain, Family
 from crosswind.core.flow import rng_for
 from crosswind.core.oracle import Walk, Walks, walk
-from crosswind.core.perturbation import SEVERITIES, Layers, Perturbation, place
+from crosswind.core.perturbation import SEVERITIES, Layers, place
 from crosswind.core.registry import perturbations
 from crosswind.core.types import ASK, SAY, Step, Task, ToolSpec
 
@@ -86,7 +86,8 @@ class DrawScene:
 
     @property
     def answers(self) -> bool:
-        return _answered(self.walks.at(self._latest).calls) or _answered(self.gold)
+        latest = self.walks.at(self._latest)
+        return latest.session.world.made_up or _answered(latest.calls) or _answered(self.gold)
 
     @property
     def path(self) -> list[str]:
@@ -130,8 +131,7 @@ def draw(
 
     With `strict`, a kind that finds nothing to bite on is an error; otherwise it is left out, and said so.
     """
-    wanted = [(k, severity) if isinstance(k, str) else k for k in kinds]
-    wanted.sort(key=lambda ks: place(perturbations[ks[0]]))
+    wanted = outwards((k, severity) if isinstance(k, str) else k for k in kinds)
     refused: list[Unfair] = []
     for attempt in range(ATTEMPTS):
         walks = Walks(domain, task, clean, snapshot=deep)
@@ -156,31 +156,36 @@ def _stack(
     walks: Walks, wanted: Sequence[tuple[str, int]], salt: tuple[int, int], *, strict: bool, deep: bool
 ) -> list[str]:
     """Draw the layers one after the other; what comes back was left out."""
-    groups: set[str] = set()
     out: list[str] = []
-    seed, attempt = salt
-    task = walks.tasks[0]
     for kind, severity in wanted:
-        cls = perturbations[kind]
-        if severity not in SEVERITIES:
-            raise CannotPerturb(f"severity of {kind} is {severity}; expected 1 to 5", applies=False)
-        layer: Perturbation | None = None
-        why = f"{kind} finds nothing to bite on in {task.id}" + (f": it needs {cls.needs}" if cls.needs else "")
-        if cls.group and cls.group in groups:
-            why = f"{kind} does not stack with another of the group {cls.group!r}: leave one of them out"
-        else:
-            parts = ("draw", seed, task.id, kind, attempt)
-            layer = cls.sample(DrawScene(walks), rng_for(*parts), severity)
-            if deep and layer is not None:
-                laws.seeded(layer, cls.sample(DrawScene(walks), rng_for(*parts), severity))
-        if layer is None:
+        if why := extend(walks, kind, severity, salt, deep=deep):
             if strict:
                 raise CannotPerturb(why, applies=False)
             out.append(why)
-            continue
-        groups |= {cls.group} - {""}
-        walks.add(layer)
     return out
+
+
+def outwards(kinds: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Kinds, each with its severity, in the order in which their layers are drawn."""
+    return sorted(kinds, key=lambda pair: place(perturbations[pair[0]]))
+
+
+def extend(walks: Walks, kind: str, severity: int, salt: tuple[int, int], *, deep: bool = False) -> str:
+    """Draw one more layer, from a seed and the number of the attempt; gives the reason where there is none to add."""
+    cls, task = perturbations[kind], walks.tasks[0]
+    if severity not in SEVERITIES:
+        raise CannotPerturb(f"severity of {kind} is {severity}; expected 1 to 5", applies=False)
+    if cls.group and any(layer.group == cls.group for layer in walks.layers):
+        return f"{kind} does not stack with another of the group {cls.group!r}: leave one of them out"
+    seed, attempt = salt
+    parts = ("draw", seed, task.id, kind, attempt)
+    layer = cls.sample(DrawScene(walks), rng_for(*parts), severity)
+    if layer is None:
+        return f"{kind} finds nothing to bite on in {task.id}" + (f": it needs {cls.needs}" if cls.needs else "")
+    if deep:
+        laws.seeded(layer, cls.sample(DrawScene(walks), rng_for(*parts), severity))
+    walks.add(layer)
+    return ""
 
 
 def parse_kind(text: str) -> tuple[str, int]:

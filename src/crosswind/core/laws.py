@@ -225,17 +225,19 @@ def cues(domain: Domain, gold: Walk) -> None:
     """Cues: each gold tool can be told from the others by something true: its name, its description, its parameters.
 
     Where a description is all that is left, a matcher that reads descriptions alone must pick the tool among those of
-    the domain; what layers add besides says itself that it is something else.
+    the domain; what layers add besides says itself that it is something else. Of a foreign toolbox any tool may be
+    wanted, and its descriptions are only asked to differ.
     """
     session = gold.session
+    foreign = session.toolbox.foreign
     shown = [t for t in session.tools() if t.name != ASK]
-    used = {step.call.tool for step in gold.calls}
+    used = {t.name for t in shown} if foreign else {step.call.tool for step in gold.calls}
     for spec in shown:
         if spec.name not in used or "name" in spec.cues:
             continue  # names are unique
-        if "doc" in spec.cues and sum(o.doc == spec.doc for o in shown) == 1:
+        if "doc" in spec.cues and spec.doc and sum(o.doc == spec.doc for o in shown) == 1:
             meanings = [domain.world_class.entries[i].spec for i in sorted(spec.ids) if i in domain.world_class.entries]
-            if spec.opaque or not meanings:
+            if spec.opaque or foreign or not meanings:
                 continue
             picks = [match(meaning, [t for t in shown if t is spec or not t.opaque]) for meaning in meanings]
             if spec.name in picks:
@@ -271,7 +273,10 @@ def match(wanted: ToolSpec, shown: Sequence[ToolSpec]) -> str:
 
 
 def mentions(domain: Domain, gold: Walk) -> None:
-    """Mentions: a tool that a shown text speaks of is shown, and no text gives away a name that is not."""
+    """Mentions: a tool that a shown text speaks of is shown, and no text gives away a name that is not.
+
+    What a foreign toolbox's own texts give away is for whoever stands before it to replace.
+    """
     session = gold.session
     shown = session.tools()
     texts = [session.policy(), *(t.doc for t in shown), *(s.result.error.text for s in gold.steps if s.result.error)]
@@ -279,7 +284,7 @@ def mentions(domain: Domain, gold: Walk) -> None:
         raise Unfair("mentions", f"a shown text speaks of {session.dangling[0]!r}, which is not shown")
     names = {t.name for t in domain.tools(session.task) if "_" in t.name}  # a single word may mean what it says
     hidden = names - set(session.specs)
-    if hidden:
+    if hidden and not session.toolbox.foreign:
         text = " ".join(texts)
         if any(name in text for name in hidden) and (leaked := hidden & set(re.findall(r"\w+", text))):
             raise Unfair("mentions", f"a shown text gives away {sorted(leaked)[0]!r}, a name that is no longer shown")
@@ -376,9 +381,9 @@ def closed(domain: Domain, task: Task, layers: Layers) -> None:
     for step in walk(domain, task.wish()).calls:
         args.setdefault(step.call.tool, []).append(step.call)
     for nth in moments:
-        session = Session(domain, task, layers)
+        session = Session.of(domain, task, layers)
         session.clock.nth = nth - 1
-        session._show(nth)
+        session.show(nth)
         names = {t.name for t in domain.tools(task)} | set(session.specs)
         for name in sorted(names - {t.name for t in session.tools()}):
             for call in args.get(name, [ToolCall(name)]):

@@ -6,7 +6,8 @@ edited: it is the gold trajectory, the proof that a task can be solved, and a de
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +37,6 @@ from crosswind.core.types import (
 )
 
 RETRIES = 6  # of a call that says nothing was done and that it may be repeated
-LIMIT = 160  # steps of a walk
 NOTED = 190  # characters of several notes before one step; most are digits, and of a token each
 Done = list[tuple[ToolCall, ToolResult]]
 
@@ -104,7 +104,7 @@ def walk(
     seen: set[Key] | None = None,
 ) -> Walk:
     """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at."""
-    session = Session(domain.stage(task, layers), task, layers)
+    session = Session.of(domain.stage(task, layers), task, layers)
     session.world.state.seen = seen
     oracle = _Oracle(session, plans or {})
     try:
@@ -117,8 +117,8 @@ def walk(
     return Walk(session, end, domain.normalise(session.world.state), oracle.noted)
 
 
-class _Way:
-    """The way round one layer, as a step."""
+class Workaround:
+    """How a capable agent gets past one layer, as a step of a chain."""
 
     __slots__ = ("layer", "memo")
 
@@ -130,29 +130,34 @@ class _Way:
         return self.layer.perform(call, self.memo)
 
 
+def workarounds(session: Session, plans: Mapping[int, Sequence[ToolCall]] | None = None) -> list[Workaround]:
+    """How to get past each layer of a session that takes part in calls, each with a memory of its own."""
+    out = []
+    for i, layer in enumerate(session.layers):
+        if layer.quiet:
+            continue
+        memo = Memo(session.clock, i)
+        memo.tools = session.memos[i].tools
+        if layer.plans:
+            memo.plan = (plans or {}).get(i, ())
+            memo.details = session.task.given
+        out.append(Workaround(layer, memo))
+    return out
+
+
 class _Oracle:
     def __init__(self, session: Session, plans: dict[int, list[ToolCall]]) -> None:
         self.session, self.task = session, session.task
         self.family = session.domain.family(session.task)
         self.specs = {t.name: t for t in session.world.specs}
         self.noted: list[tuple[int, Any]] = []
-        self.ways: list[StepOf] = [
-            self._way(i, layer, plans) for i, layer in enumerate(session.layers) if not layer.quiet
-        ]
-
-    def _way(self, i: int, layer: Perturbation, plans: dict[int, list[ToolCall]]) -> StepOf:
-        memo = Memo(self.session.clock, i)
-        memo.tools = self.session.memos[i].tools
-        if layer.plans:
-            memo.plan = plans.get(i, ())
-            memo.details = self.task.given
-        return _Way(layer, memo)
+        self.ways: list[StepOf] = [*workarounds(session, plans)]
 
     def _through(self) -> Send:
         """The function that makes a canonical call by the ways round all layers."""
         send: Send = self._send
         for way in reversed(self.ways):
-            if isinstance(way, _Way) and not way.layer.plans:
+            if isinstance(way, Workaround) and not way.layer.plans:
                 send = performed(way.layer, way.memo, send)
             else:
                 send = driven(way, send)
@@ -166,8 +171,8 @@ class _Oracle:
         result: Any = None
         error: ToolError | None = None
         while True:
-            if session.said:
-                change = session.said.pop(0)
+            if session.user.said:
+                change = session.user.said.pop(0)
                 brief = brief.model_copy(
                     update={"stated": {**brief.stated, **self._heard(change.words, list(change.stated))}}
                 )
@@ -182,7 +187,7 @@ class _Oracle:
                 call = next(flow)
             except StopIteration as stop:
                 end: str | Refusal = stop.value
-                if isinstance(end, Refusal) or not session.pending:
+                if isinstance(end, Refusal) or not session.user.pending:
                     return end
                 if session.say(skin.shown(self.task, end)) is None:
                     raise Unfair("replay", f"the final message {end!r} is not taken for an answer") from None
@@ -197,7 +202,7 @@ class _Oracle:
                 continue
             if call.tool == SAY:  # the end of a turn in a conversation whose turns the solution knows
                 result = ToolResult(session.say(call.args["text"]))
-                session.said.clear()
+                session.user.said.clear()
                 continue
             result = send(call)
             if result.error:
@@ -211,8 +216,8 @@ class _Oracle:
 
     def _send(self, call: ToolCall) -> ToolResult:
         for _ in range(RETRIES + 1):
-            if len(self.session.steps) >= LIMIT:
-                raise Unfair("budget", f"the way round takes more than {LIMIT} steps")
+            if len(self.session.steps) >= self.family.limit:
+                raise Unfair("budget", f"the way round takes more than {self.family.limit} steps")
             result = self.session.call(call)
             if not (result.error and result.error.retryable):
                 return result
@@ -255,6 +260,12 @@ class Walks:
             raise Unfair("value", reason) from error
         self.layers += (layer,)
         self.tasks.append(shifted)
+
+    def fork(self) -> Walks:
+        """The same walks so far, for another layer to be tried on them."""
+        fork = copy(self)
+        fork.tasks, fork.made, fork._shown = list(self.tasks), dict(self.made), dict(self._shown)
+        return fork
 
     def shown(self, n: int, nth: int) -> Tools:
         """The tools as the first n layers show them at the nth call."""

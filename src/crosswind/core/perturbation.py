@@ -22,7 +22,7 @@ from crosswind.core.types import Axis, Flow, Model, Step, Task, Tier, ToolCall, 
 
 if TYPE_CHECKING:
     from crosswind.core.domain import Domain, Family
-    from crosswind.core.world import World
+    from crosswind.core.toolbox import Toolbox
 
 Rank = Literal["domain", "query", "wording", "noise", "structure", "protocol", "fault", "vocabulary", "form"]
 RANKS: tuple[Rank, ...] = (
@@ -33,12 +33,12 @@ SEVERITIES = (1, 2, 3, 4, 5)
 
 
 class Clock:
-    """What all memos of an episode share: the number of the call under way, the world, and who met an obstacle."""
+    """What all memos of an episode share: the number of the call under way, the toolbox, and who met an obstacle."""
 
-    __slots__ = ("fired", "nth", "world")
+    __slots__ = ("fired", "nth", "toolbox")
 
-    def __init__(self, world: World) -> None:
-        self.nth, self.world = -1, world
+    def __init__(self, toolbox: Toolbox) -> None:
+        self.nth, self.toolbox = -1, toolbox
         self.fired: list[int] = []  # layers that met the call under way
 
 
@@ -63,7 +63,7 @@ class Memo:
     @property
     def writes(self) -> int:
         """Calls so far that wrote something in the world."""
-        return self.clock.world.writes
+        return self.clock.toolbox.writes
 
     def fire(self) -> None:
         """Leave a receipt: the obstacle was met at this step."""

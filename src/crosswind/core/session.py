@@ -1,21 +1,26 @@
-"""A world as an agent meets it: through layers, with a user to ask, both sides of every step on record.
+"""A toolbox as an agent meets it: through layers, with a user to ask, both sides of every step on record.
 
-The session checks arguments against what was shown, so that no malformed call reaches a layer. `flow` is the same
-for a local world and a remote one; `call` drives it on the session's own world.
+`Session(toolbox, layers)` stands over any toolbox; `Session.of(domain, task, layers)` is one with a task, and so with
+a world and a user. Arguments are checked against what was shown, so that no malformed call reaches a layer.
+
+`call` serves toolboxes that answer at once. For others `begin` opens a call, `resume` takes each answer and `finish`
+puts the call on record; several calls may be open at a time. `acall` does all of that for one call.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from typing import Self
 
 from crosswind.base.errors import Unfair
-from crosswind.core import skin, user
+from crosswind.core import skin
 from crosswind.core.domain import Domain
-from crosswind.core.flow import Send, chain, once_each
+from crosswind.core.flow import Send, StepOf, chain, once_each
 from crosswind.core.perturbation import Clock, Memo, Perturbation, handled
+from crosswind.core.toolbox import Toolbox
 from crosswind.core.types import (
     ASK,
     SAY,
@@ -32,19 +37,13 @@ from crosswind.core.types import (
     ToolSpec,
     failed,
 )
-from crosswind.core.world import bad_arguments, brief_of
+from crosswind.core.user import User
+from crosswind.core.world import World, bad_arguments
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MENTION = re.compile(r"\{([\w-]+)\}")
 ASK_SPEC = ToolSpec(ASK, "Ask the user for a missing detail.", {"question": Param("string")}, opaque=True)
-
-
-def refused(call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
-    """The answer to a call of no tool, or with arguments that the tool does not take; None for one that can be made."""
-    if spec is None:
-        return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
-    bad = bad_arguments(spec.params, call.args) if spec.listed else None
-    return failed("bad_arguments", bad) if bad else None
+Exchange = tuple[ToolCall, ToolResult]  # a call that reached the toolbox, and its answer
 
 
 @once_each
@@ -53,69 +52,71 @@ def _saying(tool: ToolSpec) -> Callable[[str], ToolSpec]:
     return lru_cache(maxsize=16)(lambda doc: tool.but(doc=doc))
 
 
-class Session:
-    """One episode's world seen through a stack of layers; `task` is as the layers left it."""
+@dataclass(slots=True)
+class OpenCall:
+    """A call under way. Several may be, so each keeps its own place on the clock they share."""
 
-    def __init__(self, domain: Domain, task: Task, layers: Sequence[Perturbation] = ()) -> None:
-        self.domain, self.task, self.layers = domain, task, tuple(layers)
-        self.world = domain.world(task)
-        self.details = domain.family(task).details
-        self.clock = Clock(self.world)
+    call: ToolCall
+    nth: int
+    flow: Flow | None = None
+    asked: ToolCall | None = None  # what the toolbox is to answer now
+    result: ToolResult | None = None  # once the layers are done
+    inner: list[Exchange] = field(default_factory=list)
+    fired: list[int] = field(default_factory=list)
+
+
+class Session:
+    """A toolbox seen through a stack of layers; with a task, also its user."""
+
+    def __init__(self, toolbox: Toolbox, layers: Sequence[Perturbation] = (), user: User | None = None) -> None:
+        self.toolbox, self.layers, self._user = toolbox, tuple(layers), user
+        self.clock = Clock(toolbox)
         self.memos = [Memo(self.clock, i) for i in range(len(self.layers))]
         self.steps: list[Step] = []
-        self.pending = list(task.changes)
-        self.said: list[Change] = []  # changes the user has voiced and nobody has taken note of
-        self.changed: dict[str, object] = {}
         self.dangling: list[str] = []  # tools that a shown text spoke of and that were not shown
         self.first: dict[int, int] = {}  # layer -> the step at which it first fired
         self.moments = frozenset(n for layer in self.layers for n in layer.turns())
-        self.inner: list[tuple[ToolCall, ToolResult]] = []  # what the call under way became on the world's side
-        self.send: Send = _recording(self.world.call, self.inner)
+        self.inner: list[Exchange] = []  # what the call under way became on the toolbox's side
+        self.send: Send = _recording(toolbox.call, self.inner)
         for layer, memo in zip(self.layers, self.memos, strict=True):
             if not layer.quiet:
                 self.send = handled(layer, memo, self.send)
         self.speaks = any(layer.speaks for layer in self.layers)
-        self.rows = [i for i, layer in enumerate(self.layers) if layer.meets == "rows"]
+        self.rows = [i for i, layer in enumerate(self.layers) if layer.meets == "rows" and user is not None]
         self.specs: dict[str, ToolSpec] = {}
         self.ever: dict[str, ToolSpec] = {}  # every tool that was listed at some time
+        self.ids: frozenset[str] = frozenset()  # what texts may call tools by, shown at some time
         self._shown: Tools | None = None
-        self._show(0)
+        self.show(0)
         for i, layer in enumerate(self.layers):
             if layer.meets == "query":
                 self.first[i] = 0
 
-    # -- what is shown
+    @classmethod
+    def of(cls, domain: Domain, task: Task, layers: Sequence[Perturbation] = ()) -> Self:
+        """The session of a task; `task` is as the layers left it."""
+        user = User(domain, task, domain.world(task))
+        return cls(user.world, layers, user)
 
-    def _show(self, nth: int) -> None:
-        tools: Tools = self.world.specs
-        named = {t.name: t for t in tools}
-        for i, (layer, memo) in enumerate(zip(self.layers, self.memos, strict=True)):
-            memo.tools = named
-            if layer.retools:
-                outer = layer.on_tools(tools, nth)
-                if layer.meets == "tools" and outer != tools:
-                    self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
-                tools, named = outer, {t.name: t for t in outer}
-        self.specs = named
-        self.ever |= {t.name: t for t in tools if t.listed}
-        if len(self.specs) != len(tools):
-            twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
-            raise Unfair("names", f"two tools are called {twice[0]!r}")
-        for name in self.specs:
-            if not NAME.fullmatch(name):
-                raise Unfair(
-                    "names", f"no provider takes {name!r} for a tool's name; letters, digits, _ and - are taken"
-                )
-        self._shown = None
+    # -- the task, where there is one
 
-    def tools(self) -> Tools:
-        """The tools as an agent is shown them now, `ask_user` last."""
-        if self._shown is None:
-            listed = (
-                t if "{" not in t.doc else _saying(t)(self.render(t.doc)) for t in self.specs.values() if t.listed
-            )
-            self._shown = (*listed, ASK_SPEC)
-        return self._shown
+    @property
+    def user(self) -> User:
+        if self._user is None:
+            raise LookupError("this session has no task, and so no user")
+        return self._user
+
+    @property
+    def task(self) -> Task:
+        return self.user.task
+
+    @property
+    def domain(self) -> Domain:
+        return self.user.domain
+
+    @property
+    def world(self) -> World:
+        return self.user.world
 
     def query(self) -> str:
         """The request as the user says it."""
@@ -124,11 +125,60 @@ class Session:
     def policy(self) -> str:
         return self.render(self.task.brief.policy)
 
+    # -- what is shown
+
+    def show(self, nth: int) -> None:
+        """Show the tools of the nth call: all that depends on them changes together.
+
+        Raises `Unfair`, and changes nothing, where the layers do not take them.
+        """
+        own = tools = self.toolbox.specs
+        named = {t.name: t for t in tools}
+        inner, met = list[dict[str, ToolSpec]](), list[int]()
+        for i, layer in enumerate(self.layers):
+            inner.append(named)
+            if layer.retools:
+                outer = layer.on_tools(tools, nth)
+                if layer.meets == "tools" and outer != tools:
+                    met.append(i)
+                tools, named = outer, {t.name: t for t in outer}
+        if len(named) != len(tools):
+            twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
+            raise Unfair("names", f"two tools are called {twice[0]!r}")
+        for name in named.keys() - {t.name for t in own} if self.toolbox.foreign else named:
+            if not NAME.fullmatch(name):
+                raise Unfair(
+                    "names", f"no provider takes {name!r} for a tool's name; letters, digits, _ and - are taken"
+                )
+        for memo, seen in zip(self.memos, inner, strict=True):
+            memo.tools = seen
+        for i in met:
+            self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
+        self.specs, self.shown_at, self._shown = named, nth, None
+        self.ever |= {t.name: t for t in tools if t.listed}
+        if self.toolbox.foreign:
+            self.ids = self.ids.union(*(t.ids for t in tools))
+
+    def refresh(self) -> None:
+        """The toolbox has other tools now: show them. Raises `Unfair`, as `show` does."""
+        self.show(max(0, self.clock.nth))
+
+    def tools(self) -> Tools:
+        """The tools as an agent is shown them now, `ask_user` last where there is a user."""
+        if self._shown is None:
+            listed = (
+                t if "{" not in t.doc else _saying(t)(self.render(t.doc)) for t in self.specs.values() if t.listed
+            )
+            self._shown = tuple(listed) if self._user is None else (*listed, ASK_SPEC)
+        return self._shown
+
     def render(self, text: str) -> str:
         """Put the names shown now in the place of {ids}."""
         return MENTION.sub(self._name, text) if "{" in text else text
 
     def _name(self, mention: re.Match[str]) -> str:
+        if self.toolbox.foreign and mention[1] not in self.ids:
+            return mention[0]  # no mention: these braces are the toolbox's own
         named = [t.name for t in self.specs.values() if t.listed and mention[1] in t.ids]
         if not named:
             retired = any(mention[1] in t.ids for t in self.specs.values())
@@ -141,76 +191,107 @@ class Session:
     def call(self, call: ToolCall) -> ToolResult:
         """Make a call. Whatever was sent, this returns a result and never raises."""
         self.inner.clear()
-        result = self._begun(call)
-        return self._ended(call, self.send(call) if result is None else result, self.inner)
+        result = self._opened(call)
+        result = self._rendered(self.send(call) if result is None else result)
+        self._record(call, result, tuple(self.inner), self.clock.fired)
+        return result
 
-    def flow(self, call: ToolCall) -> Flow:
-        """The same as a generator that asks for world-side calls, for a world elsewhere."""
-        result, inner = self._begun(call), list[tuple[ToolCall, ToolResult]]()
+    async def acall(self, call: ToolCall) -> ToolResult:
+        """The same over any toolbox. Raises `InfrastructureError` where a remote one fails."""
+        if not self.toolbox.remote:
+            return self.call(call)
+        opened = self.begin(call)
+        while opened.asked is not None:
+            self.resume(opened, await self.toolbox.ask(opened.asked))
+        return self.finish(opened)
+
+    def begin(self, call: ToolCall) -> OpenCall:
+        """Open a call. Where `asked` is set, the toolbox is to answer that, and `resume` takes the answer."""
+        result = self._opened(call)
+        opened = OpenCall(call, self.clock.nth)
         if result is None:
-            pairs = zip(self.layers, self.memos, strict=True)
-            flow = chain(call, [partial(layer.handle, memo=memo) for layer, memo in pairs if not layer.quiet][::-1])
-            try:
-                asked = next(flow)
-                while True:
-                    answer = yield asked
-                    inner.append((asked, answer))
-                    asked = flow.send(answer)
-            except StopIteration as stop:
-                result = stop.value
-        return self._ended(call, result, inner)
+            opened.flow = chain(call, self._handlers)
+            self._advance(opened, None)
+        else:
+            opened.result = self._rendered(result)
+        return opened
 
-    def _begun(self, call: ToolCall) -> ToolResult | None:
+    def resume(self, opened: OpenCall, answer: ToolResult) -> None:
+        """Hand the toolbox's answer to the layers; they ask for more, or the call has its result."""
+        assert opened.asked is not None
+        asked, opened.asked = opened.asked, None
+        opened.inner.append((asked, answer))
+        self._advance(opened, answer)
+
+    def finish(self, opened: OpenCall, result: ToolResult | None = None) -> ToolResult:
+        """Put a call on record, with another result than the layers' where the agent gets another."""
+        result = opened.result if result is None else result
+        assert result is not None
+        self._record(opened.call, result, tuple(opened.inner), opened.fired)
+        return result
+
+    @cached_property
+    def _handlers(self) -> Sequence[StepOf]:
+        pairs = zip(self.layers, self.memos, strict=True)
+        return [partial(layer.handle, memo=memo) for layer, memo in pairs if not layer.quiet][::-1]
+
+    def _advance(self, opened: OpenCall, answer: ToolResult | None) -> None:
+        """Let the layers work until they ask or are done; generators do not wait, so no other call comes between."""
+        assert opened.flow is not None
+        clock, before = self.clock, self.clock.nth
+        clock.nth, clock.fired = opened.nth, opened.fired
+        try:
+            opened.asked = next(opened.flow) if answer is None else opened.flow.send(answer)
+        except StopIteration as stop:
+            opened.result = self._rendered(stop.value)
+        finally:
+            clock.nth, clock.fired = max(before, opened.nth), []
+
+    def _opened(self, call: ToolCall) -> ToolResult | None:
         """Open a step; what comes back is the answer to a call that no layer is asked about."""
         clock = self.clock
         clock.nth += 1
         if clock.nth in self.moments:
-            self._show(clock.nth)
+            self.show(clock.nth)
         clock.fired = []
-        self.world.state.touched.clear()
+        if self.rows:
+            self.world.state.touched.clear()
+        if call.tool == ASK and self._user is not None:
+            bad = bad_arguments(ASK_SPEC.params, call.args)
+            return failed("bad_arguments", bad) if bad else ToolResult(self._user.answer(call.args["question"]))
         spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
-        if call.tool == ASK:
-            return self._asked(call)
-        return refused(call, spec)
+        if spec is None and self.toolbox.foreign and not self.layers:
+            return None
+        return self.toolbox.check(call, spec)
 
-    def _ended(self, call: ToolCall, result: ToolResult, inner: Sequence[tuple[ToolCall, ToolResult]]) -> ToolResult:
-        """Close a step: put in the names shown, and record both sides."""
+    def _rendered(self, result: ToolResult) -> ToolResult:
+        """A result with the names shown now; the same object where it mentions none."""
         error = result.error
         if error is not None and "{" in error.text:
-            result = replace(result, error=ToolError(error.code, self.render(error.text), error.retryable))
-        elif self.speaks and error is None:
-            result = ToolResult(skin.through(result.content, self.render))
-        self._record(call, result, tuple(inner))
+            return replace(result, error=ToolError(error.code, self.render(error.text), error.retryable))
+        if self.speaks and error is None:
+            spoken = skin.through(result.content, self.render)
+            return result if spoken == result.content else ToolResult(spoken)
         return result
 
     def say(self, text: str) -> str | None:
         """Speak to the user in plain words; None when there is no more to say and the episode is over."""
-        said = self.domain.family(self.task).understood(self.task, text)
+        user = self.user
+        said = user.understood(text)
         reply: str | None = None
         if said == "question":
-            reply = self._answered(text)
-        elif said == "answer" and self.pending:
-            reply = skin.shown(self.task, self._voice(text).words)
+            reply = user.answer(text)
+        elif said == "answer" and user.pending:
+            reply = skin.shown(user.task, self._voice(text).words)
         self.steps.append(Step(ToolCall(SAY, {"text": text}), ToolResult(reply)))
         return reply
 
-    def _asked(self, call: ToolCall) -> ToolResult:
-        if bad := bad_arguments(ASK_SPEC.params, call.args):
-            return failed("bad_arguments", bad)
-        return ToolResult(self._answered(call.args["question"]))
-
-    def _answered(self, question: str) -> str:
-        question = skin.plain(self.task, question[:4000])
-        return skin.shown(self.task, user.answer(question, self.task, self.details, self.changed))
-
     def _voice(self, said: str = "") -> Change:
         """The user changes the request, or goes on to the next."""
-        change, tools = self.pending.pop(0), self.world.specs
-        self.world.hear(change, said)
-        if self.world.specs is not tools:
-            self._show(max(0, self.clock.nth))
-        self.said.append(change)
-        self.changed |= change.stated
+        tools = self.toolbox.specs
+        change = self.user.change(said)
+        if self.toolbox.specs is not tools:
+            self.refresh()
         for i, layer in enumerate(self.layers):
             if layer.meets == "change":
                 self.first.setdefault(i, len(self.steps) + 1)
@@ -218,21 +299,24 @@ class Session:
 
     # -- the record
 
-    def _record(self, call: ToolCall, result: ToolResult, inner: tuple[tuple[ToolCall, ToolResult], ...]) -> None:
+    def _record(self, call: ToolCall, result: ToolResult, inner: tuple[Exchange, ...], fired: list[int]) -> None:
         heard: tuple[str, ...] = ()
-        if self.pending and any(c.tool == self.pending[0].after and r.error is None for c, r in inner):
-            heard = (skin.shown(self.task, self._voice().words),)
+        user = self._user
+        if user is not None and user.pending:
+            after = user.pending[0].after
+            if any(c.tool == after and r.error is None for c, r in inner):
+                heard = (skin.shown(user.task, self._voice().words),)
         for i in self.rows:
             if i not in self.first and self._met_rows(inner):
-                self.clock.fired.append(i)
-        fired = tuple(sorted(set(self.clock.fired))) if self.clock.fired else ()
+                fired.append(i)
+        places = tuple(sorted(set(fired))) if fired else ()
         if call.tool == SAY:  # among the steps this name stands for words, and only for them
             call = replace(call, tool="say")
-        self.steps.append(Step(call, result, inner, fired, heard))
-        for i in fired:
+        self.steps.append(Step(call, result, inner, places, heard))
+        for i in places:
             self.first.setdefault(i, len(self.steps))
 
-    def _met_rows(self, inner: tuple[tuple[ToolCall, ToolResult], ...]) -> bool:
+    def _met_rows(self, inner: tuple[Exchange, ...]) -> bool:
         """Did a call look at what an obstacle changed, or want a tool that is blocked?"""
         if any(call.tool in self.task.blocked for call, _ in inner):
             return True
@@ -250,8 +334,12 @@ class Session:
                 return True
         return False
 
-    def receipts(self, seen: int) -> tuple[Receipt, ...]:
-        """What became of each obstacle; the agent has had a turn after the step `seen`, and after all before it."""
+    def receipts(self, seen: int | None = None) -> tuple[Receipt, ...]:
+        """What became of each obstacle. The agent has had a turn after the step `seen`, and after all before it.
+
+        By default that is the step before the last, since nobody may have read the last one's result.
+        """
+        seen = len(self.steps) - 1 if seen is None else seen
         return tuple(
             Receipt(
                 kind=layer.kind,
@@ -263,7 +351,7 @@ class Session:
         )
 
 
-def _recording(send: Send, inner: list[tuple[ToolCall, ToolResult]]) -> Send:
+def _recording(send: Send, inner: list[Exchange]) -> Send:
     """`send` that notes down each call and its answer."""
 
     def recorded(call: ToolCall) -> ToolResult:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from crosswind.core.domain import Detail
-from crosswind.core.types import Task
+from crosswind.core import skin
+from crosswind.core.domain import Detail, Domain
+from crosswind.core.types import Change, Task
+from crosswind.core.world import World
 from crosswind.text import speech
 
 NOTHING = "I have nothing to add to that."
@@ -17,6 +19,34 @@ GENERIC = re.compile(
     r"\b(details?|information|info|specif\w+|clarif\w+|more|else|missing|exactly|preferences?|provide|elaborate)\b",
     re.IGNORECASE,
 )
+
+
+class User:
+    """The user of one task, and how far they have come: what they still have to say, and what they have said since."""
+
+    def __init__(self, domain: Domain, task: Task, world: World) -> None:
+        self.domain, self.task, self.world = domain, task, world
+        self.details = domain.family(task).details
+        self.pending = list(task.changes)
+        self.said: list[Change] = []  # changes the user has voiced and nobody has taken note of
+        self.changed: dict[str, object] = {}
+
+    def understood(self, text: str) -> speech.Speech:
+        """What a message of the agent is to them."""
+        return self.domain.family(self.task).understood(self.task, text)
+
+    def answer(self, question: str) -> str:
+        """What they say to a question, in the words of the episode."""
+        question = skin.plain(self.task, question[:4000])
+        return skin.shown(self.task, answer(question, self.task, self.details, self.changed))
+
+    def change(self, said: str) -> Change:
+        """They change the request, or go on to the next; `said` is what the agent said before."""
+        change = self.pending.pop(0)
+        self.world.hear(change, said)
+        self.said.append(change)
+        self.changed |= change.stated
+        return change
 
 
 def words_about(question: str, details: Mapping[str, Detail]) -> list[str]:

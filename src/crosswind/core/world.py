@@ -207,6 +207,14 @@ def bad_arguments(params: Mapping[str, Param], args: object) -> str | None:
     return None
 
 
+def refused(call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
+    """The error for a call of no tool, or with arguments that the tool does not take; None where it can be made."""
+    if spec is None:
+        return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
+    bad = bad_arguments(spec.params, call.args) if spec.listed else None
+    return failed("bad_arguments", bad) if bad else None
+
+
 def _article(type_: str) -> str:
     return f"an {type_}" if type_[0] in "aio" else f"a {type_}"
 
@@ -257,12 +265,13 @@ def tool(
 
 
 class World:
-    """One domain's state and tools. A subclass writes its tools as methods under `@tool`."""
+    """One domain's state and tools: a toolbox. A subclass writes its tools as methods under `@tool`."""
 
     entries: ClassVar[dict[str, Entry]] = {}
     specs: Tools = ()  # a world whose tools depend on the task has its own
     invariants: ClassVar[tuple[str, ...]] = ()  # columns that `broken` looks at; a refused write shows them
     remote: ClassVar[bool] = False  # an agent's calls are answered by `ask`, which takes time, and not by `call`
+    foreign: ClassVar[bool] = False  # names and texts of tools are somebody else's
     made_up: ClassVar[bool] = False  # what it answers is invented, so that a way through it leads nowhere else
 
     def __init_subclass__(cls) -> None:
@@ -281,6 +290,10 @@ class World:
 
     async def close(self) -> None:
         """The agent is done."""
+
+    def check(self, call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
+        """The error for a call that a tool does not take as it is shown."""
+        return refused(call, spec)
 
     async def ask(self, call: ToolCall) -> ToolResult:
         """Answer a call of an agent; raises `InfrastructureError` where whoever should answer fails."""

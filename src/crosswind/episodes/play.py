@@ -11,7 +11,6 @@ from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.core import skin
 from crosswind.core.domain import Domain
 from crosswind.core.draw import Drawn
-from crosswind.core.flow import adrive
 from crosswind.core.perturbation import dump_layers
 from crosswind.core.registry import domains
 from crosswind.core.session import Session
@@ -32,7 +31,7 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
     certificate = drawn.certificate
     if not callable(getattr(agent, "reply", None)):
         raise CrosswindError(f"the agent {name!r} is {type(agent).__name__}, which has no method reply(chat, tools)")
-    session = Session(drawn.domain, certificate.task, certificate.layers)
+    session = Session.of(drawn.domain, certificate.task, certificate.layers)
     chat = [
         Message(role="system", content=session.policy()),
         Message(role="user", content=session.query()),
@@ -58,7 +57,7 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
                     session.steps.pop()  # the final message is not a step
                     break
                 chat.append(Message(role="user", content=reply))
-                session.said.clear()
+                session.user.said.clear()
                 continue
             chat += await _carry_out(session, message, budget)
     except InfrastructureError as error:
@@ -89,13 +88,10 @@ async def _carry_out(session: Session, message: Message, budget: int) -> list[Me
         if len(session.steps) >= budget:
             break
         call = ToolCall(request.tool, request.args)
-        if session.world.remote:
-            result = await adrive(session.flow(call), session.world.ask)
-        else:
-            result = session.call(call)
+        result = await session.acall(call)
         out.append(Message(role="tool", content=result_text(result), request_id=request.id))
         heard += session.steps[-1].heard
-    session.said.clear()
+    session.user.said.clear()
     return [*out, *(Message(role="user", content=words) for words in heard)]
 
 

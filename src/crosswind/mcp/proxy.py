@@ -21,11 +21,12 @@ from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
 from crosswind.core.domain import JUDGE
 from crosswind.core.perturbation import Layers, dump_layers
+from crosswind.core.session import OpenCall, Session
 from crosswind.core.types import Step, ToolError, ToolResult
 from crosswind.episodes.play import step_data
 from crosswind.episodes.record import CLEAN, Record
 from crosswind.mcp import live, wire
-from crosswind.mcp.live import DOMAIN, LiveSession, Running
+from crosswind.mcp.live import DOMAIN
 from crosswind.mcp.relay import UNANSWERED, Plan, Refusal, Relay
 from crosswind.mcp.upstream import Link, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
@@ -120,7 +121,7 @@ class Journal:
             tools=tuple(_function(tool) for tool in relay.first_shown),
         )
 
-    def add(self, head: Head, session: LiveSession, notes: Notes | None, seconds: float, why: str) -> None:
+    def add(self, head: Head, session: Session, notes: Notes | None, seconds: float, why: str) -> None:
         """Record a session."""
         with self._open() as store:
             manifest = store.begin(self._manifest())
@@ -181,22 +182,22 @@ class Keeper:
         self._failed = False  # no more is noted
         self._to_come: asyncio.TimerHandle | None = None  # when the notes are put on the disk
 
-    def under_way(self, session: LiveSession, running: Running) -> None:
-        assert running.asked is not None
+    def under_way(self, session: Session, opened: OpenCall) -> None:
+        assert opened.asked is not None
         lost = ToolResult(None, ToolError(UNANSWERED, sessions.KILLED))
-        inner = (*running.inner, (running.asked, lost))
-        self._note(session, running, Step(running.call, lost, inner, tuple(sorted(set(running.fired)))), over=False)
+        inner = (*opened.inner, (opened.asked, lost))
+        self._note(session, opened, Step(opened.call, lost, inner, tuple(sorted(set(opened.fired)))), over=False)
 
-    def over(self, session: LiveSession, running: Running) -> None:
-        self._note(session, running, session.steps[-1], over=True)
+    def over(self, session: Session, opened: OpenCall) -> None:
+        self._note(session, opened, session.steps[-1], over=True)
 
-    def _note(self, session: LiveSession, running: Running, step: Step, *, over: bool) -> None:
+    def _note(self, session: Session, opened: OpenCall, step: Step, *, over: bool) -> None:
         if self._failed:
             return
         self.head = self.head or self.journal.head(self.relay)
         try:
             self.notes = self.notes or Notes(self.journal.folder, self.head)
-            self.notes.note(running.nth, step_data(step), session.receipts(), at=self.clock(), over=over)
+            self.notes.note(opened.nth, step_data(step), session.receipts(), at=self.clock(), over=over)
         except OSError as error:
             self.tell(f"the session cannot be kept while it is under way ({error.strerror}); it is recorded at its end")
             self._failed = True

@@ -9,18 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 from crosswind.base.errors import CannotPerturb, Unfair
-from crosswind.core.perturbation import Layers, Perturbation
-from crosswind.core.types import ToolCall, ToolError, ToolResult, ToolSpec
+from crosswind.core.draw import Drawn
+from crosswind.core.perturbation import Layers
+from crosswind.core.session import OpenCall, Session
+from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.episodes.recipe import Recipe
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.http_channel import META
-from crosswind.mcp.live import LiveSession, Running, Trial
+from crosswind.mcp.listing import Listing
+from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Json, Tool
 from crosswind.mcp.upstream import CALL_TIMEOUT, Link
 from crosswind.mcp.wire import (
@@ -49,10 +52,10 @@ class Front(Protocol):
 class Notes(Protocol):
     """Whoever keeps what happens in a session as it happens."""
 
-    def under_way(self, session: LiveSession, running: Running) -> None:
+    def under_way(self, session: Session, opened: OpenCall) -> None:
         """A call is about to ask something of the server."""
 
-    def over(self, session: LiveSession, running: Running) -> None:
+    def over(self, session: Session, opened: OpenCall) -> None:
         """A call was put on record."""
 
 
@@ -69,7 +72,7 @@ class Plan:
     def perturbs(self) -> bool:
         return bool(self.stack) or self.recipe is not None
 
-    def draw(self, tools: Mapping[str, Tool]) -> live.Live:
+    def draw(self, tools: Mapping[str, Tool]) -> Drawn:
         """The stack for a server's tools. Raises `CannotPerturb` where there is to be one, and none can be laid."""
         if self.stack is not None:
             return live.fitted(tools, self.stack)
@@ -96,7 +99,7 @@ class _Refused(Exception):
 class _Waiting:
     """A call that the server cannot answer before the client has told it more."""
 
-    running: Running
+    opened: OpenCall
     raws: list[Json] = field(default_factory=list)
 
 
@@ -108,8 +111,9 @@ class Relay:
     ) -> None:
         self.front, self.link, self.plan, self.say = front, link, plan, say
         self.refusal = refusal or Refusal()
-        self.session: LiveSession | None = None
-        self.trial: Trial | None = None
+        self.session: Session | None = None  # these three from the first listing on
+        self.toolbox: ServerTools
+        self.listing: Listing
         self.left_out: tuple[str, ...] = ()
         self.client = ""  # who the client says it is
         self.shook_hands = False  # as in the older era; in the newer one each request says its revision
@@ -118,8 +122,7 @@ class Relay:
         self.first_shown: tuple[Json, ...] = ()
         self._page: Message = {}  # what the server's list of tools says besides
         self._stale = False
-        self._listing = asyncio.Lock()
-        self._shown: dict[str, Json] = {}
+        self._refreshing = asyncio.Lock()
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._passed: dict[str, Any] = {}  # requests of the client that the server answers itself: method by id
         self._listens: dict[str, tuple[Any, bool]] = {}  # open subscriptions: their id, and whether we serve them
@@ -262,7 +265,7 @@ class Relay:
         suspended, self._suspended = self._suspended, {}
         for waiting in suspended.values():
             assert self.session is not None
-            self._lose(self.session, waiting.running, asyncio.CancelledError())
+            self._lose(self.session, waiting.opened, asyncio.CancelledError())
 
     async def drain(self) -> None:
         """Wait until the client has all its answers."""
@@ -275,9 +278,9 @@ class Relay:
 
     # -- tools
 
-    async def _ready(self, params: Message) -> LiveSession:
+    async def _ready(self, params: Message) -> Session:
         """The session, once the server's tools are known and a stack is drawn for them."""
-        async with self._listing:
+        async with self._refreshing:
             if self.session is not None and not self._stale:
                 return self.session
             meta = params.get("_meta")
@@ -288,72 +291,33 @@ class Relay:
                 raise _Refused(page["error"])
             tools = forms.tools_of(listed)
             if self.session is None:
-                self._begin(tools)
-            else:
-                try:
-                    self.session.renew(tools)
-                except Unfair as unfair:
-                    self.say(f"the server's new tools do not go with the layers ({unfair}); the old ones stay")
-                    return self.session
-            assert self.session is not None
-            self._page, self._shown = page, {}
+                self._page, self.session = page, self._begin(tools)
+                return self.session
+            before = self.toolbox.tools
+            self.toolbox.renew(tools)
+            try:
+                self.session.refresh()
+                self._page = page
+            except Exception as error:
+                self.toolbox.renew(before)
+                if not isinstance(error, Unfair):
+                    raise
+                self.say(f"the server's new tools do not go with the layers ({error}); the old ones stay")
             return self.session
 
-    def _begin(self, tools: Mapping[str, Tool]) -> None:
+    def _begin(self, tools: Mapping[str, Tool]) -> Session:
         drawn = self.plan.draw(tools)
-        self.trial, self.left_out = drawn.trial, drawn.left_out
-        self.session = LiveSession(tools, drawn.layers)
+        self.left_out = drawn.left_out
+        self.toolbox = ServerTools(tools, self._ask)
+        session = Session(self.toolbox, drawn.layers)
+        self.listing = Listing(session, self.toolbox, drawn.certificate.gold.steps)
         if self.plan.perturbs:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
             self.say(f"laid over {len(tools)} tools: {kinds}")
             for why in drawn.left_out:
                 self.say(f"NOT LAID OVER: {why}")
-        self.first_shown = tuple(self._listed().values())
-
-    def _listed(self) -> dict[str, Json]:
-        """The tools as the client is shown them now, by name."""
-        session = self.session
-        assert session is not None
-        if not self._shown:
-            for spec in session.tools():
-                hidden = self._hidden(spec.name)
-                doc = forms.renamed(session.render(spec.doc), *hidden)
-                docs = {name: forms.renamed(param.doc, *hidden) for name, param in spec.params.items()}
-                if any(docs[name] != param.doc for name, param in spec.params.items()):
-                    spec = spec.but(params={n: replace(p, doc=docs[n]) for n, p in spec.params.items()})
-                self._shown[spec.name] = forms.shown(spec, session.canonical, doc, self._outline(spec))
-        return self._shown
-
-    def _outline(self, spec: ToolSpec) -> Json | None:
-        """The schema of a shown tool's results; None where it has none, or where they are not JSON."""
-        assert self.session is not None
-        assert self.trial is not None
-        of = [self.session.canonical[id] for id in spec.ids if id in self.session.canonical]
-        if not of or any(tool.output is None for tool in of):
-            return None
-        if len(of) == 1 and not any(map(_reshapes, self.session.layers)):
-            return of[0].output
-        shapes = self.trial.shapes.get(spec.name) or [s for id in spec.ids for s in self.trial.shapes_of.get(id, [])]
-        if shapes and all(isinstance(shape, str) for shape in shapes):
-            return None
-        properties: Json = {}
-        for shape in shapes:
-            properties |= forms.outlined(shape if isinstance(shape, dict) else {"result": shape})["properties"]
-        return {"type": "object", **({"properties": properties} if properties else {})}
-
-    def _hidden(self, tool: str) -> tuple[dict[str, str], dict[str, str]]:
-        """Names that the client must not see, and what takes their place: tools, and parameters of a shown one."""
-        assert self.session is not None
-        shown = self.session.specs
-        out: dict[str, str] = {}
-        for name in self.session.canonical:
-            if name not in shown or not shown[name].listed:
-                named = [spec.name for spec in shown.values() if spec.listed and name in spec.ids]
-                if named:
-                    named = [tool] if tool in named else named  # of a tool that was split, the part that is spoken to
-                    out[name] = " and ".join(named)
-                    out[f"{name}Arguments"] = f"{named[0]}Arguments"
-        return out, {old: new for old, new in self.session.names.get(tool, {}).items() if old != new}
+        self.first_shown = tuple(self.listing.shown().values())
+        return session
 
     async def _list(self, id: Any, params: Message) -> None:
         if params.get("cursor") is not None:
@@ -363,7 +327,7 @@ class Relay:
         page = dict(self._page)
         if session.moments and "ttlMs" in page:
             page["ttlMs"] = 0
-        await self._answer(wire.result(id, {**page, "tools": list(self._listed().values())}))
+        await self._answer(wire.result(id, {**page, "tools": list(self.listing.shown().values())}))
 
     # -- calls
 
@@ -382,37 +346,29 @@ class Relay:
             before = session.specs
             waiting = _Waiting(session.begin(ToolCall(name, args or {})))
             if session.specs is not before:
-                self._shown = {}
                 await self._list_changed()
-        running = waiting.running
+        opened = waiting.opened
         try:
-            while running.asked is not None:
+            while opened.asked is not None:
                 if self.notes is not None:
-                    self.notes.under_way(session, running)
-                response = await self._ask(running.asked, more)
+                    self.notes.under_way(session, opened)
+                response = await self._ask(opened.asked, more)
                 value = response.get("result")
-                if "error" in response:
-                    error = response["error"]
-                    text = str(error.get("message", "")) if isinstance(error, dict) else str(error)
-                    answer = ToolResult(None, ToolError(PROTOCOL, text))
-                elif not isinstance(value, dict):
-                    raise WireError("the server answered tools/call with something that is no result")
-                elif value.get("resultType", "complete") != "complete":
+                if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
                     self._suspended[_state(name, value)] = waiting
                     await self._answer(wire.result(id, value))
                     return
-                else:
-                    answer = forms.result_of(value, session.canonical.get(running.asked.tool))
+                answer = self.toolbox.answer(opened.asked, response)
                 waiting.raws.append(response)
-                session.go_on(running, answer)
+                session.resume(opened, answer)
                 more = _again(more)
         except BaseException as error:
             if all(one is not waiting for one in self._suspended.values()):
-                self._lose(session, running, error)
+                self._lose(session, opened, error)
             raise
         await self._finish(id, waiting, session, modern=_modern(params))
 
-    def _lose(self, session: LiveSession, running: Running, error: BaseException) -> None:
+    def _lose(self, session: Session, opened: OpenCall, error: BaseException) -> None:
         """Put a call on record that comes to no answer, with what the server was asked all the same."""
         if not isinstance(error, asyncio.CancelledError):
             lost = ToolError(LOST, str(error) or type(error).__name__)
@@ -421,29 +377,29 @@ class Relay:
         else:
             lost = ToolError(CANCELLED, "the client cancelled the call")
         result = ToolResult(None, lost)
-        if running.asked is not None:
-            running.inner.append((running.asked, result))
-        self._record(session, running, result)
+        if opened.asked is not None:
+            opened.inner.append((opened.asked, result))
+        self._record(session, opened, result)
 
-    def _record(self, session: LiveSession, running: Running, result: ToolResult) -> None:
-        session.record(running, result)
+    def _record(self, session: Session, opened: OpenCall, result: ToolResult) -> None:
+        session.finish(opened, result)
         if self.notes is not None:
-            self.notes.over(session, running)
+            self.notes.over(session, opened)
 
     async def _ask(self, call: ToolCall, more: Message) -> Message:
         params = {"name": call.tool, "arguments": dict(call.args), **more}
         return await self.link.request("tools/call", params, timeout=self.plan.timeout)
 
-    async def _finish(self, id: Any, waiting: _Waiting, session: LiveSession, *, modern: bool) -> None:
+    async def _finish(self, id: Any, waiting: _Waiting, session: Session, *, modern: bool) -> None:
         """Answer the client's call."""
-        running, result = waiting.running, waiting.running.result
+        opened, result = waiting.opened, waiting.opened.result
         assert result is not None
         if result.error is not None and result.error.code in (SERVER, PROTOCOL):
-            text = forms.renamed(result.error.text, *self._hidden(running.call.tool))
+            text = self.listing.clean(result.error.text, opened.call.tool)
             if text != result.error.text:
                 result = ToolResult(None, ToolError(result.error.code, text))
-        self._record(session, running, result)
-        if running.inner and result is running.inner[-1][1]:  # as the server gave it
+        self._record(session, opened, result)
+        if opened.inner and result is opened.inner[-1][1]:  # as the server gave it
             await self._answer({**waiting.raws[-1], "id": id})
             return
         if result.error is not None and result.error.code == PROTOCOL:
@@ -452,7 +408,7 @@ class Relay:
             await self._answer({**wire.failure(id, 0, ""), "error": {"code": code, "message": result.error.text}})
             return
         inner = [raw["result"] for raw in waiting.raws if isinstance(raw.get("result"), dict)]
-        structured = "outputSchema" in self._listed().get(running.call.tool, {})
+        structured = "outputSchema" in self.listing.shown().get(opened.call.tool, {})
         value = forms.answer(result, inner, structured=structured)
         if modern:
             value["resultType"] = "complete"
@@ -497,9 +453,3 @@ def _again(more: Message) -> Message:
     if isinstance(meta := out.get("_meta"), dict) and "progressToken" in meta:
         out["_meta"] = {key: value for key, value in meta.items() if key != "progressToken"}
     return out
-
-
-def _reshapes(layer: Perturbation) -> bool:
-    """May a layer give other results than the server did?"""
-    cls = type(layer)
-    return cls.handle is not Perturbation.handle or cls.encode_result is not Perturbation.encode_result

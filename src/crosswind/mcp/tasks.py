@@ -37,19 +37,18 @@ from crosswind.core.types import (
     Split,
     Task,
     ToolCall,
-    ToolResult,
     Tools,
     ToolSpec,
     Verdict,
 )
-from crosswind.core.world import Entry, State, World
+from crosswind.core.world import State, World
 from crosswind.episodes.recipe import Choice, known_kinds
 from crosswind.episodes.suite import CLEAN, Condition, Suite
 from crosswind.mcp import drift, live
 from crosswind.mcp.conditions import CallRule, Must, Take, filled, in_order, references
 from crosswind.mcp.running import Running, Server, blocking
 from crosswind.mcp.schema import TYPES, inlined, misfit
-from crosswind.mcp.tools import ANY, Tool, examples, tools_of
+from crosswind.mcp.tools import ANY, Example, Tool, examples, tools_of
 from crosswind.mcp.wire import WireError
 from crosswind.mcp.worlds import (
     LiveWorld,
@@ -59,7 +58,9 @@ from crosswind.mcp.worlds import (
     ServerWorld,
     Tape,
     TapedWorld,
+    entries_class,
     plain_braces,
+    rehearse,
 )
 from crosswind.text.answers import Expected
 
@@ -299,11 +300,7 @@ class _Rehearsal(TaskFamily):
     """A made-up solution: every tool is called once, and its result must come back as it was given."""
 
     def solve(self, brief: Brief) -> Solution:
-        for name, args, content in examples(self.server.listed):
-            result: ToolResult = yield ToolCall(name, args)
-            if result.content != content:
-                raise ValueError(f"the result of {name!r} does not come back as it was")
-        return "Done."
+        return rehearse(self.server.examples)
 
 
 class _Stage(Domain):
@@ -380,13 +377,11 @@ class ServerDomain(Domain):
 
     @cached_property
     def world_class(self) -> type[World]:  # type: ignore[override]
-        made: type[World] = type("ServerTools", (World,), {"__doc__": "The tools of a server, where layers look."})
-        made.entries = {
-            name: Entry(spec, _elsewhere, frozenset(), frozenset({f"{name}+"} if spec.writes and spec.lasting else ()))
-            for name, spec in self.specs.items()
-        }
-        made.specs = tuple(self.specs.values())
-        return made
+        return entries_class(self.specs)
+
+    @cached_property
+    def examples(self) -> list[Example]:
+        return examples(self.listed)
 
     def tools(self, task: Task) -> Tools:
         return tuple(self.specs.values())
@@ -473,7 +468,7 @@ class ServerDomain(Domain):
         for layer in layers:
             if why := live.needs_task(layer.kind):
                 raise Unfair("replay", f"{layer.kind!r} needs a task with a gold: {why}")
-        world = RehearsedWorld(self.listed, self.specs, task.blocked)
+        world = RehearsedWorld(self.listed, self.specs, task.blocked, self.examples)
         return _Stage(self, world, _Rehearsal(self, family.entry))
 
     def normalise(self, state: State) -> Changes:
@@ -490,10 +485,6 @@ class ServerDomain(Domain):
     def judge(self, task: Task, end: State, final: str) -> Verdict:
         checks = self.family(task).checks(task, end, end, final)
         return Verdict(outcome="pass" if all(c.passed for c in checks) else "fail", checks=checks, judge=JUDGE)
-
-
-def _elsewhere(*_: Any, **__: Any) -> Any:
-    raise AssertionError("a server's tool is run by the server")
 
 
 def _typed(spec: ToolSpec, tools: Mapping[str, Tool]) -> ToolSpec:

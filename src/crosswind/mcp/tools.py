@@ -27,6 +27,7 @@ KEY_OF_ID = re.compile(r"(?:^|[._])id$|Id$")
 PLAIN_WORD = re.compile(r"[a-z]+")  # a name that may as well be a word of the language
 
 Json = dict[str, Any]
+Example = tuple[str, Json, Any]  # a made-up call and its result: a tool, arguments, content
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,8 +363,8 @@ def _scalar(kind: Any, schema: Json, name: str, result: bool) -> Any:
     return "a " + re.sub(r"[^A-Za-z]+", " ", name)  # without digits: only a key says that its values tell rows apart
 
 
-def examples(tools: Mapping[str, Tool]) -> list[tuple[str, Json, Any]]:
-    """For each tool a made-up call and a made-up result: (name, arguments, content)."""
+def examples(tools: Mapping[str, Tool]) -> list[Example]:
+    """A made-up call and result for each tool."""
     out = []
     for name, tool in tools.items():
         schema = tool.raw.get("inputSchema")
@@ -378,3 +379,10 @@ def examples(tools: Mapping[str, Tool]) -> list[tuple[str, Json, Any]]:
 
 def all_specs(tools: Mapping[str, Tool]) -> Tools:
     return tuple(tool.spec for tool in tools.values())
+
+
+def named_arguments(args: Mapping[str, Any], spec: ToolSpec, tools: Mapping[str, Tool]) -> Mapping[str, Any]:
+    """The arguments that a tool's schema must allow: all of them, or if it is open those that it names."""
+    if any(tools[id].open for id in spec.ids if id in tools):
+        return {name: value for name, value in args.items() if name in spec.params}
+    return args

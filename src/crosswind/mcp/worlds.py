@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError, Unfair
 from crosswind.core.flow import digest
 from crosswind.core.session import MENTION
-from crosswind.core.types import ToolCall, ToolError, ToolResult, ToolSpec, failed
-from crosswind.core.world import State, World, bad_arguments, brief_of
+from crosswind.core.types import Solution, ToolCall, ToolError, ToolResult, ToolSpec, failed
+from crosswind.core.world import Entry, State, World, bad_arguments, brief_of
 from crosswind.mcp.conditions import Made
 from crosswind.mcp.running import Running, Server, blocking
-from crosswind.mcp.tools import Tool, examples, mentioning
+from crosswind.mcp.tools import Example, Tool, mentioning, named_arguments
 from crosswind.mcp.wire import WireError
 
 
@@ -59,10 +59,7 @@ class ServerWorld(World):
             return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
         if call.tool in self.blocked:
             return failed("unavailable", f"{{{call.tool}}} {self.blocked[call.tool]}.")
-        args = call.args
-        if self.listed[call.tool].open:
-            args = {name: value for name, value in args.items() if name in spec.params}
-        bad = bad_arguments(spec.params, args)
+        bad = bad_arguments(spec.params, named_arguments(call.args, spec, self.listed))
         return failed("bad_arguments", bad) if bad else None
 
     def note(self, call: ToolCall, result: ToolResult) -> ToolResult:
@@ -193,10 +190,41 @@ class RehearsedWorld(ServerWorld):
 
     made_up: ClassVar[bool] = True
 
-    def __init__(self, tools: Mapping[str, Tool], specs: Mapping[str, ToolSpec], blocked: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        specs: Mapping[str, ToolSpec],
+        blocked: Mapping[str, str],
+        examples: Sequence[Example],
+    ) -> None:
         super().__init__(tools, specs, blocked)
-        self.contents = {name: content for name, _, content in examples(tools)}
+        self.contents = {name: content for name, _, content in examples}
 
     def call(self, call: ToolCall) -> ToolResult:
         refused = self.refused(call)
         return refused if refused is not None else self.note(call, ToolResult(self.contents[call.tool]))
+
+
+def rehearse(examples: Sequence[Example]) -> Solution:
+    """Call every tool once in a rehearsed world; each result must come back as it was given."""
+    for name, args, content in examples:
+        result: ToolResult = yield ToolCall(name, args)
+        if result.content != content:
+            raise Unfair("replay", f"{name!r}: its result does not come back as it was")
+    return "Done."
+
+
+def entries_class(specs: Mapping[str, ToolSpec]) -> type[World]:
+    """A class of worlds with a server's tools, for layers to look at; its tools cannot be run."""
+    made: type[World] = type("ServerEntries", (World,), {"__doc__": "The tools of a server, where layers look."})
+    made.entries = {
+        # a write that is not said to be safe to repeat makes something each time, for all that is known
+        name: Entry(spec, _elsewhere, frozenset(), frozenset({f"{name}+"} if spec.writes and spec.lasting else ()))
+        for name, spec in specs.items()
+    }
+    made.specs = tuple(specs.values())
+    return made
+
+
+def _elsewhere(*_: Any, **__: Any) -> Any:
+    raise AssertionError("a server's tool is run by the server")

@@ -69,7 +69,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
     gold = drawn.certificate.gold
     texts = [result_text(step.result) for step in gold.steps]
     session = gold.session
-    again = Session(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
+    again = Session.of(drawn.domain, drawn.certificate.task, drawn.certificate.layers) if session.moments else None
     shown = again or session
     chat = [Message(role="system", content=shown.policy()), Message(role="user", content=shown.query())]
     menus = [(0, shown.tools())]
@@ -104,7 +104,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
             chat += [Message(role="user", content=words) for words in step.heard]
         if again:
             again.say(call.args["text"]) if call.tool == SAY else again.call(call)
-            again.said.clear()
+            again.user.said.clear()
     if again and again.tools() != menus[-1][1]:
         menus.append((len(chat), again.tools()))
     said = thinking.before(len(gold.steps), menus[-1][1]) if thinking else ""

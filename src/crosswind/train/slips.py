@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import NamedTuple
 
-from crosswind.core.session import NAME, refused
+from crosswind.core.session import NAME
 from crosswind.core.types import ToolCall, ToolResult, ToolSpec
+from crosswind.core.world import refused
 
 PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 

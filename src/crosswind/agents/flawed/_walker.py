@@ -42,7 +42,7 @@ class Flawed(Reciter):
         self.task = drawn.certificate.task
         self.rng: Random = rng_for(type(self).__name__, drawn.base.id, dump_layers(drawn.layers))
         self.plan = [(c, r) for step in self.certificate.gold.steps for c, r in step.inner if r.error is None]
-        self.session = Session(drawn.domain, self.task, self.certificate.layers)
+        self.session = Session.of(drawn.domain, self.task, self.certificate.layers)
         self.planned = any(layer.plans for layer in drawn.layers)  # its ways look ahead: no call may be left out
         self.walker = _Walker(self)
         super().__init__(self._lines(self._walked()))

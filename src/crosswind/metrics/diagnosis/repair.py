@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 
 from crosswind.base.errors import Unfair
 from crosswind.core.certify import certify
 from crosswind.core.draw import Drawn
 from crosswind.core.flow import chain, drive
-from crosswind.core.perturbation import Layers, Memo, Perturbation
+from crosswind.core.oracle import workarounds
+from crosswind.core.perturbation import Layers, Perturbation
 from crosswind.core.session import Session
 from crosswind.core.types import ASK, SAY, Message, Model, Request, ToolCall, ToolResult, Trajectory
 from crosswind.episodes.play import Opening, judge, result_text
@@ -106,7 +106,9 @@ def retrace(record: Record, upto: int) -> Opening:
     """
 
     def opening(session: Session, chat: list[Message]) -> None:
-        ways = [partial(layer.perform, memo=memo) for layer, memo in _memos(session)]
+        if planned := [layer.kind for layer in session.layers if layer.plans]:
+            raise CannotRetrace(f"{planned[0]!r} needs to know what comes next")
+        ways = workarounds(session)
 
         def send(call: ToolCall) -> ToolResult:
             if len(session.steps) >= record.budget:
@@ -129,22 +131,9 @@ def retrace(record: Record, upto: int) -> Opening:
                 send(ToolCall(ASK, args))
             for inner in step["inner"]:
                 drive(chain(ToolCall(inner["call"]["tool"], inner["call"]["args"]), ways), send)
-        session.said.clear()
+        session.user.said.clear()
 
     return opening
-
-
-def _memos(session: Session) -> list[tuple[Perturbation, Memo]]:
-    """The layers that calls pass, each with a memory of its own."""
-    out = []
-    for i, layer in enumerate(session.layers):
-        if layer.plans:
-            raise CannotRetrace(f"{layer.kind!r} needs to know what comes next")
-        memo = Memo(session.clock, i)
-        memo.tools = session.memos[i].tools
-        if not layer.quiet:
-            out.append((layer, memo))
-    return out
 
 
 async def repair(
@@ -187,7 +176,7 @@ async def repair(
 def _can(record: Record, upto: int, drawn: Drawn) -> bool:
     """Can the way be gone again in this draw? Tried in a session that is thrown away."""
     try:
-        retrace(record, upto)(Session(drawn.domain, drawn.certificate.task, drawn.layers), [])
+        retrace(record, upto)(Session.of(drawn.domain, drawn.certificate.task, drawn.layers), [])
     except (CannotRetrace, Unfair, KeyError, IndexError, TypeError, AttributeError, ValueError):
         return False  # the world is another one now, or a layer does not find what it needs
     return True

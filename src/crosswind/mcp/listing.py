@@ -1,0 +1,114 @@
+"""A session's tools as a client of the proxy is shown them, and the names that must not reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from crosswind.core.perturbation import Perturbation
+from crosswind.core.session import Session
+from crosswind.core.types import Step, Tools, ToolSpec
+from crosswind.mcp import tools as forms
+from crosswind.mcp.toolbox import ServerTools
+from crosswind.mcp.tools import Json
+
+ORIGIN = "x-crosswind-origin"  # a mark on a parameter, by which it is found again under the name it is shown by
+
+
+class Listing:
+    """What `tools/list` answers for a session; `trial` is what the stack was tried out with."""
+
+    def __init__(self, session: Session, toolbox: ServerTools, trial: Sequence[Step]) -> None:
+        self.session, self.toolbox = session, toolbox
+        self._of: dict[str, ToolSpec] | None = None  # what the rest was made of
+        self._shown: dict[str, Json] = {}
+        self._params: dict[str, dict[str, str]] = {}
+        self._shapes: dict[str, list[Any]] = {}  # what each shown tool returned in the trial,
+        self._shapes_of: dict[str, list[Any]] = {}  # and by the server's tool that was wanted
+        for step in trial:
+            if step.result.error is None:
+                self._shapes.setdefault(step.call.tool, []).append(step.result.content)
+                if step.inner:
+                    self._shapes_of.setdefault(step.inner[0][0].tool, []).append(step.result.content)
+
+    def shown(self) -> dict[str, Json]:
+        """The tools as the client is shown them now, by name."""
+        self._renew()
+        return self._shown
+
+    def clean(self, text: str, tool: str) -> str:
+        """A text about a shown tool, without the names that the client must not see."""
+        self._renew()
+        return forms.renamed(text, *self._hidden(tool))
+
+    def _renew(self) -> None:
+        """Write the list again if the session shows other tools than before."""
+        session = self.session
+        if self._of is session.specs:
+            return
+        self._of, self._shown, self._params = session.specs, {}, parameter_names(session)
+        for spec in session.specs.values():
+            if spec.listed:
+                self._shown[spec.name] = self._tool(spec)
+
+    def _tool(self, spec: ToolSpec) -> Json:
+        hidden = self._hidden(spec.name)
+        doc = forms.renamed(self.session.render(spec.doc), *hidden)
+        docs = {name: forms.renamed(param.doc, *hidden) for name, param in spec.params.items()}
+        if any(docs[name] != param.doc for name, param in spec.params.items()):
+            spec = spec.but(params={n: replace(p, doc=docs[n]) for n, p in spec.params.items()})
+        return forms.shown(spec, self.toolbox.tools, doc, self._outline(spec))
+
+    def _outline(self, spec: ToolSpec) -> Json | None:
+        """The schema of a shown tool's results; None where it has none, or where they are not JSON."""
+        tools = self.toolbox.tools
+        of = [tools[id] for id in spec.ids if id in tools]
+        if not of or any(tool.output is None for tool in of):
+            return None
+        if len(of) == 1 and not any(map(_reshapes, self.session.layers)):
+            return of[0].output
+        shapes = self._shapes.get(spec.name) or [s for id in spec.ids for s in self._shapes_of.get(id, [])]
+        if shapes and all(isinstance(shape, str) for shape in shapes):
+            return None
+        properties: Json = {}
+        for shape in shapes:
+            properties |= forms.outlined(shape if isinstance(shape, dict) else {"result": shape})["properties"]
+        return {"type": "object", **({"properties": properties} if properties else {})}
+
+    def _hidden(self, tool: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Names that the client must not see, and what takes their place: tools, and parameters of a shown one."""
+        shown = self.session.specs
+        out: dict[str, str] = {}
+        for name in self.toolbox.tools:
+            if name not in shown or not shown[name].listed:
+                named = [spec.name for spec in shown.values() if spec.listed and name in spec.ids]
+                if named:
+                    named = [tool] if tool in named else named  # of a tool that was split, the part that is spoken to
+                    out[name] = " and ".join(named)
+                    out[f"{name}Arguments"] = f"{named[0]}Arguments"
+        return out, {old: new for old, new in self._params.get(tool, {}).items() if old != new}
+
+
+def parameter_names(session: Session) -> dict[str, dict[str, str]]:
+    """For each shown tool, the toolbox's own names of its parameters with those shown now.
+
+    Each parameter gets a mark, layers carry it along, and it is looked for in what they show.
+    """
+    marked: Tools = tuple(
+        spec.but(params={p: replace(part, extra={**part.extra, ORIGIN: p}) for p, part in spec.params.items()})
+        for spec in session.toolbox.specs
+    )
+    for layer in session.layers:
+        if layer.retools:
+            marked = layer.on_tools(marked, session.shown_at)
+    return {
+        spec.name: {part.extra[ORIGIN]: shown for shown, part in spec.params.items() if ORIGIN in part.extra}
+        for spec in marked
+    }
+
+
+def _reshapes(layer: Perturbation) -> bool:
+    """May a layer give other results than the server did?"""
+    cls = type(layer)
+    return cls.handle is not Perturbation.handle or cls.encode_result is not Perturbation.encode_result
