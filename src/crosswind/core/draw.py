@@ -166,12 +166,12 @@ def _stack(
 
 
 def outwards(kinds: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Kinds, each with its severity, in the order in which their layers are drawn."""
+    """Kinds with their severities, sorted as their layers are drawn: from the world outwards."""
     return sorted(kinds, key=lambda pair: place(perturbations[pair[0]]))
 
 
 def extend(walks: Walks, kind: str, severity: int, salt: tuple[int, int], *, deep: bool = False) -> str:
-    """Draw one more layer, from a seed and the number of the attempt; gives the reason where there is none to add."""
+    """Draw one more layer and add it. Returns the reason if there is none; `salt` is a seed and an attempt's number."""
     cls, task = perturbations[kind], walks.tasks[0]
     if severity not in SEVERITIES:
         raise CannotPerturb(f"severity of {kind} is {severity}; expected 1 to 5", applies=False)
@@ -189,9 +189,9 @@ def extend(walks: Walks, kind: str, severity: int, salt: tuple[int, int], *, dee
 
 
 def parse_kind(text: str) -> tuple[str, int]:
-    """KIND or KIND:SEVERITY as people write it."""
+    """The kind and severity that KIND or KIND:SEVERITY stands for."""
     kind, colon, severity = text.partition(":")
-    perturbations[kind]  # raises `UnknownName`, with names that are near
+    perturbations[kind]  # raises `UnknownName`, which suggests near names
     if colon and severity not in map(str, SEVERITIES):
         raise CrosswindError(f"{text!r} has the severity {severity!r}; expected kind or kind:severity, 1 to 5")
     return kind, int(severity or SEVERITY)

@@ -225,8 +225,8 @@ def cues(domain: Domain, gold: Walk) -> None:
     """Cues: each gold tool can be told from the others by something true: its name, its description, its parameters.
 
     Where a description is all that is left, a matcher that reads descriptions alone must pick the tool among those of
-    the domain; what layers add besides says itself that it is something else. Of a foreign toolbox any tool may be
-    wanted, and its descriptions are only asked to differ.
+    the domain; what layers add besides says itself that it is something else. In a foreign toolbox any tool may be
+    wanted, and descriptions need only differ.
     """
     session = gold.session
     foreign = session.toolbox.foreign
@@ -275,7 +275,7 @@ def match(wanted: ToolSpec, shown: Sequence[ToolSpec]) -> str:
 def mentions(domain: Domain, gold: Walk) -> None:
     """Mentions: a tool that a shown text speaks of is shown, and no text gives away a name that is not.
 
-    What a foreign toolbox's own texts give away is for whoever stands before it to replace.
+    Names in a foreign toolbox's own texts do not count: the proxy replaces them.
     """
     session = gold.session
     shown = session.tools()

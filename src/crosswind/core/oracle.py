@@ -131,7 +131,7 @@ class Workaround:
 
 
 def workarounds(session: Session, plans: Mapping[int, Sequence[ToolCall]] | None = None) -> list[Workaround]:
-    """How to get past each layer of a session that takes part in calls, each with a memory of its own."""
+    """How to get past each layer of a session that takes part in calls. Each has a memo of its own."""
     out = []
     for i, layer in enumerate(session.layers):
         if layer.quiet:
@@ -262,7 +262,7 @@ class Walks:
         self.tasks.append(shifted)
 
     def fork(self) -> Walks:
-        """The same walks so far, for another layer to be tried on them."""
+        """A copy with the walks so far, to try another layer on."""
         fork = copy(self)
         fork.tasks, fork.made, fork._shown = list(self.tasks), dict(self.made), dict(self._shown)
         return fork

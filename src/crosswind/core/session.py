@@ -1,10 +1,10 @@
-"""A toolbox as an agent meets it: through layers, with a user to ask, both sides of every step on record.
+"""A toolbox as an agent meets it: through layers, with a user to ask, both sides of every step recorded.
 
-`Session(toolbox, layers)` stands over any toolbox; `Session.of(domain, task, layers)` is one with a task, and so with
-a world and a user. Arguments are checked against what was shown, so that no malformed call reaches a layer.
+`Session(toolbox, layers)` wraps any toolbox. `Session.of(domain, task, layers)` is the session of a task: its toolbox
+is a world, and it has a user. Arguments are checked against the tools as shown, so no malformed call reaches a layer.
 
-`call` serves toolboxes that answer at once. For others `begin` opens a call, `resume` takes each answer and `finish`
-puts the call on record; several calls may be open at a time. `acall` does all of that for one call.
+`call` works where the toolbox answers at once. Otherwise `begin` opens a call, `resume` takes each answer and `finish`
+records the call; several calls may be open at a time. `acall` does all three for one call.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class OpenCall:
 
 
 class Session:
-    """A toolbox seen through a stack of layers; with a task, also its user."""
+    """A toolbox seen through a stack of layers, with a user if there is a task."""
 
     def __init__(self, toolbox: Toolbox, layers: Sequence[Perturbation] = (), user: User | None = None) -> None:
         self.toolbox, self.layers, self._user = toolbox, tuple(layers), user
@@ -94,11 +94,11 @@ class Session:
 
     @classmethod
     def of(cls, domain: Domain, task: Task, layers: Sequence[Perturbation] = ()) -> Self:
-        """The session of a task; `task` is as the layers left it."""
+        """The session of a task, which is given as the layers leave it."""
         user = User(domain, task, domain.world(task))
         return cls(user.world, layers, user)
 
-    # -- the task, where there is one
+    # -- the task, if there is one
 
     @property
     def user(self) -> User:
@@ -128,9 +128,9 @@ class Session:
     # -- what is shown
 
     def show(self, nth: int) -> None:
-        """Show the tools of the nth call: all that depends on them changes together.
+        """Show the tools as they are at the nth call.
 
-        Raises `Unfair`, and changes nothing, where the layers do not take them.
+        Raises `Unfair` if the layers cannot show them; then everything stays as it was.
         """
         own = tools = self.toolbox.specs
         named = {t.name: t for t in tools}
@@ -160,11 +160,11 @@ class Session:
             self.ids = self.ids.union(*(t.ids for t in tools))
 
     def refresh(self) -> None:
-        """The toolbox has other tools now: show them. Raises `Unfair`, as `show` does."""
+        """Show the tools again, because the toolbox has other ones now. Raises `Unfair`, as `show` does."""
         self.show(max(0, self.clock.nth))
 
     def tools(self) -> Tools:
-        """The tools as an agent is shown them now, `ask_user` last where there is a user."""
+        """The tools as an agent is shown them now; `ask_user` is last, if there is a user."""
         if self._shown is None:
             listed = (
                 t if "{" not in t.doc else _saying(t)(self.render(t.doc)) for t in self.specs.values() if t.listed
@@ -178,7 +178,7 @@ class Session:
 
     def _name(self, mention: re.Match[str]) -> str:
         if self.toolbox.foreign and mention[1] not in self.ids:
-            return mention[0]  # no mention: these braces are the toolbox's own
+            return mention[0]  # the toolbox's own braces, which mention no tool
         named = [t.name for t in self.specs.values() if t.listed and mention[1] in t.ids]
         if not named:
             retired = any(mention[1] in t.ids for t in self.specs.values())
@@ -197,7 +197,7 @@ class Session:
         return result
 
     async def acall(self, call: ToolCall) -> ToolResult:
-        """The same over any toolbox. Raises `InfrastructureError` where a remote one fails."""
+        """Make a call of any toolbox. Raises `InfrastructureError` if a remote one fails."""
         if not self.toolbox.remote:
             return self.call(call)
         opened = self.begin(call)
@@ -206,7 +206,7 @@ class Session:
         return self.finish(opened)
 
     def begin(self, call: ToolCall) -> OpenCall:
-        """Open a call. Where `asked` is set, the toolbox is to answer that, and `resume` takes the answer."""
+        """Open a call. If `asked` is set, pass the toolbox's answer to it to `resume`; else the call has its result."""
         result = self._opened(call)
         opened = OpenCall(call, self.clock.nth)
         if result is None:
@@ -217,14 +217,14 @@ class Session:
         return opened
 
     def resume(self, opened: OpenCall, answer: ToolResult) -> None:
-        """Hand the toolbox's answer to the layers; they ask for more, or the call has its result."""
+        """Pass the toolbox's answer to the layers. They ask for more, or the call has its result."""
         assert opened.asked is not None
         asked, opened.asked = opened.asked, None
         opened.inner.append((asked, answer))
         self._advance(opened, answer)
 
     def finish(self, opened: OpenCall, result: ToolResult | None = None) -> ToolResult:
-        """Put a call on record, with another result than the layers' where the agent gets another."""
+        """Record a call; pass `result` if the agent gets another one than the layers gave."""
         result = opened.result if result is None else result
         assert result is not None
         self._record(opened.call, result, tuple(opened.inner), opened.fired)
@@ -236,7 +236,7 @@ class Session:
         return [partial(layer.handle, memo=memo) for layer, memo in pairs if not layer.quiet][::-1]
 
     def _advance(self, opened: OpenCall, answer: ToolResult | None) -> None:
-        """Let the layers work until they ask or are done; generators do not wait, so no other call comes between."""
+        """Run the layers until they ask or are done. Generators do not wait, so no other call can interleave."""
         assert opened.flow is not None
         clock, before = self.clock, self.clock.nth
         clock.nth, clock.fired = opened.nth, opened.fired
@@ -248,7 +248,7 @@ class Session:
             clock.nth, clock.fired = max(before, opened.nth), []
 
     def _opened(self, call: ToolCall) -> ToolResult | None:
-        """Open a step; what comes back is the answer to a call that no layer is asked about."""
+        """Open a step. Returns the answer to a call that no layer is asked about."""
         clock = self.clock
         clock.nth += 1
         if clock.nth in self.moments:
@@ -265,7 +265,7 @@ class Session:
         return self.toolbox.check(call, spec)
 
     def _rendered(self, result: ToolResult) -> ToolResult:
-        """A result with the names shown now; the same object where it mentions none."""
+        """A result with the names shown now; the same object if it mentions none."""
         error = result.error
         if error is not None and "{" in error.text:
             return replace(result, error=ToolError(error.code, self.render(error.text), error.retryable))
@@ -335,9 +335,9 @@ class Session:
         return False
 
     def receipts(self, seen: int | None = None) -> tuple[Receipt, ...]:
-        """What became of each obstacle. The agent has had a turn after the step `seen`, and after all before it.
+        """What became of each obstacle. `seen` is the last step after which the agent had a turn.
 
-        By default that is the step before the last, since nobody may have read the last one's result.
+        By default that is the step before the last, because nobody may have read the last result.
         """
         seen = len(self.steps) - 1 if seen is None else seen
         return tuple(

@@ -1,4 +1,4 @@
-"""What a session needs of whatever answers calls: a list of tools, and an answer to each call."""
+"""The protocol between a session and whatever answers its calls: a list of tools, and an answer to each call."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from crosswind.core.types import ToolCall, ToolResult, Tools, ToolSpec
 
 
 class Toolbox(Protocol):
-    """Tools and whoever answers for them: a world in this process, or a server elsewhere."""
+    """Tools that answer calls: a world in this process, or a remote server."""
 
     @property
     def specs(self) -> Tools:
-        """The tools, in the order in which they are listed."""
+        """The tools, in the order of the listing."""
         ...
 
     @property
@@ -22,19 +22,19 @@ class Toolbox(Protocol):
 
     @property
     def remote(self) -> bool:
-        """Do answers take time? Then `ask` gives them, and not `call`."""
+        """Do answers take time? Then agents' calls go to `ask`, not to `call`."""
         ...
 
     @property
     def foreign(self) -> bool:
-        """Are names and texts somebody else's? Then a session takes both as they are.
+        """Are the names and texts of the tools somebody else's? Then a session takes them as they are.
 
-        A text may hold braces that mention no tool, and without layers every call is passed on.
+        Texts may have braces that mention no tool, and a session without layers passes every call on.
         """
         ...
 
     def check(self, call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
-        """The error for a call that a tool does not take as it is shown; None where the call can be made."""
+        """The error for a call that does not fit its tool as shown; None if the call can be made."""
         ...
 
     def call(self, call: ToolCall) -> ToolResult:
@@ -42,5 +42,5 @@ class Toolbox(Protocol):
         ...
 
     async def ask(self, call: ToolCall) -> ToolResult:
-        """Answer in due time. Raises `InfrastructureError` where whoever should answer fails."""
+        """Answer in due time. Raises `InfrastructureError` if no answer can be had."""
         ...

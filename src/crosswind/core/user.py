@@ -22,26 +22,26 @@ GENERIC = re.compile(
 
 
 class User:
-    """The user of one task, and how far they have come: what they still have to say, and what they have said since."""
+    """The user of one task: the changes they have yet to voice, and those they have voiced."""
 
     def __init__(self, domain: Domain, task: Task, world: World) -> None:
         self.domain, self.task, self.world = domain, task, world
         self.details = domain.family(task).details
         self.pending = list(task.changes)
-        self.said: list[Change] = []  # changes the user has voiced and nobody has taken note of
+        self.said: list[Change] = []  # changes voiced that nobody has taken note of
         self.changed: dict[str, object] = {}
 
     def understood(self, text: str) -> speech.Speech:
-        """What a message of the agent is to them."""
+        """What kind of message the agent's text is."""
         return self.domain.family(self.task).understood(self.task, text)
 
     def answer(self, question: str) -> str:
-        """What they say to a question, in the words of the episode."""
+        """The answer to a question, in the words of the episode."""
         question = skin.plain(self.task, question[:4000])
         return skin.shown(self.task, answer(question, self.task, self.details, self.changed))
 
     def change(self, said: str) -> Change:
-        """They change the request, or go on to the next; `said` is what the agent said before."""
+        """Voice the next change; `said` is what the agent said before."""
         change = self.pending.pop(0)
         self.world.hear(change, said)
         self.said.append(change)

@@ -208,7 +208,7 @@ def bad_arguments(params: Mapping[str, Param], args: object) -> str | None:
 
 
 def refused(call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
-    """The error for a call of no tool, or with arguments that the tool does not take; None where it can be made."""
+    """The error for a call of an unknown tool or with wrong arguments; None if the call can be made."""
     if spec is None:
         return failed("unknown_tool", f"There is no tool {brief_of(call.tool)}.")
     bad = bad_arguments(spec.params, call.args) if spec.listed else None
@@ -292,7 +292,7 @@ class World:
         """The agent is done."""
 
     def check(self, call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
-        """The error for a call that a tool does not take as it is shown."""
+        """The error for a call that does not fit its tool as shown."""
         return refused(call, spec)
 
     async def ask(self, call: ToolCall) -> ToolResult:

@@ -17,11 +17,11 @@ ORIGIN = "x-crosswind-origin"  # a mark on a parameter, by which it is found aga
 
 
 class Listing:
-    """What `tools/list` answers for a session; `trial` is what the stack was tried out with."""
+    """The answer to `tools/list` for a session; `trial` holds the made-up calls that proved its stack."""
 
     def __init__(self, session: Session, toolbox: ServerTools, trial: Sequence[Step]) -> None:
         self.session, self.toolbox = session, toolbox
-        self._of: dict[str, ToolSpec] | None = None  # what the rest was made of
+        self._of: dict[str, ToolSpec] | None = None  # the session's tools when the rest was made
         self._shown: dict[str, Json] = {}
         self._params: dict[str, dict[str, str]] = {}
         self._shapes: dict[str, list[Any]] = {}  # what each shown tool returned in the trial,

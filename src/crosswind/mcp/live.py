@@ -1,8 +1,7 @@
-"""Stacks for a live server: drawn and tried out without a task.
+"""Draw stacks for a live server, which has no task.
 
-Nobody knows which tools will be wanted, and what they return is known from their schemas alone. So every tool counts
-as wanted: in the place of gold stand made-up calls with made-up results, and a stack is kept when each of those calls
-gets through it and back unchanged.
+Any tool may be wanted, and only schemas say what tools return. So gold is replaced by made-up calls of every tool with
+made-up results, and a stack is kept if each of these calls gets through it and back unchanged.
 """
 
 from __future__ import annotations
@@ -44,21 +43,22 @@ from crosswind.mcp.worlds import RehearsedWorld, ServerState, entries_class, reh
 DOMAIN = "mcp"  # what records call a live server's domain
 LIMIT = 40  # calls that one made-up call may turn into
 REDRAWS = 100  # of a recipe, until something of it lies; a pick that comes again is not tried again
-TASK = Task(id=DOMAIN, domain=DOMAIN, family="live", brief=NO_BRIEF, seed=0, size=0)  # in the place of one
+RESERVED = (ASK, SAY, NOTE)  # names of calls that the oracle keeps for itself
+TASK = Task(id=DOMAIN, domain=DOMAIN, family="live", brief=NO_BRIEF, seed=0, size=0)
 
 
-# ---------------------------------------------------------------- in the place of a domain
+# ---------------------------------------------------------------- a server as a domain
 
 
 class LiveServer(Domain):
-    """A server's tools in the place of a domain: made-up answers, no families to draw from, no words of its own."""
+    """A server's tools as a domain with one task. Answers are made up; it has no families to draw from."""
 
     name, summary, policy = DOMAIN, "The tools of a live server.", ""
     families: dict[str, Family]
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self.listed = tools
-        self.examples = [one for one in examples(tools) if one[0] not in (ASK, SAY, NOTE)]  # those go to nobody else
+        self.examples = [one for one in examples(tools) if one[0] not in RESERVED]
         self.specs = {name: tool.spec for name, tool in tools.items()}
         self.world_class = entries_class(self.specs)  # type: ignore[misc]
         self.families = {}
@@ -83,7 +83,7 @@ class LiveServer(Domain):
 
 
 class MadeUpServer(RehearsedWorld):
-    """A server that takes whatever reaches it, as a live one would be left to judge for itself."""
+    """A made-up server that accepts every call, because only a live one can judge its arguments."""
 
     foreign: ClassVar[bool] = True
 
@@ -95,7 +95,7 @@ class MadeUpServer(RehearsedWorld):
 
 
 class EveryTool(Family):
-    """In the place of a task: call every tool once."""
+    """The task of a live server: call every tool once."""
 
     name, level = "live", 1
 
@@ -111,7 +111,7 @@ class EveryTool(Family):
 
 
 def draw(tools: Mapping[str, Tool], kinds: Iterable[tuple[str, int]], seed: int) -> Drawn:
-    """One stack of some kinds over a server's tools; those that do not apply to them are left out, and said so."""
+    """Draw a stack of some kinds over a server's tools. Kinds that do not apply are left out, with the reason."""
     walks, left_out = Walks(LiveServer(tools), TASK), list[str]()
     for kind, severity in outwards(kinds):
         for attempt in range(ATTEMPTS):
@@ -132,7 +132,7 @@ def draw(tools: Mapping[str, Tool], kinds: Iterable[tuple[str, int]], seed: int)
 
 
 def _prove(walks: Walks) -> None:
-    """Raise `Unfair` where a made-up call does not get through a stack, or where its tools cannot be told apart."""
+    """Raise `Unfair` if a made-up call does not get through a stack, or if its tools cannot be told apart."""
     laws.stackable(walks.layers)
     gold = walks.gold
     if isinstance(gold.end, Refusal):

@@ -1,4 +1,4 @@
-"""A live MCP server as a toolbox: its tools as they were last listed, its answers as they come."""
+"""A live MCP server as a toolbox."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from crosswind.core.world import refused
 from crosswind.mcp.tools import PROTOCOL, Tool, all_specs, named_arguments, result_of
 from crosswind.mcp.wire import Message, WireError
 
-AskServer = Callable[[ToolCall, Message], Awaitable[Message]]  # a call with further parameters, and the whole response
+AskServer = Callable[[ToolCall, Message], Awaitable[Message]]  # takes a call and further parameters; whole response
 
 
 def check(tools: Mapping[str, Tool], call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
-    """The error for a call of a server's tool as it is shown; what an untouched tool is given, its server judges."""
+    """The error for a call that does not fit a server's tool as shown. A tool that no layer changed takes any call."""
     if spec is not None:
         if (own := tools.get(spec.name)) is not None and own.spec is spec:
             return None
@@ -24,7 +24,7 @@ def check(tools: Mapping[str, Tool], call: ToolCall, spec: ToolSpec | None) -> T
 
 
 class ServerTools:
-    """The tools of a server that somebody else runs. Several calls may be under way at once."""
+    """The tools of a live server. Several calls may be under way at once."""
 
     remote: ClassVar[bool] = True
     foreign: ClassVar[bool] = True
@@ -34,7 +34,7 @@ class ServerTools:
         self.renew(tools)
 
     def renew(self, tools: Mapping[str, Tool]) -> None:
-        """The server lists other tools now."""
+        """Replace the tools, because the server lists other ones."""
         self.tools = dict(tools)
         self.specs: Tools = all_specs(tools)
 
@@ -48,7 +48,7 @@ class ServerTools:
         return self.answer(call, await self.request(call, {}))
 
     def answer(self, call: ToolCall, response: Message) -> ToolResult:
-        """A response as layers see it. Raises `WireError` where it is none."""
+        """A response as layers see it. Raises `WireError` if it is malformed."""
         if "error" in response:
             error = response["error"]
             text = str(error.get("message", "")) if isinstance(error, dict) else str(error)

@@ -382,7 +382,7 @@ def all_specs(tools: Mapping[str, Tool]) -> Tools:
 
 
 def named_arguments(args: Mapping[str, Any], spec: ToolSpec, tools: Mapping[str, Tool]) -> Mapping[str, Any]:
-    """The arguments that a tool's schema must allow: all of them, or if it is open those that it names."""
+    """The arguments to check against a tool's schema: all of them, or only those it names if it allows others."""
     if any(tools[id].open for id in spec.ids if id in tools):
         return {name: value for name, value in args.items() if name in spec.params}
     return args

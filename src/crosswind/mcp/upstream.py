@@ -1,4 +1,4 @@
-"""A remote server: a peer that answers requests, and an asynchronous toolbox over it.
+"""A remote server: a peer that answers requests, and a client of its tools.
 
 `Link` is what a proxy needs: our own requests beside whatever else passes. `Remote` is what a program needs that wants
 to use a server's tools: it shakes hands by itself, in the manner of either era of the protocol.
@@ -160,7 +160,7 @@ class Link:
 
 
 class Remote:
-    """A server's tools, for a program: an asynchronous toolbox. Use it as a context.
+    """A client of a server's tools, for a program. Use it as a context.
 
     With `strict` a server that does not keep to its own schemas counts as one that fails.
     """

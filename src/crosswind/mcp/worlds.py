@@ -1,4 +1,4 @@
-"""Worlds that lie with a server: one for agents, one for the oracle, and one that is made up.
+"""Toolboxes of tasks for a server: one for agents, one for the oracle, and one that is made up.
 
 What counts as their state is the calls that reached the server and what they were answered; the server's own state is
 never looked at. So a stored episode is judged without a server.
@@ -206,7 +206,7 @@ class RehearsedWorld(ServerWorld):
 
 
 def rehearse(examples: Sequence[Example]) -> Solution:
-    """Call every tool once in a rehearsed world; each result must come back as it was given."""
+    """Call every tool once in a rehearsed world. Raises `Unfair` if a result does not come back unchanged."""
     for name, args, content in examples:
         result: ToolResult = yield ToolCall(name, args)
         if result.content != content:
@@ -215,7 +215,7 @@ def rehearse(examples: Sequence[Example]) -> Solution:
 
 
 def entries_class(specs: Mapping[str, ToolSpec]) -> type[World]:
-    """A class of worlds with a server's tools, for layers to look at; its tools cannot be run."""
+    """A world class with a server's tools, for layers to inspect; the tools cannot be run."""
     made: type[World] = type("ServerEntries", (World,), {"__doc__": "The tools of a server, where layers look."})
     made.entries = {
         # a write that is not said to be safe to repeat makes something each time, for all that is known
