@@ -754,7 +754,7 @@ def test_nothing_in_a_task_becomes_another_argument(tmp_path: Path) -> None:
     source = agent_of(tmp_path, "print(json.dumps(sys.argv[1:]))", "-- {query} end")
 
     async def main() -> str:
-        from crosswind.models.python_agent import Toolset
+        from crosswind.models.toolset import Toolset
 
         try:
             return await source.run(task.brief.query, Toolset())

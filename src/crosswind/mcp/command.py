@@ -42,9 +42,10 @@ from crosswind.mcp.server_wire import BODY, HttpServer, serve_lines
 from crosswind.mcp.wire import Lines
 from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean
-from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents, Toolset
+from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents
 from crosswind.models.redact import Secrets
 from crosswind.models.remote import ModelWarning
+from crosswind.models.toolset import Toolset
 
 ANSWER = 20_000  # bytes of an answer, the last ones
 COMPLAINT = 2_000  # bytes of standard error, the last ones

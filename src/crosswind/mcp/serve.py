@@ -20,7 +20,8 @@ from crosswind.episodes.play import result_text
 from crosswind.mcp import wire
 from crosswind.mcp.wire import Message
 from crosswind.models.base import Price
-from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents, Toolset
+from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents
+from crosswind.models.toolset import Toolset
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"

@@ -1,82 +1,56 @@
-"""Any agent as a Python callable: `async def agent(query, tools) -> str`.
+"""Any agent written in Python: a function, an object or a class of your own.
 
-The callable owns its loop. It sees what every other agent sees: the tools as they are shown now, results as text, the
-user's words. Its calls are turned inside out into the replies that `play` asks for.
+    def agent(query, tools) -> str               a plain function; runs in a thread of its own
+    async def agent(query, tools) -> str         the same; shares the event loop with other episodes
+    reply(chat, tools) -> Message | str          a method, plain or async, of an object or of a class
+    class Agent                                  makes one agent per episode, called with nothing or with the draw
 
-- `for tool in tools` gives the tools shown now, each as the JSON schema that chat APIs take;
-- `await tools.call(name, arguments)` gives the result as text; errors too are text, such as
-  `{"error": "unknown_tool", "message": "..."}`. If the user says something meanwhile, it stands below the result;
-- `await tools.ask(question)` asks the user, as the tool `ask_user` does;
-- `tools.policy` is the policy, which other agents get as the system message;
-- what it returns is said to the user. If the user answers (it was a question, or the user has a change of mind), the
-  callable is called once more, with the conversation so far as the query.
+A function owns its loop. It sees what every other agent sees: the tools as they are shown now, results as text, the
+user's words. Its calls are turned inside out into the replies that `play` asks for. `tools` is described in `toolset`.
 
-Whatever the callable raises is the agent's failure and ends the episode without an answer, `SystemExit` and a task that
-was cancelled included, except for what tells of a provider (`InfrastructureError`, timeouts, connections, and
-exceptions of the SDKs).
+- results are text, errors too, such as `{"error": "unknown_tool", "message": "..."}`. If the user says something
+  meanwhile, it follows the result;
+- what the function returns is said to the user. If the user answers (it was a question, or the user has a change of
+  mind), the function is called once more, with the conversation so far as the query.
+
+An exception is the agent's failure and ends the episode without an answer, `SystemExit` and a task that was cancelled
+included, except for failures of a provider (`InfrastructureError`, timeouts, connections, and exceptions of the SDKs).
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import importlib
 import inspect
 import os
 import sys
+import traceback
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.core.draw import Drawn
-from crosswind.core.types import ASK, Message, Request, Tools
+from crosswind.core.types import Agent, Message, Request, Tools
 from crosswind.episodes.record import Usage
 from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets
 from crosswind.models.remote import OURS, ModelWarning
+from crosswind.models.toolset import SyncToolset, Toolset, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
 HEARD = "\n\nThe user says: "
 KEYS = (OURS, "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-Callee = Callable[[str, "Toolset"], Awaitable[str]]
-
-
-class Toolset:
-    """The tools of one episode, as the callable is handed them."""
-
-    def __init__(self, secrets: Secrets | None = None) -> None:
-        self.secrets = secrets or Secrets()
-        self.policy = ""
-        self.shown: Tools = ()
-        self.waiting: dict[str, asyncio.Future[str]] = {}  # calls made and not answered, by id
-        self.asked: asyncio.Queue[Request] = asyncio.Queue()
-        self.made = 0
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter([tool.function() for tool in self.shown])
-
-    def __len__(self) -> int:
-        return len(self.shown)
-
-    async def call(self, name: str, arguments: Any = None) -> str:
-        """Call a tool; the result as text."""
-        self.made += 1
-        tool, args = self.secrets.out_of(clean(str(name))), {} if arguments is None else self.secrets.within(arguments)
-        request = Request(id=f"call_{self.made}", tool=tool, args=args)
-        answer = asyncio.get_running_loop().create_future()
-        self.waiting[request.id] = answer
-        self.asked.put_nowait(request)
-        text: str = await answer
-        return text
-
-    async def ask(self, question: str) -> str:
-        """Ask the user."""
-        return await self.call(ASK, {"question": question})
+EXPECTED = (
+    "expected a function `agent(query, tools) -> str`, plain or `async def`, or an object or a class with a method "
+    "`reply(chat, tools)`"
+)
 
 
 class PythonAgent:
-    """One episode of a callable."""
+    """One episode of a function."""
 
     def __init__(self, source: PythonAgents) -> None:
         self.source, self.tools = source, Toolset(source.secrets)
@@ -129,11 +103,53 @@ class PythonAgent:
 
 
 def _query(chat: Sequence[Message]) -> str:
-    """The request, or the conversation so far where the callable has had its say before."""
+    """The request, or the conversation so far where the function has had its say before."""
     said = [m for m in chat if m.role in ("user", "assistant") and m.content]
     if len(said) == 1:
         return said[0].content
     return "\n\n".join(f"{'User' if m.role == 'user' else 'You'}: {m.content}" for m in said)
+
+
+class ReplyingAgent:
+    """One episode of an object with `reply`."""
+
+    def __init__(self, source: PythonAgents, made: Any, *, own: bool) -> None:
+        self.source, self.made, self.own = source, made, own
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        try:
+            said = await _called(self.made.reply, chat, tools)
+        except BaseException as error:
+            self.source.failed(error)
+            return Message(role="assistant")
+        name, secrets = f"{self.source.name}.reply", self.source.secrets
+        if isinstance(said, str):
+            return Message(role="assistant", content=secrets.out_of(clean(said)))
+        if not isinstance(said, Message) or said.role != "assistant":
+            what = f"a message of the {said.role}" if isinstance(said, Message) else _returned(said)
+            raise CrosswindError(
+                f"{name} returned {what}; expected the answer as a str, or Message(role='assistant', ...) with the "
+                "answer in `content` or calls in `requests`"
+            )
+        requests = tuple(
+            Request(id=r.id, tool=secrets.out_of(clean(r.tool)), args=secrets.within(r.args)) for r in said.requests
+        )
+        return Message(role="assistant", content=secrets.out_of(clean(said.content)), requests=requests)
+
+    @property
+    def usage(self) -> Usage:
+        """What the agent says it used, if it is of this episode alone."""
+        found = getattr(self.made, "usage", None)
+        return found if self.own and isinstance(found, Usage) else Usage()
+
+    @property
+    def trial(self) -> int:
+        return int(getattr(self.made, "trial", 0))
+
+    @trial.setter
+    def trial(self, number: int) -> None:
+        if self.own and hasattr(self.made, "trial"):
+            self.made.trial = number
 
 
 def blame(name: str, told: str) -> None:
@@ -141,48 +157,145 @@ def blame(name: str, told: str) -> None:
     warnings.warn(ModelWarning(f"{name} raised {told}; counted as the agent's failure"), stacklevel=2)
 
 
+class Raised:
+    """How often the agent's code raised an exception, and the traceback of the first."""
+
+    count = 0
+    first = ""
+
+
 class PythonAgents:
-    """A callable found by its module and name; the current folder is looked in first."""
+    """Agents made of something in Python, given as it is or by MODULE:NAME; the current folder is looked in first."""
 
     price: Price | None
     secrets = Secrets()
     concurrency = 8
     resumes = False  # the loop is its own
 
-    def __init__(self, rest: str, settings: AgentSettings) -> None:
-        self.name = f"python:{rest}"
+    def __init__(self, agent: object, settings: AgentSettings) -> None:
+        called = agent if isinstance(agent, str) else _name_of(agent)
+        self.name = f"python:{called}"
         self.price = settings.price()
-        self.settings: dict[str, Any] = {"callable": rest}
-        self.callee = _load(rest)
+        self.settings: dict[str, Any] = {"callable": called}
         self.secrets = Secrets(*(os.environ.get(name) for name in KEYS))
+        self.raised = Raised()
+        self.agent: Any = _load(agent) if isinstance(agent, str) else agent
+        _check(self.agent, self.name)
 
-    def make(self, drawn: Drawn) -> PythonAgent:
-        return PythonAgent(self)
+    def make(self, drawn: Drawn) -> Agent:
+        """A class makes one agent per episode; a function or an object serves them all."""
+        made, own = self.agent, isinstance(self.agent, type)
+        if own:
+            made = self.agent() if _takes(self.agent) else self.agent(drawn)
+        if callable(getattr(made, "reply", None)):
+            return ReplyingAgent(self, made, own=own)
+        source = copy.copy(self)
+        source.agent = made
+        return PythonAgent(source)
 
     async def aclose(self) -> None:
         pass
 
     async def run(self, query: str, tools: Toolset) -> str:
-        """One call of the callable, with its failures told apart."""
+        """One call of the function, with its failures told apart."""
+        plain = not _is_async(self.agent)
         try:
-            text = await self.callee(query, tools)
-        except (CrosswindError, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            text = await _called(self.agent, query, SyncToolset(tools) if plain else tools)
+        except asyncio.CancelledError:
+            if plain:
+                tools.close()
             raise
-        except InfrastructureError as error:
-            error.args = (self.secrets.scrub(str(error)),)
-            raise
-        except BaseException as error:  # SystemExit too: it would end the run, and as if all were well
-            told = self.secrets.scrub(f"{type(error).__name__}: {error}")[:300]
-            if isinstance(error, (OSError, TimeoutError)) or type(error).__module__.split(".")[0] in PROVIDERS:
-                raise InfrastructureError(f"{self.name}: {told}") from None
-            blame(self.name, told)
+        except BaseException as error:
+            self.failed(error)
             return ""
         if not isinstance(text, str):
-            raise CrosswindError(f"{self.name} returned {type(text).__name__}; expected the final text, a str")
+            raise CrosswindError(
+                f"{self.name} returned {_returned(text)}; expected the final answer, a str. "
+                "Return what is to be said to the user, or '' for nothing"
+            )
         return clean(text)
 
+    def failed(self, error: BaseException) -> None:
+        """Tell apart what an agent's code raised: ours and the provider's is raised again, the rest is its failure."""
+        if isinstance(error, (CrosswindError, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)):
+            raise error
+        if isinstance(error, InfrastructureError):
+            error.args = (self.secrets.scrub(str(error)),)
+            raise error
+        told = self.secrets.scrub(f"{type(error).__name__}: {error}")[:300]
+        if isinstance(error, OSError) or type(error).__module__.split(".")[0] in PROVIDERS:
+            raise InfrastructureError(f"{self.name}: {told}") from None
+        self.raised.count += 1
+        self.raised.first = self.raised.first or self.secrets.scrub(_traceback(error))
+        blame(self.name, told)
 
-def _load(rest: str) -> Callee:
+
+# ---------------------------------------------------------------- what an agent can be
+
+
+def _is_async(function: Any) -> bool:
+    called = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+
+async def _called(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function gives: one that blocks gets a thread."""
+    return await function(*args) if _is_async(function) else await in_thread(function, *args)
+
+
+def _returned(value: object) -> str:
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        return "something to await from a plain function; write `async def`"
+    return "None; is a `return` missing?" if value is None else type(value).__name__
+
+
+def _takes(function: Any, *args: object) -> bool:
+    """Can it be called with so many arguments? True where that cannot be told."""
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _check(agent: Any, name: str) -> None:
+    """Refuse what can be no agent."""
+    made = isinstance(agent, type)
+    own = (None,) if made else ()  # the `self` of a method
+    if made and not (_takes(agent) or _takes(agent, None)):
+        raise CrosswindError(
+            f"{name} is a class that needs {inspect.signature(agent)}; a class makes one agent per episode and is "
+            "called with nothing or with the draw: give the others defaults, or pass an object instead"
+        )
+    method = "reply" if callable(getattr(agent, "reply", None)) else "__call__" if made else ""
+    if method == "__call__" and not any(method in vars(base) for base in agent.__mro__[:-1]):
+        raise CrosswindError(f"{name} is a class without a method reply; {EXPECTED}")
+    if not callable(agent) and not method:
+        raise CrosswindError(f"{name} is {type(agent).__name__}, which is no agent; {EXPECTED}")
+    called = getattr(agent, method) if method else agent
+    if not _takes(called, *own, None, None):
+        wanted = "(chat, tools)" if method == "reply" else "(query, tools)"
+        raise CrosswindError(f"{name} takes {inspect.signature(called)} and is called with {wanted}; {EXPECTED}")
+
+
+def _name_of(agent: object) -> str:
+    return f"{getattr(agent, '__module__', '?')}:{getattr(agent, '__qualname__', type(agent).__qualname__)}"
+
+
+def _traceback(error: BaseException) -> str:
+    """The traceback of an agent's exception, from the agent's code on."""
+    at = error.__traceback__
+    ours = (__file__, in_thread.__code__.co_filename)
+    while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename in ours:
+        at = at.tb_next
+    return "".join(traceback.format_exception(type(error), error, at))
+
+
+def _load(rest: str) -> Any:
     module, colon, name = rest.partition(":")
     if not colon or not module or not name:
         raise CrosswindError(f"python:{rest}: expected python:MODULE:CALLABLE, such as python:my_agent:agent")
@@ -199,8 +312,4 @@ def _load(rest: str) -> Callee:
         raise CrosswindError(f"python:{rest}: {module} has no {name!r}") from None
     except (Exception, SystemExit) as error:
         raise CrosswindError(f"python:{rest}: importing {module} failed: {type(error).__name__}: {error}") from None
-    called = thing if inspect.isroutine(thing) else getattr(thing, "__call__", None)  # noqa: B004
-    if not inspect.iscoroutinefunction(called):
-        raise CrosswindError(f"python:{rest}: {name!r} must be `async def {name}(query, tools) -> str`")
-    found: Callee = thing
-    return found
+    return thing

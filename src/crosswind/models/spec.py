@@ -3,7 +3,7 @@
     oracle                              a scripted agent
     openai:<model>[@<base-url>]         any server that speaks OpenAI's chat API
     anthropic:<model>[@<base-url>]      Anthropic's messages API
-    python:<module>:<callable>          async def agent(query, tools) -> str
+    python:<module>:<name>              a function, an object or a class of your own; see `python_agent`
     cmd:<command>                       any program that speaks MCP; {config}, {query}, ... are put in
     hf:<path or name>[+<adapter>]       transformers, in process
     embedded[:<adapter>]                a small model in process, offline after the first time; static, paft or a path
@@ -51,9 +51,16 @@ class ScriptedSource:
         pass
 
 
-def open_agent(spec: str, settings: AgentSettings | None = None) -> AgentSource:
-    """The source of agents that a spec names. Raises `CrosswindError` for a spec that cannot work."""
+def open_agent(agent: object, settings: AgentSettings | None = None) -> AgentSource:
+    """The source of agents that a spec names, or that a function, an object or a class stands for.
+
+    Raises `CrosswindError` for what cannot work.
+    """
     settings = settings or AgentSettings()
+    if not isinstance(agent, str):
+        given: AgentSource = resolve(LOADERS["agent:python"])(agent, settings)
+        return given
+    spec = agent
     if spec in agents:
         return ScriptedSource(spec)
     provider, colon, rest = spec.partition(":")
