@@ -21,9 +21,10 @@ from typing import Any
 
 import pytest
 
+from crosswind.api.evaluate import narrowed
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli import app as cli
-from crosswind.cli.run import Display, Forecast, folder_name, narrowed
+from crosswind.cli.run import Display, Forecast, folder_name
 from crosswind.core import domain as domain_module
 from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn

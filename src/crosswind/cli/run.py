@@ -124,6 +124,7 @@ def run(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Play a suite with an agent, each episode on the disk as soon as it is over; a second time, continue."""
+    from crosswind.api.evaluate import narrowed
     from crosswind.base.errors import CrosswindError
     from crosswind.episodes.suite import load_suite
     from crosswind.models.base import AgentSettings
@@ -163,24 +164,6 @@ def run(
     }
     ran = _guarded(chosen, source, folder, limits, given, quiet=json_ or not progress)
     _conclude(ran, folder, json_=json_)
-
-
-def narrowed(suite: Suite, tasks: int, domain: str) -> Suite:
-    """A suite with fewer tasks, or in one domain."""
-    from crosswind.base.errors import CrosswindError
-    from crosswind.core.registry import domains
-
-    if tasks:
-        fewer = [c.model_copy(update={"tasks": c.tasks and min(c.tasks, tasks)}) for c in suite.conditions]
-        suite = suite.model_copy(update={"tasks": tasks, "conditions": tuple(fewer)})
-    if domain != "all":
-        name = domains[domain].name
-        kept = [c for c in suite.conditions if name in suite.where(c) or not c.domains]
-        kept = [c.model_copy(update={"domains": ()}) for c in kept]
-        suite = suite.model_copy(update={"domains": (name,), "conditions": tuple(kept)})
-        if len(suite.all_conditions()) == 1:
-            raise CrosswindError(f"--domain {name}: the suite {suite.name!r} has no condition in that domain")
-    return suite
 
 
 def folder_name(suite: str, agent: str) -> str:
@@ -322,21 +305,14 @@ def _light(record: Record, shared: dict[Any, Any]) -> Record:
 
 
 def _show(ran: Ran, drops: dict[str, Drop], folder: Path) -> None:
-    from crosswind.runs.runner import SORTS
+    from crosswind.report.table import HEADS, TOTAL, score_rows
 
     console, progress = terminal.console(), ran.progress
-    table = terminal.table_of(
-        "tier", "episodes", "passed %", "pairs", "tasks", "clean %", "shifted %", "change in points (95 %)"
-    )
-    for sort in SORTS:
-        count, drop = progress.scores.get(sort), drops.get(sort)
-        if count:
-            cells = _cells(drop) if drop else [""] * 5
-            table.add_row(sort, str(count.n), f"{100 * count.passed / count.n:.0f}", *cells)
-    if total := drops.get("all"):
-        table.add_row("all shifted", "", "", *_cells(total), style="bold")
+    table = terminal.table_of(*HEADS)
+    for row in score_rows(progress.scores, drops):
+        table.add_row(*row, style="bold" if row[0] == TOTAL else "")
     console.print(table)
-    if total:
+    if "all" in drops:
         console.print(
             "A pair is a shifted episode beside the clean one of its task, which counts in as many pairs as its task "
             "has; pairs of one task tell much the same, so that the interval goes by tasks."
@@ -364,11 +340,6 @@ def _show(ran: Ran, drops: dict[str, Drop], folder: Path) -> None:
             style="yellow",
         )
     console.print(f"Next: crosswind report {folder}")
-
-
-def _cells(drop: Drop) -> list[str]:
-    span = f"{100 * drop.delta:+.0f} ({100 * drop.low:+.0f} to {100 * drop.high:+.0f})"
-    return [str(drop.pairs), str(drop.tasks), f"{100 * drop.clean:.0f}", f"{100 * drop.shifted:.0f}", span]
 
 
 # ---------------------------------------------------------------- how it goes

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from crosswind.base.errors import CrosswindError
+from crosswind.base.terminal import safe
 from crosswind.core.registry import domains, near, perturbations
 from crosswind.core.types import AXES, TIERS, Model
 from crosswind.episodes.suite import CLEAN
@@ -140,6 +141,18 @@ class Outcome(Model):
     baseline: str | None  # the agent of the other run
     findings: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "pass"
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        """The verdict, the findings that decided it, and the notes, one per line."""
+        deciding = (finding.says for finding in self.findings if finding.verdict == self.verdict)
+        return safe("\n".join((self.says, *deciding, *self.notes)))
 
 
 def examine(

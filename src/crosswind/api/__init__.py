@@ -1,0 +1,1 @@
+"""What `import crosswind` offers beyond the nouns of the engine: evaluate an agent, play one episode, read runs."""

@@ -1,0 +1,207 @@
+"""One episode from Python: draw it, certify it, play it, judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+from crosswind.api.evaluate import agent_settings, in_loop
+from crosswind.base.errors import CrosswindError, UnknownName
+from crosswind.core import certify as certificates
+from crosswind.core import draw as draws
+from crosswind.core.certify import Certificate
+from crosswind.core.domain import SIZE, Domain
+from crosswind.core.draw import SEVERITY, Drawn
+from crosswind.core.perturbation import Perturbation, load_layers
+from crosswind.core.registry import domains, near, perturbations
+from crosswind.core.types import SPLITS, Split, Task, Trajectory, Verdict
+from crosswind.episodes import play as plays
+from crosswind.episodes.record import Record, base_task, key_of, trajectory_of
+from crosswind.episodes.suite import CLEAN, Episode
+from crosswind.models.base import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs import runner
+
+Perturb = Iterable[str | tuple[str, int]] | str
+
+
+def draw(
+    domain: str | Domain,
+    task: str | Task = "",
+    perturb: Perturb = (),
+    *,
+    seed: int = 0,
+    severity: int = SEVERITY,
+    split: Split = "test",
+    size: int = SIZE,
+    strict: bool = True,
+    deep: bool = False,
+) -> Drawn:
+    """Draw a task under perturbations, with the certificate that it is fair.
+
+    >>> import crosswind as cw
+    >>> drawn = cw.draw("poi", "book_visit", ["semantic_rename:2", "lost_acknowledgement"], seed=1)
+    >>> [layer.kind for layer in drawn.layers], drawn.certificate.proof
+    (['lost_acknowledgement', 'semantic_rename'], 'replay')
+
+    `task` is a family, by default one that the seed chooses, or a `Task`. `perturb` names kinds, each with a severity
+    if it is written "kind:severity".
+
+    Args:
+        severity: Severity of kinds that come without one, 1 to 5.
+        split: Entities of the world: "train", "dev" or "test".
+        size: Entities in the world.
+        strict: Raise `CannotPerturb` where a kind does not apply; otherwise it is left out (`drawn.left_out`).
+        deep: Check also the laws that do not depend on the draw.
+    """
+    here = _domain(domain)
+    kinds = [_kind(one, severity) for one in ([perturb] if isinstance(perturb, str) else perturb)]
+    return draws.draw(here, _task(here, task, seed, split, size), kinds, seed, strict=strict, deep=deep)
+
+
+def certify(
+    domain: str | Domain,
+    task: str | Task,
+    layers: Sequence[Perturbation | Mapping[str, Any]] = (),
+    *,
+    seed: int = 0,
+    deep: bool = False,
+) -> Certificate:
+    """Certify given perturbations over a task, or raise `Unfair` with the law they break.
+
+    >>> import crosswind as cw
+    >>> drawn = cw.draw("poi", "book_visit", ["semantic_rename"], seed=1)
+    >>> cw.certify("poi", drawn.base, cw.dump_layers(drawn.layers)).proof
+    'replay'
+
+    `layers` are perturbations or their JSON. `deep` checks also the laws that do not depend on the draw.
+    """
+    here = _domain(domain)
+    stack = [one if isinstance(one, Perturbation) else load_layers([dict(one)], "layers")[0] for one in layers]
+    return certificates.certify(here, _task(here, task, seed, "test", SIZE), stack, deep=deep)
+
+
+def play(
+    agent: object,
+    drawn: Drawn | None = None,
+    *,
+    domain: str | Domain = "poi",
+    family: str = "",
+    perturb: Perturb = (),
+    seed: int = 0,
+    settings: AgentSettings | Mapping[str, Any] | None = None,
+    episode_timeout: float | None = None,
+) -> Record:
+    """Play one episode and return its record: what happened, the verdict, and the cause if it failed.
+
+    >>> import crosswind as cw
+    >>> episode = cw.play("retrier", domain="poi", family="book_visit", perturb=["semantic_rename:3"], seed=1)
+    >>> episode.outcome, episode.kinds, episode.exposed
+    ('fail', ('semantic_rename',), True)
+
+    `agent` is what `evaluate` takes. The episode is one that `draw` gave, or is drawn from the keywords. `show`
+    prints it.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("agent", "drawn")}
+    return in_loop(lambda: aplay(agent, drawn, **given))
+
+
+async def aplay(
+    agent: object,
+    drawn: Drawn | None = None,
+    *,
+    domain: str | Domain = "poi",
+    family: str = "",
+    perturb: Perturb = (),
+    seed: int = 0,
+    settings: AgentSettings | Mapping[str, Any] | None = None,
+    episode_timeout: float | None = None,
+) -> Record:
+    """Play one episode in the event loop that is running; otherwise the same as `play`.
+
+    >>> import asyncio, crosswind as cw
+    >>> asyncio.run(cw.aplay("oracle", domain="retail", seed=3)).outcome
+    'pass'
+    """
+    if drawn is None:
+        drawn = draw(domain, family, perturb, seed=seed)
+    elif not isinstance(drawn, Drawn):
+        raise CrosswindError(
+            f"play was given {type(drawn).__name__} to play; expected what `draw` returns, or keywords"
+        )
+    source = open_agent(agent, agent_settings(settings))
+    condition = "+".join(layer.kind for layer in drawn.layers) or CLEAN
+    job = runner.Job(Episode(condition, drawn.base.id, drawn), 0, key_of(drawn.base.id, condition, 0))
+    try:
+        return await runner.play_job(job, source, seed=seed, seconds=episode_timeout, pauses=())
+    finally:
+        await source.aclose()
+
+
+def judge(episode: Record | Trajectory) -> Verdict:
+    """Judge a stored episode again: its calls are replayed in a fresh world, and the end is compared.
+
+    >>> import crosswind as cw
+    >>> cw.judge(cw.play("oracle", seed=1)).outcome
+    'pass'
+    """
+    if isinstance(episode, Trajectory):
+        return plays.judge(episode)
+    task = base_task(episode)
+    for layer in load_layers(list(episode.layers), episode.key):
+        task = layer.on_task(task)
+    return plays.judge(trajectory_of(episode, task))
+
+
+def show(episode: Record) -> str:
+    """Give an episode as text: what the agent saw, what the world saw, and the certified way.
+
+    >>> import crosswind as cw
+    >>> print(cw.show(cw.play("oracle", domain="poi", family="best_price", seed=1)))  # doctest: +ELLIPSIS
+    1  poi/best_price/test/1|clean|0
+    played by oracle
+    ...
+    PASS
+    <BLANKLINE>
+    """
+    from rich.console import Console
+
+    from crosswind.report.episode import view
+    from crosswind.report.show import episode as print_episode
+    from crosswind.report.table import WIDTH
+
+    out = StringIO()
+    console = Console(file=out, width=WIDTH, markup=False, highlight=False, emoji=False, color_system=None)
+    print_episode(console, view(episode), 1)
+    return out.getvalue()
+
+
+# ---------------------------------------------------------------- what was meant
+
+
+def _domain(domain: str | Domain) -> Domain:
+    return domains[domain] if isinstance(domain, str) else domain
+
+
+def _task(domain: Domain, task: str | Task, seed: int, split: Split, size: int) -> Task:
+    """A task, or that of a family; the seed chooses the family where none is named."""
+    if isinstance(task, Task):
+        return task
+    names = list(domain.families)
+    family = task or names[seed % len(names)]
+    if family not in domain.families:
+        raise UnknownName(f"no family {family!r} in {domain.name}; {near(family, names)}")
+    if split not in SPLITS:
+        raise UnknownName(f"no split {split!r}; {near(split, list(SPLITS))}")
+    return domain.task(family, seed, size=size, split=split)
+
+
+def _kind(one: str | tuple[str, int], severity: int) -> tuple[str, int]:
+    if not isinstance(one, str):
+        return one
+    kind, colon, number = one.partition(":")
+    perturbations[kind]  # says which names there are
+    if colon and number not in ("1", "2", "3", "4", "5"):
+        raise CrosswindError(f"{one!r}: the severity is {number!r}; expected kind or kind:severity, 1 to 5")
+    return kind, int(number or severity)

@@ -1,0 +1,208 @@
+"""Run an agent over a suite from Python."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from crosswind.api.run import Run
+from crosswind.base.errors import CrosswindError
+from crosswind.core.registry import domains
+from crosswind.episodes.suite import Suite, load_suite
+from crosswind.models.base import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs import runner, store
+
+T = TypeVar("T")
+Told = Callable[[int, int], object]  # told how many episodes are done, and of how many
+
+
+def evaluate(
+    agent: object,
+    suite: str | os.PathLike[str] | Suite = "quick",
+    *,
+    seed: int = 0,
+    trials: int = 1,
+    domain: str | None = None,
+    tasks: int | None = None,
+    limit: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    concurrency: int | None = None,
+    settings: AgentSettings | Mapping[str, Any] | None = None,
+    episode_timeout: float | None = None,
+    max_cost: float | None = None,
+    progress: Told | None = None,
+) -> Run:
+    """Run an agent over a suite and return the run.
+
+    >>> import crosswind as cw
+    >>> def agent(query, tools):
+    ...     return "I am sorry, I cannot do this."
+    >>> run = cw.evaluate(agent, "quick", limit=4)
+    >>> len(run), [episode.outcome for episode in run]
+    (4, ['fail', 'fail', 'fail', 'fail'])
+
+    `agent` is a function `agent(query, tools) -> str`, plain or async; an object with `reply(chat, tools)`; a class
+    that makes one per episode; or a spec such as "oracle" or "openai:MODEL@URL". `suite` is a name, a YAML file or a
+    `Suite`.
+
+    Works in a script and in a notebook. An async agent in a notebook then runs in another event loop than the
+    notebook's; `await aevaluate(...)` keeps to that one.
+
+    Args:
+        seed: Equal seeds give equal tasks and perturbations.
+        trials: How often each episode is played.
+        domain: Play one domain of the suite.
+        tasks: Tasks per domain and condition (default: the suite's).
+        limit: Stop after this many episodes.
+        out: Folder for the run. If it holds a run of the same agent and suite, that run is resumed. By default the
+            run is in a temporary folder, which is deleted with the `Run`.
+        concurrency: Episodes at a time (default: the agent's; 8 for your own). Plain functions run in one thread per
+            episode: pass 1 if yours must not run twice at once.
+        settings: Options of a model named by a spec, such as {"temperature": 0}.
+        episode_timeout: Seconds for one episode. An agent that takes longer has failed.
+        max_cost: Stop when the run has cost this much.
+        progress: Called after each episode with the number of finished and of all episodes.
+
+    An exception in your agent counts as a failed episode. `print(run)` shows how many there were and the first
+    traceback.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("agent", "suite")}
+    return in_loop(lambda: aevaluate(agent, suite, **given))
+
+
+async def aevaluate(
+    agent: object,
+    suite: str | os.PathLike[str] | Suite = "quick",
+    *,
+    seed: int = 0,
+    trials: int = 1,
+    domain: str | None = None,
+    tasks: int | None = None,
+    limit: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    concurrency: int | None = None,
+    settings: AgentSettings | Mapping[str, Any] | None = None,
+    episode_timeout: float | None = None,
+    max_cost: float | None = None,
+    progress: Told | None = None,
+) -> Run:
+    """Run an agent over a suite in the event loop that is running; otherwise the same as `evaluate`.
+
+    >>> import asyncio, crosswind as cw
+    >>> asyncio.run(cw.aevaluate("oracle", limit=2))
+    <Run of oracle on quick: 2 episodes, clean 100 %, shifted 100 %>
+    """
+    for name, value, least in (("trials", trials, 1), ("tasks", tasks, 1), ("limit", limit, 1), ("seed", seed, 0)):
+        if value is not None and value < least:
+            raise CrosswindError(f"{name} is {value}; expected {least} or more")
+    chosen = suite if isinstance(suite, Suite) else load_suite(os.fspath(suite))
+    chosen = narrowed(chosen, tasks or 0, domain or "all")
+    source = open_agent(agent, agent_settings(settings))
+    if max_cost is not None and source.price is None:
+        raise CrosswindError(
+            f"max_cost is {max_cost:g}, but no price is known for {source.name}; "
+            "give settings={'price_in': ..., 'price_out': ...}, per million tokens"
+        )
+    temporary = tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True) if out is None else None
+    folder = Path(temporary.name) if temporary else Path(os.fspath(out or ""))
+    try:
+        await runner.run(
+            chosen,
+            source,
+            folder,
+            seed=seed,
+            trials=trials,
+            limit=limit,
+            concurrency=concurrency,
+            limits=runner.Limits(episode=episode_timeout, cost=max_cost),
+            watch=_Watch(progress) if progress else None,
+        )
+    finally:
+        await source.aclose()
+    return Run(store.load_run(folder), raised=getattr(source, "raised", None), temporary=temporary)
+
+
+def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSettings:
+    """Settings of a model, from a mapping too."""
+    if isinstance(given, AgentSettings):
+        return given
+    try:
+        return AgentSettings.model_validate(dict(given or {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        known = ", ".join(AgentSettings.model_fields)
+        raise CrosswindError(f"settings: {place}: {first['msg']}; the settings are {known}") from None
+
+
+def narrowed(suite: Suite, tasks: int, domain: str) -> Suite:
+    """A suite with fewer tasks, or in one domain."""
+    if tasks:
+        fewer = [c.model_copy(update={"tasks": c.tasks and min(c.tasks, tasks)}) for c in suite.conditions]
+        suite = suite.model_copy(update={"tasks": tasks, "conditions": tuple(fewer)})
+    if domain != "all":
+        name = domains[domain].name
+        kept = [c for c in suite.conditions if name in suite.where(c) or not c.domains]
+        kept = [c.model_copy(update={"domains": ()}) for c in kept]
+        suite = suite.model_copy(update={"domains": (name,), "conditions": tuple(kept)})
+        if len(suite.all_conditions()) == 1:
+            raise CrosswindError(f"the suite {suite.name!r} has no condition in the domain {name}; choose another one")
+    return suite
+
+
+class _Watch:
+    """Tells a function how far a run is."""
+
+    def __init__(self, tell: Told) -> None:
+        self.tell, self.told = tell, -1
+
+    def show(self, progress: runner.Progress) -> None:
+        done = progress.before + progress.done
+        if done != self.told:
+            self.told = done
+            self.tell(done, progress.total)
+
+
+# ---------------------------------------------------------------- event loops
+
+
+def in_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end, in a thread of its own where an event loop is running here, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(main())
+    done: Future[T] = Future()
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = Future()
+
+    async def noted() -> T:
+        begun.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        return await main()
+
+    def work() -> None:
+        try:
+            done.set_result(asyncio.run(noted()))
+        except BaseException as error:
+            done.set_exception(error)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="crosswind", daemon=True)
+    thread.start()
+    try:
+        return done.result()
+    except BaseException:
+        if not done.done():  # interrupted here: end what runs there, so that finished episodes are safe
+            loop, task = begun.result()
+            if task is not None:
+                loop.call_soon_threadsafe(task.cancel)
+            thread.join()
+        raise
