@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,23 +116,27 @@ async def aevaluate(
             f"max_cost is {max_cost:g}, but no price is known for {source.name}; "
             "give settings={'price_in': ..., 'price_out': ...}, per million tokens"
         )
-    temporary = tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True) if out is None else None
-    folder = Path(temporary.name) if temporary else Path(os.fspath(out or ""))
-    try:
-        await runner.run(
-            chosen,
-            source,
-            folder,
-            seed=seed,
-            trials=trials,
-            limit=limit,
-            concurrency=concurrency,
-            limits=runner.Limits(episode=episode_timeout, cost=max_cost),
-            watch=_Watch(progress) if progress else None,
-        )
-    finally:
-        await source.aclose()
-    return Run(store.load_run(folder), raised=getattr(source, "raised", None), temporary=temporary)
+    folder = Path(tempfile.mkdtemp(prefix="crosswind-") if out is None else out)
+    with ExitStack() as cleanup:
+        if out is None:
+            cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            await runner.run(
+                chosen,
+                source,
+                folder,
+                seed=seed,
+                trials=trials,
+                limit=limit,
+                concurrency=concurrency,
+                limits=runner.Limits(episode=episode_timeout, cost=max_cost),
+                watch=_Watch(progress) if progress else None,
+            )
+        finally:
+            await source.aclose()
+        run = Run(store.load_run(folder), getattr(source, "raised", None))
+        weakref.finalize(run, cleanup.pop_all().close)
+    return run
 
 
 def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSettings:

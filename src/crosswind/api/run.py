@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from crosswind.base import terminal
@@ -62,12 +61,9 @@ class Run:
     'memorised interface'
     """
 
-    def __init__(
-        self, stored: store.Run, *, raised: Raised | None = None, temporary: TemporaryDirectory[str] | None = None
-    ) -> None:
+    def __init__(self, stored: store.Run, raised: Raised | None = None) -> None:
         self.stored = stored
         self.raised = raised or Raised()  # exceptions of the agent since `evaluate` was called
-        self._temporary = temporary  # the folder is deleted with the run
 
     @property
     def folder(self) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from crosswind.base.errors import CrosswindError
 from crosswind.train import data
-from crosswind.train.config import TrainConfig, kind_of, load
+from crosswind.train.config import GrpoConfig, Method, TrainConfig, kind_of, load
 from crosswind.train.rows import Demonstration
 
 if TYPE_CHECKING:
@@ -36,21 +36,27 @@ def train(
     config: TrainConfig | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     *,
-    method: Literal["sft", "paft"] = "paft",
+    method: Method = "paft",
     changes: Sequence[str] = (),
     progress: Callable[[Update], None] | None = None,
 ) -> Result:
-    """Fine-tune a model into a folder, or resume a training that stopped. Needs the extra `train`.
+    """Train a model by "sft", "paft" or "grpo" into a folder, or resume. Needs the extra `train`.
 
     >>> import crosswind as cw
     >>> cw.train("paft.yaml", "runs/paft-1", changes=["seed=1"], progress=print)  # doctest: +SKIP
 
     `config` is a file as `crosswind train` takes it (default: the defaults); `changes` are what --set takes.
     """
-    try:
-        from crosswind.train.run import train as run
-    except ImportError as error:
-        raise CrosswindError(f"training needs {error.name}; where crosswind is installed already: {INSTALL}") from None
     if not isinstance(config, TrainConfig):
         config = load(None if config is None else os.fspath(config), changes, kind_of(method))
-    return run(config, None if out is None else Path(out), method=method, progress=progress)
+    folder = None if out is None else Path(out)
+    try:
+        if isinstance(config, GrpoConfig):
+            from crosswind.train.grpo import run
+
+            return run(config, folder, progress=progress)
+        from crosswind.train.run import train as fine_tune
+
+        return fine_tune(config, folder, method=method, progress=progress)
+    except ModuleNotFoundError as error:
+        raise CrosswindError(f"training needs {error.name}, which is not installed; run: {INSTALL}") from None

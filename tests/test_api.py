@@ -1,0 +1,617 @@
+"""The front door: what `import crosswind` offers, as somebody in a script or a notebook uses it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import doctest
+import gc
+import importlib
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crosswind as cw
+from crosswind.base.errors import CrosswindError
+from crosswind.models.remote import ModelWarning
+
+ROOT = Path(__file__).resolve().parents[1]
+SHRUG = "I am sorry, I cannot do this."
+
+
+def shrug(query: str, tools: cw.SyncToolset) -> str:
+    return SHRUG
+
+
+# ---------------------------------------------------------------- the list of public names
+
+
+def test_every_public_name_is_there_and_typed() -> None:
+    """The block for type checkers and the table of places name the same things in the same modules."""
+    tree = ast.parse((ROOT / "src/crosswind/__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.asname or alias.name: str(node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed.pop("metrics") == "crosswind"
+    assert typed == cw._NAMES
+    assert set(cw.__all__) == {"__version__", "metrics", *typed} == set(dir(cw))
+    for name in cw.__all__:
+        assert getattr(cw, name) is getattr(cw, name), name
+
+
+def test_public_names_outlive_packages_of_the_same_name() -> None:
+    names = ("agents", "domains", "perturbations", "gate", "train")
+    before = [getattr(cw, name) for name in names]
+    code = f"import crosswind.cli.app, crosswind as cw; print(*(type(getattr(cw, n)).__name__ for n in {names!r}))"
+    done = run_python("-c", code)
+    assert done.stdout.split() == [type(thing).__name__ for thing in before]
+    for name in names:
+        importlib.import_module(f"crosswind.{name}")
+    assert [getattr(cw, name) for name in names] == before
+
+
+def test_a_name_that_is_not_public_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'evalaute'"):
+        _ = cw.evalaute
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = ("numpy", "torch", "yaml", "pandas", "pydantic", "rich", "openai", "anthropic", "mcp")
+    code = f"import sys, crosswind; dir(crosswind); print([name for name in {heavy!r} if name in sys.modules])"
+    assert run_python("-c", code).stdout.strip() == "[]"
+
+
+def test_nothing_in_the_package_imports_from_its_root() -> None:
+    ours = [path for path in (ROOT / "src/crosswind").rglob("*.py") if path.name != "__init__.py"]
+    for path in ours:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "crosswind":
+                rooms = [alias.name for alias in node.names if not (ROOT / "src/crosswind" / alias.name).is_dir()]
+                assert not rooms, f"{path} imports {rooms} from the root"
+
+
+def run_python(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, *args], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+# ---------------------------------------------------------------- documents
+
+
+def blocks(page: Path) -> list[str]:
+    """The Python code of a page."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def test_documents_templates_and_examples_import_from_the_root_alone() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    code = {f"{page}, block {n}": text for page in pages for n, text in enumerate(blocks(page), 1)}
+    files = [*(ROOT / "src/crosswind/data/templates").glob("*.txt"), *(ROOT / "examples").rglob("*.py")]
+    code |= {str(path): path.read_text(encoding="utf-8") for path in files}
+    assert len(code) > 25
+    inner = re.compile(r"^\s*(from crosswind\.|import crosswind\.)", re.M)
+    assert [where for where, text in code.items() if inner.search(text)] == []
+    for where, text in code.items():
+        for names in re.findall(r"^from crosswind import (?:\(([^)]*)\)|(.+))$", text, re.M):
+            for name in re.findall(r"\w+", "".join(names)):
+                assert name in cw.__all__, f"{where}: {name}"
+        for name in re.findall(r"\bcw\.(\w+)", text):
+            assert name in cw.__all__, f"{where}: cw.{name}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_examples_run(page: str, tmp_path: Path) -> None:
+    """All blocks of a page, one after the other as a reader would paste them."""
+    pytest.importorskip("pandas")
+    found = blocks(ROOT / page)
+    first = [line for line in found[0].splitlines() if line.strip()]
+    assert "frame = run.to_frame()" in found[0]
+    assert len(first) <= (5 if page == "README.md" else 6)
+    (tmp_path / "pasted.py").write_text("\n".join(found) + "\nassert len(frame) == 20 and not frame.clean.all()\n")
+    done = run_python("-W", "error", "pasted.py", cwd=tmp_path)
+    assert "all shifted" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["", "api.evaluate", "api.episode", "api.run", "api.plugins", "api.training"])
+def test_the_examples_in_docstrings_are_true(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "api.run":
+        pytest.importorskip("pandas")
+    monkeypatch.chdir(ROOT)
+    module = importlib.import_module(f"crosswind.{name}".rstrip("."))
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
+
+
+def test_public_functions_teach_by_example() -> None:
+    for name in cw.__all__:
+        thing = getattr(cw, name)
+        if getattr(thing, "__module__", "").startswith("crosswind.api.") and callable(thing) and name[0].islower():
+            assert f"cw.{name}(" in (thing.__doc__ or ""), name
+
+
+# ---------------------------------------------------------------- agents
+
+
+async def shrug_later(query: str, tools: cw.Toolset) -> str:
+    await asyncio.sleep(0)
+    return SHRUG
+
+
+class Shrugger:
+    def reply(self, chat: Sequence[cw.Message], tools: cw.Tools) -> str:
+        return SHRUG
+
+
+class AsyncShrugger:
+    async def reply(self, chat: Sequence[cw.Message], tools: cw.Tools) -> cw.Message:
+        return cw.Message(role="assistant", content=SHRUG)
+
+
+class OfTheDraw(Shrugger):
+    def __init__(self, drawn: cw.Drawn) -> None:
+        assert drawn.certificate.proof
+
+
+class Called:
+    """Counts within one episode."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, query: str, tools: cw.SyncToolset) -> str:
+        self.calls += 1
+        assert self.calls == 1
+        return SHRUG
+
+
+AGENTS = {
+    "a plain function": shrug,
+    "an async function": shrug_later,
+    "a lambda": lambda query, tools: SHRUG,
+    "an object": Shrugger(),
+    "a class": Shrugger,
+    "an async object": AsyncShrugger(),
+    "an async class": AsyncShrugger,
+    "a class of the draw": OfTheDraw,
+    "a class that is called": Called,
+}
+
+
+@pytest.mark.parametrize("sort", AGENTS)
+def test_an_agent_may_be_anything_that_answers(sort: str) -> None:
+    run = cw.evaluate(AGENTS[sort], "quick", limit=4)
+    assert [r.final for r in run] == [SHRUG] * 4
+    assert run.manifest.agent.startswith("python:tests")
+
+
+def test_specs_take_the_same_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"own_{os.getpid()}"
+    plain = "def plain(query, tools):\n    return 'no'\n"
+    code = plain + "class Own:\n    def reply(self, chat, tools):\n        return 'no'\n"
+    (tmp_path / f"{name}.py").write_text(f"{code}\nmade = Own()\n")
+    monkeypatch.chdir(tmp_path)
+    for thing in ("plain", "Own", "made"):
+        assert cw.play(f"python:{name}:{thing}").final == "no"
+    assert cw.evaluate("oracle", limit=2).manifest.agent == "oracle"
+
+
+class NoReply:
+    pass
+
+
+class NeedsMuch:
+    def __init__(self, model: str, key: str) -> None: ...
+
+    def reply(self, chat: Any, tools: Any) -> str:
+        return SHRUG
+
+
+def returns_nothing(query: str, tools: Any) -> None: ...
+
+
+def forgets_to_await(query: str, tools: Any) -> Any:
+    return shrug_later(query, tools)
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        (3, "int, which is no agent; expected a function `agent.query, tools. -> str`"),
+        (None, "NoneType, which is no agent"),
+        (lambda query: "", r"takes \(query\) and is called with \(query, tools\); expected a function"),
+        (NoReply, "is a class without a method reply; expected"),
+        (NoReply(), "NoReply, which is no agent"),
+        (NeedsMuch, r"is a class that needs \(model: 'str', key: 'str'\).*; a class makes one agent per episode"),
+        (returns_nothing, "returned None; is a `return` missing.* expected the final answer, a str"),
+        (lambda query, tools: 3, "returned int; expected the final answer, a str"),
+        (forgets_to_await, "returned something to await from a plain function; write `async def`"),
+        ("orcale", "did you mean oracle"),
+    ],
+)
+def test_what_is_no_agent_is_refused_with_what_to_do(agent: Any, told: str) -> None:
+    with pytest.raises(CrosswindError, match=told):
+        cw.play(agent)
+
+
+def test_a_reply_that_is_no_message_is_refused() -> None:
+    class Wrong:
+        def reply(self, chat: Any, tools: Any) -> Any:
+            return {"role": "assistant"}
+
+    with pytest.raises(CrosswindError, match=r"reply returned dict; expected the answer as a str, or Message"):
+        cw.play(Wrong)
+
+
+def broken(query: str, tools: cw.SyncToolset) -> str:
+    empty: dict[str, str] = {}
+    return empty["a key"]
+
+
+class BrokenReply:
+    async def reply(self, chat: Any, tools: Any) -> str:
+        return broken("", tools)
+
+
+@pytest.mark.parametrize("agent", [broken, BrokenReply], ids=["function", "class"])
+def test_an_exception_of_the_agent_is_counted_and_shown(agent: Any) -> None:
+    with pytest.warns(ModelWarning, match="KeyError"):
+        run = cw.evaluate(agent, "quick", limit=3, concurrency=1)
+    assert [r.outcome for r in run] == ["fail"] * 3
+    assert "raised an exception 3 times" in str(run)
+    assert 'return empty["a key"]' in str(run)
+    assert "python_agent.py" not in str(run)
+    assert "KeyError" in run._repr_html_()
+
+
+def test_a_provider_that_fails_is_no_failure_of_the_agent() -> None:
+    def offline(query: str, tools: cw.SyncToolset) -> str:
+        raise ConnectionResetError("gone")
+
+    episode = cw.play(offline)
+    assert (episode.outcome, "gone" in episode.why) == ("error", True)
+
+
+# ---------------------------------------------------------------- tools
+
+
+def first_call(drawn: cw.Drawn) -> cw.ToolCall:
+    return drawn.certificate.gold.steps[0].call
+
+
+def test_plain_functions_call_tools_by_name() -> None:
+    drawn = cw.draw("poi", "best_price", seed=1)
+    gold, seen = first_call(drawn), list[Any]()
+
+    def agent(query: str, tools: cw.SyncToolset) -> str:
+        seen.append([(tool.name, tool.description, tool.parameters["type"]) for tool in tools])
+        seen.append((len(tools), gold.tool in tools, "nope" in tools, bool(tools.policy)))
+        results = [
+            tools[gold.tool](**gold.args),
+            tools.call(gold.tool, dict(gold.args)),
+            tools.call(gold.tool, **gold.args),
+        ]
+        results.append(getattr(tools, gold.tool)(dict(gold.args)))
+        assert len(set(results)) == 1
+        seen.append(tools.nope(city=1))
+        seen.append(tools.openai()[0])
+        seen.append(tools.anthropic()[0])
+        return "Which city?" if "You:" not in query else SHRUG
+
+    episode = cw.play(agent, drawn)
+    names = [tool["function"]["name"] for tool in episode.tools]
+    assert [name for name, _, _ in seen[0]] == names
+    assert seen[1] == (len(names), True, False, True)
+    assert "unknown_tool" in seen[2]
+    assert seen[3] == episode.tools[0]
+    assert set(seen[4]) == {"name", "description", "input_schema"}
+    assert [step["call"]["tool"] for step in episode.steps[:5]] == [gold.tool] * 4 + ["nope"]
+
+
+def test_async_functions_await_the_same_calls() -> None:
+    drawn = cw.draw("poi", "best_price", seed=1)
+    gold = first_call(drawn)
+
+    async def agent(query: str, tools: cw.Toolset) -> str:
+        one, two = await asyncio.gather(tools[gold.tool](**gold.args), tools.call(gold.tool, **gold.args))
+        return SHRUG if one == two else ""
+
+    assert cw.play(agent, drawn).final == SHRUG
+
+
+def test_a_tool_list_that_changes_midway_is_seen() -> None:
+    drawn = next(
+        made for seed in range(20) if (made := cw.draw("poi", "", ["retired_midway:5"], seed=seed, strict=False)).layers
+    )
+    lists = []
+
+    def agent(query: str, tools: cw.SyncToolset) -> str:
+        for step in drawn.certificate.gold.steps:
+            lists.append([tool.name for tool in tools])
+            tools.call(step.call.tool, dict(step.call.args))
+        lists.append([tool.name for tool in tools])
+        return SHRUG
+
+    cw.play(agent, drawn)
+    assert lists[0] != lists[-1]
+
+
+def agent_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "crosswind agent"]
+
+
+def settles(is_true: Callable[[], bool]) -> bool:
+    """Does something become true within a few seconds? For threads that end on their own."""
+    end = time.monotonic() + 5
+    while not is_true() and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.01)
+    return is_true()
+
+
+def test_a_plain_function_that_never_ends_is_stopped_by_the_budget() -> None:
+    caught = []
+
+    def endless(query: str, tools: cw.SyncToolset) -> str:
+        while True:
+            try:
+                tools.weather()
+            except Exception as error:
+                caught.append(error)
+
+    episode = cw.play(endless)
+    assert episode.ended == "budget"
+    assert settles(lambda: not agent_threads())
+    assert not caught
+
+
+def test_a_plain_function_that_blocks_holds_up_nobody() -> None:
+    """Eight episodes that each wait for the others: they run at the same time."""
+    together = threading.Barrier(4, timeout=30)
+
+    def waits(query: str, tools: cw.SyncToolset) -> str:
+        together.wait()
+        return SHRUG
+
+    run = cw.evaluate(waits, "quick", limit=4, concurrency=4)
+    assert [r.final for r in run] == [SHRUG] * 4
+
+
+def test_a_plain_function_that_hangs_is_given_up() -> None:
+    release = threading.Event()
+
+    def hangs(query: str, tools: cw.SyncToolset) -> str:
+        release.wait(30)
+        return SHRUG
+
+    episode = cw.play(hangs, episode_timeout=0.05)
+    assert (episode.outcome, episode.ended) == ("fail", "budget")
+    release.set()
+    assert settles(lambda: not agent_threads())
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+def test_in_a_running_loop_and_as_a_coroutine() -> None:
+    async def notebook() -> tuple[int, int, str]:
+        here = cw.evaluate(shrug_later, "quick", limit=2)
+        there = await cw.aevaluate(shrug, "quick", limit=2)
+        return len(here), len(there), (await cw.aplay("oracle")).outcome + cw.play("oracle").outcome
+
+    assert asyncio.run(notebook()) == (2, 2, "passpass")
+
+
+def test_a_run_in_a_folder_is_resumed(tmp_path: Path) -> None:
+    played = []
+
+    def agent(query: str, tools: cw.SyncToolset) -> str:
+        played.append(query)
+        return SHRUG
+
+    out = tmp_path / "run"
+    first = cw.evaluate(agent, "quick", limit=3, out=out)
+    assert (len(first), len(played), first.folder) == (3, 3, out)
+    told = []
+    again = cw.evaluate(agent, "quick", limit=6, out=out, progress=lambda done, total: told.append((done, total)))
+    assert (len(again), len(played)) == (6, 6)
+    assert told[-1] == (6, 6)
+    with pytest.raises(CrosswindError, match="another configuration: agent was"):
+        cw.evaluate("oracle", "quick", out=out)
+
+
+def test_without_a_folder_the_run_lives_as_long_as_the_object() -> None:
+    run = cw.evaluate("oracle", "quick", limit=2)
+    folder = run.folder
+    assert len(cw.load_run(folder)) == 2
+    del run
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"suite": "qiuck"}, "did you mean quick"),
+        ({"suite": "nowhere.yaml"}, "nowhere.yaml"),
+        ({"domain": "pou"}, "no domain 'pou'; did you mean poi"),
+        ({"limit": 0}, "limit is 0; expected 1 or more"),
+        ({"trials": 0}, "trials is 0; expected 1 or more"),
+        ({"settings": {"temprature": 0}}, "settings: temprature: .*; the settings are max_tokens, temperature"),
+        ({"settings": {"temperature": -1}}, "settings: temperature: .*greater than or equal to 0"),
+        ({"max_cost": 1.0}, r"no price is known for python:.*; give settings=\{'price_in'"),
+    ],
+)
+def test_options_that_cannot_work_are_refused_with_what_to_do(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(CrosswindError, match=told):
+        cw.evaluate(shrug, **options)
+
+
+def test_a_suite_may_be_an_object_a_file_or_narrowed(tmp_path: Path) -> None:
+    suite = cw.Suite(
+        name="own",
+        domains=("retail",),
+        tasks=1,
+        conditions=(cw.Condition(name="shift", stack=(cw.Choice(kind="typos"),)),),
+    )
+    run = cw.evaluate("oracle", suite)
+    assert {r.domain for r in run} == {"retail"}
+    assert {r.condition for r in run} == {"clean", "shift"}
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "name: own\ndomains: [retail]\ntasks: 1\nconditions:\n  - name: shift\n    stack: [{kind: typos}]\n"
+    )
+    assert [r.key for r in cw.evaluate("oracle", path)] == [r.key for r in run]
+    assert {r.domain for r in cw.evaluate("oracle", "tiers", domain="banking", tasks=1, limit=3)} == {"banking"}
+
+
+# ---------------------------------------------------------------- runs
+
+
+@pytest.fixture(scope="module")
+def memoriser() -> cw.Run:
+    return cw.evaluate("memoriser", "quick")
+
+
+def test_a_run_prints_the_table_of_the_command(memoriser: cw.Run, tmp_path: Path) -> None:
+    done = run_python("-m", "crosswind", "run", "quick", "--agent", "memoriser", "--out", str(tmp_path / "run"))
+    table = [line for line in done.stdout.splitlines() if "│" in line]
+    assert table
+    assert [line for line in str(memoriser).splitlines() if "│" in line] == table
+    assert str(cw.load_run(tmp_path / "run")).splitlines()[:8] == str(memoriser).splitlines()[:8]
+
+
+def test_html_is_escaped() -> None:
+    def agent(query: str, tools: cw.SyncToolset) -> str:
+        raise ValueError("<script>alert(1)</script>")
+
+    with pytest.warns(ModelWarning):
+        page = cw.evaluate(agent, "quick", limit=1)._repr_html_()
+    assert "<table>" in page
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page
+
+
+def test_drops_are_those_of_the_statistics(memoriser: cw.Run) -> None:
+    drops = memoriser.drops(by="kind")
+    assert drops == cw.metrics.drops(memoriser.records, "kind")
+    assert drops["semantic_rename"].delta == -1
+    assert "semantic_rename" in str(drops)
+    assert "<td>semantic_rename</td>" in drops._repr_html_()
+    with pytest.raises(CrosswindError, match=r"not grouped by 'tiers'; groupings are all, condition"):
+        memoriser.drops(by="tiers")  # type: ignore[arg-type]
+
+
+def test_a_frame_has_a_row_per_episode(memoriser: cw.Run) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = memoriser.to_frame()
+    assert len(frame) == len(memoriser) == 20
+    wanted = (
+        "key task domain family level kind tier axis severity condition clean outcome passed refuse exposed stage cause"
+    )
+    assert set(f"{wanted} steps tokens seconds cost".split()) <= set(frame.columns)
+    one = next(r for r in memoriser if not r.clean and not r.passed)
+    row = frame.set_index("key").loc[one.key]
+    assert (row.kind, row.tier, row.axis, row.severity) == (one.kinds[0], one.tier, one.axis, one.severity)
+    assert (row.outcome, bool(row.passed), row.stage, row.cause) == (one.outcome, False, one.stage, one.cause)
+    assert (row.steps, row.seconds) == (len(one.steps), one.usage.seconds)
+    assert frame[frame.clean].exposed.isna().all()
+    assert frame.passed.mean() == sum(r.passed for r in memoriser) / 20
+    assert isinstance(frame, pandas.DataFrame)
+
+
+def test_a_frame_of_errors_has_no_verdict_in_it() -> None:
+    pytest.importorskip("pandas")
+
+    async def offline(query: str, tools: cw.Toolset) -> str:
+        raise cw.InfrastructureError("gone")
+
+    from crosswind.runs import runner
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "PAUSES", ())
+        run = cw.evaluate(offline, "quick", limit=2)
+    assert run.to_frame().passed.isna().all()
+    assert "2 ended as errors of the infrastructure" in str(run)
+    assert run.gate(0.5).verdict == "infrastructure"
+
+
+def test_without_pandas_the_error_says_what_to_install(memoriser: cw.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(CrosswindError, match="run: pip install pandas"):
+        memoriser.to_frame()
+
+
+def test_the_report_and_the_comparison_are_pages(memoriser: cw.Run, tmp_path: Path) -> None:
+    page = memoriser.report(tmp_path / "report.html", baselines=0, episodes=1)
+    assert "memoriser" in page.read_text()
+    found = memoriser.compare(cw.evaluate("oracle", "quick"))
+    assert "oracle solves 100" in found.verdict
+    assert "perception" in str(found)
+    assert "<table>" in found._repr_html_()
+    assert "oracle" in found.report(tmp_path / "compare.html").read_text()
+    with pytest.raises(CrosswindError, match="cannot be written"):
+        memoriser.report(tmp_path / "no" / "folder.html", baselines=0, episodes=0)
+    with pytest.raises(CrosswindError, match="takes two or more runs"):
+        cw.compare(memoriser)
+
+
+def test_the_gate_gives_a_verdict_that_is_true_or_false(memoriser: cw.Run) -> None:
+    oracle = cw.evaluate("oracle", "quick")
+    verdict = oracle.gate(max_drop={"all": 0.9}, min_clean=0.1)
+    assert verdict
+    assert verdict.passed
+    worse = cw.gate(memoriser, {"all": 0.1}, baseline=oracle)
+    assert not worse
+    assert worse.verdict in ("fail", "inconclusive")
+    assert "all:" in str(worse)
+    assert [f.rule for f in memoriser.gate(["tier=0.5"]).findings] == ["tier=0.5"] * 4
+    with pytest.raises(CrosswindError, match="no group of episodes is called 'teir'"):
+        memoriser.gate({"teir": 0.1})
+
+
+# ---------------------------------------------------------------- one episode
+
+
+def test_draw_play_judge_and_show() -> None:
+    drawn = cw.draw("poi", "book_visit", ["semantic_rename:3"], seed=1)
+    assert [layer.kind for layer in drawn.layers] == ["semantic_rename"]
+    episode = cw.play("memoriser", drawn)
+    assert episode == cw.play("memoriser", family="book_visit", perturb="semantic_rename:3", seed=1).model_copy(
+        update={"usage": episode.usage, "seed": episode.seed}
+    )
+    assert cw.judge(episode).outcome == episode.outcome == "fail"
+    assert "semantic_rename" in cw.show(episode)
+    assert cw.certify("poi", drawn.base, drawn.layers).budget == drawn.certificate.budget
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda: cw.draw("poo"), "no domain 'poo'"),
+        (lambda: cw.draw("poi", "book_vist"), "no family 'book_vist' in poi; did you mean book_visit"),
+        (lambda: cw.draw("poi", perturb=["typo"]), "no perturbation 'typo'; did you mean typos"),
+        (lambda: cw.draw("poi", perturb=["typos:9"]), "expected kind or kind:severity, 1 to 5"),
+        (lambda: cw.draw("poi", split="tset"), "no split 'tset'"),  # type: ignore[arg-type]
+        (lambda: cw.play("oracle", "poi"), "expected what `draw` returns"),  # type: ignore[arg-type]
+        (lambda: cw.certify("poi", "book_visit", [{"kind": "typo"}]), "no perturbation 'typo'"),
+        (lambda: cw.load_run("nowhere"), "expected the folder"),
+    ],
+)
+def test_mistakes_are_told_with_what_to_do(ask: Callable[[], Any], told: str) -> None:
+    with pytest.raises(CrosswindError, match=told):
+        ask()
