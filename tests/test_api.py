@@ -9,6 +9,7 @@ import gc
 import importlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -414,6 +415,25 @@ def test_in_a_running_loop_and_as_a_coroutine() -> None:
         return len(here), len(there), (await cw.aplay("oracle")).outcome + cw.play("oracle").outcome
 
     assert asyncio.run(notebook()) == (2, 2, "passpass")
+
+
+def test_an_interrupt_in_a_notebook_ends_the_run(tmp_path: Path) -> None:
+    def interrupts(query: str, tools: cw.SyncToolset) -> str:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.2)
+        return SHRUG
+
+    async def notebook() -> None:
+        cw.evaluate(interrupts, "quick", out=tmp_path / "run", concurrency=1)
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(notebook())
+    finally:
+        loop.close()
+    assert cw.load_run(tmp_path / "run").manifest.state == "stopped"
+    assert not [thread for thread in threading.enumerate() if thread.name == "crosswind"]
 
 
 def test_a_run_in_a_folder_is_resumed(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.episodes.suite import suites as suites, tasks as tasks
     from crosswind.metrics.diagnosis import diagnose as diagnose
     from crosswind.models.base import AgentSettings as AgentSettings
-    from crosswind.models.toolset import SyncToolset as SyncToolset, Tool as Tool, Toolset as Toolset
+    from crosswind.models.toolset import CallableTool as CallableTool, SyncToolset as SyncToolset, Toolset as Toolset
     from crosswind.text.answers import Expected as Expected
     from crosswind.train.data import DataConfig as DataConfig
 # isort: on
@@ -87,7 +87,7 @@ _PLACES = {  # module -> names
     "episodes.suite": "Condition Suite load_suite suites tasks",
     "metrics.diagnosis": "diagnose",
     "models.base": "AgentSettings",
-    "models.toolset": "SyncToolset Tool Toolset",
+    "models.toolset": "CallableTool SyncToolset Toolset",
     "text.answers": "Expected",
     "train.data": "DataConfig",
 }

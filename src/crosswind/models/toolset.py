@@ -28,7 +28,7 @@ class EpisodeOver(BaseException):
     """Raised by a tool call of a plain function whose episode has ended, so that its thread ends too."""
 
 
-class Tool(dict[str, Any]):
+class CallableTool(dict[str, Any]):
     """A tool as it is shown now: the JSON schema that chat APIs take, which can also be called."""
 
     def __init__(self, spec: ToolSpec, call: Callable[..., Any]) -> None:
@@ -67,8 +67,8 @@ class _Toolset(Generic[R]):
         """Ask the user, as the tool `ask_user` does."""
         return self.call(ASK, question=question)
 
-    def __iter__(self) -> Iterator[Tool]:
-        return iter([Tool(spec, self.call) for spec in self.shown])
+    def __iter__(self) -> Iterator[CallableTool]:
+        return iter([CallableTool(spec, self.call) for spec in self.shown])
 
     def __len__(self) -> int:
         return len(self.shown)
@@ -76,11 +76,11 @@ class _Toolset(Generic[R]):
     def __contains__(self, name: object) -> bool:
         return any(spec.name == name for spec in self.shown)
 
-    def __getitem__(self, name: str) -> Tool:
+    def __getitem__(self, name: str) -> CallableTool:
         """A tool by name. One that is not shown can be called too, and answers with an error as any unknown tool."""
-        return Tool(next((spec for spec in self.shown if spec.name == name), ToolSpec(name, "")), self.call)
+        return CallableTool(next((spec for spec in self.shown if spec.name == name), ToolSpec(name, "")), self.call)
 
-    def __getattr__(self, name: str) -> Tool:
+    def __getattr__(self, name: str) -> CallableTool:
         if name.startswith("_"):
             raise AttributeError(name)
         return self[name]
