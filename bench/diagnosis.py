@@ -1,6 +1,6 @@
 """How well the diagnosis names planted flaws: the confusion matrix of stages and causes over every domain and kind.
 
-python bench/diagnosis.py --tasks 2 > docs/results/diagnosis.md
+python -m bench.diagnosis --tasks 2 > docs/results/diagnosis.md
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from crosswind import __version__
-from crosswind.agents.flawed._walker import Flawed
-from crosswind.core.registry import agents
 from crosswind.episodes.play import play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.suite import Episode, Suite, episodes
 from crosswind.metrics.diagnosis import Diagnosis, diagnose
+from tests.flawed.catalogue import FLAWED
 
 Row = tuple[str, str, str, str, Diagnosis, Record]
 VARIED = {  # agents whose flaws show themselves in other ways
@@ -29,7 +28,7 @@ VARIED = {  # agents whose flaws show themselves in other ways
 
 
 def names() -> list[str]:
-    return [name for name in agents.names() if name.startswith(("flaw_", *VARIED))]
+    return sorted(FLAWED)
 
 
 def is_single(name: str) -> bool:
@@ -41,7 +40,7 @@ async def failures(found: Sequence[Episode], which: Sequence[str]) -> list[Row]:
     out = []
     for episode in found:
         for name in which:
-            flawed: type[Flawed] = agents[name]
+            flawed = FLAWED[name]
             trajectory = await play(episode.drawn, flawed(episode.drawn), name)
             record = recorded(
                 episode,
@@ -85,7 +84,7 @@ def report(rows: list[Row], given: argparse.Namespace, seconds: float) -> None:
     good = [r for r in single if (r[1], r[2]) == (r[4].stage, r[4].cause)]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     print("# How well the diagnosis names planted flaws\n")
-    print(f"- command: `python bench/diagnosis.py --tasks {given.tasks} --stacks {given.stacks} --seed {given.seed}`")
+    print(f"- command: `python -m bench.diagnosis --tasks {given.tasks} --stacks {given.stacks} --seed {given.seed}`")
     today = datetime.date.today().isoformat()
     print(f"- crosswind {__version__}, commit {commit.stdout.strip()}, {today}, {seconds:.0f} s of CPU\n")
     share = len(good) / max(1, len(single))

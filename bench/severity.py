@@ -1,6 +1,6 @@
 """What severity means: how often an agent fails that gets past each single obstacle nine times in ten.
 
-python bench/severity.py --tasks 40 > docs/results/severity.md      (writes docs/results/severity.svg as well)
+python -m bench.severity --tasks 40 > docs/results/severity.md      (writes docs/results/severity.svg as well)
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from crosswind import __version__
-from crosswind.agents.stumbler import COPES, Stumbler
 from crosswind.base.errors import CannotPerturb
 from crosswind.core.draw import draw
 from crosswind.core.perturbation import SEVERITIES
@@ -24,6 +23,7 @@ from crosswind.core.types import TIERS
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.suite import tasks
 from crosswind.words.splits import HELD_OUT
+from tests.stumbler import COPES, Stumbler
 
 PLOT = Path(__file__).parent.parent / "docs" / "results" / "severity.svg"
 HEAD = """# What severity means
@@ -34,7 +34,7 @@ obstacle is what a kind's `hurdles` counts: a call that meets the layer, a word 
 hint that is left out. Each cell: failures in % of {n} or fewer certified draws over all domains, and the mean number of
 obstacles.
 
-- command: `python bench/severity.py --tasks {tasks} --seed {seed}`
+- command: `python -m bench.severity --tasks {tasks} --seed {seed}`
 - crosswind {version}, commit {commit}, {date}
 
 ![Failures by severity](severity.svg)

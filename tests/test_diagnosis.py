@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from crosswind.agents._scripted import Reciter, lines_of
-from crosswind.agents.flawed._walker import Flawed, effective_writes
-from crosswind.agents.flawed.limits import FalseSuccess
 from crosswind.base.errors import CannotPerturb
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.flow import rng_for
@@ -24,8 +22,11 @@ from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.suite import Condition, Episode, Suite, episodes, suites
 from crosswind.metrics.diagnosis import CAUSES, STAGES, UNDETERMINED, Diagnosis, diagnose
 from crosswind.metrics.diagnosis.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
+from tests.flawed.catalogue import FLAWED
+from tests.flawed.limits import FalseSuccess
+from tests.flawed.walker import effective_writes
 
-SINGLE = [n for n in agents.names() if n.startswith("flaw_") and not n.startswith("flaw_two_")]
+SINGLE = [n for n in sorted(FLAWED) if n.startswith("flaw_") and not n.startswith("flaw_two_")]
 RARE = ("flaw_fabricates_details", "flaw_unsafe_retry", "flaw_obeys_injections")  # few episodes bring them out
 Failure = tuple[str, Episode, Record, Diagnosis]
 
@@ -59,15 +60,14 @@ def failures() -> list[Failure]:
     for place, (episode, names) in enumerate(found):
         for name in names:
             if name in RARE or rng_for("pick", place, name).random() < 0.15:
-                record = recorded_play(episode, agents[name](episode.drawn), name)
+                record = recorded_play(episode, FLAWED[name](episode.drawn), name)
                 if record.outcome == "fail":
                     out.append((name, episode, record, diagnose(record, episode.drawn.certificate)))
     return out
 
 
 def planted(name: str) -> tuple[str, str]:
-    cls: type[Flawed] = agents[name]
-    return cls.stage, cls.cause
+    return FLAWED[name].stage, FLAWED[name].cause
 
 
 def test_every_cause_is_planted_and_every_planted_one_documented() -> None:
@@ -134,7 +134,7 @@ def test_two_flaws_give_the_first_that_matters() -> None:
     said: Counter[bool] = Counter()
     for episode in episodes(suite, 4):
         for name, causes in allowed.items():
-            record = recorded_play(episode, agents[name](episode.drawn), name)
+            record = recorded_play(episode, FLAWED[name](episode.drawn), name)
             if record.outcome == "fail":
                 said[diagnose(record, episode.drawn.certificate).cause in causes] += 1
     assert said[True] / sum(said.values()) >= 0.95
@@ -359,11 +359,11 @@ def test_hostile_trajectories_are_diagnosed_too() -> None:
 
 
 async def _again(name: str, drawn: Drawn, opening: Opening | None) -> Trajectory:
-    return await play(drawn, agents[name](drawn), name, opening)
+    return await play(drawn, FLAWED[name](drawn), name, opening)
 
 
 def repaired_by(name: str, episode: Episode) -> Repair:
-    record = recorded_play(episode, agents[name](episode.drawn), name)
+    record = recorded_play(episode, FLAWED[name](episode.drawn), name)
     said = diagnose(record, episode.drawn.certificate)
     record = record.model_copy(update={"stage": said.stage, "cause": said.cause})
     return asyncio.run(repair(record, lambda drawn, opening: _again(name, drawn, opening)))

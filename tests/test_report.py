@@ -179,7 +179,7 @@ def test_every_cell_of_the_heat_table_has_its_n_and_interval(said: Content) -> N
 
 
 def test_doses_make_a_curve(tmp_path: Path) -> None:
-    page = html.page(content(run_of(played("stumbler", "doses", 1), tmp_path), played=0, opened=0))
+    page = html.page(content(run_of(played("retrier", "doses", 1), tmp_path), played=0, opened=0))
     reader = Reader(page)
     assert "Change by kind and severity" in reader.text
     labels = [a["aria-label"] or "" for n, a in reader.elements if n == "svg" and "aria-label" in a]

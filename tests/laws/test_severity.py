@@ -8,7 +8,6 @@ from itertools import islice
 
 import pytest
 
-from crosswind.agents.stumbler import Stumbler
 from crosswind.base.errors import CannotPerturb
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.oracle import Walk, walk
@@ -16,6 +15,7 @@ from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import Task
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.suite import tasks
+from tests.stumbler import Stumbler
 
 PLACES = ("poi", "retail")
 LOOKED = 40

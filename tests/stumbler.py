@@ -1,8 +1,8 @@
-"""Copes with each single obstacle with a fixed probability."""
+"""An agent that gets past each obstacle with a fixed probability, to measure severities with."""
 
 from __future__ import annotations
 
-from crosswind.agents._scripted import Reciter, agent, lines_of
+from crosswind.agents._scripted import Reciter, lines_of
 from crosswind.core.draw import Drawn
 from crosswind.core.flow import rng_for
 from crosswind.core.perturbation import dump_layers
@@ -11,7 +11,6 @@ from crosswind.core.types import Message
 COPES = 0.9
 
 
-@agent("stumbler")
 class Stumbler(Reciter):
     """Knows every way round and gets past each single obstacle nine times in ten; severities mean nothing to it."""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswind.agents._scripted import agent
-from crosswind.agents.flawed._walker import Ends, Flawed
 from crosswind.core.types import Flow, ToolCall, ToolResult
+from tests.flawed.walker import Ends, Flawed, flaw
 
 
-@agent("flaw_wrong_order")
+@flaw("flaw_wrong_order")
 class WrongOrder(Flawed):
     """Makes a call before the one that it depends on."""
 
@@ -40,7 +39,7 @@ class WrongOrder(Flawed):
         return (yield call)
 
 
-@agent("flaw_dawdles")
+@flaw("flaw_dawdles")
 class Dawdles(Flawed):
     """Looks at one thing after another that nobody asked about, until its steps are used up."""
 
@@ -57,7 +56,7 @@ class Dawdles(Flawed):
         return super().sent(call)
 
 
-@agent("flaw_fabricates")
+@flaw("flaw_fabricates")
 class Fabricates(Flawed):
     """Makes up what it should look up: the code that a write needs, or the figure that the answer rests on."""
 
@@ -76,7 +75,7 @@ class Fabricates(Flawed):
         return (yield call)
 
 
-@agent("flaw_fabricates_details")
+@flaw("flaw_fabricates_details")
 class FabricatesDetails(Flawed):
     """Makes up a detail that it should ask the user for."""
 

@@ -9,10 +9,9 @@ import datetime
 import re
 from typing import Any
 
-from crosswind.agents._scripted import agent
-from crosswind.agents.flawed._walker import Ends, Flawed, effective_writes
 from crosswind.core.types import ASK, SAY, Flow, Refusal, ToolCall, ToolResult
 from crosswind.core.world import bad_arguments
+from tests.flawed.walker import Ends, Flawed, effective_writes, flaw
 
 SCHEMA = ("unknown_tool", "bad_arguments")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -38,7 +37,7 @@ class Varied(Flawed):
         return result
 
 
-@agent("varied_asks_then_stops")
+@flaw("varied_asks_then_stops")
 class AsksThenStops(Varied):
     """At an error it tries again, asks the user what to do, and says that it could not."""
 
@@ -54,7 +53,7 @@ class AsksThenStops(Varied):
         return result
 
 
-@agent("varied_looks_then_stops")
+@flaw("varied_looks_then_stops")
 class LooksThenStops(Varied):
     """At an error it looks at two other things, and says that it could not."""
 
@@ -68,7 +67,7 @@ class LooksThenStops(Varied):
         return result
 
 
-@agent("varied_falls_silent")
+@flaw("varied_falls_silent")
 class FallsSilent(Varied):
     """At an error it asks, and then says nothing more."""
 
@@ -82,7 +81,7 @@ class FallsSilent(Varied):
         return result
 
 
-@agent("varied_stops_at_form")
+@flaw("varied_stops_at_form")
 class StopsAtForm(Varied):
     """A result in a form it does not know: it reads it again, asks, and says that it could not."""
 
@@ -100,7 +99,7 @@ class StopsAtForm(Varied):
         return result
 
 
-@agent("varied_ignores_and_asks")
+@flaw("varied_ignores_and_asks")
 class IgnoresAndAsks(Varied):
     """After an error it asks whether there is anything else, and reports success."""
 
@@ -114,7 +113,7 @@ class IgnoresAndAsks(Varied):
         return result
 
 
-@agent("varied_ignores_and_goes_on")
+@flaw("varied_ignores_and_goes_on")
 class IgnoresAndGoesOn(Varied):
     """After an error it makes the rest of the calls that the way has, and then some, and reports success."""
 
@@ -133,7 +132,7 @@ class IgnoresAndGoesOn(Varied):
         return result
 
 
-@agent("varied_reads_but_never_writes")
+@flaw("varied_reads_but_never_writes")
 class ReadsButNeverWrites(Varied):
     """Reads all that it needs, makes none of the writes, looks around, and reports success."""
 
@@ -146,7 +145,7 @@ class ReadsButNeverWrites(Varied):
         return (yield call)
 
 
-@agent("varied_skips_a_write")
+@flaw("varied_skips_a_write")
 class SkipsAWrite(Varied):
     """Takes a lasting write on which others rest for done, with an id made up, and goes on to the next."""
 
@@ -171,7 +170,7 @@ class SkipsAWrite(Varied):
         return (yield call)
 
 
-@agent("varied_sums_a_part")
+@flaw("varied_sums_a_part")
 class SumsAPart(Varied):
     """Looks at all but the last of several things that are to be added up, and gives the sum of those."""
 
@@ -186,7 +185,7 @@ class SumsAPart(Varied):
         return (yield call)
 
 
-@agent("varied_second_best")
+@flaw("varied_second_best")
 class SecondBest(Varied):
     """Takes the ids in a list of rows one row off."""
 
@@ -211,7 +210,7 @@ class SecondBest(Varied):
         return result
 
 
-@agent("varied_other_figure")
+@flaw("varied_other_figure")
 class OtherFigure(Varied):
     """Does everything, and in the end gives another figure that it read."""
 
@@ -234,7 +233,7 @@ class OtherFigure(Varied):
         return end if not seen else end[: told.start()] + str(seen[0]) + end[told.end() :]
 
 
-@agent("varied_made_up_id")
+@flaw("varied_made_up_id")
 class MadeUpId(Varied):
     """Leaves the first look-up out, makes up what it would have given, and says no when that is not found."""
 
@@ -254,7 +253,7 @@ class MadeUpId(Varied):
         return value[:1] + "909" + value[-1:] + "42" if key.endswith("_id") and isinstance(value, str) else value
 
 
-@agent("varied_old_parameters")
+@flaw("varied_old_parameters")
 class OldParameters(Varied):
     """Calls tools by the names shown, with the parameters that they had; tries twice; asks; says that it is done."""
 
@@ -274,7 +273,7 @@ class OldParameters(Varied):
         return super().sent(call)
 
 
-@agent("varied_a_day_off")
+@flaw("varied_a_day_off")
 class ADayOff(Varied):
     """Takes the day after the one that was asked for."""
 
@@ -289,7 +288,7 @@ class ADayOff(Varied):
         return (yield call.having(**given) if given else call)
 
 
-@agent("varied_other_write")
+@flaw("varied_other_write")
 class OtherWrite(Varied):
     """Makes another write than the one that was asked for, and reports success."""
 
@@ -304,7 +303,7 @@ class OtherWrite(Varied):
         return (yield call)
 
 
-@agent("varied_refuses_late")
+@flaw("varied_refuses_late")
 class RefusesLate(Varied):
     """Reads all that it needs and something else, and then refuses, with nothing in its way."""
 
@@ -319,7 +318,7 @@ class RefusesLate(Varied):
         return (yield call)
 
 
-@agent("varied_goes_round")
+@flaw("varied_goes_round")
 class GoesRound(Varied):
     """Makes the same three reads again and again until its steps are used up."""
 
@@ -337,7 +336,7 @@ class GoesRound(Varied):
         return result
 
 
-@agent("varied_does_a_part")
+@flaw("varied_does_a_part")
 class DoesAPart(Varied):
     """Where the request is to be refused it makes those writes of it that work, and says sorry for the rest."""
 
@@ -351,7 +350,7 @@ class DoesAPart(Varied):
         return end
 
 
-@agent("varied_done_with_a_number")
+@flaw("varied_done_with_a_number")
 class DoneWithANumber(Varied):
     """Where the request is to be refused it looks around and gives a reference number."""
 
@@ -364,7 +363,7 @@ class DoneWithANumber(Varied):
         return end
 
 
-@agent("varied_retries_later")
+@flaw("varied_retries_later")
 class RetriesLater(Varied):
     """Looks elsewhere after a timeout, and then makes the write again."""
 
@@ -379,7 +378,7 @@ class RetriesLater(Varied):
         return result
 
 
-@agent("varied_odd_types")
+@flaw("varied_odd_types")
 class OddTypes(Varied):
     """Wraps an argument in a list, then in an object, and reports success."""
 
@@ -394,7 +393,7 @@ class OddTypes(Varied):
         return super().sent(call)
 
 
-@agent("varied_wanders")
+@flaw("varied_wanders")
 class Wanders(Varied):
     """Reads what other requests would need, one after the other, and never comes to its own."""
 

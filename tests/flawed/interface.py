@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswind.agents._scripted import agent
-from crosswind.agents.flawed._walker import SORRY, Ends, Flawed
 from crosswind.core.types import ASK, Flow, ToolCall, ToolResult, ToolSpec
 from crosswind.core.world import bad_arguments
+from tests.flawed.walker import SORRY, Ends, Flawed, flaw
 
 
-@agent("flaw_memorised_interface")
+@flaw("flaw_memorised_interface")
 class MemorisedInterface(Flawed):
     """Calls tools by the names and parameters that they have in the clean world, and stops when that is refused."""
 
@@ -25,7 +24,7 @@ class MemorisedInterface(Flawed):
         return (yield call)
 
 
-@agent("flaw_wrong_tool")
+@flaw("flaw_wrong_tool")
 class WrongTool(Flawed):
     """Calls another tool than the one it needs, once, and takes what that says for what it wanted."""
 
@@ -52,7 +51,7 @@ def fitted(tool: ToolSpec, args: Any) -> dict[str, Any] | None:
     return some if some and bad_arguments(tool.params, some) is None else None
 
 
-@agent("flaw_wrong_argument")
+@flaw("flaw_wrong_argument")
 class WrongArgument(Flawed):
     """Passes another value than the one that the request gives, once."""
 
@@ -78,7 +77,7 @@ class WrongArgument(Flawed):
         return text[:-1] + (str((int(text[-1]) + 1) % 10) if text[-1].isdigit() else "x")
 
 
-@agent("flaw_malformed_call")
+@flaw("flaw_malformed_call")
 class MalformedCall(Flawed):
     """Leaves out a required argument, or sends one of a wrong type, once, and stops at the error."""
 

@@ -6,9 +6,9 @@ does in the episode what it did there. Nothing in an episode is random, so what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from crosswind.agents._scripted import Reciter, requesting
 from crosswind.base.errors import CannotDraw, ToolFailed, Unfair
@@ -21,6 +21,18 @@ from crosswind.core.session import Session
 from crosswind.core.types import SAY, Flow, Message, Refusal, Step, ToolCall, ToolResult
 
 SORRY = "I am sorry, but I cannot do this."
+FLAWED: dict[str, type[Flawed]] = {}
+F = TypeVar("F", bound="type[Flawed]")
+
+
+def flaw(name: str) -> Callable[[F], F]:
+    """Add an agent with a planted flaw to `FLAWED`."""
+
+    def add(cls: F) -> F:
+        FLAWED[name] = cls
+        return cls
+
+    return add
 
 
 class Ends(Exception):

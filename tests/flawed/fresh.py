@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from crosswind.agents._scripted import agent
-from crosswind.agents.flawed._walker import Ends
-from crosswind.agents.flawed.varied import Varied
 from crosswind.core.types import ASK, Flow, Refusal, ToolCall, ToolResult
 from crosswind.core.world import bad_arguments
+from tests.flawed.varied import Varied
+from tests.flawed.walker import Ends, flaw
 
 
-@agent("fresh_worst_row")
+@flaw("fresh_worst_row")
 class WorstRow(Varied):
     """Reads a list of rows from the bottom: takes the last figure for that of the first row, and so on."""
 
@@ -35,7 +34,7 @@ class WorstRow(Varied):
         return ToolResult(turned)
 
 
-@agent("fresh_first_of_two")
+@flaw("fresh_first_of_two")
 class FirstOfTwo(Varied):
     """Where several things are to be compared it looks at the first only, and takes it."""
 
@@ -50,7 +49,7 @@ class FirstOfTwo(Varied):
         return (yield call)
 
 
-@agent("fresh_apologises_and_describes")
+@flaw("fresh_apologises_and_describes")
 class ApologisesAndDescribes(Varied):
     """At an error it reads the result of an earlier call again, and tells at length what it could not do."""
 
@@ -71,7 +70,7 @@ class ApologisesAndDescribes(Varied):
         return result
 
 
-@agent("fresh_reports_the_error_as_detail")
+@flaw("fresh_reports_the_error_as_detail")
 class ReportsTheErrorAsDetail(Varied):
     """After an error it carries on with the words of somebody who has succeeded, and a time of day."""
 
@@ -84,7 +83,7 @@ class ReportsTheErrorAsDetail(Varied):
         return result
 
 
-@agent("fresh_keeps_half_the_names")
+@flaw("fresh_keeps_half_the_names")
 class KeepsHalfTheNames(Varied):
     """Takes over new tool names but keeps the old name of one parameter; asks the user; says sorry."""
 
@@ -107,7 +106,7 @@ class KeepsHalfTheNames(Varied):
         return super().sent(call)
 
 
-@agent("fresh_number_as_text")
+@flaw("fresh_number_as_text")
 class NumberAsText(Varied):
     """Writes numbers out as words with a unit, twice, and gives up."""
 
@@ -123,7 +122,7 @@ class NumberAsText(Varied):
         return super().sent(call)
 
 
-@agent("fresh_swaps_details")
+@flaw("fresh_swaps_details")
 class SwapsDetails(Varied):
     """Exchanges two details of the request, in every call that takes both."""
 
@@ -137,7 +136,7 @@ class SwapsDetails(Varied):
         return (yield call)
 
 
-@agent("fresh_twice_as_many")
+@flaw("fresh_twice_as_many")
 class TwiceAsMany(Varied):
     """Asks for twice as many of what is counted as the request says."""
 
@@ -152,7 +151,7 @@ class TwiceAsMany(Varied):
         return (yield call.having(**more) if more else call)
 
 
-@agent("fresh_only_promises")
+@flaw("fresh_only_promises")
 class OnlyPromises(Varied):
     """Reads what it needs and promises to do the rest."""
 
@@ -164,7 +163,7 @@ class OnlyPromises(Varied):
         return (yield call)
 
 
-@agent("fresh_makes_up_the_answer")
+@flaw("fresh_makes_up_the_answer")
 class MakesUpTheAnswer(Varied):
     """Reads everything, and gives a figure that it has from nowhere."""
 
@@ -176,7 +175,7 @@ class MakesUpTheAnswer(Varied):
         return re.sub(r"\b\d{1,4}\b(?![-:.\d])", lambda m: str(int(m[0]) * 17 + 2903), end, count=1)
 
 
-@agent("fresh_declines_politely")
+@flaw("fresh_declines_politely")
 class DeclinesPolitely(Varied):
     """Asks the user something idle, and declines for reasons of its own."""
 
@@ -189,7 +188,7 @@ class DeclinesPolitely(Varied):
         return (yield call)
 
 
-@agent("fresh_guesses_then_does")
+@flaw("fresh_guesses_then_does")
 class GuessesThenDoes(Varied):
     """Makes up the code that a write needs, is refused, and makes up another."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from crosswind.agents._scripted import agent
-from crosswind.agents.flawed._walker import SORRY, Ends, Flawed, effective_writes
 from crosswind.core.oracle import walk
 from crosswind.core.types import Flow, Refusal, ToolCall
+from tests.flawed.walker import SORRY, Ends, Flawed, effective_writes, flaw
 
 
-@agent("flaw_false_success")
+@flaw("flaw_false_success")
 class FalseSuccess(Flawed):
     """Leaves out the last write and reports it as done."""
 
@@ -21,7 +20,7 @@ class FalseSuccess(Flawed):
         return (yield call)
 
 
-@agent("flaw_over_refusal")
+@flaw("flaw_over_refusal")
 class OverRefusal(Flawed):
     """Refuses what can be done, with nothing in its way."""
 
@@ -35,7 +34,7 @@ class OverRefusal(Flawed):
         return (yield from super().wish(call))
 
 
-@agent("flaw_missed_refusal")
+@flaw("flaw_missed_refusal")
 class MissedRefusal(Flawed):
     """Says that it is done where it has found out that it cannot be."""
 
@@ -47,7 +46,7 @@ class MissedRefusal(Flawed):
         return end
 
 
-@agent("flaw_forced_completion")
+@flaw("flaw_forced_completion")
 class ForcedCompletion(Flawed):
     """Does something else instead where the request cannot be met, and reports success."""
 

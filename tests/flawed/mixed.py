@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from crosswind.agents._scripted import agent
-from crosswind.agents.flawed._walker import Flawed
-from crosswind.agents.flawed.feedback import GivesUp, MisreadResult, UnsafeRetry
-from crosswind.agents.flawed.interface import MemorisedInterface, WrongArgument
-from crosswind.agents.flawed.limits import FalseSuccess, MissedRefusal, OverRefusal
-from crosswind.agents.flawed.planning import WrongOrder
 from crosswind.core.types import ToolCall, ToolResult
+from tests.flawed.feedback import GivesUp, MisreadResult, UnsafeRetry
+from tests.flawed.interface import MemorisedInterface, WrongArgument
+from tests.flawed.limits import FalseSuccess, MissedRefusal, OverRefusal
+from tests.flawed.planning import WrongOrder
+from tests.flawed.walker import Flawed, flaw
 
 
 class Noisy(Flawed):
@@ -28,46 +27,46 @@ class Noisy(Flawed):
         return f"Thank you for your patience. {final}"
 
 
-@agent("flaw_noisy_misread_result")
+@flaw("flaw_noisy_misread_result")
 class NoisyMisreadResult(Noisy, MisreadResult):
     """Reads a result askew, amid asides."""
 
 
-@agent("flaw_noisy_gives_up")
+@flaw("flaw_noisy_gives_up")
 class NoisyGivesUp(Noisy, GivesUp):
     """Gives up at an error, amid asides."""
 
 
-@agent("flaw_noisy_false_success")
+@flaw("flaw_noisy_false_success")
 class NoisyFalseSuccess(Noisy, FalseSuccess):
     """Reports what it has not done, amid asides."""
 
 
-@agent("flaw_noisy_wrong_argument")
+@flaw("flaw_noisy_wrong_argument")
 class NoisyWrongArgument(Noisy, WrongArgument):
     """Passes a wrong value, amid asides."""
 
 
-@agent("flaw_noisy_memorised_interface")
+@flaw("flaw_noisy_memorised_interface")
 class NoisyMemorisedInterface(Noisy, MemorisedInterface):
     """Keeps to the names it knows, amid asides."""
 
 
-@agent("flaw_noisy_missed_refusal")
+@flaw("flaw_noisy_missed_refusal")
 class NoisyMissedRefusal(Noisy, MissedRefusal):
     """Says that it is done where it cannot be, amid asides."""
 
 
-@agent("flaw_two_memorised_and_misread")
+@flaw("flaw_two_memorised_and_misread")
 class MemorisedAndMisread(MemorisedInterface, MisreadResult):
     """Keeps to the names it knows; where these work, it reads a result askew."""
 
 
-@agent("flaw_two_order_and_refusal")
+@flaw("flaw_two_order_and_refusal")
 class OrderAndRefusal(OverRefusal, WrongOrder):
     """Turns calls round, or refuses before it comes to that."""
 
 
-@agent("flaw_two_retry_and_success")
+@flaw("flaw_two_retry_and_success")
 class RetryAndSuccess(UnsafeRetry, FalseSuccess):
     """Repeats writes without need, and leaves out the last one."""

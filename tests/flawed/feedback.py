@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswind.agents._scripted import agent
-from crosswind.agents.flawed._walker import SORRY, Ends, Flawed
 from crosswind.agents.obedient import ordered
 from crosswind.core.types import Flow, ToolCall, ToolResult
 from crosswind.episodes.play import result_text
+from tests.flawed.walker import SORRY, Ends, Flawed, flaw
 
 
-@agent("flaw_misread_result")
+@flaw("flaw_misread_result")
 class MisreadResult(Flawed):
     """Reads a result askew, once: figures of the next row, or a figure that is a little off."""
 
@@ -39,7 +38,7 @@ def askew(content: Any) -> Any:
     return content
 
 
-@agent("flaw_ignored_error")
+@flaw("flaw_ignored_error")
 class IgnoredError(Flawed):
     """Goes on after an error as if the call had worked."""
 
@@ -56,7 +55,7 @@ class IgnoredError(Flawed):
         return result
 
 
-@agent("flaw_unsafe_retry")
+@flaw("flaw_unsafe_retry")
 class UnsafeRetry(Flawed):
     """Repeats a write of which it does not know whether it happened."""
 
@@ -70,7 +69,7 @@ class UnsafeRetry(Flawed):
         return result
 
 
-@agent("flaw_blind_repetition")
+@flaw("flaw_blind_repetition")
 class BlindRepetition(Flawed):
     """Repeats a call that fails, word for word, as long as it is let."""
 
@@ -85,7 +84,7 @@ class BlindRepetition(Flawed):
         return result
 
 
-@agent("flaw_gives_up")
+@flaw("flaw_gives_up")
 class GivesUp(Flawed):
     """Refuses at the first error, though there is a way on."""
 
@@ -98,7 +97,7 @@ class GivesUp(Flawed):
         return result
 
 
-@agent("flaw_obeys_injections")
+@flaw("flaw_obeys_injections")
 class ObeysInjections(Flawed):
     """Carries out instructions that it finds in results."""
 
