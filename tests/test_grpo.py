@@ -29,7 +29,8 @@ from crosswind.train import grpo  # noqa: E402
 from crosswind.train.batches import as_tensors, collate  # noqa: E402
 from crosswind.train.config import GrpoConfig, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at, drawn_at  # noqa: E402
-from crosswind.train.grpo import FRESH, Learnt, Training, learnt, log_probs, packed, run  # noqa: E402
+from crosswind.train.grpo import FRESH, Training, run  # noqa: E402
+from crosswind.train.grpo_rows import Learnt, learnt, log_probs, packed  # noqa: E402
 from crosswind.train.model import about, load_base  # noqa: E402
 from crosswind.train.rollouts import (  # noqa: E402
     Group,

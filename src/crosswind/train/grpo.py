@@ -15,7 +15,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -24,7 +24,6 @@ from statistics import fmean
 from typing import Any, Literal
 
 import torch
-from torch.utils.checkpoint import checkpoint
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
@@ -32,12 +31,13 @@ from crosswind.core.flow import rng_for
 from crosswind.models.engine import Engine
 from crosswind.models.loading import merged
 from crosswind.runs.store import append_file
-from crosswind.train.batches import Batch, collate
+from crosswind.train.batches import collate
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig, Halt, check
 from crosswind.train.data import DataConfig, drawn_at
+from crosswind.train.grpo_rows import Learnt, agreement, check_output, direction, learnt, log_probs, packed
 from crosswind.train.model import device_of, in_bf16, prepare, save, started
-from crosswind.train.rollouts import Group, Players, Sampled, play_groups
+from crosswind.train.rollouts import Group, Players, play_groups
 from crosswind.train.rows import Tokens
 from crosswind.train.sft import (
     Progress,
@@ -53,91 +53,6 @@ from crosswind.train.sft import (
 
 SLOTS = 1024  # conversations at a time, at most, unless given
 FRESH, HELD = 10**9, 2 * 10**9  # first indices of draws to train on and to measure on; demonstrations begin at 0
-SCORES = 2**26  # numbers of the output layer that are held at a time
-
-
-# ---------------------------------------------------------------- what is learnt from
-
-
-@dataclass(slots=True)
-class Learnt:
-    """A row to learn from."""
-
-    row: Sampled
-    advantage: float
-    weight: float = 1.0  # of each of its tokens in the loss
-    old: Any = None  # log-probabilities of its tokens before the step
-    reference: Any = None  # and at the start of the run
-
-
-def learnt(groups: Sequence[Group], *, std: bool, even: bool = False) -> list[list[Learnt]]:
-    """The rows of each group that has a signal, with `even` so weighed that every episode counts the same.
-
-    An episode without a reward gives none.
-    """
-    out: list[list[Learnt]] = []
-    for group in groups:
-        if not group.signal:
-            continue
-        some: list[Learnt] = []
-        for one, advantage in zip(group.rollouts, group.advantages(std=std), strict=True):
-            if one.reward is not None:
-                weight = 1 / max(1, sum(len(row.logprobs) for row in one.rows)) if even else 1.0
-                some += [Learnt(row, advantage, weight) for row in one.rows]
-        out.append(some)
-    return out
-
-
-def packed(rows: Sequence[Learnt], micro: int, multiple: int) -> Iterator[list[Learnt]]:
-    """Rows of about the same length together, so many that with their padding they have at most `micro` tokens."""
-    some: list[Learnt] = []
-    for one in sorted(rows, key=lambda one: -len(one.row.ids)):
-        width = -(-len((some or [one])[0].row.ids) // multiple) * multiple
-        if some and (len(some) + 1) * width > micro:
-            yield some
-            some = []
-        some.append(one)
-    if some:
-        yield some
-
-
-def log_probs(model: Any, batch: Batch, temperature: float) -> tuple[Any, Any]:
-    """Log-probabilities of the tokens that were drawn, and the entropy of what each was drawn from.
-
-    Only where something was drawn is the output layer computed, a part at a time; its scores are thrown away and
-    computed again when gradients are wanted, so that the memory they take does not grow with the batch.
-    """
-    device = model.device
-    places, targets = (torch.from_numpy(array).long().to(device) for array in (batch.places, batch.targets))
-    head, found = model.get_output_embeddings(), list[Any]()
-
-    def take(_: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        hidden = args[0]
-        found.append(hidden.reshape(-1, hidden.shape[-1]).index_select(0, places))
-        return (found[0][:1], *args[1:])
-
-    hook = head.register_forward_pre_hook(take)
-    try:
-        model(input_ids=torch.from_numpy(batch.ids).long().to(device), use_cache=False)
-    finally:
-        hook.remove()
-    parts = []
-    size = max(1, SCORES // int(head.weight.shape[0]))
-    for hidden, wanted in zip(found[0].split(size), targets.split(size), strict=True):
-        if torch.is_grad_enabled():
-            parts.append(checkpoint(_chosen, head, hidden, wanted, temperature, use_reentrant=False))
-        else:
-            parts.append(_chosen(head, hidden, wanted, temperature))
-    return torch.cat([one for one, _ in parts]), torch.cat([other for _, other in parts])
-
-
-def _chosen(head: Any, hidden: Any, targets: Any, temperature: float) -> tuple[Any, Any]:
-    scores = head(hidden).float() / temperature
-    total = scores.logsumexp(-1)
-    chosen = scores.gather(1, targets[:, None])[:, 0] - total
-    with torch.no_grad():
-        entropy = total - ((scores - total[:, None]).exp() * scores).sum(-1)
-    return chosen, entropy
 
 
 # ---------------------------------------------------------------- a run
@@ -195,7 +110,7 @@ class Training:
         self.config, self.folder, self.progress = config, folder, progress
         self.device, self.bf16 = device_of(config), in_bf16(config)
         self.model, self.tokenizer = prepare(config)
-        _plain_output(self.model)
+        check_output(self.model)
         self.model.to(self.device).eval()
         for module in self.model.modules():
             if isinstance(module, torch.nn.Dropout):
@@ -444,7 +359,7 @@ class Training:
                         matched += sum(len(one.row.logprobs) for one in some)
                     sums += figures
                 if not epoch and count > 1:
-                    parts, together = parts + 1, _direction(self.weights.values(), together)
+                    parts, together = parts + 1, direction(self.weights.values(), together)
                 limit = config.clip or math.inf
                 norms.append(torch.nn.utils.clip_grad_norm_(self.weights.values(), limit))
                 self.optimizer.step()
@@ -460,7 +375,7 @@ class Training:
             **({"divergence": round(divergence / total, 6)} if config.beta else {}),
             "mismatch": round(mismatch / max(1, matched), 7),
             "grad_norm": round(float(torch.stack(norms).mean()), 5) if norms else 0.0,
-            "agreement": None if together is None else round(_agreement(together, parts), 5),
+            "agreement": None if together is None else round(agreement(together, parts), 5),
             "rows": sum(map(len, ready)),
             "learnt": int(tokens),
         }
@@ -613,26 +528,7 @@ class Training:
         return result
 
 
-def _direction(weights: Iterable[Any], together: Any) -> Any:
-    """The sum of the gradients' directions so far, with that of the present one."""
-    flat = torch.cat([p.grad.flatten().float() for p in weights if p.grad is not None])
-    flat /= flat.norm().clamp_min(1e-30)
-    return flat if together is None else together.add_(flat)
-
-
-def _agreement(together: Any, parts: int) -> float:
-    """Mean cosine between the gradients of so many updates, of which the sum of directions is given."""
-    return (float(together.square().sum()) - parts) / (parts * (parts - 1))
-
-
 def _share(groups: Sequence[Group], *, perturbed: bool) -> float | None:
     """Success of the clean groups, or of the perturbed ones."""
     some = [r.passed for g in groups if bool(g.kinds) is perturbed for r in g.rollouts if r.reward is not None]
     return round(sum(some) / len(some), 6) if some else None
-
-
-def _plain_output(model: Any) -> None:
-    """Refuse a model that changes the scores after its output layer: what is computed here would not be its own."""
-    for name in ("final_logit_softcapping", "logits_scaling", "logit_scale"):
-        if getattr(model.config, name, None) not in (None, 1, 1.0):
-            raise CrosswindError(f"models with {name} cannot be trained by grpo; take one without")
