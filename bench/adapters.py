@@ -34,6 +34,7 @@ from crosswind.runs.runner import Plan
 from crosswind.study.definition import load_study
 from crosswind.study.runner import commit_of
 
+STUDY = Path(__file__).parent.parent / "studies" / "fragility"
 SAME, APART = 0.95, 0.03
 ENGINES = ("transformers", "llama.cpp")
 
@@ -62,7 +63,7 @@ class Compared(NamedTuple):
 
 def episodes(count: int, seed: int) -> list[Drawn]:
     """Clean and perturbed episodes of the dev suite, as they come."""
-    study = load_study()
+    study = load_study(STUDY)
     return [job.episode.drawn for job in Plan(study.dev, seed, limit=count) if job is not None]
 
 

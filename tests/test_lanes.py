@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 LANES = Path(__file__).parent.parent / "examples" / "train" / "lanes"
+STUDY = "studies/fragility"
 FAKE = """#!/usr/bin/env bash
 echo "$*" >>"$SAID"
 echo "memory: $PYTORCH_ALLOC_CONF"
@@ -36,7 +37,7 @@ def lanes(folder: Path, *args: str, **env: str) -> tuple[subprocess.CompletedPro
     said.touch()
     environment = {**os.environ, "CROSSWIND": str(fake), "SAID": str(said), **env}
     done = subprocess.run(
-        [str(LANES), str(folder / "out"), *args], env=environment, capture_output=True, text=True, timeout=60
+        [str(LANES), STUDY, str(folder / "out"), *args], env=environment, capture_output=True, text=True, timeout=60
     )
     return done, said.read_text().splitlines()
 
@@ -47,7 +48,7 @@ def test_lists_are_worked_off_and_packed(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr.split(";")[0]) == (1, "failed: rl@1")
     *runs, pack = said
-    shown = [" ".join(w for w in run.split() if w not in ("study", "fragility")) for run in runs]
+    shown = [" ".join(w for w in run.split() if w not in ("study", "run", STUDY)) for run in runs]
     for arm, seed, way in (("static", 0, "--dev "), ("static", 0, ""), ("rl", 1, ""), ("paft", 2, "--only-train ")):
         wanted = f"--arms {arm} --seeds {seed} --out {tmp_path}/out {way}"
         wanted += "--partial --slots 7 --concurrency 7 --budget-minutes "
@@ -65,14 +66,14 @@ def test_lists_are_worked_off_and_packed(tmp_path: Path) -> None:
 def test_what_failed_once_and_what_others_left_is_tried_again(tmp_path: Path) -> None:
     done, said = lanes(tmp_path, "63", "paft-full@0 static@0", PAUSE="1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert [run.split()[3] for run in said] == ["paft-full", "static", "paft-full"]
+    assert [run.split()[4] for run in said] == ["paft-full", "static", "paft-full"]
     _, said = lanes(tmp_path, "63", "paft-wide@0", PAUSE="1")
     assert 1 < len(said[3:]) < 5  # until time is up
 
 
 def test_a_failure_is_told_though_time_ran_out_and_what_another_finished_is_none(tmp_path: Path) -> None:
     done, said = lanes(tmp_path, "64", "static-6k@0 rl@0", PAUSE="1")  # a second round has no time for the second
-    assert [run.split()[3] for run in said] == ["static-6k", "rl", "static-6k"]
+    assert [run.split()[4] for run in said] == ["static-6k", "rl", "static-6k"]
     assert (done.returncode, done.stderr.split(";")[0]) == (1, "failed: rl@0"), said
     done, said = lanes(tmp_path, "62", "static-full@0", PAUSE="0")
     assert (done.returncode, done.stderr) == (0, ""), said
@@ -87,4 +88,4 @@ def test_nothing_is_begun_when_time_is_up(tmp_path: Path) -> None:
 def test_lists_that_say_nothing_are_refused(tmp_path: Path, args: tuple[str, ...]) -> None:
     done, said = lanes(tmp_path, *args)
     assert (done.returncode, said) == (2, [])
-    assert "ARM@SEEDS" in done.stderr or "FOLDER SECONDS LIST" in done.stderr
+    assert "ARM@SEEDS" in done.stderr or "STUDY FOLDER SECONDS LIST" in done.stderr

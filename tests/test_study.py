@@ -20,58 +20,25 @@ import pytest
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.cli import study as commands
-from crosswind.core.registry import perturbations
-from crosswind.core.types import TIERS
-from crosswind.episodes.recipe import kinds_of
-from crosswind.episodes.suite import ORIGINAL
 from crosswind.runs.runner import Plan
+from crosswind.study import bundle as carrying
 from crosswind.study import outcomes
 from crosswind.study import runner as running
-from crosswind.study.definition import Study, load_study, severity_of, suite_of
-from crosswind.study.report import best_paft, between, changed, pools
+from crosswind.study.definition import Study, load_study, severity_of
+from crosswind.study.job import ArmJob, Budget, folder_of
+from crosswind.study.results import between, read_arms
+from crosswind.study.tables import change as changed
 from crosswind.train.config import merged
-from crosswind.words.splits import HELD_OUT
 
 ROOT = Path(__file__).parent.parent
+FRAGILITY = ROOT / "studies" / "fragility"  # a study that is large enough to try things on
 
 
 # ---------------------------------------------------------------- the definition
 
 
-def test_the_arms_of_the_study() -> None:
-    study = load_study()
-    waves = {wave: [arm.name for arm in study.arms if arm.wave == wave] for wave in "ABC"}
-    assert waves["A"] == ["base", "static", "paft"]
-    assert {"static-200", "static-400", "static-3200", "static-24k", "paft-0.1", "paft-0.5", "paft-full"} <= {
-        *waves["B"]
-    }
-    clean = {"rl", "rl-brief", "rl-early"}
-    assert {*clean, *(f"{name}-perturbed" for name in clean), "paft-rl", "adaptive", "adaptive-even"} == {*waves["C"]}
-    for name in clean:
-        one, other = study.arm(name), study.arm(f"{name}-perturbed")
-        assert (one.start, one.seeds) == (other.start, other.seeds)  # they differ in what they play in
-        assert {**other.train, "data": one.train["data"]} == one.train
-    assert study.seeds_of(study.arm("paft")) == study.seeds_of(study.arm("adaptive")) == (0, 1, 2)
-    assert study.arm("paft-0.1").train["data"] == {**study.arm("paft").train["data"], "share": 0.1}
-    assert study.arm("paft-0.1").method == "paft"
-    hashes = {study.config_hash(arm, seed) for arm, seed in study.queue()}
-    assert len(hashes) == len(study.queue())
-
-
-def test_stored_results_are_of_the_arms_as_they_are_now() -> None:
-    from crosswind.study.runner import read_done
-
-    study = load_study()
-    stored = sorted((ROOT / "docs/results/study/arms").glob("*/seed-*/*.json"))
-    assert stored
-    for done in map(read_done, stored):
-        arm = study.arm(done.arm)
-        assert done.suite_hash == study.suite_hash(done.part)
-        assert arm.at or not study.another(arm, done.seed, done.config, done.config_hash), done.arm
-
-
 def test_what_changes_no_weight_makes_no_other_arm() -> None:
-    study = load_study()
+    study = load_study(FRAGILITY)
     static, grpo, base = (study.arm(name) for name in ("static", "rl-brief", "base"))
 
     def another(arm: Any, **over: Any) -> str:
@@ -87,7 +54,7 @@ def test_what_changes_no_weight_makes_no_other_arm() -> None:
 
 
 def test_an_arm_that_another_starts_from_comes_first() -> None:
-    study = load_study()
+    study = load_study(FRAGILITY)
     assert [(arm.name, seed) for arm, seed in study.queue(["paft-rl"], [1])] == [("paft", 1), ("paft-rl", 1)]
     assert [(arm.name, seed) for arm, seed in study.queue(["base", "static"], [1])] == [("base", 0), ("static", 1)]
     with pytest.raises(CrosswindError, match="no arm 'pfat'"):
@@ -112,15 +79,15 @@ def test_an_arm_that_another_starts_from_comes_first() -> None:
 def test_arms_and_seeds_that_name_nothing_are_refused(
     options: dict[str, str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "NEEDED", ())
-    monkeypatch.setattr(running.Job, "go", lambda *_, **__: pytest.fail("an arm was begun"))
+    monkeypatch.setattr("crosswind.cli.train.NEEDED", ())
+    monkeypatch.setattr(ArmJob, "go", lambda *_, **__: pytest.fail("an arm was begun"))
     with pytest.raises(CrosswindError, match=told):
-        commands.fragility(tmp_path / "out", **options)  # type: ignore[arg-type]
+        commands.run(FRAGILITY, tmp_path / "out", **options)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
 
 
 def test_options_are_tried_under_names_of_their_own() -> None:
-    study = load_study()
+    study = load_study(FRAGILITY)
     changed, names = commands._changed(study, ["paft", "base"], ["data.share=0.4"], "share-0.4")
     assert names == ["paft-share-0.4", "base-share-0.4"]
     assert changed.arm(names[0]).train["data"] == {**study.arm("paft").train["data"], "share": 0.4}
@@ -142,55 +109,14 @@ def test_options_are_tried_under_names_of_their_own() -> None:
 )
 def test_a_change_that_does_not_fit_is_told_with_its_place(change: str, tag: str, told: str) -> None:
     with pytest.raises(CrosswindError, match=told):
-        commands._changed(load_study(), ["paft"], [change], tag)
-
-
-def test_every_arm_has_options_that_its_method_takes() -> None:
-    from crosswind.train.config import TrainConfig, check, for_method
-
-    study = load_study()
-    for arm, seed in study.queue():
-        if arm.method in ("sft", "paft"):
-            check(for_method(TrainConfig.model_validate(study.options(arm, seed), strict=False), arm.method))
-
-
-def test_arms_of_reinforcement_have_options_that_it_takes() -> None:
-    pytest.importorskip("trl")
-    from crosswind.train.config import GrpoConfig
-
-    study = load_study()
-    for arm, seed in study.queue():
-        if arm.method == "grpo":
-            config = GrpoConfig.model_validate(study.options(arm, seed), strict=False)
-            assert bool(config.data.share) == arm.name.endswith(("perturbed", "paft-rl"))
-            assert arm.start
-            assert arm.train["steps"] == config.steps  # written down: a budget reckons with it
-
-
-def test_the_suites_have_the_kinds_that_their_names_say() -> None:
-    study = load_study()
-    groups = {
-        "original": set(ORIGINAL),
-        "tiers": {*kinds_of("train")},
-        "heldout": HELD_OUT,
-        "dev": {*kinds_of("train")},
-    }
-    for condition in (*study.dev.conditions, *study.test.conditions):
-        suite, tier, *more = condition.name.split("/")
-        group = groups[{"trained": "tiers", "heldout": "heldout"}[more[0]] if more else suite]
-        assert set(condition.recipe.kinds()) == {kind for kind in group if perturbations[kind].tier == tier}
-    cells: dict[tuple[str, str], int] = {}
-    for condition in study.test.conditions:
-        cell = suite_of(condition.name), condition.name.split("/")[1]
-        cells[cell] = cells.get(cell, 0) + (condition.tasks or 0)
-    assert cells == {(suite, tier): 300 for suite in ("original", "tiers", "heldout", "medical") for tier in TIERS}
+        commands._changed(load_study(FRAGILITY), ["paft"], [change], tag)
 
 
 def test_severities_of_a_range_are_found_again(tmp_path: Path) -> None:
     from crosswind.core.types import Trajectory
     from crosswind.episodes.record import Usage, recorded
 
-    study = load_study()
+    study = load_study(FRAGILITY)
     seen = set()
     for job in Plan(study.dev, 0, limit=80):
         if job is None or not job.episode.drawn.layers:
@@ -231,12 +157,12 @@ def test_options_are_merged_part_by_part() -> None:
         (("like: static,", "like: nothing,"), "does not come before"),
         (("split: dev", "split: test"), "the suite dev has the split dev"),
         (("paraphrase: 1, ", "paraphrase: 1, terse_query: 1, "), "is held out"),
-        (("{steps: 800,", "{steps: many,"), r"yaml:20: steps: got 'many'; .* \(the arm 'static'\)$"),
-        (("{steps: 800,", "{steps: .nan,"), r"yaml:20: steps: got nan; .* \(the arm 'static'\)$"),
-        (("{steps: 800,", "{stepz: 800,"), r"yaml:20: stepz: .*the keys here are: model"),
-        (("{steps: 800,", "{seed: 1, steps: 800,"), "seed is the study's to say"),
-        (("share: 0.3", "share: 7"), r"yaml:30: data.share: got 7; .* \(the arm 'paft'\)$"),
-        (("recipe: mixed", "recipe: unseen"), r"yaml:30: data.recipe: .* is held out.* \(the arm 'paft'\)$"),
+        (("{steps: 800,", "{steps: many,"), r"yaml:21: steps: got 'many'; .* \(the arm 'static'\)$"),
+        (("{steps: 800,", "{steps: .nan,"), r"yaml:21: steps: got nan; .* \(the arm 'static'\)$"),
+        (("{steps: 800,", "{stepz: 800,"), r"yaml:21: stepz: .*the keys here are: model"),
+        (("{steps: 800,", "{seed: 1, steps: 800,"), "seed is set by the study"),
+        (("share: 0.3", "share: 7"), r"yaml:31: data.share: got 7; .* \(the arm 'paft'\)$"),
+        (("recipe: mixed", "recipe: unseen"), r"yaml:31: data.recipe: .* is held out.* \(the arm 'paft'\)$"),
         (("method: sft", "method: grpo"), "accumulate is not for grpo"),
         (("poi: 1}, max_tokens: 2560", "poi: 1}, share: 0.5"), r"data.share is 0.5, but sft learns from clean"),
         (("start: static-200", "start: base"), "'rl-brief' starts from 'base', which has no adapter"),
@@ -248,9 +174,7 @@ def test_options_are_merged_part_by_part() -> None:
     ],
 )
 def test_a_bad_definition_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    from crosswind.study.definition import FOLDER
-
-    text = (FOLDER / "fragility.yaml").read_text()
+    text = (FRAGILITY / "definition.yaml").read_text()
     assert change[0] in text
     path = tmp_path / "study.yaml"
     path.write_text(text.replace(*change, 1))
@@ -258,9 +182,49 @@ def test_a_bad_definition_is_refused(tmp_path: Path, change: tuple[str, str], to
         load_study(path)
 
 
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        ({"suites": {"tierz": ""}}, "the report names the suite 'tierz'; did you mean tiers"),
+        ({"sections": [{"title": "x", "make": "against", "reference": "statik"}]}, "names the arm 'statik'; did you"),
+        ({"sections": [{"title": "x", "make": "starts", "pairs": [["base", "rlx"]]}]}, "names the arm 'rlx'"),
+        ({"curves": {"c": {"title": "x", "option": "steps", "arms": ["base", "paftt"]}}}, "names the arm 'paftt'"),
+        ({"plots": ["pie"]}, "got 'pie'"),
+    ],
+)
+def test_a_report_of_what_is_not_there_is_refused(report: dict[str, Any], told: str, tmp_path: Path) -> None:
+    path = tmp_path / "definition.yaml"
+    places = {part: {**MINI[part], "domains": ["poi"]} for part in ("dev", "test")}
+    plain = [{"name": name} for name in ("base", "static", "paft", "rl")]
+    path.write_text(json.dumps({**MINI, **places, "model": "embedded", "arms": plain, "report": report}))
+    with pytest.raises(BadFile, match=told):
+        load_study(tmp_path)
+    with pytest.raises(BadFile, match=r"has no definition\.yaml"):
+        load_study(tmp_path.parent)
+
+
+def test_a_table_that_is_not_there_and_findings_that_break_are_refused(tmp_path: Path) -> None:
+    from crosswind.study import report
+    from crosswind.study.definition import Section
+    from crosswind.study.findings import load_findings
+
+    study = load_study(FRAGILITY)
+    plan = study.report.model_copy(update={"sections": (Section(title="x", make="change"),)})
+    odd = study.model_copy(update={"report": plan})
+    with pytest.raises(CrosswindError, match="the report has no table 'change'; did you mean changes"):
+        report.write(odd, FRAGILITY / "results", tmp_path)
+    (tmp_path / "findings.py").write_text("SECTIONS = {1 / 0: print}")
+    with pytest.raises(BadFile, match=r"findings.py: cannot be loaded \(ZeroDivisionError"):
+        load_findings(tmp_path)
+    assert load_findings(tmp_path / "nowhere").sections == {}
+
+
 def test_a_definition_is_read_without_what_trains() -> None:
-    code = "import sys; from crosswind.study.definition import load_study; load_study(); print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = (
+        "import sys; from crosswind.study.definition import load_study\n"
+        "load_study(sys.argv[1]); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(FRAGILITY)], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 
@@ -329,7 +293,42 @@ MINI: dict[str, Any] = {
             {"name": "heldout/interaction", "stack": [{"one_of": {"envelope": 1}, "severity": [1, 2]}]},
         ],
     },
+    "report": {
+        "suites": {"tiers": "kinds that were trained"},
+        "plots": ["forest", "heat", "scatter"],
+        "curves": {"share": {"title": "share", "option": "data.share", "arms": ["static", "paft"]}},
+        "sections": [
+            {"title": "Findings", "make": "claims"},
+            {"title": "Accuracy", "make": "changes"},
+            {"title": "Beside base", "make": "against", "reference": "base"},
+            {"title": "Reinforcement", "make": "starts"},
+            {"title": "Seeds", "make": "seeds"},
+            {"title": "Refusals", "make": "refusals"},
+            {"title": "Playing", "make": "playing"},
+            {"title": "Mild", "make": "severity"},
+            {"title": "Kinds", "make": "kinds", "arms": ["base", "static"]},
+            {"title": "Prediction", "make": "correlation", "domains": ["shelf"]},
+            {"title": "Plots", "make": "plots"},
+            {"title": "Dev", "make": "dev"},
+            {"title": "Log", "make": "log"},
+            {"title": "Trained", "make": "trained"},
+        ],
+    },
 }
+FINDINGS = """
+from crosswind.study.findings import Hypothesis, count_marks, judge, marks_table
+
+def solves(results):
+    rate = results.clean("static", "shelf")
+    return "met" if rate > 2 else "not met", f"{rate:.3f}"
+
+CLAIMS = (
+    Hypothesis("Static solves all", "more than all", solves),
+    Hypothesis("PAFT loses nothing", "no change", lambda r: ("met", str(r.tier("paft", "tiers", "perception")))),
+)
+SECTIONS = {"claims": lambda r: f"Marks: {count_marks(judge(CLAIMS, r))}.\\n\\n{marks_table(judge(CLAIMS, r))}"}
+PLOTS = {"own": lambda results: f"<svg>{len(results.arms)}</svg>"}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -341,9 +340,10 @@ def definition(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("mini")
     with tiny.shelf(folder):
         model = tiny.save(folder / "model", "shelf", hidden=32)
-        path = folder / "mini.yaml"
+        path = folder / "definition.yaml"
         path.write_text(json.dumps({**MINI, "model": str(model)}))
-        yield path
+        (folder / "findings.py").write_text(FINDINGS)
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -367,10 +367,19 @@ def go(study: Study, out: Path, **options: Any) -> Any:
     return run(study, out, commit="c0ffee", **options)
 
 
-def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp_path: Path) -> None:
+def write(study: Study, out: Path, into: Path) -> list[Path]:
+    """The report, with a section of its own that says nothing."""
+    from crosswind.study import report
+    from crosswind.study.findings import Findings
+
+    return report.write(study, out, into, Findings({"claims": lambda _: ""}))
+
+
+def test_arms_are_trained_tested_stored_and_reported(mini: Study, definition: Path, ran: Path, tmp_path: Path) -> None:
     from crosswind.report.markdown import literal
     from crosswind.runs.store import load_run
-    from crosswind.study.report import write
+    from crosswind.study import report
+    from crosswind.study.findings import load_findings
 
     out = ran
     folder = out / "arms" / "static" / "seed-0"
@@ -404,19 +413,27 @@ def test_arms_are_trained_tested_stored_and_reported(mini: Study, ran: Path, tmp
     assert again.before == ["base/seed-0", "static/seed-0"]
     assert len((out / "test_log.jsonl").read_text().splitlines()) == 4
 
-    old = tmp_path / "docs" / "study_share.svg"
+    old = tmp_path / "docs" / "report_share.svg"
     old.parent.mkdir()
     old.write_text("of arms that were there once")
-    pages = write(mini, out, old.parent)
+    pages = report.write(mini, out, old.parent, load_findings(definition))
     assert not old.exists()
+    plots = {path.stem for path in pages if path.suffix == ".svg"}
+    assert plots == {
+        *(f"report_{suite}{ending}" for suite in ("tiers", "heldout") for ending in ("", "_kinds")),
+        *("report_own", "report_clean_and_robust"),  # no curve: only one of its arms is there
+    }
+    assert (old.parent / "report_own.svg").read_text() == "<svg>2</svg>"
     text = pages[0].read_text()
-    assert "paft" in text
-    assert "missing" in text
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [
+        section.title for section in mini.report.sections
+    ]
+    assert "| paft | missing |" in text
     assert "c0ffee" in text
-    short = text.split("## In short")[1].split("## ")[0]  # counts the marks of the tables further down
-    for mark in ("missing", "reproduced", "met", "not met"):
-        counted = sum(map(int, re.findall(rf"(?<!\d)(\d+) {mark}(?=[,.])", short)))
-        assert counted == text.count(f"| **{mark}** |"), (mark, short)
+    assert "Marks: 1 not met, 1 missing." in text
+    solved = [row.record.passed for row in rows if row.record.clean]
+    assert f"| **not met** | {sum(solved) / len(solved):.3f} |" in text
+    assert "| **missing** | not there: paft |" in text
     of_tiers = [row.record for row in rows if row.record.condition.startswith("tiers/")]
     kind = of_tiers[0].kinds[0]
     some = [record for record in of_tiers if record.kinds == (kind,)]
@@ -452,13 +469,13 @@ def test_an_arm_goes_on_where_it_was_killed_here_and_elsewhere(
     shutil.copytree(mark.parent, mark.parent.with_name("checkpoint-1"))
     (mark.parent.with_name("checkpoint-9")).mkdir()  # as if it was killed while it wrote this one
     (mark.parent.with_name("checkpoint-9") / "state.pt").write_bytes(b"half")
-    results, training = running.bundle(out, tmp_path / "packed", trainings=["static"])
+    results, training = carrying.bundle(out, tmp_path / "packed", trainings=["static"])
     assert training.name == "training-static-0.tar"
     with tarfile.open(results) as one, tarfile.open(training) as other:
         assert "arms/static/seed-0/train/train.json" not in one.getnames()  # it could not go on there
         assert {name.split("/")[5] for name in other.getnames() if "checkpoint-" in name} == {"checkpoint-2"}
     there = tmp_path / "there"
-    running.unbundle([results, training], there)
+    carrying.unbundle([results, training], there)
     for place in (out, there):
         done = go(mini, place, arms=["static"])
         assert done.finished == ["static/seed-0"], (done, *(p.read_text() for p in place.rglob("failed.txt")))
@@ -466,7 +483,7 @@ def test_an_arm_goes_on_where_it_was_killed_here_and_elsewhere(
         weights = [load_file(p / "arms/static/seed-0/train/adapter/adapter_model.safetensors") for p in (place, ran)]
         assert all((weights[0][name] == weights[1][name]).all() for name in weights[1])
     told = (there / "arms/static/seed-0/train/metrics.jsonl").read_bytes()
-    running.unbundle([training], there)  # what is further there stays
+    carrying.unbundle([training], there)  # what is further there stays
     assert (there / "arms/static/seed-0/train/metrics.jsonl").read_bytes() == told
 
 
@@ -478,7 +495,7 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
 
     monkeypatch.setattr(running, "UNKNOWN", 0.0)
     lefts = iter([100.0] * 4)
-    monkeypatch.setattr(running.Clock, "left", property(lambda self: next(lefts, -1.0)))
+    monkeypatch.setattr(Budget, "left", property(lambda self: next(lefts, -1.0)))
     part = go(mini, out, arms=["static"], minutes=5)
     assert "is trained up to step" in part.stopped
     monkeypatch.undo()
@@ -498,9 +515,6 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
 def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     mini: Study, ran: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    from crosswind.study import runner as module
-    from crosswind.study.report import write
-
     turn = iter(range(1000))
     monkeypatch.setattr(
         "crosswind.train.rollouts.reward", lambda *_: float(next(turn) % 2)
@@ -509,7 +523,7 @@ def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     shutil.copytree(ran, out)
     left = iter([60.0] * 3)  # seconds; then time runs out in the midst of the training
     with monkeypatch.context() as patched:
-        patched.setattr(module.Clock, "left", property(lambda _: next(left, 0.0)))
+        patched.setattr(Budget, "left", property(lambda _: next(left, 0.0)))
         stopped = go(mini, out, arms=["rl"], minutes=1.0, partial=True)
     assert not stopped.finished
     assert not stopped.failed
@@ -520,13 +534,13 @@ def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     assert told["train"]["resumed"]
     assert told["train"]["steps"] == 3
 
-    running.collect(out, tmp_path / "kept")  # with what the report tells of reinforcement
+    carrying.collect(out, tmp_path / "kept")  # with what the report tells of reinforcement
     assert {path.parent.parent.parent.name for path in tmp_path.glob("kept/arms/*/*/train/metrics.jsonl")} == {"rl"}
     lines = [json.loads(line) for line in (out / "arms/rl/seed-0/train/metrics.jsonl").read_text().splitlines()]
     text = write(mini, tmp_path / "kept", tmp_path / "docs")[0].read_text()
     part = text.split("## Reinforcement")[1].split("## ")[0]
     assert f"| rl | 0 | {lines[0]['reward']:.2f} to {lines[-1]['reward']:.2f} |" in part
-    found = pools(mini, out)
+    found = read_arms(mini, out)
     row = next(line for line in part.splitlines() if line.startswith("| static to rl |")).split(" | ")
     assert row[2] == changed(between(found["static"], found["rl"], "tiers"))
     assert row[3] == changed(between(found["static"], found["rl"], "tiers", lambda record: not record.refuse))
@@ -542,7 +556,7 @@ def test_an_arm_that_others_start_from_is_trained_again_without_a_test(
     refused = go(mini, out, arms=["rl"])
     assert "--arms static --only-train" in refused.failed["rl/seed-0"]
     with monkeypatch.context() as patched:
-        patched.setattr("crosswind.study.runner.Job.test", lambda *_, **__: pytest.fail("it was tested"))
+        patched.setattr("crosswind.study.job.ArmJob.test", lambda *_, **__: pytest.fail("it was tested"))
         again = go(mini, out, arms=["static"], seeds=[0], only_train=True)
         assert again.finished == ["static/seed-0"]
         assert go(mini, out, arms=["static"], seeds=[0], only_train=True).before == ["static/seed-0"]
@@ -556,12 +570,12 @@ def test_an_adaptive_arm_is_trained_goes_on_and_is_tested(mini: Study, tmp_path:
     out = tmp_path / "out"
     measured = out / "arms/adaptive/seed-0/train/rounds/1/measured"
     with monkeypatch.context() as patched:  # time runs out while it is measured between rounds
-        patched.setattr(running.Clock, "left", property(lambda _: -1.0 if measured.is_dir() else 100.0))
+        patched.setattr(Budget, "left", property(lambda _: -1.0 if measured.is_dir() else 100.0))
         stopped = go(mini, out, arms=["adaptive"], minutes=5.0, partial=True)
     assert (stopped.finished, stopped.failed) == ([], {})
     assert re.search(r"is measuring round 1: \d+ of \d+", stopped.stopped), stopped
     (out / "arms/adaptive/seed-0/train/rounds.json").write_text("[]")
-    running.bundle(out, tmp_path / "packed")
+    carrying.bundle(out, tmp_path / "packed")
     with tarfile.open(tmp_path / "packed" / "results.tar") as tar:  # what is not finished is in nobody's way
         assert not [name for name in tar.getnames() if name.endswith(("train.json", "rounds.json"))]
     out = out.rename(tmp_path / "moved")  # it goes on all the same
@@ -583,7 +597,7 @@ def test_an_adaptive_arm_is_trained_goes_on_and_is_tested(mini: Study, tmp_path:
     assert not mini.another(arm, 0, told["config"], "of another time")
     former = {**told["config"], "adaptive": {"rounds": 2}}  # before there was a second rule
     assert "adaptive.rule was 1, now 2" in mini.another(arm, 0, former, "of another time")
-    running.bundle(out, tmp_path / "packed")
+    carrying.bundle(out, tmp_path / "packed")
     with tarfile.open(tmp_path / "packed" / "results.tar") as tar:
         assert "arms/adaptive/seed-0/train/rounds.json" in tar.getnames()
 
@@ -592,22 +606,20 @@ def test_an_adaptive_arm_is_trained_goes_on_and_is_tested(mini: Study, tmp_path:
 def test_seconds_that_are_damaged_are_told_of_before_anything_is_trained(
     mini: Study, tmp_path: Path, monkeypatch: Any, text: str
 ) -> None:
-    monkeypatch.setattr(running.Job, "train", lambda *_: pytest.fail("it was trained"))
-    path = running.folder_of(tmp_path, "static", 0) / "spent.json"
+    monkeypatch.setattr(ArmJob, "train", lambda *_: pytest.fail("it was trained"))
+    path = folder_of(tmp_path, "static", 0) / "spent.json"
     path.parent.mkdir(parents=True)
     path.write_text(text)
     told = go(mini, tmp_path, arms=["static"]).failed["static/seed-0"]
-    assert told == f"{path}: is damaged; take it away, and give the same command again"
+    assert told == f"{path}: is damaged; remove it and run the same command again"
 
 
 def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypatch: Any) -> None:
-    from crosswind.study.report import write
-
     def broken(self: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError("no such luck")
 
     out = tmp_path / "out"
-    monkeypatch.setattr(running.Job, "train", broken)
+    monkeypatch.setattr(ArmJob, "train", broken)
     done = go(mini, out, arms=["static", "base"])
     assert done.finished == ["base/seed-0"]
     assert "no such luck" in done.failed["static/seed-0"]
@@ -620,74 +632,9 @@ def test_one_that_fails_leaves_the_others(mini: Study, tmp_path: Path, monkeypat
         go(changed, out, arms=["base"])
 
 
-def test_the_arm_that_stands_for_paft_is_chosen_on_dev() -> None:
-    study, folder = load_study(), ROOT / "docs" / "results" / "study"
-    found, dev = pools(study, folder), pools(study, folder, "dev")
-    former, plain = dev["paft-few-names"], dev["paft-plain"]
-    some = {pool.name: pool for pool in (former, plain, dev["static"])}
-    assert former.arm.at
-    assert plain.arm.at
-    plain.arm = plain.arm.model_copy(update={"at": ""})
-    assert best_paft(found, some) == "paft-plain"  # those of former commits do not count
-    former.arm = former.arm.model_copy(update={"at": ""})
-    assert best_paft(found, some) == "paft-few-names"  # it passed more on dev
-    assert best_paft({"static": found["static"]}, some) == "paft"  # nothing to choose from
-
-
-@pytest.mark.parametrize(
-    ("means", "mark"),
-    [
-        ((-0.70, -0.60, -0.55, -0.50), "reproduced"),  # eased, not healed
-        ((-0.70, -0.72, -0.75, -0.80), "different"),  # it loses more
-        ((-0.70, -0.60, -0.55, -0.69), "different"),  # hardly any less
-        ((-0.70, -0.40, -0.20, -0.10), "not reproduced"),  # healed
-        ((-0.70, -0.60, -0.30, -0.30), "different"),  # between
-        ((-0.70, -0.60, -0.50, None), "missing"),
-        ((-0.05, -0.60, -0.50, -0.40), "different"),  # nothing to heal
-    ],
-)
-def test_longer_training_eases_the_loss_if_the_numbers_say_so(
-    means: tuple[float | None, ...], mark: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from crosswind.study import findings
-
-    arms = dict(zip(("static-200", "static-400", "static", "static-3200"), means, strict=True))
-
-    def mean(_: Any, arm: str) -> float:
-        if (found := arms.get(arm)) is None:
-            raise findings.Absent(arm)
-        return found
-
-    monkeypatch.setattr(findings._Look, "mean", mean)
-    claim = next(one for one in findings.findings({}) if one.claim.startswith("Longer training"))
-    assert claim.mark == mark
-
-
-def test_refusals_are_told_by_suite_and_kind() -> None:
-    """Against the stored rows, counted here."""
-    from crosswind.report import words
-    from crosswind.study.findings import asked, findings
-
-    study, folder = load_study(), ROOT / "docs" / "results" / "study"
-    found = pools(study, folder)
-
-    def share(arm: str, suite: str, kind: str) -> tuple[int, int]:
-        some = [r for r in found[arm].of(suite) if r.kinds == (kind,) and r.refuse]
-        return sum(found[arm].measures[r.key].refused for r in some), len(some)
-
-    told = next(one for one in findings(found) if one.claim.startswith("PAFT refuses")).numbers
-    for kind, said in (("fatal_error", "fatal_error, never trained"), ("unsolvable", "unsolvable")):
-        right, n = share("paft", "original", kind)
-        assert n > 100
-        assert f"{said} {words.percent(right / n)}" in told
-    told = next(one for one in asked(found, "paft-wide") if one.claim.startswith("PAFT refuses")).numbers
-    right, n = share("paft-wide", "heldout", "fatal_error")
-    assert f"on heldout {words.percent(right / n)} and " in told
-
-
 def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Path) -> None:
     from crosswind.runs.store import load_run
-    from crosswind.study.runner import bundle, collect, unbundle
+    from crosswind.study.bundle import bundle, collect, unbundle
 
     there = tmp_path / "there"
     files = bundle(ran, tmp_path / "packed", adapters=["static/0"], runs=["static"])
@@ -705,10 +652,10 @@ def test_results_are_carried_and_collected(mini: Study, ran: Path, tmp_path: Pat
     assert episodes.read_text().endswith("{}\n")
     assert not list(there.rglob("*.packed"))
     (tmp_path / "file").write_text("no tar")
-    with pytest.raises(CrosswindError, match="is no file that `crosswind study pack` made"):
+    with pytest.raises(CrosswindError, match="not a file that `crosswind study pack` made"):
         unbundle([tmp_path / "file"], there)
     for act in (lambda p: unbundle(files, p), lambda p: bundle(ran, p), lambda p: collect(ran, p)):
-        with pytest.raises(CrosswindError, match="cannot be made"):
+        with pytest.raises(CrosswindError, match="cannot be created"):
             act(tmp_path / "file" / "inside")
     names = [*["test.json"] * 2, *["test.jsonl.xz"] * 2, "test_log.jsonl"]
     assert sorted(p.name for p in kept.rglob("*") if p.is_file()) == names
@@ -727,11 +674,12 @@ def test_a_folder_of_another_definition_is_left_as_it_is(mini: Study, ran: Path,
 
 @pytest.mark.parametrize(
     ("path", "text", "told"),
-    [("arms/base/seed-0/test.json", "{}", "no result of a study"), ("test_log.jsonl", '{"when"', "no line of JSON")],
+    [
+        ("arms/base/seed-0/test.json", "{}", "not a result of a study"),
+        ("test_log.jsonl", '{"when"', "not a line of JSON"),
+    ],
 )
 def test_damaged_results_are_told_of(mini: Study, ran: Path, tmp_path: Path, path: str, text: str, told: str) -> None:
-    from crosswind.study.report import write
-
     out = tmp_path / "out"
     shutil.copytree(ran, out)
     (out / path).write_text(text)
@@ -743,7 +691,7 @@ def test_damaged_results_are_told_of(mini: Study, ran: Path, tmp_path: Path, pat
 
 
 def test_arms_are_compared_in_the_same_episodes() -> None:
-    found = pools(load_study(), ROOT / "docs" / "results" / "study")
+    found = read_arms(load_study(FRAGILITY), FRAGILITY / "results")
     static, plain = found["static"], found["paft-plain"]
     for suite in ("", "medical"):
         keep = [r for r in (plain.of(suite) if suite else plain.clean) if r.domain == "medical" and not r.refuse]
@@ -770,13 +718,13 @@ def test_curves_have_round_ticks_and_places_to_scale() -> None:
 
 
 def test_rewards_are_told_by_the_first_and_the_last_quarter_of_the_steps() -> None:
-    from crosswind.study.report import _ends
+    from crosswind.study.tables import first_and_last
 
     lines: list[dict[str, Any]] = [{"reward": n / 10, "perturbed": None} for n in range(9)]
-    assert _ends(lines, "reward") == "0.05 to 0.75"
-    assert _ends(lines[:3], "reward") == "0.00 to 0.20"
-    assert _ends(lines, "perturbed") == _ends([], "reward") == "–"
-    assert _ends([{"perturbed": None}, *lines[1:2], {"perturbed": 0.5}, *lines[:5]], "perturbed") == "–"
+    assert first_and_last(lines, "reward") == "0.05 to 0.75"
+    assert first_and_last(lines[:3], "reward") == "0.00 to 0.20"
+    assert first_and_last(lines, "perturbed") == first_and_last([], "reward") == "–"
+    assert first_and_last([{"perturbed": None}, *lines[1:2], {"perturbed": 0.5}, *lines[:5]], "perturbed") == "–"
 
 
 def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
@@ -798,7 +746,8 @@ def test_a_run_without_an_episode_is_carried(tmp_path: Path) -> None:
 
 
 def test_no_line_of_the_log_is_lost_whatever_comes_with_it(tmp_path: Path) -> None:
-    from crosswind.study.runner import LOG, unbundle
+    from crosswind.study.bundle import unbundle
+    from crosswind.study.results import LOG
 
     def packed(name: str, **members: bytes) -> Path:
         with tarfile.open(tmp_path / name, "w") as tar:
@@ -813,7 +762,7 @@ def test_no_line_of_the_log_is_lost_whatever_comes_with_it(tmp_path: Path) -> No
     (out / LOG).write_text('{"own": 1}\n')
     (tmp_path / "bad.tar").write_text("no tar")
     good = packed("good.tar", **{LOG: b'{"theirs": 1}\n{"own": 1}\n'})
-    with pytest.raises(CrosswindError, match="is no file that `crosswind study pack` made"):
+    with pytest.raises(CrosswindError, match="not a file that `crosswind study pack` made"):
         unbundle([good, tmp_path / "bad.tar"], out)
     assert (out / LOG).read_text().splitlines() == ['{"own": 1}', '{"theirs": 1}']
     half = packed("half.tar", **{"arms__a__seed-0__test.packed__run.json": b"{}"})
@@ -823,22 +772,18 @@ def test_no_line_of_the_log_is_lost_whatever_comes_with_it(tmp_path: Path) -> No
 
 
 def test_an_arm_of_another_configuration_is_named_in_the_report(mini: Study, ran: Path, tmp_path: Path) -> None:
-    from crosswind.study.report import write
-
     out = shutil.copytree(ran, tmp_path / "out")
     said = "trained by another configuration than the present one"
     write(mini, out, tmp_path / "report")
-    assert said not in (tmp_path / "report" / "study.md").read_text()
+    assert said not in (tmp_path / "report" / "report.md").read_text()
     path = out / "arms" / "static" / "seed-0" / "test.json"
     done = json.loads(path.read_text())
     path.write_text(json.dumps({**done, "config": {**done["config"], "batch": 99}, "config_hash": "of then"}))
     write(mini, out, tmp_path / "report")
-    assert f"{said}: static/seed-0 (batch was 99, now " in (tmp_path / "report" / "study.md").read_text()
+    assert f"{said}: static/seed-0 (batch was 99, now " in (tmp_path / "report" / "report.md").read_text()
 
 
 def test_a_report_leads_to_the_log_only_if_there_is_one(mini: Study, ran: Path, tmp_path: Path) -> None:
-    from crosswind.study.report import write
-
     out = shutil.copytree(ran, tmp_path / "out")
     path = out / "arms" / "static" / "seed-0" / "test.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "code": "0" * 16}))
@@ -846,43 +791,43 @@ def test_a_report_leads_to_the_log_only_if_there_is_one(mini: Study, ran: Path, 
         if not there:
             (out / "test_log.jsonl").unlink()
         write(mini, out, tmp_path / "report")
-        told = (tmp_path / "report" / "study.md").read_text()
+        told = (tmp_path / "report" / "report.md").read_text()
         assert ("made by 2 versions of the code; the log at the end tells which.\n" in told) is there
         assert ("made by 2 versions of the code.\n" in told) is not there
         assert ("There is no log." in told) is not there
 
 
 def test_damaged_results_are_told_in_a_line(mini: Study, ran: Path, tmp_path: Path) -> None:
-    from crosswind.study.report import write
-    from crosswind.study.runner import LOG, bundle, collect
+    from crosswind.study.bundle import bundle, collect
+    from crosswind.study.results import LOG
 
     out = shutil.copytree(ran, tmp_path / "out")
     (out / LOG).write_bytes(b"[]\n")
-    with pytest.raises(CrosswindError, match=r"'\[\]' is no line of JSON"):
+    with pytest.raises(CrosswindError, match=r"'\[\]' is not a line of JSON"):
         write(mini, out, tmp_path / "report")
     (out / LOG).write_bytes(b"\xff\n")
-    with pytest.raises(CrosswindError, match="is no line of JSON"):
+    with pytest.raises(CrosswindError, match="is not a line of JSON"):
         write(mini, out, tmp_path / "report")
     folder = out / "arms" / "static" / "seed-0"
     (folder / "test" / "run.json").unlink()
     assert [path.name for path in bundle(out, tmp_path / "packed", runs=["static"])] == ["results.tar"]
     (folder / "test.jsonl.xz").unlink()
-    with pytest.raises(CrosswindError, match=r"test.jsonl.xz: is missing; take .* away"):
+    with pytest.raises(CrosswindError, match=r"test.jsonl.xz: is missing; remove .* and run the arm again"):
         collect(out, tmp_path / "kept")
     (out / "arms" / "base" / "seed-0" / "test.json").write_text('{"study": ')
-    with pytest.raises(CrosswindError, match="is no result of a study"):
+    with pytest.raises(CrosswindError, match="not a result of a study"):
         go(mini, out, arms=["base"])
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"seed": 1}, r"static/seed-0/test.json: is the result of static/seed-1/test.json; put it there, or"),
-        ({"arm": "base"}, r"static/seed-0/test.json: is the result of base/seed-0/test.json"),
-        ({"part": "dev"}, r"is the result of static/seed-0/dev.json"),
-        ({"arm": "../x <b>"}, r"is no result of a study \(got '../x <b>'; string should match"),
-        ({"wave": "Z"}, r"is no result of a study \(got 'Z'; "),
-        ({"episodes": 99}, r"test.jsonl.xz: is not the table of .*test.json \(of \d+ episodes .* has 99, "),
+        ({"seed": 1}, r"static/seed-0/test.json: holds the result of static/seed-1/test.json; move it there, or"),
+        ({"arm": "base"}, r"static/seed-0/test.json: holds the result of base/seed-0/test.json"),
+        ({"part": "dev"}, r"holds the result of static/seed-0/dev.json"),
+        ({"arm": "../x <b>"}, r"not a result of a study \(got '../x <b>'; string should match"),
+        ({"wave": "A/B"}, r"not a result of a study \(got 'A/B'; "),
+        ({"episodes": 99}, r"test.jsonl.xz: does not match .*test.json \(of \d+ episodes .* has 99, "),
     ],
 )
 def test_a_result_in_the_place_of_another_is_refused(
@@ -892,7 +837,7 @@ def test_a_result_in_the_place_of_another_is_refused(
     path = out / "arms" / "static" / "seed-0" / "test.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(BadFile, match=told) as refused:
-        pools(mini, out)
+        read_arms(mini, out)
     assert "\n" not in str(refused.value)
 
 
@@ -901,28 +846,26 @@ def test_a_table_that_was_cut_or_is_another_is_refused(mini: Study, ran: Path, t
     table = out / "arms" / "static" / "seed-0" / "test.jsonl.xz"
     lines = lzma.decompress(table.read_bytes()).splitlines(keepends=True)
     table.write_bytes(lzma.compress(b"".join(lines[:-1])))
-    with pytest.raises(
-        BadFile, match=rf"is not the table of .* \(of {len(lines) - 2} episodes .* has {len(lines) - 1}, "
-    ):
-        pools(mini, out)
+    with pytest.raises(BadFile, match=rf"does not match .* \(of {len(lines) - 2} episodes .* has {len(lines) - 1}, "):
+        read_arms(mini, out)
     for bad in (b"5\n", b'["a/b","c",5' + b",null" * (len(outcomes.COLUMNS) - 3) + b"]\n"):
         table.write_bytes(lzma.compress(b"".join([lines[0], bad])))
         with pytest.raises(BadFile, match="cannot be read as a table of outcomes") as refused:
-            pools(mini, out)
+            read_arms(mini, out)
         assert "\n" not in str(refused.value)
     for lines_now, told in (
         ([lines[0].replace(b'"seed":0', b'"seed":1'), *lines[1:]], "its seed is 1"),
-        ([*lines[:-1], lines[-1].replace(b"shelf/colour_of/", b"shelf/another/")], "its episodes are others"),
+        ([*lines[:-1], lines[-1].replace(b"shelf/colour_of/", b"shelf/another/")], "its episodes differ"),
     ):
         assert lines_now != lines
         table.write_bytes(lzma.compress(b"".join(lines_now)))
-        with pytest.raises(BadFile, match=rf"static/seed-0/test.jsonl.xz: is not the table of .* \({told}\)"):
-            pools(mini, out)
+        with pytest.raises(BadFile, match=rf"static/seed-0/test.jsonl.xz: does not match .* \({told}\)"):
+            read_arms(mini, out)
 
 
 @pytest.mark.parametrize("name", ["../escaped", "/crosswind-escaped", "link", "arms/a\0b"])
 def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    from crosswind.study.runner import unbundle
+    from crosswind.study.bundle import unbundle
 
     with tarfile.open(tmp_path / "bad.tar", "w") as tar:
         entry = tarfile.TarInfo(name)
@@ -937,8 +880,28 @@ def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: st
     assert not Path("/crosswind-escaped").exists()
 
 
+def test_unpacking_never_removes_the_folder_of_the_study(tmp_path: Path) -> None:
+    """Its name may end like that of a packed run, and a file may be right inside it."""
+    from crosswind.study.bundle import unbundle
+
+    out = tmp_path / "study.packed"
+    out.mkdir()
+    (out / "mine.txt").write_text("kept")
+    for name, fine in (("study.yaml.json", True), ("run.json", False)):
+        (tmp_path / name).write_text("{}")
+        with tarfile.open(tmp_path / "some.tar", "w") as tar:
+            tar.add(tmp_path / name, name)
+        if fine:
+            unbundle([tmp_path / "some.tar"], out)
+        else:
+            with pytest.raises(CrosswindError, match=r"holds 'run.json', which `crosswind study pack` never makes"):
+                unbundle([tmp_path / "some.tar"], out)
+        assert (out / "mine.txt").read_text() == "kept"
+
+
 def test_what_failed_before_and_is_finished_now_has_not_failed(tmp_path: Path) -> None:
-    from crosswind.study.runner import FAILED, unbundle
+    from crosswind.study.bundle import unbundle
+    from crosswind.study.results import FAILED
 
     arm = "arms/static/seed-0"
     (tmp_path / arm).mkdir(parents=True)
@@ -955,15 +918,13 @@ def test_what_failed_before_and_is_finished_now_has_not_failed(tmp_path: Path) -
 
 
 def test_an_arm_waits_for_the_one_that_it_starts_from(mini: Study, tmp_path: Path) -> None:
-    from crosswind.study.runner import Job
-
     after = mini.arm("static").model_copy(update={"name": "after", "start": "static"})
     study = Study.model_validate({**mini.model_dump(), "arms": (*mini.by_name.values(), after)})
-    first = Job(study, study.arm("static"), 0, tmp_path, "test")
+    first = ArmJob(study, study.arm("static"), 0, tmp_path, "test")
     with first.locked():  # as another process would
         done = go(study, tmp_path, arms=["after"])
     assert done.left == {
-        "static/seed-0": "another process works at it",
+        "static/seed-0": "another process works on it",
         "after/seed-0": "static/seed-0, which it starts from, is not trained yet",
     }
     assert not done.failed
@@ -995,30 +956,28 @@ def test_without_names_every_arm_is_tested_and_what_has_no_time_is_waited_for(
 ) -> None:
     from types import SimpleNamespace
 
-    monkeypatch.setattr(running.Job, "go", lambda *_, **__: SimpleNamespace(passed=0, scored=0, spent={}))
-    monkeypatch.setattr(running.Job, "learn", lambda *_, **__: pytest.fail("it is not tested"))
+    monkeypatch.setattr(ArmJob, "go", lambda *_, **__: SimpleNamespace(passed=0, scored=0, spent={}))
+    monkeypatch.setattr(ArmJob, "learn", lambda *_, **__: pytest.fail("it is not tested"))
     assert len(go(mini, tmp_path).finished) == len(mini.queue())
     monkeypatch.setattr(running.Pace, "needs", lambda _, job, **__: 600.0 if job.arm.name == "static" else 1.0)
     short = go(mini, tmp_path, arms=["rl"], seeds=[0], minutes=2.0)
     assert "it takes about 600" in short.left["static/seed-0"]
     assert short.left["rl/seed-0"] == "static/seed-0, which it starts from, is not trained yet"
-    with pytest.raises(CrosswindError, match="there is no such folder"):
-        commands.arms(tmp_path / "nowhere")
+    with pytest.raises(CrosswindError, match="no such folder"):
+        commands.arms(FRAGILITY, tmp_path / "nowhere")
 
 
 def test_folders_are_shared_between_processes(mini: Study, tmp_path: Path) -> None:
-    from crosswind.study.runner import Job
-
     out = tmp_path / "out"
-    with Job(mini, mini.arm("base"), 0, out, "test").locked() as ours:
+    with ArmJob(mini, mini.arm("base"), 0, out, "test").locked() as ours:
         assert ours
-        assert go(mini, out, arms=["base"]).left == {"base/seed-0": "another process works at it"}
+        assert go(mini, out, arms=["base"]).left == {"base/seed-0": "another process works on it"}
 
 
-def test_an_adapter_ships_with_a_card(ran: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_an_adapter_ships_with_a_card(mini: Study, ran: Path, tmp_path: Path, monkeypatch: Any) -> None:
     gguf = pytest.importorskip("gguf")
     from crosswind.models import weights
-    from crosswind.study.ship import ship
+    from studies.fragility.ship import ship
 
     path = tmp_path / "base.gguf"
     writer = gguf.GGUFWriter(str(path), "llama")
@@ -1029,31 +988,10 @@ def test_an_adapter_ships_with_a_card(ran: Path, tmp_path: Path, monkeypatch: An
     writer.write_tensors_to_file()
     writer.close()
     monkeypatch.setattr(weights, "fetch", lambda _: path)
-    made = ship(ran / "arms/static/seed-0", "static", tmp_path / "adapters")
+    made = ship(ran / "arms/static/seed-0", "static", tmp_path / "adapters", mini)
     assert sorted(p.name for p in made.iterdir()) == ["README.md", "adapter.gguf", "crosswind.json"]
     card = (made / "README.md").read_text()
     assert "Arm `static`, seed 0" in card
     assert "| tiers: " in card
     with pytest.raises(CrosswindError, match="not finished"):
         ship(tmp_path, "paft", tmp_path / "adapters")
-
-
-def test_the_adapters_in_the_package_are_those_of_the_stored_results() -> None:
-    """Their cards tell what the stored outcomes say, PAFT's is the arm that was best on dev, and no part is missing."""
-    gguf = pytest.importorskip("gguf")
-    from crosswind.models import adapters
-    from crosswind.study.ship import card_of
-
-    study, stored = load_study(), Path(__file__).parent.parent / "docs/results/study"
-    found = pools(study, stored)
-    assert adapters.shipped() == ["static", "paft"]
-    for name, arm in (("static", "static"), ("paft", best_paft(found, pools(study, stored, "dev")))):
-        folder = adapters.FOLDER / name
-        pool = found[arm].seed(0)
-        about = json.loads((folder / "crosswind.json").read_text(encoding="utf-8"))
-        card = (folder / "README.md").read_text(encoding="utf-8")
-        assert card == card_of(name, pool.done[0], pool, about)
-        assert f"Arm `{arm}`, seed 0" in card
-        assert bool(about["recipe"]["data"]["share"]) == (name == "paft")
-        tensors = {one.name for one in gguf.GGUFReader(str(folder / adapters.FILE)).tensors}
-        assert len(tensors) == 30 * 7 * 2  # layers, linear maps in each, halves of a map's adapter

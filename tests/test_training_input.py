@@ -16,6 +16,7 @@ from crosswind.cli import app as cli
 from crosswind.train.config import DomainStage, GrpoConfig, TrainConfig, load
 from crosswind.train.data import DataConfig
 
+FRAGILITY = str(Path(__file__).parent.parent / "studies" / "fragility")
 AGAIN = "stopped; the same command goes on from the last checkpoint, or begins anew where there is none yet\n"
 
 
@@ -56,8 +57,8 @@ def test_a_study_that_is_stopped_says_how_it_goes_on(
     from crosswind.study import runner as study
 
     monkeypatch.setattr(study, "run", interrupted)
-    told = "stopped; the same command goes on; finished arms are skipped\n"
-    assert said(monkeypatch, capsys, "study", "fragility", "--out", str(tmp_path)) == (130, told)
+    told = "stopped; run the same command to resume; finished arms are skipped\n"
+    assert said(monkeypatch, capsys, "study", "run", FRAGILITY, "--out", str(tmp_path)) == (130, told)
 
 
 def test_other_commands_that_are_stopped_say_so(

@@ -12,7 +12,7 @@ from crosswind.base import terminal
 BESIDE = ["oracle", "retrier", "memoriser", "refuser"]  # whose scores are known beforehand
 LITTLE = 0.1  # a clean score below which a fall means nothing
 HANDFUL = 5  # episodes that the trained adapters play: a clean one, and one of every tier
-RESULTS = "docs/results/study.md"
+RESULTS = "studies/fragility/report.md"
 
 
 def register(app: typer.Typer) -> None:

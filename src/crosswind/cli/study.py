@@ -1,8 +1,7 @@
-"""`crosswind study`: train and test the arms of a study, and tell what came out."""
+"""`crosswind study`: train and test the arms of a study, and report the results."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,89 +9,90 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
 
 if TYPE_CHECKING:
     from crosswind.study.definition import Part, Study
 
-NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
+EPILOG = """Examples, for a study in the folder studies/mine:
 
-EPILOG = """Examples:
+crosswind study run studies/mine --arms base,plain --seeds 0 --out runs/mine
 
-crosswind study fragility --arms base,static,paft --seeds 0 --out runs/study
+crosswind study run studies/mine --out runs/mine --budget-minutes 25 (whatever fits)
 
-crosswind study fragility --out runs/study --budget-minutes 25 (whatever fits)
+crosswind study run studies/mine --arms plain --dev --set data.share=0.4 --tag share-0.4 --out runs/mine
 
-crosswind study fragility --arms paft --dev --set data.share=0.4 --tag share-0.4 --out runs/study
+crosswind study collect runs/mine --into studies/mine/results
 
-crosswind study report runs/study --into docs/results
+crosswind study report studies/mine
 
-The same command goes on where it was stopped; finished arms are skipped. docs/study.md explains the study."""
+Run the same command again to resume; finished arms are skipped. docs/study.md explains how to write a study."""
 
-Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the study.")]
-File = Annotated[Path | None, typer.Option(metavar="YAML", help="Another definition than the packaged one.")]
+StudyPath = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The folder of a study, with a definition.yaml, or such a file.")
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `study run` wrote (its --out).")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
-    for command in (fragility, arms, report, collect, pack, unpack):
+    for command in (run, arms, report, collect, pack, unpack):
         group.command()(command)
     app.add_typer(group, name="study")
 
 
-def fragility(
+def run(
+    study: StudyPath,
     out: Out,
-    arms: Annotated[str | None, typer.Option(metavar="A,B", help="Arms to run, with commas; all unless given.")] = None,
+    arms: Annotated[str | None, typer.Option(metavar="A,B", help="Arms to run (default: all).")] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="0,1", help="Seeds; those of each arm unless given. Arms that are named run any."),
+        typer.Option(metavar="0,1", help="Seeds to run (default: those of each arm). Named arms run any seed."),
     ] = None,
     budget_minutes: Annotated[
-        float | None, typer.Option(min=0.1, help="Stop before so many minutes; nothing is begun that will not fit.")
+        float | None, typer.Option(min=0.1, help="Stop after this many minutes; start nothing that will not fit.")
     ] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="With a budget, begin also what will not fit; run it again to go on.")
+        bool, typer.Option("--partial", help="With a budget, start arms that will not fit; rerun to resume them.")
     ] = False,
     only_train: Annotated[
-        bool, typer.Option("--only-train", help="Train and do not test; the same command without it tests.")
+        bool, typer.Option("--only-train", help="Train without testing; rerun without this option to test.")
     ] = False,
-    dev: Annotated[bool, typer.Option("--dev", help="Test on the dev suite, on which choices are made.")] = False,
+    dev: Annotated[bool, typer.Option("--dev", help="Test on the dev suite, for making choices.")] = False,
     set_: Annotated[
         list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change an option of the arms; needs --dev, --tag.")
     ] = [],  # noqa: B006
-    tag: Annotated[str, typer.Option(help="Goes into the names of the arms that --set changes.")] = "",
-    model: Annotated[str, typer.Option(help="Another model than the study's.")] = "",
+    tag: Annotated[str, typer.Option(help="Suffix for the names of the arms that --set changes.")] = "",
+    model: Annotated[str, typer.Option(help="Override the model of the study.")] = "",
     slots: Annotated[int | None, typer.Option(min=1, help="Conversations kept on the device.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Episodes played at a time.")] = None,
-    commit: Annotated[str | None, typer.Option(help="The commit to note, where there is no repository.")] = None,
-    file: File = None,
+    commit: Annotated[str | None, typer.Option(help="Commit to record, where there is no repository.")] = None,
     json_: Json = False,
 ) -> None:
-    """Train arms and test each of them, one after the other; every arm is stored as it ends.
+    """Train and test arms, one after the other. Each arm is saved as it ends; rerun the command to resume.
 
-    Exits with 1 if an arm failed; the others are run all the same.
+    Exits with 1 if an arm failed; the others run all the same.
     """
-    from crosswind.base.errors import CrosswindError
-    from crosswind.cli.train import Shown, goes_on
+    from crosswind.cli.train import Shown, goes_on, need_packages
 
-    for package in NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise CrosswindError(f"a study needs the package {package!r}; pip install 'crosswind[train]'")
-    study = _study(file, model)
+    need_packages("a study")
+    defined = _load(study, model)
     names = [name for name in (arms or "").split(",") if name]
     if arms is not None and not names:
-        known = ", ".join(name for name, arm in study.by_name.items() if not arm.at)
+        known = ", ".join(name for name, arm in defined.by_name.items() if not arm.at)
         raise CrosswindError(f"--arms {arms!r} names no arm; give some of {known}, or leave --arms out for all")
     part: Part = "dev" if dev else "test"
     if set_ or tag:
         if not (set_ and tag and dev and names):
             raise CrosswindError("--set is for choices: give --dev, --arms and a --tag with it; tests are as defined")
-        study, names = _changed(study, names, set_, tag)
-    from crosswind.study.runner import run
+        defined, names = _changed(defined, names, set_, tag)
+    from crosswind.study import runner
 
-    with goes_on("the same command goes on; finished arms are skipped"), Shown(json_) as progress:
-        done = run(
-            study,
+    with goes_on("run the same command to resume; finished arms are skipped"), Shown(json_) as progress:
+        done = runner.run(
+            defined,
             out,
             arms=names,
             seeds=_numbers(seeds),
@@ -122,21 +122,17 @@ def fragility(
 
 
 def arms(
+    study: StudyPath,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="A study's folder, to see what is there.")
+        Path | None, typer.Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
     ] = None,
-    file: File = None,
     json_: Json = False,
 ) -> None:
-    """List the arms of the study, and which of them are finished."""
-    from crosswind.base.errors import CrosswindError
-
-    study = _study(file, "")
-    if folder and not folder.is_dir():
-        raise CrosswindError(f"{folder}: there is no such folder; give that of a study, or none to see the arms alone")
+    """List the arms of a study, and which of them are finished."""
+    defined, folder = _load(study), _results(study, folder)
     rows: list[dict[str, Any]] = []
-    for arm, seed in study.queue():
-        done = bool(folder and (folder / "arms" / arm.name / f"seed-{seed}" / "test.json").is_file())
+    for arm, seed in defined.queue():
+        done = (folder / "arms" / arm.name / f"seed-{seed}" / "test.json").is_file()
         rows.append({"wave": arm.wave, "arm": arm.name, "seed": seed, "about": arm.about, "finished": done})
     if json_:
         terminal.print_json(rows)
@@ -148,48 +144,57 @@ def arms(
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study's folder, or where results were collected.")],
-    into: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where study.md and its plots go; the same folder unless given.")
+    study: StudyPath,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
     ] = None,
-    file: File = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where report.md and its plots go (default: DIR, or the study's folder)."),
+    ] = None,
 ) -> None:
-    """Make the tables and plots of a study from its stored episodes."""
+    """Make the tables and plots of a study from its stored episodes.
+
+    Runs the study's findings.py, if it has one.
+    """
     from crosswind.cli.train import written
+    from crosswind.study.findings import load_findings
     from crosswind.study.report import write
 
-    with written(into or folder):
-        for path in write(_study(file, ""), folder, into or folder):
+    home = _home(study)
+    into = into or folder or home
+    with written(into):
+        for path in write(_load(study), _results(study, folder), into, load_findings(home)):
             print(path)
 
 
 def collect(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study's folder.")],
-    into: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept.")],
+    folder: Folder,
+    into: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept, such as STUDY/results.")],
 ) -> None:
     """Copy the results of finished arms, without trajectories and weights, to where they are kept."""
     from crosswind.cli.train import written
-    from crosswind.study.runner import collect
+    from crosswind.study.bundle import collect
 
-    _there(folder)
+    _has_arms(folder)
     with written(into):
         print(f"{collect(folder, into)} results are in {into}")
 
 
 def pack(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study's folder.")],
+    folder: Folder,
     into: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")],
-    adapters: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Adapters to take along.")] = "",
-    runs: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Runs with all their trajectories.")] = "",
+    adapters: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Adapters to include.")] = "",
+    runs: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Runs to include, with all trajectories.")] = "",
     trainings: Annotated[
-        str, typer.Option(metavar="ARM/SEED,...", help="Trainings with their last checkpoint, to go on elsewhere.")
+        str, typer.Option(metavar="ARM/SEED,...", help="Trainings to include, to resume them elsewhere.")
     ] = "",
 ) -> None:
-    """Put results into few files, to carry them elsewhere; `unpack` puts them back."""
+    """Pack results into few files, to carry them elsewhere; `unpack` puts them back."""
     from crosswind.cli.train import written
-    from crosswind.study.runner import bundle
+    from crosswind.study.bundle import bundle
 
-    _there(folder)
+    _has_arms(folder)
     named = {"adapters": adapters, "runs": runs, "trainings": trainings}
     some = {what: [name for name in text.split(",") if name] for what, text in named.items()}
     with written(into):
@@ -197,36 +202,46 @@ def pack(
             print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
-def _there(folder: Path) -> None:
-    from crosswind.base.errors import CrosswindError
-
-    if not (folder / "arms").is_dir():
-        raise CrosswindError(f"{folder}: no study lies here; expected a folder that `crosswind study fragility` wrote")
-
-
 def unpack(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What `pack` made.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that `pack` made.")],
     out: Out,
 ) -> None:
-    """Put packed results back into a study's folder."""
-    from crosswind.study.runner import unbundle
+    """Put packed results back into a folder."""
+    from crosswind.study.bundle import unbundle
 
     unbundle(files, out)
     print(f"unpacked into {out}")
 
 
-# ---------------------------------------------------------------- options as the study takes them
+# ---------------------------------------------------------------- arguments
 
 
-def _study(file: Path | None, model: str) -> Study:
+def _load(path: Path, model: str = "") -> Study:
     from crosswind.study.definition import load_study
 
-    study = load_study(file)
+    study = load_study(path)
     return study.model_copy(update={"model": model}) if model else study
 
 
+def _home(study: Path) -> Path:
+    """The folder of a study, of which the folder or the definition was given."""
+    return study if study.is_dir() else study.parent
+
+
+def _results(study: Path, folder: Path | None) -> Path:
+    from crosswind.study.definition import RESULTS
+
+    if folder and not folder.is_dir():
+        raise CrosswindError(f"{folder}: no such folder; give one that `crosswind study run` wrote, or none")
+    return folder or _home(study) / RESULTS
+
+
+def _has_arms(folder: Path) -> None:
+    if not (folder / "arms").is_dir():
+        raise CrosswindError(f"{folder}: has no results; expected a folder that `crosswind study run` wrote")
+
+
 def _numbers(text: str | None) -> list[int] | None:
-    from crosswind.base.errors import CrosswindError
     from crosswind.train.config import SEEDS
 
     if text is None:
@@ -238,19 +253,18 @@ def _numbers(text: str | None) -> list[int] | None:
 
 
 def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tuple[Study, list[str]]:
-    """The study with changed copies of some arms, under names of their own."""
+    """The study with changed copies of some arms, under new names."""
     from pydantic import ValidationError
 
-    from crosswind.base.errors import CrosswindError
     from crosswind.base.files import complaint
-    from crosswind.study.definition import STUDYS, Arm, Study
+    from crosswind.study.definition import RESERVED, Arm, Study
     from crosswind.train.config import assigned, fitted, merged
 
     options: dict[str, Any] = {}
     for text in changes:
         place, found = assigned(text)
-        if place[0] in STUDYS:
-            raise CrosswindError(f"--set {text!r}: {place[0]} is the study's to say; use --model, --seeds or --file")
+        if place[0] in RESERVED:
+            raise CrosswindError(f"--set {text!r}: {place[0]} is set by the study; use --model or --seeds")
         for step in reversed(place):
             found = {step: found}
         options = merged(options, found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import importlib.util
 import sys
 import time
@@ -123,19 +122,23 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
     from crosswind.base.errors import CrosswindError
     from crosswind.train.config import for_method, kind_of, load
 
-    for package in NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise CrosswindError(f"training needs the package {package!r}; pip install 'crosswind[train]'")
+    need_packages("training")
     config = for_method(load(path, changes, kind_of(method)), method, str(path or ""))
     if out is None and not config.out:
         raise CrosswindError("no folder to write to; give --out DIR, or `out: DIR` in the file")
     with goes_on(AGAIN), Shown(quiet) as progress, written(out or Path(config.out)):
-        if method == "grpo":
-            found: Result = importlib.import_module("crosswind.train.grpo").run(config, out, progress=progress)
-            return found
         from crosswind.train.run import train
 
         return train(config, out, method=method, progress=progress)
+
+
+def need_packages(what: str) -> None:
+    """Raise if a package that trains models is not installed."""
+    from crosswind.base.errors import CrosswindError
+
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise CrosswindError(f"{what} needs the package {package!r}; pip install 'crosswind[train]'")
 
 
 @contextmanager

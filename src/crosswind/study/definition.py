@@ -1,6 +1,6 @@
-"""A study as data: its arms, each a way to train a model, and the suites on which all of them are tested.
+"""A study as data: its arms, each a way to train a model, the suites that test them, and what the report shows.
 
-Everything that could be chosen after the fact stands in one file: which models are trained, from which seeds, and the
+One file holds everything that could be chosen after the fact: which models are trained, from which seeds, and the
 tasks, kinds and severities they are tested on. Results carry hashes of it. Nothing heavy is imported here.
 """
 
@@ -40,13 +40,10 @@ from crosswind.train.config import (
 )
 from crosswind.words.splits import held_out_kinds
 
-FOLDER = Path(__file__).parent.parent / "data" / "study"
-FRAGILITY = "fragility"
-STUDYS = ("model", "seed", "start", "out")  # options of a training that no arm has
-Wave = Literal["A", "B", "C"]
-WAVES: tuple[Wave, ...] = ("A", "B", "C")
+DEFINITION, RESULTS = "definition.yaml", "results"  # in the folder of a study
+RESERVED = ("model", "seed", "start", "out")  # options of a training that an arm cannot set
 Part = Literal["dev", "test"]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]  # of an arm, and of its folder
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]  # of an arm and its folder, of a wave or a plot
 
 
 def _once(seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -62,14 +59,68 @@ class Arm(Model):
     """One way to train: a method and the options in which it differs from the defaults, or from another arm."""
 
     name: Name
-    wave: Wave
+    wave: Name = "A"  # a stage of the study, for the list of arms
     about: str = ""
     method: Method | None = None  # None: nothing is trained
-    like: str = ""  # an arm before this one, whose method, start and options are taken over
-    start: str = ""  # an arm before this one, whose adapter is gone on from
-    seeds: Seeds = ()  # those of the study unless given
+    like: str = ""  # an earlier arm, whose method, start and options this one takes over
+    start: str = ""  # an earlier arm, whose adapter this one continues to train
+    seeds: Seeds = ()  # default: those of the study
     train: dict[str, Any] = Field(default_factory=dict)  # options of the training
-    at: str = ""  # the commit at which it was run; demonstrations are others since, so it is shown and not run again
+    at: str = ""  # the commit at which it ran; demonstrations differ since, so it is shown but not run again
+
+
+class Section(Model):
+    """A part of the report: a title, what it shows, and the options of that."""
+
+    title: str
+    make: str  # a table of `crosswind.study.tables`, or a section of the study's findings.py
+    arms: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()  # default: all
+    domains: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()  # of arms
+    reference: str = ""  # the arm that others are compared with
+    severity: int = Field(default=1, ge=1, le=5)
+
+
+class Curve(Model):
+    """A plot of changes over an option of the training, one point per arm."""
+
+    title: str
+    option: str  # such as data.share
+    arms: tuple[str, ...] = Field(min_length=2)
+    log: bool = False
+    at: dict[str, tuple[float, str]] = Field(default_factory=dict)  # arms with a value and a label of their own
+
+
+SECTIONS = {  # of a report whose definition says nothing of it
+    "changes": "Accuracy and its change",
+    "seeds": "Each seed by itself",
+    "refusals": "Refusals",
+    "playing": "How they play",
+    "dev": "Choices, on the dev split",
+    "log": "Every evaluation on the test split",
+    "trained": "What was trained",
+}
+
+
+class ReportPlan(Model):
+    """What the report of a study shows."""
+
+    suites: dict[str, str] = Field(default_factory=dict)  # of the test, with a description
+    sections: tuple[Section, ...] = tuple(Section(title=title, make=make) for make, title in SECTIONS.items())
+    plots: tuple[Literal["forest", "heat", "scatter"], ...] = ("forest", "scatter")
+    curves: dict[Name, Curve] = Field(default_factory=dict)
+
+    def named_arms(self) -> list[str]:
+        """Every arm that the plan names."""
+        out = [arm for curve in self.curves.values() for arm in (*curve.arms, *curve.at)]
+        for one in self.sections:
+            out += [
+                *one.arms,
+                *(arm for pair in one.pairs for arm in pair),
+                *([one.reference] if one.reference else []),
+            ]
+        return out
 
 
 class Study(Model):
@@ -85,6 +136,7 @@ class Study(Model):
     arms: tuple[Arm, ...] = Field(min_length=1)
     dev: Suite
     test: Suite
+    report: ReportPlan = ReportPlan()
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -102,7 +154,24 @@ class Study(Model):
         for condition in self.dev.conditions:
             if found := held_out.intersection(condition.recipe.kinds()):
                 raise ValueError(f"the suite dev names {min(found)!r}, which is held out: choices would be made on it")
+        for names, known, what in (
+            (self.report.suites, list(self.suites), "suite"),
+            (self.report.named_arms(), list(before), "arm"),
+        ):
+            for name in names:
+                if name not in known:
+                    raise ValueError(f"the report names the {what} {name!r}; {near(name, known)}")
         return self
+
+    @property
+    def suites(self) -> dict[str, tuple[str, ...]]:
+        """The suites of the test (the part before the slash in the names of conditions), with their domains."""
+        out: dict[str, dict[str, None]] = {name: {} for name in self.report.suites}
+        for condition in self.test.all_conditions():
+            if condition.name == CLEAN:
+                continue
+            out.setdefault(suite_of(condition.name), {}).update(dict.fromkeys(self.test.where(condition)))
+        return {name: tuple(domains) for name, domains in out.items() if domains}
 
     @cached_property
     def by_name(self) -> dict[str, Arm]:
@@ -211,9 +280,12 @@ def digest(data: object) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def load_study(path: Path | str | None = None) -> Study:
-    """The study of a file; ours without one."""
-    document = read(path or FOLDER / f"{FRAGILITY}.yaml")
+def load_study(path: Path | str) -> Study:
+    """Read the definition of a study: a file, or a folder that has one."""
+    path = Path(path)
+    if path.is_dir() and not (path / DEFINITION).is_file():
+        raise BadFile(f"{path}: has no {DEFINITION}; give the folder of a study, or its definition")
+    document = read(path / DEFINITION if path.is_dir() else path)
     study = document.fit(Study)
     for part, suite in (("dev", study.dev), ("test", study.test)):
         for i, condition in enumerate(suite.conditions):
@@ -239,9 +311,9 @@ def _check_arm(document: Document, study: Study, i: int, arm: Arm) -> None:
         raise document.error(
             place, f"the arm {arm.name!r} starts from {arm.start!r}, which has no adapter; name another"
         )
-    for name in STUDYS:
+    for name in RESERVED:
         if name in arm.train:
-            raise document.error((*place, "train", name), f"{name} is the study's to say; leave it out of the options")
+            raise document.error((*place, "train", name), f"{name} is set by the study; leave it out of the options")
     options = {**study.options(arm, study.seeds_of(arm)[0]), **({"start": arm.start} if arm.start else {})}
     lines = {at[3:]: line for at, line in document.lines.items() if at[:3] == (*place, "train")}
     own = Document(options, {(): document.lines[place], **lines}, document.where)
@@ -251,11 +323,11 @@ def _check_arm(document: Document, study: Study, i: int, arm: Arm) -> None:
         raise BadFile(f"{error} (the arm {arm.name!r})") from None
 
 
-# ---------------------------------------------------------------- what a condition's name says
+# ---------------------------------------------------------------- what the name of a condition says
 
 
 def suite_of(condition: str) -> str:
-    """The suite of the report to which a condition belongs: what stands before the first stroke."""
+    """The suite of the report that a condition belongs to: the part of its name before the first slash."""
     return condition.partition("/")[0]
 
 

@@ -36,7 +36,7 @@ PIECE = 8 << 20  # bytes that are compressed as one stream
 MANY = 400  # episodes from which on other processes help
 
 
-class Row(NamedTuple):
+class OutcomeRow(NamedTuple):
     """A record without its trajectory, and what was measured in it."""
 
     record: Record
@@ -102,7 +102,7 @@ def _row(suite: Suite, record: Record, taken: Measures | None) -> list[Any]:
 # ---------------------------------------------------------------- and back
 
 
-def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[Row]]:
+def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[OutcomeRow]]:
     """The rows of a file, and what stands at its head. Rows of several seeds are told apart by `trial`."""
     try:
         lines = lzma.decompress(path.read_bytes()).decode().splitlines()
@@ -117,7 +117,7 @@ def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[Row]]
         ) from None
 
 
-def _restored(row: Sequence[Any], agent: str, trial: int, seed: int) -> Row:
+def _restored(row: Sequence[Any], agent: str, trial: int, seed: int) -> OutcomeRow:
     named = dict(zip(COLUMNS, row, strict=True))
     task, kinds = str(named["task"]), [kind for kind in named["kinds"].split("+") if kind]
     seen = bool(named["exposed"])
@@ -148,7 +148,7 @@ def _restored(row: Sequence[Any], agent: str, trial: int, seed: int) -> Row:
         usage=Usage(input_tokens=named["read"], output_tokens=named["written"], requests=named["turns"]),
     )
     if named["outcome"] == "error":
-        return Row(record, None)
+        return OutcomeRow(record, None)
     values = {name: named[name] for name in MEASURED}
     for name in ("refused", "fault", "recovered", "false_success", "wrong_answer"):
         values[name] = bool(values[name])
@@ -156,7 +156,7 @@ def _restored(row: Sequence[Any], agent: str, trial: int, seed: int) -> Row:
         values["resumed"] = bool(values["resumed"])
     if values["exploration"] is not None:
         values["exploration"] = float(values["exploration"])
-    return Row(record, Measures(refuse=record.refuse, **values))
+    return OutcomeRow(record, Measures(refuse=record.refuse, **values))
 
 
 # ---------------------------------------------------------------- whole runs, compressed
@@ -198,13 +198,13 @@ def unpack(folder: Path, into: Path) -> Path:
     return into
 
 
-def played(rows: Iterable[Row]) -> str:
+def played(rows: Iterable[OutcomeRow]) -> str:
     """A name for the episodes of a table, however they ended."""
     every = sorted(f"{r.task_id}|{r.condition}|{'+'.join(r.kinds)}|{r.severity}" for r, _ in rows)
     return hashlib.sha256("\n".join(every).encode()).hexdigest()[:16]
 
 
-def passed(rows: Iterable[Row]) -> tuple[int, int]:
+def passed(rows: Iterable[OutcomeRow]) -> tuple[int, int]:
     """How many episodes were scored, and how many of them succeeded."""
     kept = [row.record for row in rows if row.record.outcome != "error"]
     return len(kept), sum(record.passed for record in kept)

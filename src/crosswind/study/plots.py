@@ -107,6 +107,28 @@ def bars(title: str, series: Sequence[str], rows: Sequence[Forest]) -> str:
     return _page(right + 54, height, title, parts)
 
 
+def heat(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> str:
+    """Shares as a table of coloured cells, from red over white to blue."""
+    left, top, wide, high = 170.0, 150.0, 34.0, 22.0
+    parts = []
+    for n, head in enumerate(heads):
+        x, y = left + wide * (n + 0.6), top - 8
+        parts.append(f'<g transform="rotate(-55 {x:.1f} {y:.1f})">{_text(x, y, head, size=11, colour=GREY)}</g>')
+    for i, (name, values) in enumerate(rows.items()):
+        y = top + high * i
+        parts.append(_text(left - 10, y + 15, name, anchor="end"))
+        for n, value in enumerate(values):
+            if value is None:
+                continue
+            strength, base = abs(2 * value - 1), (47, 111, 176) if value > 0.5 else (193, 67, 46)
+            colour = "#" + "".join(f"{round(255 - strength * (255 - part)):02x}" for part in base)
+            x = left + wide * n
+            parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide - 2}" height="{high - 2}" fill="{colour}"/>')
+            ink = "#ffffff" if strength > 0.6 else INK
+            parts.append(_text(x + wide / 2 - 1, y + 15, f"{100 * value:.0f}", anchor="middle", size=11, colour=ink))
+    return _page(left + wide * len(heads) + 80, top + high * len(rows) + 16, title, parts)
+
+
 def curve(title: str, across: str, marks: Mapping[float, str], series: Mapping[str, Sequence[Point]]) -> str:
     """Values over places, some of which are marked; y in steps of 20 points, from below the lowest to 0 or above."""
     left, right, top, bottom = 70.0, 640.0, 60.0, 300.0

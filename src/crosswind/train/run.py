@@ -1,4 +1,4 @@
-"""One training as its configuration has it: plain, in stages, or in adaptive rounds, new or resumed."""
+"""Run one training by its configuration, new or resumed: plain, in stages, in adaptive rounds, or by reinforcement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from crosswind.base.errors import CrosswindError
 from crosswind.train.adaptive import train_adaptively
-from crosswind.train.config import Method, TrainConfig, check, for_method
+from crosswind.train.config import GrpoConfig, Method, TrainConfig, check, for_method
 from crosswind.train.model import prepare, started
 from crosswind.train.sft import Progress, Result, begin, claimed, end, finish, stretch
 from crosswind.train.stages import measured_once, train_stages
@@ -19,10 +19,15 @@ from crosswind.train.stages import measured_once, train_stages
 def train(
     config: TrainConfig, out: Path | str | None = None, *, method: Method = "paft", progress: Progress | None = None
 ) -> Result:
-    """Train by a configuration into a folder, or go on where an earlier run of the same configuration stopped.
+    """Train by a configuration into a folder, or resume an earlier run of the same configuration.
 
     Nothing is kept outside of the folder and the result, so that one process can train many configurations in turn.
     """
+    if method == "grpo":
+        from crosswind.train.grpo import run as reinforce
+
+        assert isinstance(config, GrpoConfig)
+        return reinforce(config, out, progress)
     config = started(for_method(config, method))
     check(config)
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:
@@ -42,8 +47,8 @@ def train(
         elif config.adaptive:
             result = train_adaptively(config, folder, progress)
         else:
-            run = stretch(prepare(config), config, folder, config.data, config.steps, progress)
-            result = finish(run, method)
+            trained = stretch(prepare(config), config, folder, config.data, config.steps, progress)
+            result = finish(trained, method)
             if config.evaluate:
                 result = measured_once(config, folder, result, progress)
         return end(folder, config, result)

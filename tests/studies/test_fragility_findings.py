@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 from crosswind.core.registry import perturbations
 from crosswind.episodes.record import CLEAN, Record, key_of, pair_of
 from crosswind.metrics import By, Cell, Drop, Measures
-from crosswind.study.definition import Arm
-from crosswind.study.findings import ASKED, ORIGINAL, _judged, asked, findings
-from crosswind.study.outcomes import Row
-from crosswind.study.report import Pool
+from crosswind.study.definition import Arm, load_study
+from crosswind.study.findings import judge
+from crosswind.study.outcomes import OutcomeRow
+from crosswind.study.results import ArmResults, Results
+from studies.fragility.findings import ASKED, ORIGINAL, Look, of_asked, of_original
 
+STUDY_FOLDER = Path(__file__).parent.parent.parent / "studies" / "fragility"
+STUDY = load_study(STUDY_FOLDER)
 YES, NO, ELSE, MISSING, MET, UNMET = "reproduced", "not reproduced", "different", "missing", "met", "not met"
 THREE = ("perception", "interaction", "reasoning")
 RENAMED = "identity_erasure name_noise parameter_rename semantic_rename"
@@ -45,7 +49,7 @@ def shifted_by(kind: str) -> Record:
     return record("some", kind)
 
 
-class Numbers(Pool):
+class Numbers(ArmResults):
     """An arm that gives the numbers it was made with, and says of all others that they are not there.
 
     Changes are told by suite, or by suite and tier or kinds ("original perception"); clean shares by domain.
@@ -58,11 +62,11 @@ class Numbers(Pool):
         clean: Mapping[str, float] | None = None,
         refused: Mapping[str, float] | None = None,
         families: Mapping[str, Change] | None = None,
-        rows: Iterable[Row] = (),
+        rows: Iterable[OutcomeRow] = (),
     ) -> None:
         super().__init__(Arm(name="some", wave="A"), [], rows)
         self.changes, self.families = changes or {}, families or {}
-        self.shares, self.refused = clean or {}, refused or {}
+        self.shares, self.right = clean or {}, refused or {}
 
     def _change(self, name: str) -> Drop | None:
         return made(self.changes[name]) if name in self.changes else None
@@ -79,11 +83,11 @@ class Numbers(Pool):
         assert (suite, by) == ("original", "family")
         return {name: made(change, name) for name, change in self.families.items()}
 
-    def solved(self, domain: str) -> Cell:
-        return share(self.shares.get(domain))
+    def solved(self, *domains: str) -> Cell:
+        return share(self.shares.get(*domains))
 
     def refusals(self, suite: str, keep: Callable[[Record], bool] = lambda _: True) -> Cell:
-        return share(self.refused.get(suite))
+        return share(self.right.get(suite))
 
 
 def under(*changes: Change, suite: str = "original", **also: Any) -> Numbers:
@@ -119,23 +123,27 @@ def record(
     )  # fmt: skip
 
 
-def row(one: Record, exploration: float | None = None) -> Row:
+def row(one: Record, exploration: float | None = None) -> OutcomeRow:
     measures = Measures(
         calls=1, gold_calls=1, questions=0, errors=0, own_errors=0, exploration=exploration,
         refused=one.ended == "refusal", refuse=one.refuse, fault=False, recovered=False, resumed=None, collateral=0,
         duplicates=0, false_success=False, wrong_answer=False,
     )  # fmt: skip
-    return Row(one, measures)
+    return OutcomeRow(one, measures)
 
 
-def played(*records: Record) -> Pool:
-    return Pool(Arm(name="some", wave="A"), [], map(row, records))
+def played(*records: Record) -> ArmResults:
+    return ArmResults(Arm(name="some", wave="A"), [], map(row, records))
 
 
-def mark(claim: str, arms: Mapping[str, Pool], best: str = "paft") -> str:
+def mark(claim: str, arms: Mapping[str, ArmResults], best: str = "paft") -> str:
     """What the rule of the claim that starts so says."""
-    (one,) = _judged(arms, tuple(one for one in (*ORIGINAL, *ASKED) if one[0].startswith(claim)), best)
+    (one,) = judge([one for one in (*ORIGINAL, *ASKED) if one.text.startswith(claim)], Look(results(arms), best))
     return one.mark
+
+
+def results(arms: Mapping[str, ArmResults]) -> Results:
+    return Results(STUDY, STUDY_FOLDER, arms)
 
 
 # ---------------------------------------------------------------- what is not there
@@ -167,7 +175,7 @@ CLAIMS = {  # with the arms that they need
 }
 
 
-def some_of_all() -> Pool:
+def some_of_all() -> ArmResults:
     """An arm that played something of whatever is asked for, all of it well."""
     kinds = ("name_noise", "ambiguous", "format_switch", "dependency_inversion", "unsolvable")
     some = [record(f"{family}/{n}", family=family) for family in ("one", "two") for n in range(2)]
@@ -177,18 +185,18 @@ def some_of_all() -> Pool:
                 impossible = kind == "unsolvable"
                 some.append(record(clean.task_id, kind, suite=suite, family=clean.family, refuse=impossible))
     some += [record("there", domain="medical"), record("there", "name_noise", suite="medical", domain="medical")]
-    return Pool(Arm(name="some", wave="A"), [], (row(one, 0.5) for one in some))
+    return ArmResults(Arm(name="some", wave="A"), [], (row(one, 0.5) for one in some))
 
 
 def test_without_arms_every_mark_is_missing() -> None:
-    every = [*findings({}), *asked({}, "paft")]
+    every = [*of_original(results({})), *of_asked(results({}))]
     assert len(every) == len(ORIGINAL) + len(ASKED)
     assert {one.mark for one in every} == {MISSING}
 
 
 def test_no_claim_is_forgotten_here() -> None:
     further_down = ("Clean accuracy does not predict", "PAFT refuses when it should")
-    for claim, _, _ in (*ORIGINAL, *ASKED):
+    for claim, *_ in (*ORIGINAL, *ASKED):
         assert sum(claim.startswith(start) for start in (*CLAIMS, *further_down)) == 1, claim
 
 
@@ -512,7 +520,7 @@ def test_paft_is_to_hold_on_kinds_never_trained(static: float, paft: float, expe
     assert mark("PAFT holds on kinds never", arms) == UNMET
 
 
-def in_medical(solvable: int, impossible: int, *, suite: str = "medical") -> Pool:
+def in_medical(solvable: int, impossible: int, *, suite: str = "medical") -> ArmResults:
     """An arm that passed so many of twenty episodes that can be solved, and of twenty that are to be refused."""
     some = [record(f"can/{n}", "name_noise", n < solvable, suite=suite, domain="medical") for n in range(20)]
     for n in range(20):
@@ -564,7 +572,7 @@ def test_rl_is_to_be_measured_clean_and_perturbed(arms: str, expected: str) -> N
 def test_marks_of_arms_that_played() -> None:
     """The same rules, with what real pools make of episodes."""
 
-    def arm(passed: Mapping[str, int], refused: int, medical: int) -> Pool:
+    def arm(passed: Mapping[str, int], refused: int, medical: int) -> ArmResults:
         """Of forty episodes of each kind so many passed, in two families, the second of which loses more."""
         some = [record(f"{n}", family="one" if n < 20 else "two") for n in range(40)]
         for suite in ("original", "tiers", "heldout"):
@@ -603,18 +611,18 @@ def test_marks_of_arms_that_played() -> None:
 # ---------------------------------------------------------------- rules over whole arms
 
 
-def graded(name: str, clean: int, kept: int, *, domain: str = "poi", at: str = "") -> Pool:
+def graded(name: str, clean: int, kept: int, *, domain: str = "poi", at: str = "") -> ArmResults:
     """An arm that solves so many of twenty tasks clean, and of these so many under a shift."""
     tasks = [f"{domain}/one/test/{n}" for n in range(20)]
     shown = [record(task, passed=n < clean, domain=domain) for n, task in enumerate(tasks)]
     shown += [record(task, "typos", n < kept, domain=domain) for n, task in enumerate(tasks)]
-    return Pool(Arm(name=name, wave="A", at=at), [], map(row, shown))
+    return ArmResults(Arm(name=name, wave="A", at=at), [], map(row, shown))
 
 
-def both(name: str, here: tuple[int, int], there: tuple[int, int], at: str = "") -> Pool:
+def both(name: str, here: tuple[int, int], there: tuple[int, int], at: str = "") -> ArmResults:
     """An arm that solves so many, and keeps so many, on poi and on medical."""
     parts = graded(name, *here), graded(name, *there, domain="medical")
-    return Pool(Arm(name=name, wave="A", at=at), [], [row(one) for part in parts for one in part.records])
+    return ArmResults(Arm(name=name, wave="A", at=at), [], [row(one) for part in parts for one in part.records])
 
 
 RISING = [(n, n - 8) for n in range(8, 20)]  # who solves more keeps a greater share of it
@@ -641,7 +649,7 @@ def test_whether_the_clean_score_predicts(
     assert mark("Clean accuracy does not predict", {**arms, **former}) == expected  # former versions do not count
 
 
-def refuser(right: int, clean: int, shifted: int, abroad: int) -> Pool:
+def refuser(right: int, clean: int, shifted: int, abroad: int) -> ArmResults:
     """An arm that refuses so many of a hundred: rightly, falsely in clean and in shifted worlds, and on medical."""
     out = []
     for domain, some in (("poi", clean), ("medical", abroad)):
@@ -667,6 +675,6 @@ def refuser(right: int, clean: int, shifted: int, abroad: int) -> Pool:
 )
 def test_whether_paft_refuses_when_it_should(counts: tuple[int, int, int, int], expected: str) -> None:
     arms = {"paft-wide": refuser(*counts), "paft": refuser(0, 100, 100, 100)}
-    (one,) = (one for one in asked(arms, "paft-wide") if one.claim.startswith("PAFT refuses when"))
+    (one,) = (one for one in of_asked(results(arms), "paft-wide") if one.text.startswith("PAFT refuses when"))
     assert one.mark == expected
     assert ("as the rule was frozen, 46\N{NO-BREAK SPACE}% clean: not met" in one.numbers) is (counts[3] == 90)

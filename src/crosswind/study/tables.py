@@ -1,0 +1,334 @@
+"""The tables that a report can show. The definition of a study names them in `report.sections` as `make`.
+
+Each takes the results and the section, whose options (`arms`, `suites`, `reference`, ...) it may use.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from crosswind.base.errors import BadFile
+from crosswind.core.registry import perturbations
+from crosswind.core.types import TIERS
+from crosswind.episodes.record import Record
+from crosswind.metrics import Averages, Cell, Correlation, Drop, cell, clean_and_robust, grouped
+from crosswind.report import words
+from crosswind.report.markdown import literal, table
+from crosswind.study.definition import Section, suite_of
+from crosswind.study.findings import MISSING
+from crosswind.study.results import LOG, REWARDS, ArmResults, Results, between, impossible
+
+Make = Callable[[Results, Section], str]
+
+
+def change(one: Drop | None) -> str:
+    """A change with its interval; bold if it is clear."""
+    if one is None:
+        return "–"
+    mark = "**" if words.clear(one) else ""
+    return f"{mark}{words.points(one.delta)}{mark} ({words.span(one.low, one.high)})"
+
+
+def share(one: Cell) -> str:
+    """A share in percent with its interval and the number of episodes."""
+    return "–" if one.rate is None else f"{100 * one.rate:.1f} ({100 * one.low:.0f} to {100 * one.high:.0f}; {one.n})"
+
+
+def _rows(
+    results: Results, row: Callable[[ArmResults], Sequence[str]], width: int = 0, but: str = ""
+) -> list[list[str]]:
+    """A row for each arm that has results; with a width, also for each that has none, which says so."""
+    found = results.arms
+    names = [name for name in results.study.by_name if name in found or width]
+    names += [name for name in found if name not in results.study.by_name]
+    return [
+        [literal(name), *(row(found[name]) if name in found else [MISSING, *["–"] * (width - 1)])]
+        for name in names
+        if name != but
+    ]
+
+
+def _suites(results: Results, section: Section) -> list[str]:
+    return list(section.suites or results.study.suites)
+
+
+def _domains(results: Results) -> list[str]:
+    """Every domain of the test, in the order of its suites."""
+    return list(dict.fromkeys(name for names in results.study.suites.values() for name in names))
+
+
+# ---------------------------------------------------------------- accuracy
+
+
+def changes(results: Results, section: Section) -> str:
+    """By suite: clean accuracy and the change in every tier, all arms."""
+    out = []
+    for suite in _suites(results, section):
+
+        def row(arm: ArmResults, suite: str = suite) -> list[str]:
+            cells = [arm.tier(suite, tier) for tier in TIERS]
+            pairs = sum(one.pairs for one in cells if one)
+            clean = share(arm.solved(*results.study.suites[suite]))
+            return [str(len(arm.seeds)), clean, *map(change, cells), str(pairs)]
+
+        heads = ["arm", "seeds", "clean, %", *TIERS, "pairs"]
+        about = results.study.report.suites.get(suite, "")
+        out += [f"### {suite}{': ' if about else ''}{about}", table(heads, _rows(results, row, len(heads) - 1))]
+    return "\n\n".join(out)
+
+
+def against(results: Results, section: Section) -> str:
+    """Paired differences to the reference arm, in the same episodes."""
+    if section.reference not in results.arms:
+        return f"{section.reference or 'The reference arm'} is missing."
+    base, suites, domains = results.arms[section.reference], _suites(results, section), _domains(results)
+
+    def row(arm: ArmResults) -> list[str]:
+        clean = (between(base, arm, "", lambda r, d=domain: r.domain == d) for domain in domains)  # type: ignore[misc]
+        return [change(one) for one in (*clean, *(between(base, arm, suite) for suite in suites))]
+
+    heads = ["arm", *(f"clean {domain}" for domain in domains), *suites]
+    told = f"Share of episodes passed, minus that of {base.name}, in points. Each comparison stands by itself."
+    return f"{told}\n\n{table(heads, _rows(results, row, but=base.name))}"
+
+
+def starts(results: Results, section: Section) -> str:
+    """Arms next to the arm that they started from, further pairs, and the rewards of reinforcement."""
+    found, suites = results.arms, _suites(results, section)
+    first = suites[0]
+    on = results.study.suites[first]
+    pairs = [(found[arm.arm.start], arm) for arm in found.values() if arm.arm.start in found]
+    pairs += [(found[one], found[other]) for one, other in section.pairs if one in found and other in found]
+    sides: tuple[Callable[[Record], bool], ...] = (lambda _: True, lambda r: not r.refuse, impossible)
+    rows = []
+    for one, other in pairs:
+        compared = [between(one, other, "", lambda r: r.domain in on)]
+        compared += [between(one, other, suite, side) for suite in suites for side in sides]
+        wrong = (words.percent(arm.false_refusals(first).rate) for arm in (one, other))
+        rows.append([f"{literal(one.name)} to {literal(other.name)}", *map(change, compared), " to ".join(wrong)])
+    heads = ["from, to", f"clean on {', '.join(on)}"]
+    for suite in suites:
+        heads += [suite, "that can be solved", "that a shift made impossible"]
+    told = [table([*heads, f"false refusals on {first}"], rows)] if rows else []
+    if lines := [line for arm in found.values() if arm.arm.method == "grpo" for line in _rewards(arm, results.folder)]:
+        told += [
+            "Reward in training, a mean over the first and over the last quarter of the steps, and greedy success "
+            "before and after, on draws of the train split that were not trained on.",
+            table(["arm", "seed", "reward", "in clean groups", "in perturbed ones", "signal", "greedy success"], lines),
+        ]
+    return "\n\n".join(told) or "No arm that starts from another is there."
+
+
+def _rewards(arm: ArmResults, folder: Path) -> list[list[str]]:
+    out = []
+    for done in arm.done:
+        lines = json_lines(folder / "arms" / arm.name / f"seed-{done.seed}" / REWARDS)
+        extra = (done.train or {}).get("extra", {})
+        greedy = [
+            f"{where} {words.percent(before)} to {words.percent(extra.get('greedy_after', {}).get(where))}"
+            for where, before in extra.get("greedy_before", {}).items()
+        ]
+        figures = [first_and_last(lines, name) for name in ("reward", "clean", "perturbed", "signal")]
+        out.append([literal(arm.name), str(done.seed), *figures, "; ".join(greedy) or "–"])
+    return out
+
+
+def first_and_last(lines: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The mean of a figure over the first and over the last quarter of some lines."""
+    part = max(1, len(lines) // 4)
+    means = [[v for one in some if isinstance(v := one.get(name), float)] for some in (lines[:part], lines[-part:])]
+    return " to ".join(f"{fmean(some):.2f}" for some in means) if all(means) else "–"
+
+
+def seeds(results: Results, section: Section) -> str:
+    """Every seed alone: the tiers of the first suite, and the other suites as a whole."""
+    first, *others = _suites(results, section)
+    rows = []
+    for arm in results.arms.values():
+        for seed in arm.seeds:
+            one = arm.seed(seed)
+            line = [literal(arm.name), str(seed), share(one.solved(*results.study.suites[first]))]
+            line += [change(one.tier(first, tier)) for tier in TIERS]
+            rows.append([*line, *(change(one.drop(suite)) for suite in others)])
+    return table(["arm", "seed", "clean, %", *(f"{first}: {tier}" for tier in TIERS), *others], rows)
+
+
+def severity(results: Results, section: Section) -> str:
+    """The change in every tier at one severity."""
+    suites = _suites(results, section)
+
+    def row(arm: ArmResults) -> list[str]:
+        out = []
+        for suite in suites:
+            some = {t: lambda r, t=t: r.severity == section.severity and r.tier == t for t in TIERS}
+            out += [change(arm.drop(suite, keep)) for keep in some.values()]
+        return out
+
+    return table(["arm", *(f"{suite}: {tier}" for suite in suites for tier in TIERS)], _rows(results, row))
+
+
+def kinds(results: Results, section: Section) -> str:
+    """What some arms passed under each kind, the worst kinds of the last arm first, and why it failed there."""
+    names = [name for name in section.arms or results.arms if name in results.arms]
+    rows: list[tuple[tuple[int, float], list[str]]] = []
+    last = names[-1] if names else ""
+    for place, suite in enumerate(_suites(results, section)):
+        split = {name: grouped(results.arms[name].of(suite), "kind") for name in names}
+        for kind in sorted({kind for some in split.values() for kind in some}):
+            cells = {name: cell(split[name].get(kind, ())) for name in names}
+            causes = Counter(r.cause or "unknown" for r in split[last].get(kind, ()) if not r.passed)
+            told = ", ".join(f"{cause} {n}" for cause, n in causes.most_common(2))
+            rate = cells[last].rate
+            line = [suite, perturbations[kind].tier, literal(kind), *map(share, cells.values()), told or "–"]
+            rows.append(((place, 1.0 if rate is None else rate), line))
+    heads = ["suite", "tier", "kind", *map(literal, names), f"why {literal(last)} failed, mostly"]
+    told = "Episodes passed, in %. Those that the last arm passed least of come first."
+    return f"{told}\n\n{table(heads, [line for _, line in sorted(rows, key=lambda one: one[0])])}"
+
+
+# ---------------------------------------------------------------- refusals, and how arms play
+
+
+def refusals(results: Results, section: Section) -> str:
+    """Right and false refusals, by suite."""
+    suites, domains = _suites(results, section), _domains(results)
+
+    def row(arm: ArmResults) -> list[str]:
+        right = [share(arm.refusals(suite)) for suite in suites]
+        clean = [share(arm.clean_refusals(domain)) for domain in domains]
+        return [*right, *clean, *(share(arm.false_refusals(suite)) for suite in suites)]
+
+    false = (*(f"clean {domain}" for domain in domains), *suites)
+    heads = ["arm", *(f"right: {suite}" for suite in suites), *(f"false: {where}" for where in false)]
+    told = "Right: of episodes that a shift made impossible, those refused, in %. False: of those that can be solved."
+    return f"{told}\n\n{table(heads, _rows(results, row))}"
+
+
+PLAYED: tuple[tuple[str, Callable[[Averages], str]], ...] = (
+    ("Tool error rate, % of calls", lambda s: words.percent(s.tool_error_rate)),
+    ("Errors of the agent's own making, % of calls", lambda s: words.percent(s.own_error_rate)),
+    ("Exploration, 0 to 1", lambda s: words.number(s.exploration)),
+    (
+        "Tool-chain length (on the certified way)",
+        lambda s: f"{words.number(s.chain_length, 1)} ({words.number(s.gold_chain_length, 1)})",
+    ),
+)
+
+
+def playing(results: Results, section: Section) -> str:
+    """Errors, exploration and length of the tool chain, clean and in every tier of the first suite."""
+    suite = _suites(results, section)[0]
+    out = []
+    for title, told in PLAYED:
+
+        def row(arm: ArmResults, told: Callable[[Averages], str] = told) -> list[str]:
+            some = [[r for r in arm.clean if r.domain in results.study.suites[suite]]]
+            some += [arm.of(suite, keep=lambda r, tier=tier: r.tier == tier) for tier in TIERS]  # type: ignore[misc]
+            return [told(arm.averages(records)) for records in some]
+
+        out.append(f"{title}:\n\n{table(['arm', 'clean', *TIERS], _rows(results, row))}")
+    return "\n\n".join(out)
+
+
+def correlation(results: Results, section: Section) -> str:
+    """Does the clean score predict robustness? Over all suites, in some domains, and by suite."""
+    now = [arm for arm in results.arms.values() if not arm.arm.at]
+    places: dict[str, Callable[[Record], bool]] = {
+        "all suites": lambda _: True,
+        **{f"all suites on {domain}": lambda r, d=domain: r.domain == d for domain in section.domains},  # type: ignore[misc]
+        **{suite: lambda r, s=suite: suite_of(r.condition) == s for suite in _suites(results, section)},  # type: ignore[misc]
+    }
+    rows = []
+    for place, keep in places.items():
+        both = clean_and_robust({arm.name: one for arm in now if (one := arm.drop("", keep))})
+        rows.append([place, str(both.kept.n), _rho(both.delta), _rho(both.kept)])
+    every = {name: one for name, arm in results.arms.items() if (one := arm.drop(""))}
+    arms = [
+        [literal(name), words.percent(clean), words.points(delta), words.percent(kept)]
+        for name, (clean, delta, kept) in clean_and_robust(every).agents.items()
+    ]
+    told = (
+        "Rank correlation of the clean score with the change, and with the share of solved tasks that stay solved, "
+        "over arms that are not of former commits. p takes arms as independent, which those of one study hardly are."
+    )
+    heads = ["arm", "clean", "change over all suites", "kept"]
+    return "\n\n".join(
+        [told, table(["pairs", "arms", "with the change", "with the share kept"], rows), table(heads, arms)]
+    )
+
+
+def _rho(found: Correlation) -> str:
+    return "cannot be told" if found.rho is None else f"{found.rho:+.2f} ({words.chance(found.p)})"
+
+
+# ---------------------------------------------------------------- how results came about
+
+
+def dev(results: Results, _: Section) -> str:
+    """Every result on the dev split."""
+    domains = results.study.dev.domains
+    rows = []
+    for arm in results.dev.values():
+        by_tier = arm.drops("", "tier")
+        clean = share(arm.solved(*(domains or {r.domain for r in arm.clean})))
+        line = [literal(arm.name), ", ".join(map(str, arm.seeds)), clean]
+        line += [change(by_tier.get(tier)) for tier in TIERS]
+        rows.append([*line, share(arm.refusals("")), share(arm.false_refusals(""))])
+    if not rows:
+        return "No evaluation on the dev split is stored here."
+    return table(["arm", "seeds", "clean, %", *TIERS, "right refusals", "false refusals"], rows)
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines; none without a file."""
+    out = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
+        try:
+            one = json.loads(line)
+        except ValueError:
+            one = None
+        if not isinstance(one, dict):
+            raise BadFile(f"{path}: {line[:60]!r} is not a line of JSON; remove it, or restore the file") from None
+        out.append(one)
+    return out
+
+
+def log(results: Results, _: Section) -> str:
+    """Every evaluation on the test split."""
+    names = ("when", "event", "arm", "seed", "commit", "code", "config", "suite", "about")
+    rows = [[literal(str(one.get(name, "")), 400) for name in names] for one in json_lines(results.folder / LOG)]
+    heads = ["when", "event", "arm", "seed", "commit", "code", "configuration", "suites", "remark"]
+    return table(heads, rows) if rows else "There is no log."
+
+
+def trained(results: Results, _: Section) -> str:
+    """What every arm was trained with."""
+
+    def row(arm: ArmResults) -> list[str]:
+        first = arm.done[0]
+        train = first.train or {}
+        return [
+            literal(arm.arm.about),
+            arm.arm.method or "–",
+            ", ".join(map(str, arm.seeds)),
+            str(train.get("steps", "–")),
+            f"{train['demonstrations']:,}" if train.get("demonstrations") else "–",
+            ", ".join(f"{what} {words.duration(seconds)}" for what, seconds in first.spent.items()),
+        ]
+
+    heads = ["arm", "about", "method", "seeds", "steps", "demonstrations", "time of the first seed"]
+    return table(heads, _rows(results, row, len(heads) - 1))
+
+
+TABLES: dict[str, Make] = {
+    make.__name__: make
+    for make in (
+        *(changes, against, starts, seeds, severity, kinds, refusals, playing, correlation),
+        *(dev, log, trained),
+    )
+}
