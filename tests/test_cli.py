@@ -22,8 +22,11 @@ from crosswind.cli import demo as commands_demo
 from crosswind.cli import run as commands_run
 from crosswind.core import laws
 from crosswind.core.perturbation import EXAMPLE, load_layers
-from crosswind.core.registry import domains, perturbations
+from crosswind.core.registry import agents, domains, perturbations
+from crosswind.episodes.recipe import recipes
+from crosswind.episodes.suite import suites
 from crosswind.models import adapters
+from crosswind.models.spec import PROVIDERS
 
 
 def crosswind(*args: str, code: int = 0) -> str:
@@ -53,10 +56,40 @@ def test_catalog_lists_everything() -> None:
     assert [p["kind"] for p in data["perturbations"]] == perturbations.names()
     assert all(p["axis"] and p["tier"] and p["summary"] for p in data["perturbations"])
     assert {"oracle", "idle", "memoriser", "refuser", "retrier"} <= set(data["agents"])
-    assert data["suites"]
-    text = crosswind("catalog")
-    assert "transient_error" in text
-    assert "book_visit" in text
+    assert [suite["name"] for suite in data["suite_details"]] == data["suites"]
+    assert all(suite["summary"] and suite["kinds"] and suite["episodes"] for suite in data["suite_details"])
+    assert {recipe["name"] for recipe in data["recipes"]} == set(recipes.names())
+    assert {spec.split(":")[0].split("[")[0] for spec in data["agent_specs"]} == set(PROVIDERS)
+
+
+def test_the_catalog_is_one_screen_and_details_come_by_topic() -> None:
+    lines = crosswind("catalog").splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) < 80
+    text = "\n".join(lines)
+    for name in (*domains.names(), *perturbations.names(), *suites.names(), *agents.names(), *recipes.names()):
+        assert name in text
+    assert "book_visit" not in text
+    assert "book_visit" in crosswind("catalog", "families")
+    for topic in ("domains", "kinds", "suites", "agents", "recipes"):
+        assert json_of("catalog", topic)[topic]
+    assert "oracle" in crosswind("catalog", "agents")
+
+
+def test_the_catalog_is_filtered() -> None:
+    some = json_of("catalog", "--tier", "reasoning", "--axis", "action")
+    assert list(some) == ["version", "kinds"]
+    kept = [kind for kind in perturbations if (kind.tier, kind.axis) == ("reasoning", "action")]
+    assert len(some["kinds"]) == len(kept) > 1
+    assert {row["domain"] for row in json_of("catalog", "--domain", "poi")["families"]} == {"poi"}
+    found = {row["name"]: row["domains"] for row in json_of("catalog", "suites", "--domain", "retail")["suites"]}
+    assert "quick" not in found
+    assert all("retail" in names for names in found.values())
+    one = json_of("catalog", "--search", "LOST_ack")
+    assert [row["kind"] for row in one["kinds"]] == ["lost_acknowledgement"]
+    assert not one["domains"]
+    assert "lost_acknowledgement" in crosswind("catalog", "--search", "lost_ack")
+    assert "nothing in the catalog contains 'xyzzy'" in crosswind("catalog", "--search", "xyzzy")
 
 
 def test_certify_counts_and_exits_zero() -> None:
@@ -116,6 +149,11 @@ def test_a_process_of_its_own_says_the_same_and_exits_with_the_same_codes() -> N
 
 
 WRONG = [
+    (["catalog", "kind"], "no topic 'kind'; did you mean kinds"),
+    (["catalog", "--domain", "poy"], "no domain 'poy'; did you mean poi?"),
+    (["catalog", "kinds", "--tier", "perceptio"], "no tier 'perceptio'; did you mean perception"),
+    (["catalog", "--axis", "actoin"], "no axis 'actoin'; did you mean action"),
+    (["catalog", "suites", "--tier", "perception"], "--tier does not apply to suites; use it with kinds"),
     (["play", "--domain", "poy"], "no domain 'poy'; did you mean poi?"),
     (["play", "--domain", "poi", "--agent", "oracel"], "did you mean oracle?"),
     (["play", "--domain", "poi", "--family", "book_visits"], "did you mean book_visit"),

@@ -133,9 +133,10 @@ def test_the_command_line_takes_plugins_before_every_command(tmp_path: Path) -> 
     assert [k["origin"] for k in data["perturbations"] if k["kind"] == "boxed"] == [str(layer)]
     assert data["agent_origins"] == {"silent": str(layer)}
     text = re.sub(r"[\s│]+", "", crosswind(*given, "catalog")[0])
-    assert f"(from{sights})" in text
-    assert f"box.(from{layer})" in text
+    assert f"sights(from{sights})" in text
+    assert f"boxed(from{layer})" in text
     assert f"silent(from{layer})" in text
+    assert f"box.(from{layer})" in re.sub(r"[\s│]+", "", crosswind(*given, "catalog", "kinds")[0])
     played = json.loads(crosswind(*given, "play", "--domain", "sights", "--perturb", "boxed", "--json")[0])
     assert played["verdict"]["outcome"] == "pass"
     assert played["layers"] == [{"kind": "boxed"}]

@@ -64,7 +64,7 @@ def test_a_study_that_is_stopped_says_how_it_goes_on(
 def test_other_commands_that_are_stopped_say_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "_catalog", interrupted)
+    monkeypatch.setattr("crosswind.cli.catalog.everything", interrupted)
     assert said(monkeypatch, capsys, "catalog") == (130, "stopped\n")
 
 

@@ -107,86 +107,6 @@ def options(
         plugins.share(plugin)
 
 
-# ---------------------------------------------------------------- catalog
-
-
-@app.command()
-def catalog(json_: Json = False) -> None:
-    """List domains, task families, perturbations, agents and suites."""
-    data = _catalog()
-    if json_:
-        terminal.print_json(data)
-        return
-    console = terminal.console()
-    for domain in data["domains"]:
-        console.print(f"\n{domain['name']}: {terminal.safe(domain['summary'])}{_from(domain)}", style="bold")
-        console.print(f"  tools: {', '.join(domain['tools'])}")
-        table = terminal.table_of("family", "level", "ends in", "what")
-        for family in domain["families"]:
-            table.add_row(
-                family["name"],
-                str(family["level"]),
-                "a refusal" if family["refusal"] else "an answer",
-                terminal.safe(family["summary"]),
-            )
-        console.print(table)
-    console.print("\nperturbations", style="bold")
-    table = terminal.table_of("kind", "axis", "tier", "what")
-    for kind in data["perturbations"]:
-        table.add_row(kind["kind"], kind["axis"], kind["tier"], terminal.safe(kind["summary"]) + _from(kind))
-    console.print(table)
-    names = [name + _from({"origin": data["agent_origins"].get(name, "")}) for name in data["agents"]]
-    console.print(f"\nagents: {', '.join(names)}\nsuites: {', '.join(data['suites'])}")
-
-
-def _from(thing: dict[str, Any]) -> str:
-    """Words for where a plugin's thing comes from; none for ours."""
-    return f" (from {terminal.safe(thing['origin'])})" if thing["origin"] else ""
-
-
-def _catalog() -> dict[str, Any]:
-    from crosswind.core.registry import agents, domains, perturbations
-    from crosswind.episodes.suite import suites
-
-    return {
-        "version": __version__,
-        "domains": [
-            {
-                "name": d.name,
-                "summary": d.summary,
-                "origin": domains.origin(d.name),
-                "tools": [t.name for t in d.world_class.specs],
-                "functions": [t.function() for t in d.world_class.specs],
-                "families": [
-                    {
-                        "name": f.name,
-                        "level": f.level,
-                        "refusal": f.refusal,
-                        "graph": getattr(f, "stands", ""),
-                        "summary": _first_line(type(f)),
-                    }
-                    for f in d.families.values()
-                ],
-            }
-            for d in domains
-        ],
-        "perturbations": [
-            {
-                "kind": kind,
-                "axis": perturbations[kind].axis,
-                "tier": perturbations[kind].tier,
-                "summary": _first_line(perturbations[kind]),
-                "severities": perturbations[kind].severities,
-                "origin": perturbations.origin(kind),
-            }
-            for kind in perturbations.names()
-        ],
-        "agents": agents.names(),
-        "agent_origins": {name: where for name in agents.names() if (where := agents.origin(name))},
-        "suites": suites.names(),
-    }
-
-
 # ---------------------------------------------------------------- new
 
 
@@ -481,12 +401,9 @@ def _markdown(rows: list[Row], names: list[str]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _first_line(thing: type) -> str:
-    return (thing.__doc__ or "").strip().split("\n")[0]
-
-
 COMMANDS = (
-    *("data", "demo", "diagnose", "doctor", "gate", "learn", "proxy", "report", "run", "serve", "study", "train"),
+    *("catalog", "data", "demo", "diagnose", "doctor", "gate", "learn", "proxy", "report", "run", "serve", "study"),
+    "train",
 )  # modules beside this one; each has `register(app)` and imports what is heavy inside its commands
 for _name in COMMANDS:
     importlib.import_module(f"crosswind.cli.{_name}").register(app)
