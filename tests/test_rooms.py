@@ -1,69 +1,56 @@
-"""The structure of the package: rooms import one way, files stay readable, and names mean one thing."""
+"""The structure of the package: rooms import one way, no import runs in a circle, long files have a reason."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "crosswind"
-ROOMS = (  # a room imports only from those before it; pytest_plugin.py, __main__.py and __init__.py are outside
+ROOMS = (  # a room imports only from those before it; the registry's loader table names later modules as data
     *("base", "text", "core", "words", "domains", "perturbations", "agents", "benchmarks", "episodes", "models"),
     *("metrics", "runs", "gate", "report", "export", "mcp", "train", "study", "authoring", "api", "cli"),
+    *("pytest_plugin", "__main__", "__init__"),
 )
-LOADER = "core/registry.py"  # its table names modules of later rooms
-EXCEPTIONS: dict[tuple[str, str], str] = {}  # (file, room it imports from) -> the reason
-LONG = {  # files over 600 lines -> the reason
-    "cli/run.py": "to be split",
-    "domains/banking.py": "to be split",
-    "domains/graphs.py": "to be split",
-    "domains/medical.py": "to be split",
-    "domains/operations.py": "to be split",
-    "domains/poi.py": "to be split",
-    "domains/retail.py": "to be split",
-    "domains/workspace.py": "to be split",
-    "study/report.py": "to be split",
-    "study/runner.py": "to be split",
-}
+EXCEPTIONS: dict[str, str] = {}  # "file imports module" -> the reason
+LONG: dict[str, str] = {}  # a file over 600 lines -> the reason
+FILES = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))}
+MODULES = {".".join(("crosswind", *name.with_suffix("").parts)).removesuffix(".__init__"): name for name in FILES}
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module of the package that a file imports, wherever in it, and every one that it names in a string."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imported(name: Path, *, typing: bool = True) -> Iterator[str]:
+    """The modules of the package that a file imports, wherever in it, or names for importlib to import."""
+    nodes = [ast.parse(FILES[name])]
+    for node in nodes:
+        if not typing and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        nodes += ast.iter_child_nodes(node)  # type: ignore[arg-type]
+        found: list[str] = []
         if isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}: relative imports hide where a name comes from"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            assert not node.level, f"{name}: write imports in full"
+            found = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found = [alias.name for alias in node.names]
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
+            found = [str(arg.value) for arg in node.args if isinstance(arg, ast.Constant)]
+        for full in found:
+            if full.split(".")[0] == "crosswind":
+                yield full if full in MODULES else full.rpartition(".")[0]
 
 
-def files() -> list[tuple[str, str, Path]]:
-    """The name of each file in a room, its room, and its path."""
-    paths = [(path.relative_to(ROOT), path) for path in sorted(ROOT.rglob("*.py"))]
-    return [
-        (str(name), name.parts[0].removesuffix(".py"), path) for name, path in paths if name.parts[0] not in OUTSIDE
-    ]
-
-
-OUTSIDE = ("__init__.py", "__main__.py", "pytest_plugin.py")
-
-
-def test_imports_go_one_way() -> None:
+def test_rooms_import_only_from_rooms_before_them() -> None:
     wrong = []
-    for name, room, path in files():
-        assert room in ROOMS, f"{name} is in no room"
-        for module in imports(path):
-            if module.partition(".")[0] != "crosswind":
-                continue
-            source = module.split(".")[1]
-            early = source in ROOMS[: ROOMS.index(room) + 1]
-            if not early and (name, source) not in EXCEPTIONS:
-                wrong.append(f"{name} imports {module}")
-    assert not wrong, "\n".join(wrong)
+    for name in FILES:
+        before = ROOMS[: ROOMS.index(name.parts[0].removesuffix(".py")) + 1]
+        wrong += [f"{name} imports {m}" for m in imported(name) if m.partition(".")[2].split(".")[0] not in before]
+    assert sorted(wrong) == sorted(EXCEPTIONS)
+
+
+def test_no_import_runs_in_a_circle() -> None:
+    graph = {module: set(imported(name, typing=False)) - {module} for module, name in MODULES.items()}
+    assert list(TopologicalSorter(graph).static_order())
 
 
 def test_long_files_have_a_reason() -> None:
-    long = {name for name, _, path in files() if len(path.read_text(encoding="utf-8").splitlines()) > 600}
-    assert long == set(LONG)
+    assert {str(name) for name, text in FILES.items() if len(text.splitlines()) > 600} == set(LONG)
