@@ -1,5 +1,7 @@
 """Deals what people wrote in banks/*.yaml to the splits and writes the frozen data that the package carries.
 
+Compiles the requests of each domain, banks/requests/*.yaml, on the way.
+
 The same seed and the same files give the same bytes. An entry is dealt by what it says, not by where it stands: the
 same entry in two lists goes to the same split.
 """
@@ -20,12 +22,14 @@ from crosswind.base.files import Document, read
 from crosswind.core.flow import digest, rng_for
 from crosswind.core.registry import domains
 from crosswind.core.types import SPLITS, Split
+from crosswind.domains.requests import Requests
 from crosswind.words import wording
 from crosswind.words.banks import KINDS_OF_PHRASES, REGISTERS, SORTS, lemma
 from crosswind.words.splits import layer_words
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "src" / "crosswind" / "data" / "banks"
+REQUESTS = HERE.parent / "src" / "crosswind" / "data" / "requests"
 SEED = 7
 
 # the least number of entries in each split
@@ -370,6 +374,20 @@ def make(seed: int) -> tuple[dict[str, Any], Problems]:
     return out, sources.problems
 
 
+def compiled() -> dict[str, str]:
+    """The requests of each domain as JSON. Asks no domain, since domains are made of what this writes."""
+    out = {}
+    for path in sorted((HERE / "requests").glob("*.yaml")):
+        document = read(path)
+        requests = Requests(document.data, document.where)
+        for role in requests.details:
+            requests.words(role)
+        for family in requests.families:
+            requests.family(family)
+        out[path.stem] = json.dumps(document.data, indent=0, ensure_ascii=False) + "\n"
+    return out
+
+
 def written(data: Any) -> str:
     return json.dumps(data, indent=0, ensure_ascii=False, sort_keys=True) + "\n"
 
@@ -380,6 +398,14 @@ def save(data: Mapping[str, Any]) -> None:
         old.unlink()
     for name, part in data.items():
         (OUT / f"{name}.json").write_text(written(part), encoding="utf-8")
+
+
+def save_requests() -> None:
+    REQUESTS.mkdir(parents=True, exist_ok=True)
+    for old in REQUESTS.glob("*.json"):
+        old.unlink()
+    for name, text in compiled().items():
+        (REQUESTS / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def sample(name: str, count: int, split: Split) -> None:
@@ -407,6 +433,10 @@ def main() -> int:
     if given.sample:
         sample(given.sample, given.each, given.split)
         return 0
+    if given.check:
+        compiled()
+    else:
+        save_requests()
     data, problems = make(given.seed)
     for text in problems.texts:
         print(text, file=sys.stderr)

@@ -28,6 +28,8 @@ from crosswind.core.registry import domains, perturbations
 from crosswind.core.session import Session
 from crosswind.core.types import ASK, AXES, SPLITS, TIERS, Param, Split, Step, ToolCall, ToolResult, ToolSpec
 from crosswind.domains import graphs
+from crosswind.domains.desk import Desk
+from crosswind.domains.layout import Terms
 from crosswind.words import banks, wording
 from crosswind.words.splits import HELD_OUT
 
@@ -469,8 +471,7 @@ def index() -> str:
 
 def graph_of(family: Family) -> type[Family] | None:
     """The graph that a family shares with those of other domains; None for one of its own."""
-    base: type[Family] = type(family).__mro__[1]
-    return base if base.__module__ == graphs.__name__ and base is not graphs.Graph else None
+    return family.graph if isinstance(family, graphs.Graph) else None
 
 
 def withheld(family: Family) -> list[str]:
@@ -508,9 +509,9 @@ def rows_of(domain: Domain) -> list[list[str]]:
 
 def roles(here: Sequence[Domain]) -> list[list[str]]:
     """What each domain calls the tools of which the graphs speak."""
-    terms = {d.name: d.terms for d in here if isinstance(d, graphs.Desk)}
+    terms = {d.name: d.terms for d in here if isinstance(d, Desk)}
     names = {d.name: {spec.name for spec in d.world_class.specs} for d in here}
-    parts = [f.name for f in fields(graphs.Terms) if all(getattr(t, f.name) in names[d] for d, t in terms.items())]
+    parts = [f.name for f in fields(Terms) if all(getattr(t, f.name) in names[d] for d, t in terms.items())]
     return [[part, *(f"`{getattr(terms[d.name], part)}`" if d.name in terms else "" for d in here)] for part in parts]
 
 

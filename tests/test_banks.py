@@ -281,6 +281,16 @@ def test_the_data_is_what_the_generator_makes() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+def test_the_requests_are_what_the_generator_compiles() -> None:
+    script = (
+        "import sys; sys.path.insert(0, 'banks'); import make; data = make.compiled()\n"
+        "found = {p.stem: p.read_text(encoding='utf-8') for p in make.REQUESTS.glob('*.json')}\n"
+        "assert found == data, [name for name in {*found, *data} if found.get(name) != data.get(name)]\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_bad_banks_are_told_with_file_line_and_remedy(tmp_path: Path) -> None:
     """Of one domain's bank; that those of the others are missing is told as well."""
     for name in ("make.py", "common.yaml", "phrases.yaml", "poi.yaml"):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from crosswind.base.errors import BadFile
 from crosswind.core.certify import certify
 from crosswind.core.domain import Domain, Family
 from crosswind.core.laws import match, twins
@@ -15,12 +19,13 @@ from crosswind.core.oracle import walk
 from crosswind.core.registry import domains
 from crosswind.core.types import SPLITS, Split, Task, ToolCall
 from crosswind.domains import graphs
+from crosswind.domains.poi import Poi
+from crosswind.domains.requests import Requests
 
 
 def graph_of(family: Family) -> str:
     """The shared graph that a family is made of, or nothing where it stands for itself."""
-    above = type(family).__mro__[1]
-    return above.__name__ if above.__module__ == graphs.__name__ and above is not graphs.Graph else ""
+    return family.graph.__name__ if isinstance(family, graphs.Graph) and family.graph else ""
 
 
 CALLS = {1: (2, 3), 2: (4, 6), 3: (7, 12)}
@@ -173,6 +178,54 @@ def test_new_domains_have_families_of_their_own() -> None:
 def test_twins_lead_another_way(domain: Domain) -> None:
     found = [len(twins(domain, domain.task(f.name, 3), 2)) for f in domain.families.values() if not f.refusal]
     assert sum(n > 0 for n in found) >= len(found) - 1
+
+
+def with_requests(change: Callable[[dict[str, Any]], object]) -> str:
+    """What is said of the requests of `poi` after a change."""
+    kept = Poi.requests
+    parts = ("policy", "replies", "details", "families")
+    data = copy.deepcopy({part: getattr(kept, part) for part in parts})
+    change(data)
+    with pytest.raises(BadFile) as caught:
+        type("Changed", (Poi,), {"requests": Requests(data, kept.where)})()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d.pop("details"), "expected a mapping with the keys policy, replies, details, families"),
+        (lambda d: d.update(policy=7), "policy: got 7; expected text"),
+        (lambda d: d["details"].pop("need"), "details.need: got None; expected a mapping"),
+        (lambda d: d["details"]["need"].pop("vague"), "details.need.vague: got None; expected text"),
+        (lambda d: d["details"]["need"].update(words=[]), "details.need.words: got []; expected a list of words"),
+        (lambda d: d["details"]["need"].update(hint="x"), "details.need.hint: no such key"),
+        (lambda d: d["families"]["best_price"].update(sentences=[]), "families.best_price.sentences: got []"),
+        (lambda d: d["families"]["sold_out"].update(sentences="visit"), "families.sold_out.sentences: visit: got None"),
+        (lambda d: d["families"]["best_price"].update(graph="Facts"), "families.best_price.graph: got 'Facts'"),
+        (lambda d: d["families"]["best_price"].pop("about"), "families.best_price.about: got None; expected text"),
+        (
+            lambda d: d["families"]["best_price"].update(sentences=["What does {category} cost?"]),
+            "families.best_price.sentences.0: {city} is missing",
+        ),
+        (
+            lambda d: d["families"]["best_price"]["sentences"].append("{category} in {city} on {date}"),
+            "families.best_price.sentences.5: {date} is no detail of this family",
+        ),
+    ],
+)
+def test_bad_requests_are_told_with_domain_family_and_key(
+    change: Callable[[dict[str, Any]], object], told: str
+) -> None:
+    said = with_requests(change)
+    assert "requests of poi (banks/requests/poi.yaml" in said
+    assert told in said
+
+
+def test_a_family_of_its_own_needs_sentences() -> None:
+    lost = type("Lost", (graphs.Fact,), {"name": "lost"})
+    with pytest.raises(BadFile, match=r"requests of poi .* families\.lost: is missing"):
+        type("Longer", (Poi,), {"own": (lost,)})()
 
 
 # ---------------------------------------------------------------- verification

@@ -1,1 +1,4 @@
-"""The canonical worlds, one file each; `graphs.py` holds the task graphs they have in common."""
+"""The canonical worlds, one file each; `graphs` holds the task graphs they have in common.
+
+The domains are desks: `records.py` derives their rows, `tools.py` their tools, and `desk.py` puts a domain together.
+"""

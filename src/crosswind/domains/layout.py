@@ -1,0 +1,312 @@
+"""The vocabulary of desks: what a domain calls its parts, and which table and column plays which role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date as Date
+from datetime import timedelta
+from functools import lru_cache
+from typing import ClassVar, NamedTuple, Protocol
+
+from crosswind.core.domain import shifted_number
+from crosswind.core.names import Namer, Numbering
+from crosswind.core.types import Row, Split
+
+PER_GROUP, DAYS, SLOTS, HELD = 24, 10, 5, 5  # things in a group, dates, slots a day, bookings of a person at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a domain calls the parts of the graphs. A world fills in its tools."""
+
+    # tools
+    search: str = ""  # (group, kind) -> things with a score
+    details: str = ""  # (thing) -> fee and more
+    entries: str = ""  # (thing) -> dated entries with an amount
+    outlook: str = ""  # (group, date) -> a figure; lower is better
+    distance: str = ""  # (source, target) -> a figure; lower is nearer
+    slots: str = ""  # (thing, date) -> slots with a time and room
+    bookings: str = ""  # (who) -> what a person holds
+    permit: str = ""  # (slot, who) -> a code
+    hold: str = ""  # (slot, who, need, code) -> a booking
+    settle: str = ""  # (booking, means) -> a receipt
+    cancel: str = ""  # (booking)
+    move: str = ""  # (booking, slot, code)
+    # arguments, most of them details of requests, keys of results and columns too
+    group: str
+    kind: str
+    thing: str
+    date: str = "date"
+    who: str
+    need: str
+    slot: str
+    booking: str
+    means: str
+    code: str
+    source: str
+    target: str
+    # keys of results
+    score: str
+    fee: str
+    amount: str
+    figure: str  # of the outlook
+    far: str  # of the distance
+    room: str
+    receipt: str
+    status: str = "status"
+    # other details of requests
+    new_date: str = "new_date"
+    other_date: str = "other_date"
+    floor: str = "at_least"
+    first: str = "first"
+    second: str = "second"
+    name: str = "name"
+    time: str = "time"
+    # values of the status
+    held: str = "held"
+    settled: str = "settled"
+    cancelled: str = "cancelled"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The tables of a desk, and those columns that go by another name than in `Terms`."""
+
+    things: str
+    slots: str
+    people: str
+    bookings: str
+    permits: str
+    entries: str
+    outlook: str
+    distance: str = ""  # empty: the distance is worked out from columns of the things
+    attached: str = ""  # rows with the id of a booking, which cancelling removes
+    room: str  # of a slot, as the seed gives it
+    home: str  # of a person: the group they are at home in
+    standing: str  # of a person
+    good: str  # the standing of those who may book
+    barred: str  # the standing of those who may not
+    person: str = "name"  # of a person: the made-up name
+    amount: str = ""  # of an entry; empty: as in `Terms`
+    means_attached: bool = False  # the means are a column of the attached row, and not of the booking
+
+
+class Names(NamedTuple):
+    """Made-up names."""
+
+    group: Namer
+    thing: Namer
+    person: Namer
+
+
+def named(train: str, dev: str, test: str, salt: int = 0) -> Namer:
+    """Names with these endings, each of which belongs to one split."""
+    return Namer(tuple(tuple(endings.split()) for endings in (train, dev, test)), salt)
+
+
+class Ids(NamedTuple):
+    """How rows are numbered."""
+
+    thing: Numbering
+    slot: Numbering
+    person: Numbering
+    booking: Numbering
+
+
+@dataclass(frozen=True)
+class Thing:
+    id: str
+    name: str
+    score: float
+    fee: int
+
+
+@dataclass(frozen=True)
+class Slot:
+    id: str
+    time: str
+    room: int
+
+
+@dataclass(frozen=True)
+class Booking:
+    id: str
+    slot: str
+    thing: str
+    date: str
+    need: int
+    live: bool
+
+
+# ---------------------------------------------------------------- parts of a table map
+
+
+class At(Protocol):
+    """What every row of a world depends on. A `State` has it, and so has `Seed`."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def split(self) -> Split: ...
+
+
+class Seed(NamedTuple):
+    """The same, with what many rows ask for."""
+
+    seed: int
+    size: int
+    split: Split
+    things: int  # how many there are
+    dates: list[str]
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Slots that begin in an hour of their own: `first`, `apart` hours later, ..., up to `late` - 1 hours late."""
+
+    first: int
+    apart: int
+    late: int
+    step: int  # minutes past the hour are multiples of it
+    used: ClassVar[int] = 2  # bytes of the hash that a time takes
+
+    def time(self, j: int, h: bytes) -> str:
+        """The time of the j-th slot of a day."""
+        return f"{self.first + self.apart * j + h[0] % self.late:02d}:{self.step * (h[1] % (60 // self.step)):02d}"
+
+    def moved(self, time: str, salt: object) -> str:
+        """The same minutes past another hour of the day."""
+        last = self.first + self.apart * SLOTS - 1
+        return f"{shifted_number(int(time[:2]), salt, self.first, last, 1):02d}{time[2:]}"
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """Slots `apart` minutes from one to the next, each fewer than `late` steps late."""
+
+    first: int
+    apart: int
+    step: int
+    late: int
+    used: ClassVar[int] = 1
+
+    def time(self, j: int, h: bytes) -> str:
+        return self._at(j, h[0] % self.late)
+
+    def moved(self, time: str, salt: object) -> str:
+        """Some steps earlier or later, so that slots stay apart."""
+        j, late = divmod(60 * int(time[:2]) + int(time[3:]) - self.first, self.apart)
+        return self._at(j, shifted_number(late // self.step, salt, 0, self.late - 1, 1))
+
+    def _at(self, j: int, late: int) -> str:
+        hour, minute = divmod(self.first + self.apart * j + self.step * late, 60)
+        return f"{hour:02d}:{minute:02d}"
+
+
+@dataclass(frozen=True)
+class Token:
+    """Means such as card-1234."""
+
+    prefix: str
+    digits: int
+
+    def of(self, number: int) -> str:
+        return f"{self.prefix}{number % 10**self.digits:0{self.digits}d}"
+
+    @property
+    def example(self) -> str:
+        return self.prefix + "123456789"[: self.digits]
+
+    def is_like(self, text: str) -> bool:
+        """Does a text look like such means?"""
+        return text.startswith(self.prefix) and len(text) <= 20
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A column that holds one of `count` numbers from `least` on. It varies within that range unless it is fixed."""
+
+    byte: int  # of the row's hash
+    least: int
+    count: int
+    step: int = 1
+    fixed: bool = False
+
+    def __call__(self, h: bytes) -> int:
+        return self.least + self.step * (h[self.byte] % self.count)
+
+    @property
+    def range(self) -> Range | None:
+        return None if self.fixed else (self.least, self.least + self.step * (self.count - 1), self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A column that holds one of `count` scores from `least` on, a unit of the last digit apart. It varies up to `most`."""
+
+    least: int
+    count: int
+    digits: int
+    most: float
+
+    def __call__(self, h: bytes) -> float:
+        grain: int = 10**self.digits
+        return round(self.least + (h[1] * 256 + h[2]) % self.count / grain, self.digits)
+
+    @property
+    def range(self) -> Range:
+        return float(self.least), self.most, 1 / 10**self.digits
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A column that holds a text with a number in it, a date some days after a start, or one of a few words."""
+
+    byte: int
+    form: str = ""
+    least: int = 0
+    count: int = 256
+    step: int = 1
+    after: str = ""
+    words: tuple[str, ...] = ()
+    range: ClassVar[None] = None
+
+    def __call__(self, h: bytes) -> str:
+        if self.words:
+            return self.words[h[self.byte] % len(self.words)]
+        number = self.least + self.step * (h[self.byte] % self.count)
+        return days_after(self.after, number) if self.after else self.form % number
+
+
+Range = tuple[float, float, float]  # the least, the greatest, the step
+Columns = Mapping[str, Mapping[str, Number | Score | Text]]  # by table
+Kinds = Mapping[str, tuple[str, ...]]  # with other words for each
+Maker = Callable[[Seed, str], Row | None]
+
+
+def choices(text: str) -> Kinds:
+    """Words to choose from, each with others that mean the same: `cache proxy/proxies`."""
+    return {word: tuple(others) for word, *others in (part.split("/") for part in text.split())}
+
+
+def singular(plural: str) -> str:
+    """The name of one row of a table: `latencies` -> `latency`."""
+    return f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
+
+
+def number(h: bytes) -> int:
+    """Bytes of a hash as a number."""
+    return int.from_bytes(h, "big")
+
+
+def days_after(start: str, days: int) -> str:
+    return (Date.fromisoformat(start) + timedelta(days=days)).isoformat()
+
+
+@lru_cache(maxsize=256)
+def inverse(stride: int, size: int) -> int:
+    """What undoes a stride modulo a size."""
+    return pow(stride, -1, size)
