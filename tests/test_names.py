@@ -11,8 +11,8 @@ REPEATED = {  # name -> the reason
     "Banking": "a suite of AgentDojo, and a domain",
     "Workspace": "a suite of AgentDojo, and a domain",
     **dict.fromkeys(
-        "Desk Display EarliestWindow Entry Episode Form Full Idle Link LiveWorld Notes Plan QuieterDay"
-        " Refusal Request Row Running Scale Server Suite Versus".split(),
+        "Desk Display EarliestWindow Entry Episode Form Full Idle Link Notes Plan QuieterDay"
+        " Refusal Request Row Run Scale Server Suite Versus".split(),
         "to be renamed",
     ),
 }
