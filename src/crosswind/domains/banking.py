@@ -133,23 +133,25 @@ class BankingWorld(tools.DeskWorld):
     )
     watched = ("windows.date", "accounts.daily_limit")
 
-    search_payees = tools.Search("Payees of one type on file at a branch, with trust scores.")
-    payee_profile = tools.Details(
+    search_payees = tools.SearchTool("Payees of one type on file at a branch, with trust scores.")
+    payee_profile = tools.DetailsTool(
         "A payee's branch, type, cut-off hour and transfer fee in euros.", show="name branch payee_type cut_off fee"
     )
-    dispute_history = tools.Entries("Closed disputes against a payee: amount in euros and day.", show="amount closed")
-    branch_queue = tools.Outlook(
+    dispute_history = tools.EntriesTool(
+        "Closed disputes against a payee: amount in euros and day.", show="amount closed"
+    )
+    branch_queue = tools.OutlookTool(
         "Orders waiting and clerks on duty at a branch on a date.", show="waiting clerks", noun="queue"
     )
-    clearing_time = tools.Distance(
+    clearing_time = tools.DistanceTool(
         "Minutes for money to clear from one payee to another, by their ids.", noun="clearing"
     )
-    clearing_windows = tools.Slots("Clearing windows of a payee on a date: time and limit left in euros.")
-    account_record = tools.Record(
+    clearing_windows = tools.SlotsTool("Clearing windows of a payee on a date: time and limit left in euros.")
+    account_record = tools.RecordTool(
         "Holder, home branch, standing, card and daily limit of an account.",
         show="holder home_branch standing card_id daily_limit",
     )
-    list_transfers = tools.Bookings("Transfers of an account: payee, date, time, amount, status.")
+    list_transfers = tools.BookingsTool("Transfers of an account: payee, date, time, amount, status.")
 
     @tool(
         reads=["transfers.status,amount"],
@@ -174,16 +176,16 @@ class BankingWorld(tools.DeskWorld):
         self.state.put("cards", card_id, {**row, "status": "frozen"})
         return {"card_id": card_id, "status": "frozen"}
 
-    request_tan = tools.Permit(
+    request_tan = tools.PermitTool(
         "Send the TAN that an account needs for a window.",
         invalid="This TAN is not valid for {slot}; {tool} sends one.",
     )
-    prepare_transfer = tools.Hold(
+    prepare_transfer = tools.HoldTool(
         "Prepare a transfer in a window, not yet signed; needs a TAN from {request_tan}.", limits=(1, 100_000)
     )
-    sign_transfer = tools.Settle("Sign a prepared transfer with a key; gives the receipt.")
-    recall_transfer = tools.Cancel("Recall a transfer; the money goes back.")
-    reschedule_transfer = tools.Move(
+    sign_transfer = tools.SettleTool("Sign a prepared transfer with a key; gives the receipt.")
+    recall_transfer = tools.CancelTool("Recall a transfer; the money goes back.")
+    reschedule_transfer = tools.MoveTool(
         "Put a transfer into another window of the same payee; needs a TAN from {request_tan}."
     )
 

@@ -142,7 +142,7 @@ class Booking:
 # ---------------------------------------------------------------- parts of a table map
 
 
-class At(Protocol):
+class SeedLike(Protocol):
     """What every row of a world depends on. A `State` has it, and so has `Seed`."""
 
     @property

@@ -16,7 +16,7 @@ from crosswind.core.registry import domains
 from crosswind.core.types import Row, Split
 from crosswind.domains import layout, tools
 from crosswind.domains.desk import Desk
-from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, At, Seed
+from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Seed, SeedLike
 from crosswind.domains.records import WholeRecords
 from crosswind.domains.requests import Requests
 from crosswind.domains.tools import DeskWorld, Refusals
@@ -83,14 +83,14 @@ class MedicalRecords(WholeRecords):
 
     # -- which opening the seed's appointments take: one a day of a clinician
 
-    def day_of(self, at: At, n: int) -> int:
+    def day_of(self, at: SeedLike, n: int) -> int:
         return (n * SPREAD + at.seed * 31) % (self.groups(at.size) * PER_GROUP * DAYS)
 
-    def slot_of(self, at: At, n: int) -> int:
+    def slot_of(self, at: SeedLike, n: int) -> int:
         day = self.day_of(at, n)
         return day * SLOTS + kept_on(at.split, at.seed, day)
 
-    def taker(self, at: At, slot: int) -> int | None:
+    def taker(self, at: SeedLike, slot: int) -> int | None:
         day, j = divmod(slot, SLOTS)
         if j != kept_on(at.split, at.seed, day):
             return None
@@ -132,25 +132,25 @@ class MedicalWorld(DeskWorld):
         full="opening {slot} is not long enough",
     )
 
-    find_clinicians = tools.Search("Clinicians of a department, with patient scores.")
-    clinician_profile = tools.Details(
+    find_clinicians = tools.SearchTool("Clinicians of a department, with patient scores.")
+    clinician_profile = tools.DetailsTool(
         "A clinician's hospital, department, hours, fee in euros.", show="name hospital department starts ends fee"
     )
-    list_prescriptions = tools.Entries("Drugs a clinician prescribed: units and date.", show="drug units date")
-    ward_load = tools.Outlook(
+    list_prescriptions = tools.EntriesTool("Drugs a clinician prescribed: units and date.", show="drug units date")
+    ward_load = tools.OutlookTool(
         "A hospital's wait in minutes and free beds on a date.", show="wait_minutes beds_free", noun="load"
     )
-    referral_days = tools.Distance("Days a referral takes, by clinician ids.", noun="referral")
-    list_openings = tools.WholeSlots("A clinician's openings on a date: time and minutes, 0 if taken.")
-    patient_chart = tools.Record("A patient's home hospital, plan and cover.", show="name home_hospital plan cover")
-    list_appointments = tools.Bookings("A patient's appointments and their status.")
-    request_approval = tools.Permit(
+    referral_days = tools.DistanceTool("Days a referral takes, by clinician ids.", noun="referral")
+    list_openings = tools.WholeSlotsTool("A clinician's openings on a date: time and minutes, 0 if taken.")
+    patient_chart = tools.RecordTool("A patient's home hospital, plan and cover.", show="name home_hospital plan cover")
+    list_appointments = tools.BookingsTool("A patient's appointments and their status.")
+    request_approval = tools.PermitTool(
         "Issue the insurance approval for an opening.", invalid="This is no approval for {slot}; {tool} issues one."
     )
-    book_appointment = tools.Hold("Book an opening; needs approval from {request_approval}.", limits=(5, 240))
-    order_lab = tools.Settle("Order a lab panel for a booked appointment.")
-    cancel_appointment = tools.Cancel("Cancel an appointment and its lab order.")
-    move_appointment = tools.Move(
+    book_appointment = tools.HoldTool("Book an opening; needs approval from {request_approval}.", limits=(5, 240))
+    order_lab = tools.SettleTool("Order a lab panel for a booked appointment.")
+    cancel_appointment = tools.CancelTool("Cancel an appointment and its lab order.")
+    move_appointment = tools.MoveTool(
         "Move to another opening of the same clinician; needs approval from {request_approval}."
     )
 

@@ -20,7 +20,7 @@ from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, 
 from crosswind.core.world import State, tool
 from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk, ids_of
-from crosswind.domains.layout import At, Seed, Thing
+from crosswind.domains.layout import Seed, SeedLike, Thing
 from crosswind.domains.records import Records
 from crosswind.domains.requests import Requests
 from crosswind.text.answers import Expected
@@ -69,7 +69,7 @@ class OperationsRecords(Records):
     }
     ranges: ClassVar[Mapping[str, layout.Range]] = {"incidents.minutes": (4, 240, 1)}
 
-    def access(self, at: At, n: int) -> str:
+    def access(self, at: SeedLike, n: int) -> str:
         return "active" if digest(at.split, at.seed, "access", n)[0] % self.lapse else "suspended"
 
     def person(self, at: Seed, n: int, h: bytes) -> Row:
@@ -170,33 +170,33 @@ class OperationsWorld(tools.DeskWorld):
         *("services.region", "rota.engineer_id"),
     )
 
-    find_services = tools.Search("Services of a type in a region, with health scores.")
-    service_info = tools.Details(
+    find_services = tools.SearchTool("Services of a type in a region, with health scores.")
+    service_info = tools.DetailsTool(
         "A service's region, type, runtime and hourly cost in euros.",
         show="name region service_type runtime hourly_cost",
     )
-    list_incidents = tools.Entries(
+    list_incidents = tools.EntriesTool(
         "A service's incidents, with minutes of downtime and status.",
         show="severity opened minutes status",
         noun="incident",
     )
-    region_load = tools.Outlook(
+    region_load = tools.OutlookTool(
         "Load in percent and alerts of a region on a date.", show="load_percent alerts", noun="load"
     )
-    service_latency = tools.Distance("Milliseconds of latency between two services, by ids.", noun="latency")
-    list_windows = tools.Slots("Change windows of a service on a date: time and free replicas.")
-    engineer_record = tools.Record("Name, home region and access of an engineer.", show="name home_region access")
-    list_deployments = tools.Bookings("An engineer's deployments: service, date, replicas, status.")
-    request_signoff = tools.Permit(
+    service_latency = tools.DistanceTool("Milliseconds of latency between two services, by ids.", noun="latency")
+    list_windows = tools.SlotsTool("Change windows of a service on a date: time and free replicas.")
+    engineer_record = tools.RecordTool("Name, home region and access of an engineer.", show="name home_region access")
+    list_deployments = tools.BookingsTool("An engineer's deployments: service, date, replicas, status.")
+    request_signoff = tools.PermitTool(
         "Issue the sign-off an engineer needs for a window.",
         invalid="This is no sign-off for {slot}; {tool} issues one.",
     )
-    stage_deployment = tools.Hold(
+    stage_deployment = tools.HoldTool(
         "Stage replicas in a window; needs a sign-off from {request_signoff}.", limits=(1, 50)
     )
-    launch_deployment = tools.Settle("Launch a build in a staged deployment.")
-    rollback_deployment = tools.Cancel("Roll back a deployment, staged or live.")
-    move_deployment = tools.Move(
+    launch_deployment = tools.SettleTool("Launch a build in a staged deployment.")
+    rollback_deployment = tools.CancelTool("Roll back a deployment, staged or live.")
+    move_deployment = tools.MoveTool(
         "Move a deployment to another window of its service; needs a sign-off from {request_signoff}."
     )
 

@@ -68,29 +68,29 @@ class PoiWorld(DeskWorld):
         full="slot {slot} has not enough seats left",
     )
 
-    find_places = tools.Search("Places of one category in a city, with ratings.")
-    place_details = tools.Details(
+    find_places = tools.SearchTool("Places of one category in a city, with ratings.")
+    place_details = tools.DetailsTool(
         "City, category, opening hours and ticket price in euros of a place.",
         show="name city category opens closes price",
     )
-    list_reviews = tools.Entries("Reviews of a place: stars and date.", show="stars date")
-    weather = tools.Outlook(
+    list_reviews = tools.EntriesTool("Reviews of a place: stars and date.", show="stars date")
+    weather = tools.OutlookTool(
         "Forecast for a city and date: chance of rain in percent, highest temperature.",
         show="rain_percent high",
         noun="forecast",
     )
-    travel_time = tools.Distance("Minutes from one place to another, by place ids.", noun="route")
-    list_slots = tools.Slots("Ticket slots of a place on a date: time and seats left.")
-    customer_record = tools.Record("Name, home city and standing of a customer.", show="name home_city standing")
-    list_reservations = tools.Bookings("Reservations of a customer: place, date, time, seats and status.")
-    request_code = tools.Permit(
+    travel_time = tools.DistanceTool("Minutes from one place to another, by place ids.", noun="route")
+    list_slots = tools.SlotsTool("Ticket slots of a place on a date: time and seats left.")
+    customer_record = tools.RecordTool("Name, home city and standing of a customer.", show="name home_city standing")
+    list_reservations = tools.BookingsTool("Reservations of a customer: place, date, time, seats and status.")
+    request_code = tools.PermitTool(
         "Issue the code that a customer needs for a slot.",
         invalid="This code is not valid for {slot}; {tool} issues one.",
     )
-    reserve = tools.Hold("Hold seats in a slot; needs a code for it from {request_code}.", limits=(1, 50))
-    pay = tools.Settle("Pay for a held reservation.", reads="slot_id customer_id seats")
-    cancel_reservation = tools.Cancel("Cancel a reservation; what was paid is returned.")
-    move_reservation = tools.Move(
+    reserve = tools.HoldTool("Hold seats in a slot; needs a code for it from {request_code}.", limits=(1, 50))
+    pay = tools.SettleTool("Pay for a held reservation.", reads="slot_id customer_id seats")
+    cancel_reservation = tools.CancelTool("Cancel a reservation; what was paid is returned.")
+    move_reservation = tools.MoveTool(
         "Move a reservation to another slot of the same place; needs a code from {request_code}.", reads="seats"
     )
 

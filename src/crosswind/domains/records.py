@@ -23,7 +23,6 @@ from crosswind.domains.layout import (
     HELD,
     PER_GROUP,
     SLOTS,
-    At,
     Booking,
     Columns,
     Hours,
@@ -34,6 +33,7 @@ from crosswind.domains.layout import (
     Names,
     Range,
     Seed,
+    SeedLike,
     Slot,
     Tables,
     Terms,
@@ -121,10 +121,10 @@ class Records:
     def groups(self, size: int) -> int:
         return max(1, size // PER_GROUP)
 
-    def group(self, at: At, n: int) -> str:
+    def group(self, at: SeedLike, n: int) -> str:
         return self._group_name(at.split, at.seed, n)
 
-    def dates(self, at: At) -> list[str]:
+    def dates(self, at: SeedLike) -> list[str]:
         """The dates on which a world has slots."""
         return self.calendar_of(at.seed)
 
@@ -169,7 +169,7 @@ class Records:
         """What the n-th slot is hashed with: the thing, the day and the place in the day."""
         return thing, d, j
 
-    def rooms_of(self, at: At, n: int) -> tuple[int, ...]:
+    def rooms_of(self, at: SeedLike, n: int) -> tuple[int, ...]:
         """Room that the n-th slot may have."""
         return self.rooms
 
@@ -210,7 +210,7 @@ class Records:
             return self.terms.cancelled
         return self.terms.settled if dice % held else self.terms.held
 
-    def filled(self, at: At, owner: int, slot: int, need: int, status: str, means: int) -> Row:
+    def filled(self, at: SeedLike, owner: int, slot: int, need: int, status: str, means: int) -> Row:
         """A booking of the seed as a row."""
         t = self.terms
         row = {
@@ -237,7 +237,7 @@ class Records:
 
     # -- what belongs to what
 
-    def things_in(self, at: At, group: str) -> list[str] | None:
+    def things_in(self, at: SeedLike, group: str) -> list[str] | None:
         """The things of a group, or None where there is no such group."""
         return self._things_in(at.split, at.seed, at.size, group)
 
@@ -247,7 +247,7 @@ class Records:
             return None
         return [self.ids.thing.id(split, seed, n * PER_GROUP + k) for k in range(PER_GROUP)]
 
-    def slots_of(self, at: At, thing: str, date: str) -> list[str]:
+    def slots_of(self, at: SeedLike, thing: str, date: str) -> list[str]:
         n, dates = self.ids.thing.number(at.split, at.seed, thing), self.dates(at)
         if n is None or date not in dates:
             return []
@@ -262,7 +262,7 @@ class Records:
         new = (id for id, row in state.written(table) if row[self.terms.who] == who)
         return [*ids, *(id for id in new if id not in ids)]
 
-    def numbered(self, at: At, owner: str, owners: Numbering, ids: Numbering, count: int) -> list[str]:
+    def numbered(self, at: SeedLike, owner: str, owners: Numbering, ids: Numbering, count: int) -> list[str]:
         """The ids that follow from the number of their owner."""
         n = owners.number(at.split, at.seed, owner)
         return [] if n is None else [ids.id(at.split, at.seed, n * count + k) for k in range(count)]
@@ -505,12 +505,12 @@ class Records:
         """The same for columns that are no numbers and that only this domain has; `spot` is `table.column`."""
         return value
 
-    def renamed(self, at: At, namer: Namer, name: str, salt: object) -> str:
+    def renamed(self, at: SeedLike, namer: Namer, name: str, salt: object) -> str:
         """Another name of the same sort."""
         n, last = namer.number(at.split, at.seed, name) or 0, namer.capacity(at.split) - 1
         return namer.name(at.split, at.seed, shifted_number(n, salt, 0, last, 1))
 
-    def elsewhere(self, at: At, slot: str, salt: object) -> str:
+    def elsewhere(self, at: SeedLike, slot: str, salt: object) -> str:
         """The same slot of the same day, of another thing."""
         thing, rest = divmod(self.ids.slot.number(at.split, at.seed, slot) or 0, DAYS * SLOTS)
         thing = shifted_number(thing, salt, 0, self.groups(at.size) * PER_GROUP - 1, 1)
@@ -525,11 +525,11 @@ class WholeRecords(Records):
 
     shortest: ClassVar[tuple[int, int]]  # the least need of a booking, and its step
 
-    def slot_of(self, at: At, n: int) -> int:
+    def slot_of(self, at: SeedLike, n: int) -> int:
         """The number of the slot that the seed gives to its n-th booking; no two get the same."""
         raise NotImplementedError
 
-    def taker(self, at: At, slot: int) -> int | None:
+    def taker(self, at: SeedLike, slot: int) -> int | None:
         """Which of the seed's bookings has a slot, if it exists at all."""
         raise NotImplementedError
 
@@ -537,7 +537,7 @@ class WholeRecords(Records):
         """How much a booking of the seed takes of its slot's room."""
         raise NotImplementedError
 
-    def rooms_of(self, at: At, n: int) -> tuple[int, ...]:
+    def rooms_of(self, at: SeedLike, n: int) -> tuple[int, ...]:
         return (0, 0, *self.rooms) if self.taker(at, n) is None else self.rooms
 
     def booked(self, at: Seed, owner: int, k: int, h: bytes) -> Row:
@@ -571,7 +571,7 @@ class WholeRecords(Records):
             return shifted_number(value, salt, least, value, step) if value > least else value
         return super().vary(task, table, column, value, salt)
 
-    def elsewhere(self, at: At, slot: str, salt: object) -> str:
+    def elsewhere(self, at: SeedLike, slot: str, salt: object) -> str:
         """A slot on the same date with the most room, which nothing the seed gives takes."""
         day = (self.ids.slot.number(at.split, at.seed, slot) or 0) // SLOTS
         thing, d = divmod(day, DAYS)

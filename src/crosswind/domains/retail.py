@@ -135,19 +135,19 @@ class RetailWorld(tools.DeskWorld):
     )
     watched = ("returns.quantity",)
 
-    find_products = tools.Search("Products of one type in a store, with review scores.")
-    product_details = tools.Details(
+    find_products = tools.SearchTool("Products of one type in a store, with review scores.")
+    product_details = tools.DetailsTool(
         "Store, type, unit price in euros and warranty of a product.",
         show="name store product_type unit_price warranty_months",
     )
-    recent_sales = tools.Entries("Latest sales of a product: date and units sold.", show="date units_sold=units")
-    delay_forecast = tools.Outlook(
+    recent_sales = tools.EntriesTool("Latest sales of a product: date and units sold.", show="date units_sold=units")
+    delay_forecast = tools.OutlookTool(
         "Percentage of a store's parcels expected to be late on a date.", show="late_percent parcels", noun="forecast"
     )
-    compare_style = tools.Distance(
+    compare_style = tools.DistanceTool(
         "Style gap between two products, by ids: the lower, the better they match.", noun="comparison"
     )
-    list_lots = tools.Slots("Stock lots of a product for a delivery date: time and units left.")
+    list_lots = tools.SlotsTool("Stock lots of a product for a delivery date: time and units left.")
 
     @tool(reads=["shipments.date,units"])
     def restock_plan(self, product_id: str) -> list[Row]:
@@ -156,17 +156,17 @@ class RetailWorld(tools.DeskWorld):
         found = (self.state.row("shipments", id) for id in self.records.shipments_of(product_id))
         return [{"arrives": row["date"], "units": row["units"]} for row in found if row is not None]
 
-    buyer_record = tools.Record("Name, home store and account state of a buyer.", show="name home_store account")
-    list_orders = tools.Bookings(
+    buyer_record = tools.RecordTool("Name, home store and account state of a buyer.", show="name home_store account")
+    list_orders = tools.BookingsTool(
         "Orders of a buyer: product, delivery, quantity, status, units sent back.", reads="returns.quantity"
     )
-    request_quote = tools.Permit(
+    request_quote = tools.PermitTool(
         "Issue the quote that a buyer needs for a lot.", invalid="This is no quote for {slot}; {tool} issues one."
     )
-    place_order = tools.Hold("Order units from a lot, unpaid; needs a quote from {request_quote}.", limits=(1, 50))
-    pay_order = tools.Settle("Pay for a placed order from a wallet.", reads="lot_id buyer_id quantity")
-    cancel_order = tools.Cancel("Cancel an order with its return; money paid is refunded.")
-    exchange_order = tools.Move(
+    place_order = tools.HoldTool("Order units from a lot, unpaid; needs a quote from {request_quote}.", limits=(1, 50))
+    pay_order = tools.SettleTool("Pay for a placed order from a wallet.", reads="lot_id buyer_id quantity")
+    cancel_order = tools.CancelTool("Cancel an order with its return; money paid is refunded.")
+    exchange_order = tools.MoveTool(
         "Exchange an order for another lot of the same product; needs a quote from {request_quote}.",
         reads="quantity",
         other="is of",

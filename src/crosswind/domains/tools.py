@@ -2,7 +2,7 @@
 
     class PoiWorld(DeskWorld):
         records = RECORDS
-        find_places = tools.Search("Places of one category in a city, with ratings.")
+        find_places = tools.SearchTool("Places of one category in a city, with ratings.")
 
 The attribute's name is the tool's name and the text its description. Parameters, footprint and behaviour follow from
 the table map (`Records`). A tool that only one domain has is a method under `@tool`, as in any world. Tools are shown
@@ -117,7 +117,7 @@ def _by_name(run: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any
             return lambda world, **args: run(world, *(args[name] for name in names))
 
 
-class Search(DeskTool):
+class SearchTool(DeskTool):
     """Things of a kind in a group, with scores."""
 
     role, params = "search", "group kind"
@@ -133,7 +133,7 @@ class Search(DeskTool):
         ]
 
 
-class Details(DeskTool):
+class DetailsTool(DeskTool):
     """A thing by its id."""
 
     role, params, shows = "details", "thing", "things"
@@ -142,7 +142,7 @@ class Details(DeskTool):
         return self.shown(world.thing(thing))
 
 
-class Record(DeskTool):
+class RecordTool(DeskTool):
     """A person by their id: what a rule such as "the record wins" points to."""
 
     params, shows = "who", "people"
@@ -151,7 +151,7 @@ class Record(DeskTool):
         return self.shown(world.person(who))
 
 
-class Entries(DeskTool):
+class EntriesTool(DeskTool):
     """The entries of a thing; with their ids where they have a noun."""
 
     role, params, shows = "entries", "thing", "entries"
@@ -164,7 +164,7 @@ class Entries(DeskTool):
         return [{key: id, **row} for (id, _), row in zip(found, rows, strict=True)] if self.noun else rows
 
 
-class Outlook(DeskTool):
+class OutlookTool(DeskTool):
     """A figure of a group on a date."""
 
     role, params, shows = "outlook", "group date", "outlook"
@@ -174,7 +174,7 @@ class Outlook(DeskTool):
         return self.shown(world.found(self.tables.outlook, f"{group}|{world.day(date)}", self.noun))
 
 
-class Distance(DeskTool):
+class DistanceTool(DeskTool):
     """How far one thing is from another."""
 
     role, params, columns = "distance", "source target", "distance.far"
@@ -186,7 +186,7 @@ class Distance(DeskTool):
         return {self.t.far: row[self.t.far]}
 
 
-class Apart(DeskTool):
+class ApartTool(DeskTool):
     """The same, as the difference of a column of the two things."""
 
     role, params, shows = "distance", "source target", "things"
@@ -196,7 +196,7 @@ class Apart(DeskTool):
         return {self.t.far: sum(abs(one[key] - two[key]) for key in one)}
 
 
-class Slots(DeskTool):
+class SlotsTool(DeskTool):
     """The slots of a thing on a date, with the room they have left."""
 
     role, params = "slots", "thing date"
@@ -212,13 +212,13 @@ class Slots(DeskTool):
         return out
 
 
-class WholeSlots(Slots):
+class WholeSlotsTool(SlotsTool):
     """The same where slots are taken whole."""
 
     columns = "slots.time slots.room bookings.slot bookings.status"
 
 
-class Bookings(DeskTool):
+class BookingsTool(DeskTool):
     """What a person holds."""
 
     role, params = "bookings", "who"
@@ -229,7 +229,7 @@ class Bookings(DeskTool):
         return [world.shown(id) for id in self.records.bookings_of(world.state, who)]
 
 
-class Permit(DeskTool):
+class PermitTool(DeskTool):
     """Issue the code that a person needs for a slot."""
 
     role, params, effects, lasting = "permit", "slot who", "permits+", False
@@ -248,7 +248,7 @@ class Permit(DeskTool):
             raise ToolFailure("refused", self.invalid.format(slot=slot, tool=f"{{{self.name}}}"))
 
 
-class Hold(DeskTool):
+class HoldTool(DeskTool):
     """Hold a slot."""
 
     role, params, undone = "hold", "slot who need code", True
@@ -264,7 +264,7 @@ class Hold(DeskTool):
         return {t.booking: id, t.status: t.held}
 
 
-class Settle(DeskTool):
+class SettleTool(DeskTool):
     """Settle what is held."""
 
     role, params, undone = "settle", "booking means", True
@@ -282,7 +282,7 @@ class Settle(DeskTool):
         return {t.booking: booking, t.receipt: records.receipt(booking, means), t.status: t.settled}
 
 
-class Cancel(DeskTool):
+class CancelTool(DeskTool):
     """Cancel a booking, with what is attached to it."""
 
     role, params = "cancel", "booking"
@@ -294,7 +294,7 @@ class Cancel(DeskTool):
         return {self.t.booking: booking, self.t.status: self.t.cancelled}
 
 
-class Move(DeskTool):
+class MoveTool(DeskTool):
     """Move a booking to another slot of the same thing."""
 
     role, params = "move", "booking slot code"
@@ -328,7 +328,7 @@ class DeskWorld(World):
     tables: ClassVar[Tables]
     terms: ClassVar[Terms]  # those of the records, with the tools
     record_tool: ClassVar[str]
-    permits: ClassVar[Permit]
+    permits: ClassVar[PermitTool]
     refusals: ClassVar[Refusals]
     watched: ClassVar[tuple[str, ...]] = ()  # columns that `broken` looks at besides those of every desk
 
@@ -337,7 +337,7 @@ class DeskWorld(World):
         cls.terms = replace(cls.records.terms, **{part.role: name for name, part in declared.items() if part.role})
         for name, part in declared.items():
             part.bind(name, cls)
-        cls.record_tool = next(name for name, part in declared.items() if isinstance(part, Record))
+        cls.record_tool = next(name for name, part in declared.items() if isinstance(part, RecordTool))
         t = cls.terms
         tables = cls.tables = cls.records.tables
         cls.invariants = (
@@ -348,7 +348,7 @@ class DeskWorld(World):
             *cls.watched,
         )
         super().__init_subclass__()
-        cls.permits = next(part for part in declared.values() if isinstance(part, Permit))
+        cls.permits = next(part for part in declared.values() if isinstance(part, PermitTool))
 
     # -- invariants
 

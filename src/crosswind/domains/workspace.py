@@ -21,7 +21,7 @@ from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, 
 from crosswind.core.world import State, brief_of, tool
 from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk, ids_of
-from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, At, Seed, Thing
+from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Seed, SeedLike, Thing
 from crosswind.domains.records import WholeRecords
 from crosswind.domains.requests import Requests
 from crosswind.text.answers import Expected
@@ -84,10 +84,10 @@ class WorkspaceRecords(WholeRecords):
 
     # -- which slot the seed's meetings take
 
-    def slot_of(self, at: At, n: int) -> int:
+    def slot_of(self, at: SeedLike, n: int) -> int:
         return (n * SPREAD + at.seed * 31) % (self.groups(at.size) * PER_GROUP * DAYS * SLOTS)
 
-    def taker(self, at: At, slot: int) -> int | None:
+    def taker(self, at: SeedLike, slot: int) -> int | None:
         slots = self.groups(at.size) * PER_GROUP * DAYS * SLOTS
         n = (slot - at.seed * 31) * layout.inverse(SPREAD, slots) % slots
         return n if n < at.size * HELD else None
@@ -210,11 +210,11 @@ class WorkspaceWorld(tools.DeskWorld):
     )
     watched = ("files.access", "files.owner_id")
 
-    find_contacts = tools.Search("Colleagues of one role in a team, with skill scores.")
-    contact_card = tools.Details(
+    find_contacts = tools.SearchTool("Colleagues of one role in a team, with skill scores.")
+    contact_card = tools.DetailsTool(
         "Name, team, office floor and number of open tasks of a contact.", show="name team open_tasks floor"
     )
-    list_files = tools.Entries(
+    list_files = tools.EntriesTool(
         "Files that a contact owns: title, pages, last edit, access.", show="title pages edited access", noun="file"
     )
 
@@ -225,24 +225,24 @@ class WorkspaceWorld(tools.DeskWorld):
         columns = ("sender_id", "topic", "date", "status", "file_id")
         return [{"mail_id": id, **{c: row[c] for c in columns}} for id, row in self.records.mails(self.state, user_id)]
 
-    team_load = tools.Outlook(
+    team_load = tools.OutlookTool(
         "How busy a team is on a date in percent, and how many are away.", show="busy_percent away", noun="load"
     )
-    time_difference = tools.Apart("Hours between the time zones of two contacts, by their ids.", show="offset")
-    free_slots = tools.WholeSlots("A contact's calendar on a date: time and room seats, 0 if taken.")
-    user_record = tools.Record("Name, home team and account of a user.", show="name home_team account")
-    list_meetings = tools.Bookings("Meetings that a user organises, with date and status.")
-    request_passcode = tools.Permit(
+    time_difference = tools.ApartTool("Hours between the time zones of two contacts, by their ids.", show="offset")
+    free_slots = tools.WholeSlotsTool("A contact's calendar on a date: time and room seats, 0 if taken.")
+    user_record = tools.RecordTool("Name, home team and account of a user.", show="name home_team account")
+    list_meetings = tools.BookingsTool("Meetings that a user organises, with date and status.")
+    request_passcode = tools.PermitTool(
         "Issue the passcode that lets a user take a slot.", invalid="This is no passcode for {slot}; {tool} issues one."
     )
-    schedule_meeting = tools.Hold(
+    schedule_meeting = tools.HoldTool(
         "Enter a tentative meeting; needs a passcode from {request_passcode}.", limits=(1, 100)
     )
-    send_invitation = tools.Settle(
+    send_invitation = tools.SettleTool(
         "Mail out the invitation for a tentative meeting.", reads="slot_id user_id attendees"
     )
-    cancel_meeting = tools.Cancel("Call off a meeting and withdraw its invitation.")
-    reschedule_meeting = tools.Move(
+    cancel_meeting = tools.CancelTool("Call off a meeting and withdraw its invitation.")
+    reschedule_meeting = tools.MoveTool(
         "Move a meeting to another slot of the same contact; needs a passcode from {request_passcode}.",
         reads="attendees",
     )
