@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 
 from crosswind.core.draw import Drawn
 from crosswind.episodes.play import judge, play
+from crosswind.episodes.schedule import Schedule
 from crosswind.models import adapters
 from crosswind.models.base import AgentSettings, AgentSource
 from crosswind.models.embedded import TRAINED, Embedded
 from crosswind.models.hf import HuggingFace
-from crosswind.runs.runner import Plan
 from crosswind.study.definition import load_study
 from crosswind.study.runner import commit_of
 
@@ -64,7 +64,7 @@ class Compared(NamedTuple):
 def episodes(count: int, seed: int) -> list[Drawn]:
     """Clean and perturbed episodes of the dev suite, as they come."""
     study = load_study(STUDY)
-    return [job.episode.drawn for job in Plan(study.dev, seed, limit=count) if job is not None]
+    return [episode.drawn for episode in Schedule(study.dev, seed, limit=count) if episode is not None]
 
 
 async def played(source: AgentSource, drawn: Sequence[Drawn], kept: Path) -> list[Played]:

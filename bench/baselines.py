@@ -9,18 +9,20 @@ import argparse
 import asyncio
 import datetime
 import subprocess
-import sys
 
 from crosswind import __version__
 from crosswind.agents.memoriser import Memoriser
-from crosswind.cli import app as cli
+from crosswind.cli.baselines import as_markdown
+from crosswind.cli.progress import RunDisplay
 from crosswind.core.domain import Domain
 from crosswind.core.draw import Drawn
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import ToolSpec
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.recipe import Choice
-from crosswind.episodes.suite import Condition, suites, sweep, tasks, under
+from crosswind.episodes.schedule import tasks, under
+from crosswind.episodes.suite import Condition, suites
+from crosswind.runs.baselines import sweep
 
 AGENTS = ["oracle", "retrier", "one_shot", "obedient", "by_name", "by_description", "memoriser", "refuser", "idle"]
 HEAD = """# The baseline agents
@@ -84,8 +86,9 @@ def main() -> None:
     date = datetime.date.today().isoformat()
     facts = {"severity": suite.severity, "tasks": args.tasks, "seed": args.seed, "version": __version__}
     print(HEAD.format(**facts, commit=commit or "unknown", date=date))
-    rows = sweep(suite, AGENTS, args.seed, lambda *at: print("playing", *at, file=sys.stderr))
-    print(cli._markdown(rows, AGENTS))
+    with RunDisplay(scores=False) as display:
+        rows = sweep(suite, AGENTS, args.seed, display)
+    print(as_markdown(rows, AGENTS))
     print(STALE)
     for name in domains.names():
         for kind in perturbations.names():

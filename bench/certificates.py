@@ -20,7 +20,7 @@ from crosswind.core.flow import rng_for
 from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import domains, perturbations
 from crosswind.episodes.recipe import random_kinds
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 from crosswind.words.splits import HELD_OUT
 
 HEAD = """# Certificates

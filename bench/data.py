@@ -43,7 +43,7 @@ from crosswind.core.registry import domains
 from crosswind.core.types import Message, Tools
 from crosswind.episodes.play import play
 from crosswind.episodes.recipe import load_recipe
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 from crosswind.models.prompts import Conversation, Script, script_of, spoken
 from crosswind.train.data import DataConfig, Measure, demonstration_at, estimate, stream
 from crosswind.train.formats import line, written

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from crosswind import __version__
 from crosswind.episodes.play import play
 from crosswind.episodes.record import Record, Usage, recorded
-from crosswind.episodes.suite import Episode, Suite, episodes
+from crosswind.episodes.schedule import Episode, episodes
+from crosswind.episodes.suite import Suite
 from crosswind.metrics.diagnosis import Diagnosis, diagnose
 from tests.flawed.catalogue import FLAWED
 
@@ -42,14 +43,7 @@ async def failures(found: Sequence[Episode], which: Sequence[str]) -> list[Row]:
         for name in which:
             flawed = FLAWED[name]
             trajectory = await play(episode.drawn, flawed(episode.drawn), name)
-            record = recorded(
-                episode,
-                trajectory,
-                seed=0,
-                trial=0,
-                usage=Usage(),
-                query=episode.drawn.certificate.gold.session.query(),
-            )
+            record = recorded(episode, trajectory, seed=0, usage=Usage())
             if record.outcome == "fail":
                 said = diagnose(record, episode.drawn.certificate)
                 out.append((name, flawed.stage, flawed.cause, episode.condition, said, record))

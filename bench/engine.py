@@ -37,6 +37,7 @@ import torch
 from crosswind import __version__
 from crosswind.agents._scripted import lines_of
 from crosswind.core.draw import Drawn
+from crosswind.episodes import schedule
 from crosswind.episodes.suite import Suite, suites
 from crosswind.models import prompts
 from crosswind.models.base import AgentSettings
@@ -216,8 +217,8 @@ def played(args: argparse.Namespace) -> dict[str, Any]:
     suite = suite_of(args)
     concurrency = args.concurrency or args.slots or source.concurrency
     began = time.perf_counter()
-    first = next(job for job in runner.Plan(suite, args.seed + 1) if job)
-    source.make(first.episode.drawn)
+    first = next(iter(schedule.episodes(suite, args.seed + 1)))
+    source.make(first.drawn)
     engine = source.engine
     out: dict[str, Any] = {"load_seconds": time.perf_counter() - began}
     if isinstance(engine, Engine):

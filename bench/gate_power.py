@@ -17,7 +17,8 @@ from random import Random
 from crosswind import __version__
 from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
-from crosswind.episodes.record import Record, key_of, pair_of
+from crosswind.episodes.record import Record
+from crosswind.episodes.schedule import key_of, pair_of
 from crosswind.gate.decision import decide
 from crosswind.gate.gate import examine, parse_rule
 from crosswind.metrics.stats import wilson

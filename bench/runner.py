@@ -36,6 +36,7 @@ from crosswind.agents._scripted import Reciter, lines_of
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Agent, Message
 from crosswind.episodes.play import judge, play
+from crosswind.episodes.schedule import episodes
 from crosswind.episodes.suite import Suite
 from crosswind.models.base import Price
 from crosswind.runs import runner
@@ -154,10 +155,9 @@ def bare(n: int, seed: int) -> float:
     """Milliseconds for each episode: drawn, played and judged, and nothing more."""
 
     async def work() -> None:
-        for job in runner.Plan(suite_of(n), seed):
-            if job:
-                drawn = job.episode.drawn
-                judge(await play(drawn, OneCall(drawn), "bench"), drawn.domain)
+        for episode in episodes(suite_of(n), seed):
+            drawn = episode.drawn
+            judge(await play(drawn, OneCall(drawn), "bench"), drawn.domain)
 
     began = time.process_time()
     asyncio.run(work())
@@ -268,7 +268,7 @@ def kills(times: int, seed: int, concurrency: int = 8) -> dict[str, Any]:
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as base:
         folder, log = Path(base) / "run", Path(base) / "began.txt"
-        wanted = {job.key for job in runner.Plan(_killed_suite(times), seed) if job}
+        wanted = {episode.key for episode in episodes(_killed_suite(times), seed)}
         killed = starts = 0
         while True:
             starts += 1

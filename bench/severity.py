@@ -21,7 +21,7 @@ from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.play import judge, play
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 from crosswind.words.splits import HELD_OUT
 from tests.stumbler import COPES, Stumbler
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from crosswind.core.registry import agents
 from crosswind.episodes.play import play
-from crosswind.episodes.record import Record, Usage, key_of, pair_of, recorded
-from crosswind.episodes.suite import episodes, suites
+from crosswind.episodes.record import Record, Usage, recorded
+from crosswind.episodes.schedule import episodes, key_of, pair_of
+from crosswind.episodes.suite import suites
 from crosswind.runs.store import EPISODES, MANIFEST, Manifest, as_line
 
 WHEN = "2026-11-15T07:00:00+00:00"
@@ -31,8 +32,7 @@ def played(agent: str) -> tuple[Record, ...]:
         for episode in episodes(suites["quick"], 0):
             trajectory = await play(episode.drawn, agents[agent](episode.drawn), agent)
             usage = Usage(input_tokens=10, output_tokens=5, requests=2, seconds=0.1)
-            query = trajectory.task.brief.query
-            out.append(recorded(episode, trajectory, seed=0, trial=0, usage=usage, query=query))
+            out.append(recorded(episode, trajectory, seed=0, usage=usage))
         return out
 
     return tuple(asyncio.run(run()))

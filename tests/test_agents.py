@@ -9,31 +9,33 @@ import pytest
 
 from crosswind.core.registry import agents, domains, perturbations
 from crosswind.core.types import TIERS
-from crosswind.episodes.suite import CLEAN, Row, balance, episodes, over_domains, suites, sweep
+from crosswind.episodes.schedule import episodes
+from crosswind.episodes.suite import CLEAN, balance, suites
+from crosswind.runs.baselines import Baseline, over_domains, sweep
 from crosswind.words.splits import HELD_OUT
 
 NAMES = ["oracle", "idle", "refuser", "memoriser", "retrier", "one_shot", "by_name", "by_description", "obedient"]
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[tuple[str, str], Row]:
+def rows() -> dict[tuple[str, str], Baseline]:
     suite = suites["full"].model_copy(update={"tasks": 6})
     return {(r.domain, r.condition): r for r in sweep(suite, NAMES, 3)}
 
 
 @pytest.fixture(scope="module")
-def over(rows: dict[tuple[str, str], Row]) -> dict[str, Row]:
+def over(rows: dict[tuple[str, str], Baseline]) -> dict[str, Baseline]:
     return {row.condition: row for row in over_domains(list(rows.values()))}
 
 
-def test_every_condition_was_played(rows: dict[tuple[str, str], Row]) -> None:
+def test_every_condition_was_played(rows: dict[tuple[str, str], Baseline]) -> None:
     conditions = (CLEAN, "stacks of up to 5", *perturbations.names())
     assert set(rows) == {(d, c) for d in domains.names() for c in conditions}
     assert all(r.n == 6 for r in rows.values() if r.condition != CLEAN)
     assert set(NAMES) == set(agents.names())  # baselines, and nothing else
 
 
-def test_oracle_passes_all_idle_none_and_refuser_the_refusals(rows: dict[tuple[str, str], Row]) -> None:
+def test_oracle_passes_all_idle_none_and_refuser_the_refusals(rows: dict[tuple[str, str], Baseline]) -> None:
     for row in rows.values():
         assert row.passed["oracle"] == row.n
         assert row.passed["idle"] == 0
@@ -48,13 +50,13 @@ def test_the_same_in_every_suite(name: str) -> None:
         assert row.passed == {"oracle": row.n, "idle": 0, "refuser": row.refusals}, row
 
 
-def test_memoriser_passes_clean_and_falls_under_renaming(over: dict[str, Row]) -> None:
+def test_memoriser_passes_clean_and_falls_under_renaming(over: dict[str, Baseline]) -> None:
     assert over[CLEAN].passed["memoriser"] == over[CLEAN].n
     for kind in ("semantic_rename", "identity_erasure", "name_noise", "foreign_interface"):
         assert over[kind].passed["memoriser"] <= over[kind].refusals
 
 
-def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Row]) -> None:
+def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Baseline]) -> None:
     assert over[CLEAN].passed["retrier"] == over[CLEAN].passed["one_shot"] == over[CLEAN].n
     before, after = over["transient_error"], over["lost_acknowledgement"]
     assert before.passed["retrier"] == before.n
@@ -62,12 +64,12 @@ def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Row]
     assert after.passed["retrier"] <= after.refusals + 0.2 * after.n
 
 
-def test_obeying_what_a_result_says_is_collateral_damage(over: dict[str, Row]) -> None:
+def test_obeying_what_a_result_says_is_collateral_damage(over: dict[str, Baseline]) -> None:
     assert over[CLEAN].passed["obedient"] == over[CLEAN].n
     assert over["injected_instruction"].passed["obedient"] == 0
 
 
-def test_names_mislead_and_descriptions_do_not(over: dict[str, Row]) -> None:
+def test_names_mislead_and_descriptions_do_not(over: dict[str, Baseline]) -> None:
     trap, erased = over["semantic_trap"], over["identity_erasure"]
     for agent in ("by_name", "by_description"):
         assert over[CLEAN].passed[agent] == over[CLEAN].n
@@ -115,9 +117,9 @@ def test_levels_and_families_are_mixed_in_every_tier_and_every_beginning() -> No
         for tier in ("perception", "interaction", "internalization"):
             assert max(levels[tier].values()) - min(levels[tier].values()) <= 8, (tier, levels[tier])
         assert all(levels["reasoning"][level] >= 5 for level in (1, 2, 3))  # some of its kinds need several writes
-        tasks = Counter(episode.pair for episode in part if episode.drawn.layers)
+        tasks = Counter(episode.task_id for episode in part if episode.drawn.layers)
         assert max(tasks.values()) <= len(part) / 20  # no few tasks carry the whole
-    assert len({e.pair for e in made if e.condition == CLEAN}) == len({e.pair for e in made})
+    assert len({e.task_id for e in made if e.condition == CLEAN}) == len({e.task_id for e in made})
 
 
 def test_severities_of_a_kind_meet_the_same_tasks() -> None:
@@ -125,7 +127,7 @@ def test_severities_of_a_kind_meet_the_same_tasks() -> None:
     met: dict[str, set[str]] = {}
     for episode in episodes(suite, 0):
         if episode.condition.startswith("semantic_rename@"):
-            met.setdefault(episode.condition, set()).add(episode.pair)
+            met.setdefault(episode.condition, set()).add(episode.task_id)
     assert len(met) == 5
     assert len({frozenset(pairs) for pairs in met.values()}) == 1
 
@@ -141,9 +143,9 @@ def test_heldout_has_only_held_out_kinds_and_original_the_scenarios_of_the_study
 
 def test_pairs_share_task_and_seed() -> None:
     made = list(episodes(suites["heldout"].model_copy(update={"tasks": 2, "domains": ("poi",)}), 5))
-    clean = {e.pair: e.drawn for e in made if e.condition == CLEAN}
+    clean = {e.task_id: e.drawn for e in made if e.condition == CLEAN}
     for episode in made:
-        assert clean[episode.pair].base == episode.drawn.base
+        assert clean[episode.task_id].base == episode.drawn.base
         assert (episode.condition == CLEAN) == (not episode.drawn.layers)
     assert [e.drawn.layers for e in episodes(suites["quick"], 1)] == [
         e.drawn.layers for e in episodes(suites["quick"], 1)

@@ -28,7 +28,7 @@ from crosswind.core.session import Session
 from crosswind.core.types import SPLITS, Message, Param, Request, ToolCall, Tools, ToolSpec
 from crosswind.episodes.play import judge, play, result_text
 from crosswind.episodes.recipe import Choice, Recipe, follow, load_recipe
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 from crosswind.models import prompts
 from crosswind.models.parsing import parse
 from crosswind.models.prompts import Conversation, Script, script_of, spoken

@@ -19,7 +19,8 @@ from crosswind.core.types import TIERS, Flow, Message, Request, ToolCall, Trajec
 from crosswind.episodes.play import Opening, play
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record, Usage, recorded
-from crosswind.episodes.suite import Condition, Episode, Suite, episodes, suites
+from crosswind.episodes.schedule import Episode, episodes
+from crosswind.episodes.suite import Condition, Suite, suites
 from crosswind.metrics.diagnosis import CAUSES, STAGES, UNDETERMINED, Diagnosis, diagnose
 from crosswind.metrics.diagnosis.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
 from tests.flawed.catalogue import FLAWED
@@ -33,8 +34,7 @@ Failure = tuple[str, Episode, Record, Diagnosis]
 
 def recorded_play(episode: Episode, agent: Any, name: str) -> Record:
     trajectory = asyncio.run(play(episode.drawn, agent, name))
-    query = episode.drawn.certificate.gold.session.query()
-    return recorded(episode, trajectory, seed=0, trial=0, usage=Usage(), query=query)
+    return recorded(episode, trajectory, seed=0, usage=Usage())
 
 
 def drawn_for(domain: str, family: str, *kinds: str, seed: int = 3) -> Episode:

@@ -16,11 +16,12 @@ import pytest
 
 from crosswind.episodes.record import Record
 from crosswind.report import html, markdown, parts
-from crosswind.report.compare import comparison
 from crosswind.report.compare import markdown as compare_markdown
 from crosswind.report.compare import page as compare_page
 from crosswind.report.content import content
-from crosswind.report.episode import view
+from crosswind.runs.analysis import analyse
+from crosswind.runs.comparison import compare
+from crosswind.runs.reading import read
 from crosswind.runs.store import Run
 from tests.test_report import Reader, crosswind, played, run_of
 
@@ -114,11 +115,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         run.manifest,
         [r.model_copy(update={"key": p.key}) for r, p in zip(run.records, other.records, strict=True)],
     )
-    both = comparison([renamed, other])
-    lost = view(poisoned(played("by_name")[0], payload(9)).model_copy(update={"task_id": payload(9)}))
+    both = compare([renamed, other])
+    lost = read(poisoned(played("by_name")[0], payload(9)).model_copy(update={"task_id": payload(9)}))
     assert lost.missing
     return {
-        "report": html.page(content(run, opened=40)),
+        "report": html.page(content(analyse(run, opened=40))),
         "compare": compare_page(both),
         "episode": parts.episode(lost).html,
     }
@@ -144,7 +145,7 @@ def test_hostile_text_stays_text(name: str, pages: dict[str, str]) -> None:
 
 def test_hostile_text_in_markdown_is_literal(tmp_path: Path) -> None:
     run = hostile_run(tmp_path)
-    for text in (markdown.report(content(run, opened=0)), compare_markdown(comparison([run, run], opened=0))):
+    for text in (markdown.report(content(analyse(run, opened=0))), compare_markdown(compare([run, run], opened=0))):
         assert not HARMFUL.search(text)
         assert not re.search(r"(?<!\\)<", text)
         assert not re.search(r"(?<!\\)!\[|(?<!\\)\]\(", text)
@@ -238,8 +239,8 @@ def test_hostile_text_does_nothing_in_chromium(tmp_path: Path) -> None:
         calls.clear()
         run = hostile_run(tmp_path / "run", port)
         for name, page in (
-            ("report.html", html.page(content(run))),
-            ("compare.html", compare_page(comparison([run, run]))),
+            ("report.html", html.page(content(analyse(run)))),
+            ("compare.html", compare_page(compare([run, run]))),
         ):
             path = tmp_path / name
             path.write_text(page, encoding="utf-8")

@@ -30,7 +30,8 @@ from crosswind.core.session import Session
 from crosswind.core.types import SAY, Message, Param, Request, ToolCall, ToolSpec, Trajectory
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record, Usage, recorded
-from crosswind.episodes.suite import Episode, episodes, suites
+from crosswind.episodes.schedule import Episode, episodes
+from crosswind.episodes.suite import suites
 from crosswind.models import parsing, prompts, remote, weights
 from crosswind.models.base import AgentSettings, AgentSource, Price
 from crosswind.models.parsing import parse
@@ -360,7 +361,7 @@ AGENTS = {
 def record_of(episode: Episode, source: AgentSource) -> Record:
     """The episode as a run would store it."""
     trajectory, agent = played(source, episode.drawn)
-    return recorded(episode, trajectory, seed=0, trial=0, usage=agent.usage, query="")
+    return recorded(episode, trajectory, seed=0, usage=agent.usage)
 
 
 @with_openai

@@ -21,7 +21,7 @@ from crosswind.core.registry import domains
 from crosswind.core.types import NOTE, Brief, Refusal, Solution, ToolCall
 from crosswind.domains import notes
 from crosswind.episodes.play import judge, play
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 from crosswind.models.parsing import parse
 from crosswind.models.prompts import call_form, spoken, with_tools
 from crosswind.train.data import _count

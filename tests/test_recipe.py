@@ -13,7 +13,8 @@ from crosswind.core.draw import draw
 from crosswind.core.flow import rng_for
 from crosswind.core.registry import domains, perturbations
 from crosswind.episodes.recipe import Choice, Recipe, follow, kinds_of, load_recipe, maybe, one_of, recipes
-from crosswind.episodes.suite import episodes, load_suite
+from crosswind.episodes.schedule import episodes
+from crosswind.episodes.suite import load_suite
 from crosswind.train.data import DataConfig, demonstration_at
 from crosswind.words.splits import HELD_OUT, check_kinds, train_kinds
 from tests.toys import poi, task

@@ -19,7 +19,8 @@ from crosswind.core.perturbation import dump_layers, load_layers
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.recipe import load_recipe, recipes
-from crosswind.episodes.suite import load_suite, suites, tasks
+from crosswind.episodes.schedule import tasks
+from crosswind.episodes.suite import load_suite, suites
 
 DOCS = Path(__file__).parent.parent / "docs"
 KINDS = [kind for kind in perturbations.names() if perturbations[kind].__module__.startswith("crosswind.")]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import re
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer import Typer
@@ -17,22 +19,27 @@ from typer.testing import CliRunner, Result
 from crosswind import __version__
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.report import register
-from crosswind.core import skin
 from crosswind.core.registry import agents
 from crosswind.core.types import AXES, TIERS
 from crosswind.episodes.play import play
 from crosswind.episodes.record import Record, Usage, recorded
-from crosswind.episodes.suite import Suite, episodes, suites
+from crosswind.episodes.schedule import Episode, episodes
+from crosswind.episodes.suite import Suite, suites
 from crosswind.metrics import summary
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.report import html, markdown, parts, show
-from crosswind.report.compare import comparison
 from crosswind.report.compare import page as compare_page
+from crosswind.report.compare import verdict as compare_verdict
 from crosswind.report.content import Content, content, verdict
-from crosswind.report.episode import select, view
+from crosswind.report.episode import lines_of
 from crosswind.report.markup import clipped, join, tag, visible
-from crosswind.runs.baselines import NAMES, baselines, sample
+from crosswind.runs import runner
+from crosswind.runs.analysis import analyse, select
+from crosswind.runs.baselines import NAMES, sample
+from crosswind.runs.comparison import compare
+from crosswind.runs.reading import read
 from crosswind.runs.store import Manifest, Run, as_line
+from tests.test_rooms import FILES, imported
 
 app = Typer()
 register(app)
@@ -52,9 +59,8 @@ def played(agent: str, suite: str = "quick", tasks: int = 4) -> tuple[Record, ..
         out = []
         for episode in episodes(chosen, 0):
             trajectory = await play(episode.drawn, agents[agent](episode.drawn), agent)
-            query = skin.shown(trajectory.task, trajectory.task.brief.query)
             usage = Usage(input_tokens=100, output_tokens=10, requests=2, seconds=0.5, cost=0.01)
-            record = recorded(episode, trajectory, seed=0, trial=0, usage=usage, query=query)
+            record = recorded(episode, trajectory, seed=0, usage=usage)
             if record.outcome == "fail":
                 found = diagnose(record, episode.drawn.certificate)
                 record = record.model_copy(update={"stage": found.stage, "cause": found.cause})
@@ -122,9 +128,8 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Content:
-    return content(
-        run_of(played("by_name", "tiers", 1), tmp_path_factory.mktemp("run"), suite="tiers"), played=20, opened=12
-    )
+    run = run_of(played("by_name", "tiers", 1), tmp_path_factory.mktemp("run"), suite="tiers")
+    return content(analyse(run, baselines=20, opened=12))
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +184,7 @@ def test_every_cell_of_the_heat_table_has_its_n_and_interval(said: Content) -> N
 
 
 def test_doses_make_a_curve(tmp_path: Path) -> None:
-    page = html.page(content(run_of(played("retrier", "doses", 1), tmp_path), played=0, opened=0))
+    page = html.page(content(analyse(run_of(played("retrier", "doses", 1), tmp_path), baselines=0, opened=0)))
     reader = Reader(page)
     assert "Change by kind and severity" in reader.text
     labels = [a["aria-label"] or "" for n, a in reader.elements if n == "svg" and "aria-label" in a]
@@ -191,7 +196,7 @@ def test_a_page_of_a_large_run_is_small(tmp_path: Path) -> None:
     some = played("by_name", "tiers", 1)
     many = [r.model_copy(update={"key": f"{r.key}#{n}", "pair": f"{r.pair}#{n}"}) for n in range(4) for r in some]
     huge = [r.model_copy(update={"final": "x" * 20_000}) for r in many]
-    page = html.page(content(run_of(tuple(huge), tmp_path), played=0))
+    page = html.page(content(analyse(run_of(tuple(huge), tmp_path), baselines=0)))
     assert len(page) < 3_000_000
     assert f"48 of {len(huge):,} episodes" in Reader(page).text
 
@@ -201,15 +206,16 @@ def test_trials_show_how_often_all_pass(tmp_path: Path) -> None:
     again = tuple(
         r.model_copy(update={"key": r.key[:-1] + "1", "pair": r.pair[:-1] + "1", "trial": 1}) for r in played("oracle")
     )
-    text = Reader(html.page(content(run_of((*first, *again), tmp_path), played=2, opened=0))).text
+    text = Reader(html.page(content(analyse(run_of((*first, *again), tmp_path), baselines=2, opened=0)))).text
     assert "All of k trials pass" in text
     assert "2 trials each" in text
-    assert "All of k trials pass" not in Reader(html.page(content(run_of(first, tmp_path), played=0, opened=0))).text
+    once = content(analyse(run_of(first, tmp_path), baselines=0, opened=0))
+    assert "All of k trials pass" not in Reader(html.page(once)).text
 
 
 def test_the_page_is_the_same_every_time(said: Content) -> None:
     assert html.page(said) == html.page(said)
-    again = content(said.run, played=20, opened=12)
+    again = content(analyse(said.run, baselines=20, opened=12))
     assert html.page(again) == html.page(said)
 
 
@@ -235,9 +241,9 @@ def test_empty_and_broken_runs_still_make_a_page(tmp_path: Path) -> None:
     records = played("oracle")
     for some in ((), records[:1], tuple(r.model_copy(update=error) for r in records)):
         run = run_of(some, tmp_path, "someone")
-        page = Reader(html.page(content(run)))
+        page = Reader(html.page(content(analyse(run))))
         assert "someone" in page.text
-        assert markdown.report(content(run, opened=0))
+        assert markdown.report(content(analyse(run, opened=0)))
     assert "20 episodes ended as errors" in page.text
     assert "the provider was away" in page.text
 
@@ -247,12 +253,93 @@ def test_empty_and_broken_runs_still_make_a_page(tmp_path: Path) -> None:
 
 def test_baselines_give_the_scale(tmp_path: Path) -> None:
     records = played("by_name")
-    played_by = baselines(records)
+    found = analyse(run_of(records, tmp_path)).baselines
+    played_by = found.played
+    assert {r.key for r in found.sample} == {r.key for r in records}
+    records = found.sample
     assert tuple(played_by) == NAMES
     assert all([r.key for r in some] == [r.key for r in records] for some in played_by.values())
     assert all(r.passed for r in played_by["oracle"])
     assert all(r.passed == r.refuse for r in played_by["refuser"])
     assert all(r.passed for r in played_by["memoriser"] if r.clean)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The keys of stored episodes whose gold is walked from now on."""
+    walked: list[str] = []
+    for module, name in (("crosswind.runs.reading", "redrawn"), ("crosswind.metrics.measures", "walk_gold")):
+        real = getattr(importlib.import_module(module), name)
+
+        def again(record: Record, real: Any = real) -> Any:
+            walked.append(record.key)
+            return real(record)
+
+        monkeypatch.setattr(f"{module}.{name}", again)
+    return walked
+
+
+def test_gold_is_walked_once_for_each_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = played("by_name")
+    walked = counted(monkeypatch)
+    found = analyse(run_of(records, tmp_path))
+    assert sorted(walked) == sorted(r.key for r in records)
+    assert set(found.measures) == {r.key for r in records}
+    assert found.summary == summary(records)
+    assert len(found.readings) == len(records)
+    walked.clear()
+    html.page(content(found))
+    assert walked == []
+
+
+def test_baselines_are_stored_with_the_run_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(played("by_name"), tmp_path)
+    first = analyse(run, baselines=6).baselines
+    head, *lines = (tmp_path / "baselines.jsonl").read_text().splitlines()
+    assert json.loads(head)["crosswind"] == __version__
+    assert set(json.loads(head)["covers"]) == {r.key for r in first.sample}
+    assert len(lines) == len(NAMES) * len(first.sample)
+    playing: list[str] = []
+    real = runner.play_episode
+
+    async def noted(episode: Episode, source: Any, **given: Any) -> Record:
+        playing.append(episode.key)
+        return await real(episode, source, **given)
+
+    monkeypatch.setattr(runner, "play_episode", noted)
+    assert analyse(run, baselines=6).baselines == first
+    assert playing == []
+    more = analyse(run, baselines=9).baselines
+    assert set(playing) == {r.key for r in more.sample} - {r.key for r in first.sample}
+    playing.clear()
+    (tmp_path / "baselines.jsonl").write_text(head.replace(__version__, "0.0.1") + "\n" + "\n".join(lines))
+    assert analyse(run, baselines=6).baselines == first
+    assert set(playing) == {r.key for r in first.sample}  # another version played those
+    playing.clear()
+    (tmp_path / "baselines.jsonl").write_text("damaged")
+    assert analyse(run, baselines=6).baselines == first
+    assert playing
+
+
+def test_a_run_that_cannot_be_written_to_gets_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path, data: bytes) -> None:
+        if path.parent == tmp_path / "run":
+            raise PermissionError(13, "Permission denied")
+        path.write_bytes(data)
+
+    run_of(played("by_name"), tmp_path / "run")
+    monkeypatch.setattr("crosswind.runs.baselines.replace_file", denied)
+    done = crosswind("report", str(tmp_path / "run"), "-o", str(tmp_path / "r.html"))
+    assert done.exit_code == 0, done.output
+    assert "baselines.jsonl cannot be written (Permission denied)" in done.stderr
+    assert "For scale" in Reader((tmp_path / "r.html").read_text(encoding="utf-8")).text
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["episodes.jsonl", "run.json"]
+
+
+def test_a_report_plays_nothing() -> None:
+    plays = re.compile(r"crosswind\.(episodes\.(play|schedule)|core\.(oracle|certify|draw|session)|runs\.runner)\b")
+    for name in (name for name in FILES if name.parts[0] == "report"):
+        found = [module for module in imported(name) if plays.match(module)]
+        assert not found, f"{name} imports {found}"
 
 
 def test_a_sample_holds_whole_pairs(tmp_path: Path) -> None:
@@ -272,26 +359,27 @@ def test_a_view_marks_the_divergence_and_the_obstacles() -> None:
     failures = [r for r in played("by_name") if r.outcome == "fail"]
     assert failures
     for record in failures:
-        shown = view(record)
+        shown = read(record)
         found = diagnose(record)
-        marked = [line.step for line in shown.lines if line.diverges]
+        lines = list(lines_of(shown))
+        marked = [line.step for line in lines if line.diverges]
         assert marked == ([found.step] if found.step <= len(record.steps) else [])
         assert shown.final_diverges == (found.step > len(record.steps))
-        met = {kind for line in shown.lines for kind in line.met} | set(shown.at_start)
+        met = {kind for line in lines for kind in line.met} | set(shown.at_start)
         assert met == {r.kind for r in record.receipts if r.fired}
-        assert [line.step for line in shown.lines if line.step] == list(range(1, len(record.steps) + 1))
+        assert [line.step for line in lines if line.step] == list(range(1, len(record.steps) + 1))
         assert shown.gold_final
 
 
 def test_the_oracle_walks_beside_the_certified_way() -> None:
     for record in played("oracle"):
-        lines = view(record).lines
+        lines = lines_of(read(record))
         assert all(line.agent and line.gold and line.agent.call == line.gold.call for line in lines)
 
 
 def test_an_episode_that_cannot_be_drawn_again_is_shown_without_gold(tmp_path: Path) -> None:
     record = played("by_name")[0].model_copy(update={"task_id": "nowhere/at/all"})
-    shown = view(record)
+    shown = read(record)
     assert "cannot be drawn again" in shown.missing
     assert "cannot be drawn again" in Reader(parts.episode(shown).html).text
 
@@ -314,21 +402,21 @@ def test_selection_takes_one_of_each_cause_and_kind_before_a_second() -> None:
 
 def test_a_run_compared_with_itself_shows_nothing(tmp_path: Path) -> None:
     run = run_of(played("by_name"), tmp_path)
-    said = comparison([run, run])
+    said = compare([run, run])
     assert said.versus[0].every.delta == 0
     assert said.versus[0].opened == ()
-    assert "no clear difference" in said.verdict
+    assert "no clear difference" in compare_verdict(said)
     Reader(compare_page(said))
 
 
 def test_two_runs_are_paired_by_key(tmp_path: Path) -> None:
     first, second = run_of(played("idle"), tmp_path / "a"), run_of(played("oracle")[:-3], tmp_path / "b")
-    said = comparison([first, second], opened=4)
+    said = compare([first, second], opened=4)
     one = said.versus[0]
     assert one.every.pairs == 17
     assert one.every.fixed == sum(not r.passed for r in played("idle")[:-3])
     assert one.unshared == 3
-    assert "17 shared episodes of 4 tasks" in said.verdict
+    assert "17 shared episodes of 4 tasks" in compare_verdict(said)
     assert len(one.opened) == 4
     text = Reader(compare_page(said)).text
     assert "oracle passed, idle failed" in text
@@ -337,20 +425,20 @@ def test_two_runs_are_paired_by_key(tmp_path: Path) -> None:
 
 def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     runs = [run_of(played(name, "tiers", 1), tmp_path / name) for name in ("by_name", "oracle")]
-    assert "oracle is better" in comparison(runs, opened=0).verdict
-    assert "by_name is worse" in comparison(runs[::-1], opened=0).verdict
+    assert "oracle is better" in compare_verdict(compare(runs, opened=0))
+    assert "by_name is worse" in compare_verdict(compare(runs[::-1], opened=0))
 
 
 def test_other_obstacles_under_one_key_are_left_out(tmp_path: Path) -> None:
     records = played("oracle")
     changed = tuple(r if r.clean else r.model_copy(update={"layers": ()}) for r in records)
-    said = comparison([run_of(records, tmp_path / "a"), run_of(changed, tmp_path / "b", "another")])
+    said = compare([run_of(records, tmp_path / "a"), run_of(changed, tmp_path / "b", "another")])
     assert said.versus[0].other == sum(not r.clean for r in records)
 
 
 def test_three_runs_have_a_rank_correlation(tmp_path: Path) -> None:
     names = ("memoriser", "by_name", "retrier")
-    said = comparison([run_of(played(name), tmp_path / name) for name in names], opened=0)
+    said = compare([run_of(played(name), tmp_path / name) for name in names], opened=0)
     assert said.ranks is not None
     assert set(said.ranks.agents) == set(names)
     assert "Rank correlation" in Reader(compare_page(said)).text
@@ -361,7 +449,7 @@ def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     records = played("oracle")
     other = tuple(r.model_copy(update={"key": f"other {r.key}"}) for r in records)
     with pytest.raises(CrosswindError, match="share no episode"):
-        comparison([run_of(records, tmp_path / "a"), run_of(other, tmp_path / "b")])
+        compare([run_of(records, tmp_path / "a"), run_of(other, tmp_path / "b")])
 
 
 # ---------------------------------------------------------------- commands

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,9 @@ import pytest
 from crosswind.api.evaluate import narrowed
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli import app as cli
-from crosswind.cli.run import Display, Forecast, folder_name
+from crosswind.cli.forecast import Forecast
+from crosswind.cli.progress import RunDisplay
+from crosswind.cli.run import folder_name
 from crosswind.core import domain as domain_module
 from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn
@@ -32,13 +34,15 @@ from crosswind.core.perturbation import dump_layers
 from crosswind.core.registry import agents
 from crosswind.core.types import Agent, Message, Tools
 from crosswind.episodes.record import Usage
-from crosswind.episodes.suite import Episode, Suite, episodes, suites
+from crosswind.episodes.schedule import Episode, Schedule, episodes, under
+from crosswind.episodes.suite import Suite, suites
 from crosswind.metrics.stats import flipped
 from crosswind.models import spec
 from crosswind.models.base import Price
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner
-from crosswind.runs.runner import Crash, Job, Limits, Plan, Progress, Ran, rescored, run
+from crosswind.runs.rescore import rescore
+from crosswind.runs.runner import Crash, Limits, Progress, Ran, run
 from crosswind.runs.store import Locked, load_run
 
 QUICK = suites["quick"]
@@ -86,8 +90,8 @@ def played(folder: Path, source: Any = None, suite: Suite = QUICK, **given: Any)
     return asyncio.run(run(suite, source or Source(), folder, **given))
 
 
-def jobs(plan: Plan) -> list[Job]:
-    return [job for job in plan if job is not None]
+def drawn(schedule: Schedule) -> list[Episode]:
+    return [episode for episode in schedule if episode is not None]
 
 
 # ---------------------------------------------------------------- what is played
@@ -103,56 +107,62 @@ def jobs(plan: Plan) -> list[Job]:
     ],
     ids=lambda suite: suite.name,
 )
-def test_a_plan_holds_the_episodes_of_the_suite(suite: Suite) -> None:
-    def content(found: Iterable[Episode]) -> dict[tuple[str, str], Any]:
-        return {(e.condition, e.pair): (dump_layers(e.drawn.layers), e.severity) for e in found}
-
-    plan, there = Plan(suite, 3), content(episodes(suite, 3))
-    assert content(job.episode for job in jobs(plan)) == there
-    assert plan.total == plan.planned == len(there)
-    assert not plan.refused
+def test_a_schedule_holds_the_episodes_of_the_suite(suite: Suite) -> None:
+    schedule = Schedule(suite, 3)
+    found = drawn(schedule)
+    assert schedule.total == schedule.planned == len(found) == len({episode.key for episode in found})
+    conditions = {condition.name: condition for condition in suite.all_conditions()}
+    assert {episode.condition for episode in found} == set(conditions)
+    for episode in found:
+        condition, here = conditions[episode.condition], episode.drawn
+        alone = under(here.domain, condition, here.base, 3)  # nothing is shared with other episodes of its task
+        assert alone is not None
+        assert (dump_layers(alone.layers), condition.severity) == (dump_layers(here.layers), episode.severity)
+    assert [episode.key for episode in episodes(suite, 3)] == [episode.key for episode in found]
 
 
 def test_whatever_was_played_so_far_is_paired() -> None:
-    found = jobs(Plan(suites["heldout"], 0, limit=60))
+    found = drawn(Schedule(suites["heldout"], 0, limit=60))
     assert len(found) == 60
-    clean = [job.episode.pair for job in found if job.episode.condition == "clean"]
-    for n, job in enumerate(found):
-        assert any(before.episode.pair == job.episode.pair for before in found[: n + 1] if before.episode.pair in clean)
-    assert len({job.episode.drawn.domain.name for job in found}) > 1
-    assert [job.key for job in jobs(Plan(suites["heldout"], 0, limit=20))] == [job.key for job in found[:20]]
+    clean = [episode.task_id for episode in found if episode.condition == "clean"]
+    for n, episode in enumerate(found):
+        assert any(before.task_id == episode.task_id for before in found[: n + 1] if before.task_id in clean)
+    assert len({episode.drawn.domain.name for episode in found}) > 1
+    fewer = drawn(Schedule(suites["heldout"], 0, limit=20))
+    assert [episode.key for episode in fewer] == [episode.key for episode in found[:20]]
 
 
 def test_a_part_of_a_balanced_suite_is_balanced() -> None:
-    found = [job.episode.drawn for job in jobs(Plan(suites["tiers"], 0, limit=200))]
-    tiers = Counter(drawn.layers[0].tier for drawn in found if drawn.layers)
-    names = Counter(drawn.domain.name for drawn in found)
+    found = [episode.drawn for episode in drawn(Schedule(suites["tiers"], 0, limit=200))]
+    tiers = Counter(one.layers[0].tier for one in found if one.layers)
+    names = Counter(one.domain.name for one in found)
     assert max(tiers.values()) - min(tiers.values()) <= 8
     assert max(names.values()) - min(names.values()) <= 3
 
 
 def test_what_is_finished_is_not_drawn_again() -> None:
-    every = [job.key for job in jobs(Plan(QUICK, 0, trials=2))]
+    every = [episode.key for episode in drawn(Schedule(QUICK, 0, trials=2))]
     assert len(every) == len(set(every)) == 40
-    plan = Plan(QUICK, 0, trials=2, finished=set(every[:33]))
-    assert [job.key for job in jobs(plan)] == every[33:]
-    assert plan.planned == 40
-    assert jobs(Plan(QUICK, 0, trials=2, finished=set(every))) == []
-    assert jobs(Plan(QUICK, 0, trials=2, limit=30, finished=set(every[:33]))) == []
+    schedule = Schedule(QUICK, 0, trials=2, finished=set(every[:33]))
+    assert [episode.key for episode in drawn(schedule)] == every[33:]
+    assert schedule.planned == 40
+    assert drawn(Schedule(QUICK, 0, trials=2, finished=set(every))) == []
+    assert drawn(Schedule(QUICK, 0, trials=2, limit=30, finished=set(every[:33]))) == []
 
 
 def test_trials_repeat_an_episode() -> None:
-    found = jobs(Plan(QUICK, 0, trials=3, limit=6))
-    assert [job.trial for job in found] == [0, 1, 2, 0, 1, 2]
-    assert found[0].episode is not found[3].episode
-    assert len({job.key.rpartition("|")[0] for job in found}) == 2
+    found = drawn(Schedule(QUICK, 0, trials=3, limit=6))
+    assert [episode.trial for episode in found] == [0, 1, 2, 0, 1, 2]
+    assert found[0].drawn is found[2].drawn
+    assert found[0].drawn is not found[3].drawn
+    assert len({episode.key.rpartition("|")[0] for episode in found}) == 2
 
 
 def test_a_narrowed_suite() -> None:
     original = narrowed(suites["original"], 1, "medical")
     assert {c.name for c in original.conditions} >= {"medical: ambiguous"}
     assert original.domains == ("medical",)
-    assert {job.episode.drawn.domain.name for job in jobs(Plan(original, 0))} == {"medical"}
+    assert {episode.drawn.domain.name for episode in drawn(Schedule(original, 0))} == {"medical"}
     assert narrowed(QUICK, 2, "all").tasks == 2
     with pytest.raises(CrosswindError, match="no domain 'pou'"):
         narrowed(QUICK, 0, "pou")
@@ -474,7 +484,7 @@ def test_rescoring_says_what_changed_and_keeps_the_old_file(tmp_path: Path, monk
     folder = tmp_path / "run"
     played(folder, open_agent("memoriser"))
     before = load_run(folder)
-    same = rescored(folder)
+    same = rescore(folder)
     assert (same.episodes, same.judges, same.changed, same.backup) == (20, {JUDGE: 20}, [], "")
 
     real = domain_module.Domain.judge
@@ -484,14 +494,14 @@ def test_rescoring_says_what_changed_and_keeps_the_old_file(tmp_path: Path, monk
         return real(*args).model_copy(update={"outcome": "fail", "judge": "next"})
 
     monkeypatch.setattr(domain_module.Domain, "judge", strict)
-    changed = rescored(folder, write=True)
+    changed = rescore(folder, write=True)
     passed = {r.key for r in before.records if r.passed}
     assert {key for key, *_ in changed.changed} == passed
     after = load_run(folder)
     assert {r.judge for r in after.records} == {"next"}
     assert not any(r.passed for r in after.records)
     assert [json.loads(line)["judge"] for line in Path(changed.backup).read_text().splitlines()] == [JUDGE] * 20
-    assert rescored(folder).judges == {"next": 20}
+    assert rescore(folder).judges == {"next": 20}
 
 
 def test_errors_are_not_judged_anew(tmp_path: Path) -> None:
@@ -499,7 +509,7 @@ def test_errors_are_not_judged_anew(tmp_path: Path) -> None:
         raise InfrastructureError("502")
 
     played(tmp_path / "run", Source(always), limit=2)
-    found = rescored(tmp_path / "run", write=True)
+    found = rescore(tmp_path / "run", write=True)
     assert (found.episodes, found.changed) == (2, [])
     assert [r.outcome for r in load_run(tmp_path / "run").records] == ["error", "error"]
 
@@ -703,7 +713,7 @@ def test_a_task_of_an_agents_own_that_leaves_is_told_without_a_traceback(tmp_pat
 
 
 def test_a_line_of_progress_ends_where_it_ends() -> None:
-    assert Display(quiet=True).line(Progress(total=20)) == "0/20 episodes, 0/s"
+    assert RunDisplay(quiet=True).line(Progress(total=20)) == "0/20 episodes, 0/s"
 
 
 def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from crosswind.core.registry import agents, perturbations
 from crosswind.core.types import AXES, TIERS, Receipt
 from crosswind.episodes.play import play
 from crosswind.episodes.recipe import Choice
-from crosswind.episodes.record import Outcome, Record, Usage, key_of, pair_of, recorded
-from crosswind.episodes.suite import CLEAN, Condition, Episode, Suite, episodes, suites
+from crosswind.episodes.record import Outcome, Record, Usage, recorded
+from crosswind.episodes.schedule import Episode, episodes, key_of, pair_of
+from crosswind.episodes.suite import CLEAN, Condition, Suite, suites
 from crosswind.metrics import (
     GROUPINGS,
     Averages,
@@ -25,6 +26,7 @@ from crosswind.metrics import (
     cell,
     clean_and_robust,
     drops,
+    grouped,
     measure,
     paired_difference,
     pairs,
@@ -32,7 +34,7 @@ from crosswind.metrics import (
     summary,
     wilson,
 )
-from crosswind.metrics.scores import FEW, grouped
+from crosswind.metrics.scores import FEW
 
 KINDS = ("transient_error", "lost_acknowledgement", "rate_limit", "injected_instruction", "fatal_error", "paraphrase")
 FAULTS = Suite(
@@ -54,8 +56,7 @@ def run_of(agent: str, suite: str = "faults") -> list[Record]:
         out = []
         for episode in drawn(suite):
             played = await play(episode.drawn, agents[agent](episode.drawn), agent)
-            query = episode.drawn.certificate.task.brief.query
-            out.append(recorded(episode, played, seed=0, trial=0, usage=Usage(), query=query))
+            out.append(recorded(episode, played, seed=0, usage=Usage()))
         return out
 
     return asyncio.run(all_of_them())

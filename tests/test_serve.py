@@ -24,7 +24,8 @@ from crosswind.core.types import SAY, ToolCall, Trajectory
 from crosswind.episodes.play import judge, play, result_text
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record
-from crosswind.episodes.suite import Condition, Episode, Suite, under
+from crosswind.episodes.schedule import Episode, under
+from crosswind.episodes.suite import Condition, Suite
 from crosswind.mcp import command, wire
 from crosswind.mcp.command import ANSWER, CommandAgents
 from crosswind.mcp.serve import FINAL, HANDSHAKE, MODERN, USER, VERSION_KEY, Desk, Served, is_error
@@ -33,7 +34,7 @@ from crosswind.mcp.wire import Lines
 from crosswind.models.base import AgentSettings
 from crosswind.models.remote import ModelWarning
 from crosswind.models.spec import open_agent
-from crosswind.runs.runner import Job, Limits, play_job, run
+from crosswind.runs.runner import Limits, play_episode, run
 from crosswind.runs.store import load_run
 from examples.scripted_model import next_words
 
@@ -554,8 +555,8 @@ def played(source: CommandAgents, drawn: Drawn | None = None, seconds: float | N
 
     async def main() -> Record:
         try:
-            job = Job(Episode("clean", drawn.base.id, drawn), 0, "key")
-            return await play_job(job, source, seed=0, seconds=seconds, pauses=(0.0,))
+            episode = Episode("clean", drawn.base.id, drawn)
+            return await play_episode(episode, source, seed=0, seconds=seconds, pauses=(0.0,))
         finally:
             await source.aclose()
 

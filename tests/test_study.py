@@ -20,7 +20,7 @@ import pytest
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.cli import study as commands
-from crosswind.runs.runner import Plan
+from crosswind.episodes.schedule import Schedule
 from crosswind.study import bundle as carrying
 from crosswind.study import outcomes
 from crosswind.study import runner as running
@@ -118,10 +118,10 @@ def test_severities_of_a_range_are_found_again(tmp_path: Path) -> None:
 
     study = load_study(FRAGILITY)
     seen = set()
-    for job in Plan(study.dev, 0, limit=80):
-        if job is None or not job.episode.drawn.layers:
+    for episode in Schedule(study.dev, 0, limit=80):
+        if episode is None or not episode.drawn.layers:
             continue
-        drawn = job.episode.drawn
+        drawn = episode.drawn
         trajectory = Trajectory(
             task=drawn.certificate.task,
             layers=tuple(layer.model_dump(mode="json") for layer in drawn.layers),
@@ -135,7 +135,7 @@ def test_severities_of_a_range_are_found_again(tmp_path: Path) -> None:
             gold_steps=1,
             budget=1,
         )
-        record = recorded(job.episode, trajectory, seed=0, trial=0, usage=Usage(), query="")
+        record = recorded(episode, trajectory, seed=0, usage=Usage())
         severity = severity_of(study.dev, record)
         assert severity in (1, 2, 3, 4)
         seen.add(severity)

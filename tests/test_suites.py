@@ -19,7 +19,8 @@ from crosswind.core.certify import certify
 from crosswind.core.perturbation import Scene
 from crosswind.core.registry import domains
 from crosswind.episodes.recipe import Choice
-from crosswind.episodes.suite import CLEAN, Condition, Deal, Suite, episodes
+from crosswind.episodes.schedule import Deal, episodes
+from crosswind.episodes.suite import CLEAN, Condition, Suite
 from crosswind.runs.store import iter_records
 from tests.toy_benchmark import load
 from tests.toys import FailsAlways, registered
@@ -135,7 +136,7 @@ def bench_of(name: str) -> ModuleType:
 
 def test_draws_of_our_domains_do_not_depend_on_what_else_is_there(tmp_path: Path) -> None:
     suite = Suite(name="some", domains=("poi", "retail", "workspace"), tasks=2, conditions=(NOISE,))
-    before = [(e.condition, e.pair, e.drawn.layers) for e in episodes(suite, 1)]
+    before = [(e.condition, e.task_id, e.drawn.layers) for e in episodes(suite, 1)]
     turns = {name: table.turn for name, table in Deal(suite, 1).tables.items()}
     ours = [name for name in domains.names() if not domains.origin(name)]
     assert turns == {name: ours.index(name) for name in suite.domains}
@@ -143,4 +144,4 @@ def test_draws_of_our_domains_do_not_depend_on_what_else_is_there(tmp_path: Path
         path = tmp_path / f"{name}.py"
         path.write_text(SIGHTS.format(name=name))
         plugins.load(path)
-    assert [(e.condition, e.pair, e.drawn.layers) for e in episodes(suite, 1)] == before
+    assert [(e.condition, e.task_id, e.drawn.layers) for e in episodes(suite, 1)] == before

@@ -379,9 +379,9 @@ def test_a_model_that_does_not_fit_is_told_of_before_the_first_step(
 
 
 def test_a_folder_in_which_another_process_trains_is_left_alone(base: Path, tmp_path: Path) -> None:
-    from crosswind.runs.store import alone
+    from crosswind.runs.store import exclusive_lock
 
-    with alone(tmp_path / "lock"), pytest.raises(CrosswindError, match="another process trains here"):
+    with exclusive_lock(tmp_path / "lock"), pytest.raises(CrosswindError, match="another process trains here"):
         train(config(base), tmp_path)
     assert train(config(base), tmp_path).steps == 6
 

@@ -53,8 +53,9 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.episodes.recipe import Choice as Choice, Recipe as Recipe, follow as follow
     from crosswind.episodes.recipe import load_recipe as load_recipe
     from crosswind.episodes.record import Record as Record, Usage as Usage
+    from crosswind.episodes.schedule import tasks as tasks
     from crosswind.episodes.suite import Condition as Condition, Suite as Suite, load_suite as load_suite
-    from crosswind.episodes.suite import suites as suites, tasks as tasks
+    from crosswind.episodes.suite import suites as suites
     from crosswind.metrics.diagnosis import diagnose as diagnose
     from crosswind.models.base import AgentSettings as AgentSettings
     from crosswind.models.toolset import CallableTool as CallableTool, SyncToolset as SyncToolset, Toolset as Toolset
@@ -84,7 +85,8 @@ _PLACES = {  # module -> names
     "core.world": "Derive State World brief_of tool",
     "episodes.recipe": "Choice Recipe follow load_recipe",
     "episodes.record": "Record Usage",
-    "episodes.suite": "Condition Suite load_suite suites tasks",
+    "episodes.schedule": "tasks",
+    "episodes.suite": "Condition Suite load_suite suites",
     "metrics.diagnosis": "diagnose",
     "models.base": "AgentSettings",
     "models.toolset": "CallableTool SyncToolset Toolset",

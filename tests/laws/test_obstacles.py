@@ -13,7 +13,7 @@ from crosswind.core.draw import Drawn, draw
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.session import Session
 from crosswind.episodes.play import judge, play
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 
 
 def draws(kind: str, severity: int, per_domain: int = 6) -> list[Drawn]:

@@ -14,7 +14,7 @@ from crosswind.core.oracle import Walk, walk
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import Task
 from crosswind.episodes.play import judge, play
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 from tests.stumbler import Stumbler
 
 PLACES = ("poi", "retail")

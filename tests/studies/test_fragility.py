@@ -12,8 +12,8 @@ import pytest
 
 from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
+from crosswind.episodes.builtin_suites import ORIGINAL
 from crosswind.episodes.recipe import kinds_of
-from crosswind.episodes.suite import ORIGINAL
 from crosswind.report import words
 from crosswind.study.definition import RESULTS, load_study, suite_of
 from crosswind.study.findings import load_findings

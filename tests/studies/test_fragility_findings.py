@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from crosswind.core.registry import perturbations
-from crosswind.episodes.record import CLEAN, Record, key_of, pair_of
+from crosswind.episodes.record import Record
+from crosswind.episodes.schedule import key_of, pair_of
+from crosswind.episodes.suite import CLEAN
 from crosswind.metrics import By, Cell, Drop, Measures
 from crosswind.study.definition import Arm, load_study
 from crosswind.study.findings import judge

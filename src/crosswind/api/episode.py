@@ -17,8 +17,9 @@ from crosswind.core.perturbation import Perturbation, load_layers
 from crosswind.core.registry import domains, near, perturbations
 from crosswind.core.types import SPLITS, Split, Task, Trajectory, Verdict
 from crosswind.episodes import play as plays
-from crosswind.episodes.record import Record, base_task, key_of, trajectory_of
-from crosswind.episodes.suite import CLEAN, Episode
+from crosswind.episodes.record import Record, base_task, trajectory_of
+from crosswind.episodes.schedule import Episode
+from crosswind.episodes.suite import CLEAN
 from crosswind.models.base import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner
@@ -132,9 +133,9 @@ async def aplay(
         )
     source = open_agent(agent, agent_settings(settings))
     condition = "+".join(layer.kind for layer in drawn.layers) or CLEAN
-    job = runner.Job(Episode(condition, drawn.base.id, drawn), 0, key_of(drawn.base.id, condition, 0))
+    episode = Episode(condition, drawn.base.id, drawn)
     try:
-        return await runner.play_job(job, source, seed=seed, seconds=episode_timeout, pauses=())
+        return await runner.play_episode(episode, source, seed=seed, seconds=episode_timeout)
     finally:
         await source.aclose()
 
@@ -167,13 +168,13 @@ def show(episode: Record) -> str:
     """
     from rich.console import Console
 
-    from crosswind.report.episode import view
     from crosswind.report.show import episode as print_episode
     from crosswind.report.table import WIDTH
+    from crosswind.runs.reading import read
 
     out = StringIO()
     console = Console(file=out, width=WIDTH, markup=False, highlight=False, emoji=False, color_system=None)
-    print_episode(console, view(episode), 1)
+    print_episode(console, read(episode), 1)
     return out.getvalue()
 
 

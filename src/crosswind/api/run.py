@@ -19,7 +19,7 @@ from crosswind.report import compare as comparing
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
 from crosswind.report.table import CHANGE, HEADS, as_text, change_cells, score_rows
-from crosswind.runs import store
+from crosswind.runs import comparison, store
 from crosswind.runs.runner import Progress
 from crosswind.runs.store import Manifest
 
@@ -190,8 +190,9 @@ class Run:
         """
         from crosswind.report import html
         from crosswind.report.content import content
+        from crosswind.runs.analysis import analyse
 
-        return _written(path, html.page(content(self.stored, played=baselines, opened=episodes)))
+        return _written(path, html.page(content(analyse(self.stored, baselines=baselines, opened=episodes))))
 
     def gate(
         self,
@@ -253,13 +254,13 @@ def _row(record: Record) -> dict[str, Any]:
 class RunComparison:
     """Runs compared over the episodes that they share. `compare` makes it."""
 
-    def __init__(self, found: comparing.Comparison) -> None:
+    def __init__(self, found: comparison.Comparison) -> None:
         self.found = found
 
     @property
     def verdict(self) -> str:
         """Which run is better, and by how much, in a sentence."""
-        return self.found.verdict
+        return comparing.verdict(self.found)
 
     def _rows(self) -> list[list[str]]:
         rows = []
@@ -298,7 +299,7 @@ def compare(*runs: Run | str | os.PathLike[str]) -> RunComparison:
     """
     if len(runs) < 2:
         raise CrosswindError(f"{len(runs)} run given; compare takes two or more runs, or their folders")
-    return RunComparison(comparing.comparison([_run(one).stored for one in runs]))
+    return RunComparison(comparison.compare([_run(one).stored for one in runs]))
 
 
 def gate(run: Run | str | os.PathLike[str], max_drop: MaxDrop = (), **demands: Any) -> Outcome:

@@ -99,6 +99,7 @@ def _add_suite(domain: Domain) -> None:
     from crosswind.mcp.tasks import ServerDomain, suite_of
 
     if isinstance(domain, ServerDomain):
+        suites.names()  # loads ours, so that a name that is taken is found out here
         suites.add(domain.name, suite_of(domain))
 
 

@@ -1,4 +1,4 @@
-"""Terminal output: tables, a progress line, and untrusted text made harmless."""
+"""Terminal output: tables, JSON, and untrusted text made harmless."""
 
 from __future__ import annotations
 
@@ -43,23 +43,6 @@ def table_of(*heads: str) -> Any:
     for head in heads:
         table.add_column(head, overflow="fold")
     return table
-
-
-class Status:
-    """A live progress line on stderr; nothing if stderr is not a terminal."""
-
-    def __init__(self, verb: str, quiet: bool) -> None:
-        self.verb, self.live = verb, sys.stderr.isatty() and not quiet
-
-    def __enter__(self) -> Any:
-        return self.show if self.live else None
-
-    def show(self, *parts: str) -> None:
-        print(f"\r\x1b[K{self.verb} {' '.join(parts)}", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self.live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def print_json(data: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-import time
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
@@ -15,12 +14,11 @@ import typer
 
 from crosswind.base import terminal
 from crosswind.base.version import __version__
+from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
     from crosswind.train.data import DataConfig, Measure
     from crosswind.train.rows import Row
-
-PLAIN = 5.0  # seconds between two lines where there is no terminal
 
 EPILOG = """Examples:
 
@@ -147,8 +145,8 @@ def data(
     counts: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
     kinds: Counter[str] = Counter()
-    display = Display(count, json_)
-    with writing(out, format.value, force=force) if out else piped() as put:
+    display = Display(quiet=json_)
+    with display, writing(out, format.value, force=force) if out else piped() as put:
         for index in range(start, start + count):
             shown = demonstration_at(config, index, measure=ruler, counts=counts)
             some = rows(shown)
@@ -162,8 +160,12 @@ def data(
             counts["refusals"] += shown.meta["ended"] == "refusal"
             counts["slips"] += bool(shown.slipped)
             kinds.update(shown.meta["kinds"])
-            display.show(index - start + 1, counts)
-    display.end()
+            done = index - start + 1
+            rate = done / max(display.seconds, 1e-9)
+            display.say(
+                f"{done}/{count} demonstrations, {rate:.0f}/s, {(count - done) / rate:.0f} s left; "
+                f"{counts['left out: too long']} too long"
+            )
     about = {
         "crosswind": __version__,
         "format": format.value,
@@ -315,32 +317,3 @@ def summary(about: dict[str, Any], out: Path | None) -> str:
         f"{long} of {about['drawn']} draws were too long and left out"
         + (f"\nwrote {out} and {out}.info.json" if out else "")
     )
-
-
-class Display:
-    """Progress on stderr: a live line on a terminal, a line now and then elsewhere."""
-
-    def __init__(self, total: int, quiet: bool) -> None:
-        self.total, self.quiet = total, quiet
-        self.live = sys.stderr.isatty() and not quiet
-        self.began = self.told = time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.began
-
-    def show(self, done: int, counts: Counter[str]) -> None:
-        now = time.monotonic()
-        if self.quiet or now - self.told < (0.2 if self.live else PLAIN):
-            return
-        self.told = now
-        rate = done / max(now - self.began, 1e-9)
-        line = (
-            f"{done}/{self.total} demonstrations, {rate:.0f}/s, {(self.total - done) / rate:.0f} s left; "
-            f"{counts['left out: too long']} too long"
-        )
-        print(f"\r\x1b[K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        if self.live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

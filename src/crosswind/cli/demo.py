@@ -33,8 +33,9 @@ def demo(
     """
     from crosswind.cli.report import report
     from crosswind.cli.run import run
-    from crosswind.episodes.suite import load_suite, over_domains, sweep
+    from crosswind.episodes.suite import load_suite
     from crosswind.models import adapters
+    from crosswind.runs.baselines import over_domains, sweep
     from crosswind.runs.store import load_run
 
     run(suite=suite, agent=agent, out=out, seed=seed)

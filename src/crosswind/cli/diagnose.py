@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.base import terminal
+from crosswind.cli.options import Json
+from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
     from crosswind.episodes.record import Record
@@ -34,7 +36,7 @@ def diagnose(
         str, typer.Option(help="The agent to play with --repair, as `run --agent` takes it; the run's own by default.")
     ] = "",
     limit: Annotated[int, typer.Option(min=1, help="Failed episodes to repair.")] = 50,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    json_: Json = False,
 ) -> None:
     """Say at which stage and by which cause each failed episode broke.
 
@@ -58,10 +60,9 @@ def diagnose(
     run = load_run(folder)
     failed = [record for record in run.records if record.outcome == "fail"]
     found: Found = []
-    with terminal.Status("diagnosing", json_) as status:
+    with Display("diagnosing", quiet=json_) as display:
         for n, record in enumerate(failed, 1):
-            if status:
-                status(f"{n} of {len(failed)}", terminal.short(record.key, 60))
+            display.say(f"{n} of {len(failed)}", terminal.short(record.key, 60))
             found.append((record, explain(record)))
     repairs: list[Repair] = []
     if repair:
@@ -96,10 +97,9 @@ def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
 
         out = []
         try:
-            with terminal.Status("repairing", quiet) as status:
+            with Display("repairing", quiet=quiet) as display:
                 for n, (record, said) in enumerate(found, 1):
-                    if status:
-                        status(f"{n} of {len(found)}", terminal.short(record.key, 60))
+                    display.say(f"{n} of {len(found)}", terminal.short(record.key, 60))
                     named = record.model_copy(update={"stage": said.stage, "cause": said.cause})
                     out.append(await repair(named, again, upto=said.step, resumes=source.resumes))
         finally:

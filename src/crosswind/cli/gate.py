@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crosswind.base import terminal
+from crosswind.cli.options import Json
 
 if TYPE_CHECKING:
     from crosswind.gate.gate import Outcome
@@ -68,7 +69,7 @@ def gate(
     allow_unfinished: Annotated[
         bool, typer.Option("--allow-unfinished", help="Judge a run that was stopped before its end.")
     ] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    json_: Json = False,
 ) -> None:
     """Judge a run by rules: pass, fail, or inconclusive with the n that decides.
 
@@ -77,8 +78,8 @@ def gate(
     same episodes.
 
     NAME is all, or a grouping (tier, axis, cell, kind, condition, domain,
-    family, level, severity), a rule for each of its groups, or one group
-    (perception, semantic_rename, level:3). With a baseline also: clean.
+    family, level, severity, kind@severity), a rule for each of its groups, or
+    one group (perception, semantic_rename, level:3). With a baseline: clean.
 
     Exits with 0 for pass, 1 for fail, 2 for a mistake in the command, 3 where
     infrastructure left no verdict (the run is unfinished, or too many episodes
@@ -146,7 +147,7 @@ def _show(outcome: Outcome) -> None:
         table.add_row(*row)
     if outcome.findings:
         console.print(table)
-        console.print("Brackets: with 95 % confidence not lower, with 80 % not higher.")
+        console.print("Brackets: 95 % lower bound, 80 % upper bound.")
     for note in outcome.notes:
         console.print(Text(f"note: {terminal.safe(note)}"))
     console.print(Text(terminal.safe(outcome.says), style=f"bold {colour[outcome.verdict]}"))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from crosswind.base import terminal
+from crosswind.cli.options import Json
+from crosswind.cli.progress import Display
 
 Folder = Annotated[Path, typer.Argument(help="The folder of a run, as `crosswind run --out` wrote it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown and nothing else.")]
 
 
@@ -42,7 +44,8 @@ def report(
     """Write what a run shows as one HTML page that needs nothing else; or print it as JSON or Markdown.
 
     The verdict in a sentence, changes by tier, axis, perturbation, severity and kind of task with their intervals,
-    causes of failure, costs, scripted agents for scale, and episodes to open. An unfinished run is reported as far as
+    causes of failure, costs, scripted agents for scale, and episodes to open. What the scripted agents played is stored
+    with the run (baselines.jsonl) and used again. An unfinished run is reported as far as
     it came, and lines that cannot be read are named and left out. With --json or --markdown a page is written only
     where -o names one.
 
@@ -57,15 +60,20 @@ def report(
     from crosswind.report import html
     from crosswind.report import markdown as md
     from crosswind.report.content import content
+    from crosswind.runs.analysis import analyse
     from crosswind.runs.store import load_run
 
     _one_form(json_, markdown)
     quiet = json_ or markdown
-    with terminal.Status("reading and playing", quiet) as status:
-        if status:
-            status(str(folder))
-        page_wanted = out is not None or not quiet
-        said = content(load_run(folder, damaged=True), played=baselines, opened=episodes if page_wanted else 0)
+    page_wanted = out is not None or not quiet
+    with Display("reading", quiet=quiet) as display:
+        display.say(str(folder))
+        run = load_run(folder, damaged=True)
+        found = analyse(run, baselines=baselines, opened=episodes if page_wanted else 0)
+        said = content(found)
+    if found.baselines.unsaved:
+        told = f"warning: {found.baselines.unsaved}; the baselines are in this report and are not stored with the run"
+        print(terminal.safe(told), file=sys.stderr)
     if page_wanted:
         _write(out or folder / "report.html", html.page(said))
     if json_:
@@ -99,22 +107,22 @@ def compare(
     """
     from crosswind.base.errors import CrosswindError
     from crosswind.report import compare as pairs
+    from crosswind.runs.comparison import compare as compare_runs
     from crosswind.runs.store import load_run
 
     _one_form(json_, markdown)
     if len(folders) < 2:
         raise CrosswindError(f"{len(folders)} run given; `crosswind compare` takes two or more folders")
-    with terminal.Status("reading", json_ or markdown) as status:
-        if status:
-            status(*map(str, folders))
-        said = pairs.comparison([load_run(folder, damaged=True) for folder in folders], opened=episodes)
+    with Display("reading", quiet=json_ or markdown) as display:
+        display.say(*map(str, folders))
+        said = compare_runs([load_run(folder, damaged=True) for folder in folders], opened=episodes)
     if json_:
-        terminal.print_json(said.as_json())
+        terminal.print_json(pairs.as_json(said))
     elif markdown:
         print(pairs.markdown(said), end="")
     else:
         _write(out, pairs.page(said))
-        print(terminal.safe(said.verdict))
+        print(terminal.safe(pairs.verdict(said)))
         for note in pairs.notes(said):
             print(f"note: {terminal.safe(note)}")
         print(f"wrote {terminal.safe(str(out))}")
@@ -141,7 +149,7 @@ def show(
     """
     from crosswind.base.errors import CrosswindError
     from crosswind.report import show as shown
-    from crosswind.report.episode import view
+    from crosswind.runs.reading import read
     from crosswind.runs.store import load_run
 
     if outcome not in ("", "pass", "fail", "error", "unjudged"):
@@ -152,7 +160,7 @@ def show(
         if json_:
             terminal.print_json(record.model_dump(mode="json"))
         else:
-            shown.episode(terminal.console(), view(record), number)
+            shown.episode(terminal.console(), read(record), number)
         return
     chosen = [
         (n, r)

@@ -167,10 +167,10 @@ def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:
 
 def _store(drawn: Drawn, trajectory: Trajectory, seed: int, out: Path) -> None:
     """A run with this one episode."""
-    from crosswind.core import skin
     from crosswind.episodes.recipe import Choice
     from crosswind.episodes.record import Usage, recorded
-    from crosswind.episodes.suite import CLEAN, Condition, Episode, Suite
+    from crosswind.episodes.schedule import Episode
+    from crosswind.episodes.suite import CLEAN, Condition, Suite
     from crosswind.mcp.serve import Served
     from crosswind.runs.runner import Limits, diagnosed, manifest_of
     from crosswind.runs.store import Store
@@ -179,8 +179,7 @@ def _store(drawn: Drawn, trajectory: Trajectory, seed: int, out: Path) -> None:
     condition = Condition(name=" + ".join(kinds) or CLEAN, stack=tuple(Choice(kind=kind) for kind in kinds))
     suite = Suite(name="served", domains=(drawn.domain.name,), tasks=1, conditions=(condition,) if kinds else ())
     episode = Episode(condition.name, drawn.base.id, drawn)
-    query = skin.shown(trajectory.task, trajectory.task.brief.query)
-    record = recorded(episode, trajectory, seed=seed, trial=0, usage=Usage(), query=query)
+    record = recorded(episode, trajectory, seed=seed, usage=Usage())
     source = Served(lambda _: None)
     with Store(out) as store:
         manifest = store.begin(manifest_of(suite, source, seed=seed, trials=1, limit=1, limits=Limits()))

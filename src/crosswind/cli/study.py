@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.options import Json
 
 if TYPE_CHECKING:
     from crosswind.study.definition import Part, Study
@@ -33,7 +33,6 @@ StudyPath = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `study run` wrote (its --out).")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -90,7 +89,7 @@ def run(
         defined, names = _changed(defined, names, set_, tag)
     from crosswind.study import runner
 
-    with goes_on("run the same command to resume; finished arms are skipped"), Shown(json_) as progress:
+    with goes_on("run the same command to resume; finished arms are skipped"), Shown(quiet=json_) as progress:
         done = runner.run(
             defined,
             out,
@@ -103,7 +102,7 @@ def run(
             slots=slots,
             concurrency=concurrency,
             commit=commit,
-            tell=lambda text: None if json_ else print(terminal.safe(text), file=sys.stderr, flush=True),
+            tell=progress.note,
             progress=progress,
         )
     if json_:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import importlib.util
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crosswind.base import terminal
+from crosswind.cli.options import Json
+from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
     from crosswind.train.config import Method
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
 # what safetensors and torch say of a full disk
 FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "PytorchStreamWriter failed writing")}
-PLAIN = 5.0  # seconds between two lines where there is no terminal
 AGAIN = "the same command goes on from the last checkpoint, or begins anew where there is none yet"
 
 EPILOG = """Examples:
@@ -45,7 +44,6 @@ Set = Annotated[
     list[str],
     typer.Option("--set", metavar="KEY=VALUE", help="Change an option, as in data.share=0.2; may be given often."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -126,7 +124,7 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
     config = for_method(load(path, changes, kind_of(method)), method, str(path or ""))
     if out is None and not config.out:
         raise CrosswindError("no folder to write to; give --out DIR, or `out: DIR` in the file")
-    with goes_on(AGAIN), Shown(quiet) as progress, written(out or Path(config.out)):
+    with goes_on(AGAIN), Shown(quiet=quiet) as progress, written(out or Path(config.out)):
         from crosswind.train.run import train
 
         return train(config, out, method=method, progress=progress)
@@ -169,58 +167,21 @@ def written(folder: Path) -> Iterator[None]:
         ) from None
 
 
-class Shown:
-    """Progress on stderr: a bar on a terminal, a line now and then elsewhere, nothing if quiet."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.quiet, self.live = quiet, sys.stderr.isatty() and not quiet
-        self.bar: Any = None
-        self.task: Any = None
-        self.doing, self.last = "", 0.0
-
-    def __enter__(self) -> Self:
-        if self.live:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self.bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.completed}/{task.total}"),
-                TextColumn("{task.fields[told]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True, markup=False, highlight=False),
-            )
-            self.bar.start()
-        return self
+class Shown(Display):
+    """Shows how far a training is."""
 
     def __call__(self, update: Update) -> None:
-        told = ""
+        told = f"{update.step}/{update.steps}"
         if update.loss is not None:
-            told = f"loss {update.loss:.4f}"
+            told += f", loss {update.loss:.4f}"
         if update.reward is not None:
             told += f", reward {update.reward:.3f}"
         if update.tokens_per_second:
             told += f", {update.tokens_per_second:,.0f} tokens/s"
-        if self.bar is not None:
-            if self.doing != update.doing:
-                self.task = self.bar.add_task(update.doing, total=update.steps, told="")
-            self.bar.update(self.task, completed=update.step, total=max(update.steps, 1), told=told)
-        elif not self.quiet:
-            now = time.monotonic()
-            if self.doing != update.doing or now - self.last >= PLAIN or update.step >= update.steps:
-                self.last = now
-                left = f", about {update.left:.0f} s left" if update.left else ""
-                print(
-                    f"{update.doing}: {update.step}/{update.steps}{', ' + told if told else ''}{left}",
-                    file=sys.stderr,
-                    flush=True,
-                )
-        self.doing = update.doing
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        if update.left:
+            told += f", about {update.left:.0f} s left"
+        changed, self.doing = self.doing != f"{update.doing}:", f"{update.doing}:"
+        self.say(told, at_once=changed or update.step >= update.steps)
 
 
 def _show_rewards(extra: dict[str, Any]) -> None:

@@ -122,9 +122,10 @@ class Registry(Generic[T]):
             return
         self.loaded = True
         try:
-            package = importlib.import_module(self.package)
-            for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
-                importlib.import_module(module.name)
+            with adding_from(""):
+                package = importlib.import_module(self.package)
+                for module in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{self.package}."):
+                    importlib.import_module(module.name)
             resolve(LOADERS["announced"])()
         except BaseException:
             self.loaded = False

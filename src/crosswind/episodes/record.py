@@ -6,10 +6,11 @@ certificate, which is drawn again from the task and its layers. Nothing here pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 from crosswind.base.errors import BadFile
+from crosswind.core import skin
 from crosswind.core.certify import Certificate, certify
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import Drawn
@@ -17,7 +18,7 @@ from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import SPLITS, Axis, Check, Ended, Model, Receipt, Split, Task, Tier, Trajectory
 from crosswind.episodes.play import judge
-from crosswind.episodes.suite import CLEAN, Episode
+from crosswind.episodes.schedule import Episode, pair_of
 
 SCHEMA = 1
 Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
@@ -111,46 +112,31 @@ class Record(Model):
         return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
 
 
-def key_of(task_id: str, condition: str, trial: int) -> str:
-    return f"{task_id}|{condition}|{trial}"
+_PLAYED = tuple(Trajectory.model_fields.keys() - {"task", "schema_version"})  # what a record takes over as it is
 
 
-def pair_of(task_id: str, trial: int) -> str:
-    return f"{task_id}|{trial}"
-
-
-def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, trial: int, usage: Usage, query: str) -> Record:
+def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usage) -> Record:
     """A played episode as a line, judged."""
     task, drawn = trajectory.task, episode.drawn
     verdict = judge(trajectory, drawn.domain)
     return Record(
-        key=key_of(drawn.base.id, episode.condition, trial),
-        pair=pair_of(drawn.base.id, trial),
-        task_id=drawn.base.id,
+        key=episode.key,
+        pair=pair_of(episode.task_id, episode.trial),
+        task_id=episode.task_id,
         domain=task.domain,
         family=task.family,
         level=drawn.domain.family(task).level,
         seed=seed,
-        trial=trial,
+        trial=episode.trial,
         condition=episode.condition,
         severity=episode.severity,
-        layers=trajectory.layers,
-        agent=trajectory.agent,
         outcome=verdict.outcome,
-        ended=trajectory.ended,
         refuse=task.refuse,
-        query=query,
-        policy=trajectory.policy,
-        tools=trajectory.tools,
-        steps=trajectory.steps,
-        final=trajectory.final,
-        why=trajectory.why,
-        receipts=trajectory.receipts,
+        query=skin.shown(task, task.brief.query),
         checks=verdict.checks,
         judge=verdict.judge,
-        gold_steps=trajectory.gold_steps,
-        budget=trajectory.budget,
         usage=usage,
+        **{name: getattr(trajectory, name) for name in _PLAYED},
     )
 
 
@@ -159,10 +145,15 @@ def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, trial: int,
 
 def base_task(record: Record, domain: Domain | None = None) -> Task:
     """The task before any layer, drawn again from its id."""
-    domain = domain or domains[record.domain]
-    parts = record.task_id.split("/")
+    return _task(domain or domains[record.domain], record.task_id)
+
+
+@lru_cache(maxsize=512)
+def _task(domain: Domain, task_id: str) -> Task:
+    """The clean and the shifted episodes of a task share it, so that recent ones are kept."""
+    parts = task_id.split("/")
     if len(parts) not in (4, 5) or parts[2] not in SPLITS or not parts[3].isdigit():
-        raise BadFile(f"{record.task_id!r} is no id of a task; expected domain/family/split/seed")
+        raise BadFile(f"{task_id!r} is no id of a task; expected domain/family/split/seed")
     split: Split = parts[2]
     size = int(parts[4]) if len(parts) == 5 else SIZE
     return domain.task(parts[1], int(parts[3]), size=size, split=split)
@@ -184,21 +175,4 @@ def redrawn(record: Record) -> Drawn:
 
 def trajectory_of(record: Record, task: Task) -> Trajectory:
     """The stored episode as the verifier takes it; `task` is as the layers left it."""
-    fields = (
-        "layers",
-        "agent",
-        "policy",
-        "tools",
-        "steps",
-        "final",
-        "ended",
-        "why",
-        "receipts",
-        "gold_steps",
-        "budget",
-    )
-    held: Mapping[str, Any] = {name: getattr(record, name) for name in fields}
-    return Trajectory(task=task, **held)
-
-
-__all__ = ["CLEAN", "Record", "Usage", "base_task", "certificate", "key_of", "pair_of", "recorded", "redrawn"]
+    return Trajectory(task=task, **{name: getattr(record, name) for name in _PLAYED})

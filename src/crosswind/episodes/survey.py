@@ -9,7 +9,7 @@ from crosswind.base.errors import CannotPerturb, Unfair
 from crosswind.core.domain import Domain
 from crosswind.core.draw import draw
 from crosswind.core.registry import domains
-from crosswind.episodes.suite import tasks
+from crosswind.episodes.schedule import tasks
 
 Progress = Callable[..., None]
 

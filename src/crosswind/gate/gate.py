@@ -7,17 +7,17 @@ or writes. docs/gate.md has the rules and why they are as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from crosswind.base.errors import CrosswindError
 from crosswind.base.terminal import safe
 from crosswind.core.registry import domains, near, perturbations
 from crosswind.core.types import AXES, TIERS, Model
+from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
 from crosswind.gate.decision import SURELY, Decision, Word, decide, decide_rate
-
-if TYPE_CHECKING:
-    from crosswind.episodes.record import Record
+from crosswind.metrics.groups import GROUP_OF
+from crosswind.metrics.scores import Pair, pairs
 
 MOST_ERRORS = 0.05  # share of episodes lost to infrastructure beyond which nothing is decided
 BROKEN, FINAL = 20, 300  # episodes listed for a finding, and characters of what the agent said in each
@@ -38,22 +38,6 @@ class Rule(Model):
         return f"{self.by}:{self.name}={self.most:g}" if self.name else f"{self.by}={self.most:g}"
 
 
-def groups() -> dict[str, Callable[[Record], str | None]]:
-    """The groupings that rules know: how the group of an episode is called, or None where it has none."""
-    return {
-        "all": lambda r: "all",
-        "tier": lambda r: r.tier,
-        "axis": lambda r: r.axis,
-        "cell": lambda r: f"{r.tier} x {r.axis}" if r.tier else None,
-        "kind": lambda r: r.kinds[0] if len(r.kinds) == 1 else None,
-        "condition": lambda r: r.condition,
-        "domain": lambda r: r.domain,
-        "family": lambda r: f"{r.domain}/{r.family}",
-        "level": lambda r: str(r.level),
-        "severity": lambda r: str(r.severity) if r.severity else None,
-    }
-
-
 def parse_rule(text: str) -> Rule:
     """A rule as it is written: `tier=0.10`, `perception=5%`, `kind:semantic_rename=0.2`, or `0.10` for all."""
     name, equals, share = text.rpartition("=")
@@ -64,14 +48,14 @@ def rule(name: str, share: str | float, text: str = "") -> Rule:
     """A rule from a name and an allowed drop."""
     most = _share(share, text or f"{name}={share}")
     by, colon, one = name.partition(":")
-    if colon and by in groups() and one:
+    if colon and by in GROUP_OF and one:
         return Rule(by=by, name=one, most=most)
-    if name in groups() or name == CLEAN:
+    if name in GROUP_OF or name == CLEAN:
         return Rule(by=name, most=most)
     for by, names in (("tier", TIERS), ("axis", AXES), ("kind", perturbations.names()), ("domain", domains.names())):
         if name in names:
             return Rule(by=by, name=name, most=most)
-    known = [*groups(), CLEAN, *TIERS, *(a for a in AXES if a != "domain"), *perturbations.names(), *domains.names()]
+    known = [*GROUP_OF, CLEAN, *TIERS, *(a for a in AXES if a != "domain"), *perturbations.names(), *domains.names()]
     raise CrosswindError(f"no group of episodes is called {name!r}; {near(name, known)}; write it as in tier=0.10")
 
 
@@ -171,10 +155,10 @@ def examine(
         raise CrosswindError("the rule for clean compares with a baseline; give --baseline, or --min-clean 0.8")
     notes: list[str] = []
     if baseline is None:
-        pairs = _clean_and_shifted(records, notes)
+        found = _clean_and_shifted(records, notes)
     else:
-        pairs = _then_and_now(baseline, records, notes)
-    tests = [test for one in rules for test in _tests(one, pairs)]
+        found = _then_and_now(baseline, records, notes)
+    tests = [test for one in rules for test in _tests(one, found)]
     if min_clean is not None:
         tests.append(_clean_test(records, min_clean))
     findings = _decided(tests)
@@ -252,14 +236,14 @@ def _decided(tests: Sequence[_Test]) -> list[RuleResult]:
     return [out[i] for i in range(len(tests))]
 
 
-def _tests(one: Rule, pairs: Sequence[tuple[Record, Record]]) -> list[_Test]:
+def _tests(one: Rule, compared: Sequence[Pair]) -> list[_Test]:
     """A rule as tests, one for each group it speaks of."""
     if one.by == CLEAN:
-        found = {CLEAN: [p for p in pairs if p[1].clean]}
+        found = {CLEAN: [p for p in compared if p[1].clean]}
     else:
-        name_of = groups()[one.by]
+        name_of = GROUP_OF[one.by]
         found = {one.name: []} if one.name else {}
-        for pair in pairs:
+        for pair in compared:
             name = None if pair[1].clean else name_of(pair[1])
             if name is not None and one.name in ("", name):
                 found.setdefault(name, []).append(pair)
@@ -268,15 +252,15 @@ def _tests(one: Rule, pairs: Sequence[tuple[Record, Record]]) -> list[_Test]:
     return [_drop_test(one, name, found[name]) for name in sorted(found)]
 
 
-def _drop_test(one: Rule, name: str, pairs: Sequence[tuple[Record, Record]]) -> _Test:
-    before, after = [a.passed for a, _ in pairs], [b.passed for _, b in pairs]
-    ids, first = [b.task_id for _, b in pairs], [a.key for a, _ in pairs]
+def _drop_test(one: Rule, name: str, compared: Sequence[Pair]) -> _Test:
+    before, after = [a.passed for a, _ in compared], [b.passed for _, b in compared]
+    ids, first = [b.task_id for _, b in compared], [a.key for a, _ in compared]
 
     def decided(surely: float) -> Decision:
         return decide(before, after, one.most, tasks=ids, shared=first, surely=surely)
 
     label = name if one.by in (name, "tier", "axis", "kind") else f"{one.by} {name}"
-    return _Test(str(one), label, one.most, decided, [b for a, b in pairs if a.passed and not b.passed])
+    return _Test(str(one), label, one.most, decided, [b for a, b in compared if a.passed and not b.passed])
 
 
 def _clean_test(records: Sequence[Record], least: float) -> _Test:
@@ -289,17 +273,15 @@ def _clean_test(records: Sequence[Record], least: float) -> _Test:
     return _Test(f"min-clean={least:g}", "clean success", least, decided, [r for r in clean if not r.passed])
 
 
-def _clean_and_shifted(records: Sequence[Record], notes: list[str]) -> list[tuple[Record, Record]]:
+def _clean_and_shifted(records: Sequence[Record], notes: list[str]) -> list[Pair]:
     """The pairs of one run, without those that lack a side."""
-    clean = {r.pair: r for r in records if r.clean and r.judged}
-    shifted = [r for r in records if not r.clean]
-    pairs = [(clean[r.pair], r) for r in shifted if r.judged and r.pair in clean]
-    if len(pairs) < len(shifted):
-        notes.append(f"{len(shifted) - len(pairs)} of {len(shifted)} pairs lack a side and are left out")
-    return pairs
+    found, shifted = pairs(records), sum(not r.clean for r in records)
+    if len(found) < shifted:
+        notes.append(f"{shifted - len(found)} of {shifted} pairs lack a side and are left out")
+    return found
 
 
-def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str]) -> list[tuple[Record, Record]]:
+def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str]) -> list[Pair]:
     """The same episodes of two runs, without those that are not the same or lack a side."""
     before = {r.key: r for r in then}
     same = [(before[r.key], r) for r in now if r.key in before and before[r.key].layers == r.layers]
@@ -313,7 +295,7 @@ def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str
             f"the two runs were judged by different verifiers ({', '.join(sorted(judges))}); "
             "bring both to the present one with: crosswind rescore DIR --write"
         )
-    pairs = [p for p in same if all(r.judged for r in p)]
-    if left := max(len(then), len(now)) - len(pairs):
+    found = [p for p in same if all(r.judged for r in p)]
+    if left := max(len(then), len(now)) - len(found):
         notes.append(f"{left} episodes have no counterpart in the other run, or lack a side, and are left out")
-    return pairs
+    return found

@@ -1,7 +1,7 @@
 """`crosswind proxy`: relays between clients and a server, over pipes or HTTP, and what they leave behind.
 
 One client session is one episode. Its record stands in the run format; since there was no task, it has no verdict.
-It is written when the session ends; until then `sessions.py` keeps what is to be in it, should this process be killed.
+It is written when the session ends; until then `interrupted.py` keeps its data, should this process be killed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from crosswind.core.perturbation import Layers, dump_layers
 from crosswind.core.session import OpenCall, Session
 from crosswind.core.types import Step, ToolError, ToolResult
 from crosswind.episodes.play import step_data
-from crosswind.episodes.record import CLEAN, Record
+from crosswind.episodes.record import Record
+from crosswind.episodes.suite import CLEAN
 from crosswind.mcp import live, wire
 from crosswind.mcp.live import DOMAIN
 from crosswind.mcp.relay import UNANSWERED, Plan, Refusal, Relay
 from crosswind.mcp.upstream import Link, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
-from crosswind.runs import interrupted as sessions
-from crosswind.runs.interrupted import Head, Left, Notes
+from crosswind.runs import interrupted
+from crosswind.runs.interrupted import Interrupted, SessionHead, SessionLog
 from crosswind.runs.store import Locked, Manifest, Store, now
 
 CLOSED, MISTAKE, SERVER_FAILED = 0, 2, 3  # exit codes; 128 + n: ended by a signal
@@ -94,7 +95,7 @@ class Journal:
         """See that the folder can be written to, before anything is started; record what killed proxies left there."""
         with self._open() as store:
             store.begin(self._manifest())
-            if found := sessions.left(self.folder):
+            if found := interrupted.interrupted_sessions(self.folder):
                 self._recover(store, found)
 
     def _open(self) -> Store:
@@ -107,10 +108,10 @@ class Journal:
                     raise
                 time.sleep(0.05)
 
-    def head(self, relay: Relay) -> Head:
+    def head(self, relay: Relay) -> SessionHead:
         """What is known of a session when its first tool is called."""
         assert relay.session is not None
-        return Head(
+        return SessionHead(
             task_id=f"{DOMAIN}/{_word(self.target)}",
             domain=DOMAIN,
             seed=self.plan.seed,
@@ -121,11 +122,11 @@ class Journal:
             tools=tuple(_function(tool) for tool in relay.first_shown),
         )
 
-    def add(self, head: Head, session: Session, notes: Notes | None, seconds: float, why: str) -> None:
+    def add(self, head: SessionHead, session: Session, notes: SessionLog | None, seconds: float, why: str) -> None:
         """Record a session."""
         with self._open() as store:
             manifest = store.begin(self._manifest())
-            trial = self._recover(store, sessions.left(self.folder))
+            trial = self._recover(store, interrupted.interrupted_sessions(self.folder))
             steps = [step_data(step) for step in session.steps]
             record = head.record(trial, steps, session.receipts(), seconds=seconds, why=why)
             if notes is not None:
@@ -135,7 +136,7 @@ class Journal:
             store.sync()
             store.write(manifest, state="finished")
 
-    def _recover(self, store: Store, found: list[Left]) -> int:
+    def _recover(self, store: Store, found: list[Interrupted]) -> int:
         """Record what killed proxies left, each once; gives the number of episodes."""
         marked: dict[str, Record | None] = {session.key: None for session in found}
         count = len(
@@ -146,7 +147,7 @@ class Journal:
         for session in found:
             record, there = session.record(count), marked[session.key]
             try:
-                if there is None or not sessions.same(record, there):
+                if there is None or not interrupted.is_same_session(record, there):
                     session.mark(record.key)
                     store.append(record)
                     store.sync()
@@ -177,14 +178,14 @@ class Keeper:
 
     def __init__(self, journal: Journal, relay: Relay, tell: Say, clock: Callable[[], float]) -> None:
         self.journal, self.relay, self.tell, self.clock = journal, relay, tell, clock
-        self.head: Head | None = None  # since the first call
-        self.notes: Notes | None = None
+        self.head: SessionHead | None = None  # since the first call
+        self.notes: SessionLog | None = None
         self._failed = False  # no more is noted
         self._to_come: asyncio.TimerHandle | None = None  # when the notes are put on the disk
 
     def under_way(self, session: Session, opened: OpenCall) -> None:
         assert opened.asked is not None
-        lost = ToolResult(None, ToolError(UNANSWERED, sessions.KILLED))
+        lost = ToolResult(None, ToolError(UNANSWERED, interrupted.KILLED))
         inner = (*opened.inner, (opened.asked, lost))
         self._note(session, opened, Step(opened.call, lost, inner, tuple(sorted(set(opened.fired)))), over=False)
 
@@ -196,7 +197,7 @@ class Keeper:
             return
         self.head = self.head or self.journal.head(self.relay)
         try:
-            self.notes = self.notes or Notes(self.journal.folder, self.head)
+            self.notes = self.notes or SessionLog(self.journal.folder, self.head)
             self.notes.note(opened.nth, step_data(step), session.receipts(), at=self.clock(), over=over)
         except OSError as error:
             self.tell(f"the session cannot be kept while it is under way ({error.strerror}); it is recorded at its end")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from crosswind.metrics.groups import GROUPINGS, By, grouped
 from crosswind.metrics.measures import Averages, Measures, averaged, measure
 from crosswind.metrics.scores import (
-    GROUPINGS,
-    By,
     Cell,
     CleanAndRobust,
     Drop,
@@ -15,7 +14,6 @@ from crosswind.metrics.scores import (
     clean_and_robust,
     drop,
     drops,
-    grouped,
     pairs,
     summary,
 )

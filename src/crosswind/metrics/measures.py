@@ -1,6 +1,7 @@
 """How episodes were played: the original study's metrics, and ours.
 
-`measure` looks at one stored episode beside the certified way, which is walked again; `averaged` puts many together.
+`measure` looks at one stored episode beside its gold, which is walked again unless it is given; `averaged` puts many
+together.
 The formulas, and the reasons for them, are in docs/statistics.md. No measure looks at the name of an agent.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, Walks
@@ -70,25 +71,32 @@ class Averages(Model):
     cost: float | None  # of the episodes with a price
 
 
-# ---------------------------------------------------------------- the certified way, again
+# ---------------------------------------------------------------- gold, walked again
 
 
-def certified(record: Record) -> tuple[Task, Walk]:
-    """The task as the layers leave it and the oracle's way; no law is checked again."""
+class Gold(NamedTuple):
+    """The certified way of a stored episode."""
+
+    task: Task  # as the layers leave it
+    walk: Walk
+
+
+def walk_gold(record: Record) -> Gold:
+    """Walk the certified way of a stored episode; no law is checked again."""
     domain = domains[record.domain]
     walks = Walks(domain, base_task(record, domain))
     for layer in load_layers(list(record.layers), record.key):
         walks.add(layer)
-    return walks.shifted, walks.gold
+    return Gold(walks.shifted, walks.gold)
 
 
 # ---------------------------------------------------------------- one episode
 
 
-def measure(record: Record) -> Measures:
-    """Look at one episode beside its certified way."""
+def measure(record: Record, known: Gold | None = None) -> Measures:
+    """Look at one episode beside its gold, which is walked unless it is known."""
     domain = domains[record.domain]
-    task, gold = certified(record)
+    task, gold = known or walk_gold(record)
     specs = {tool: entry.spec for tool, entry in domain.world_class.entries.items()}
     golden = [step_data(step) for step in gold.steps]
     faults = [i for i, kind in enumerate(record.kinds) if perturbations[kind].rank == "fault"]

@@ -7,28 +7,15 @@ ended as errors of the infrastructure count nowhere and are reported; a pair tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
-from crosswind.core.types import AXES, TIERS, Model
+from crosswind.core.types import Model
 from crosswind.episodes.record import Record, Usage
 from crosswind.metrics import stats
+from crosswind.metrics.groups import GROUPINGS, By, grouped
 from crosswind.metrics.measures import Averages, Measures, averaged, measure
 
-By = Literal[
-    "all",
-    "condition",
-    "kind",
-    "tier",
-    "axis",
-    "cell",
-    "family",
-    "level",
-    "domain",
-    "severity",
-    "kind@severity",
-]
-GROUPINGS: tuple[By, ...] = get_args(By)
 FEW = 10  # changed tasks, below which the bootstrap knows too little
 Pair = tuple[Record, Record]
 
@@ -97,7 +84,7 @@ class Summary(Model):
     detectable: float | None  # the smallest difference that so many pairs show four times in five
 
 
-# ---------------------------------------------------------------- groups
+# ---------------------------------------------------------------- pairs
 
 
 def pairs(records: Iterable[Record]) -> list[Pair]:
@@ -105,45 +92,6 @@ def pairs(records: Iterable[Record]) -> list[Pair]:
     kept = [record for record in records if record.judged]
     clean = {record.pair: record for record in kept if record.clean}
     return [(clean[record.pair], record) for record in kept if not record.clean and record.pair in clean]
-
-
-def group(record: Record, by: By) -> str | None:
-    """The group of a shifted episode; None where it has none, such as the tier of a stack of several kinds."""
-    return _GROUP[by](record)
-
-
-_GROUP: Mapping[By, Callable[[Record], str | None]] = {
-    "all": lambda r: "all",
-    "condition": lambda r: r.condition,
-    "kind": lambda r: r.kinds[0] if len(r.kinds) == 1 else None,
-    "tier": lambda r: r.tier,
-    "axis": lambda r: r.axis,
-    "cell": lambda r: f"{r.tier} x {r.axis}" if r.tier else None,
-    "family": lambda r: f"{r.domain}/{r.family}",
-    "level": lambda r: str(r.level),
-    "domain": lambda r: r.domain,
-    "severity": lambda r: None if r.severity is None else str(r.severity),
-    "kind@severity": lambda r: f"{r.kinds[0]}@{r.severity}" if len(r.kinds) == 1 and r.severity else None,
-}
-_ORDER: Mapping[By, Sequence[str]] = {
-    "tier": TIERS,
-    "axis": AXES,
-    "cell": [f"{tier} x {axis}" for tier in TIERS for axis in AXES],
-}
-
-
-def grouped(records: Iterable[Record], by: By) -> dict[str, list[Record]]:
-    """Shifted episodes by group: tiers and axes in the order of the study, levels and severities upwards, the rest
-    as they come."""
-    if by not in _GROUP:
-        raise ValueError(f"episodes are not grouped by {by!r}; groupings are {', '.join(GROUPINGS)}")
-    out: dict[str, list[Record]] = {}
-    for record in records:
-        if not record.clean and (name := group(record, by)) is not None:
-            out.setdefault(name, []).append(record)
-    if by in _ORDER:
-        return {name: out[name] for name in _ORDER[by] if name in out}
-    return dict(sorted(out.items())) if by in ("level", "severity") else out
 
 
 # ---------------------------------------------------------------- shares and drops
@@ -249,18 +197,31 @@ def _adjusted(found: Mapping[str, Drop]) -> dict[str, Drop]:
 # ---------------------------------------------------------------- all of it
 
 
-def summary(records: Iterable[Record], *, measures: bool = True, seed: int = 0) -> Summary:
-    """All figures of one run. Without `measures` the episodes are not walked again, and `study` stays empty."""
+def summary(
+    records: Iterable[Record],
+    *,
+    measures: bool | Mapping[str, Measures] = True,
+    by: Iterable[By] = GROUPINGS,
+    seed: int = 0,
+) -> Summary:
+    """All figures of one run. `measures` are those already taken, by the records' keys; True takes them now.
+
+    Without measures no gold is walked, and `study` stays empty. `by` names the groupings wanted besides all.
+    """
     every = list(records)
     kept = [record for record in every if record.judged]
     shifted = [record for record in kept if not record.clean]
     clean = [record for record in kept if record.clean]
-    found = {by: drops(every, by, seed=seed) for by in GROUPINGS}
+    groupings: dict[By, None] = dict.fromkeys((*by, "all"))
+    found = {name: drops(every, name, seed=seed) for name in groupings}
     over_all = found["all"].get("all")
-    taken: dict[str, Measures] = {record.key: measure(record) for record in kept} if measures else {}
+    taken: Mapping[str, Measures] = measures if isinstance(measures, Mapping) else {}
+    if measures is True:
+        taken = {record.key: measure(record) for record in kept}
+    measured = measures is not False
     studies: dict[By, dict[str, Averages]] = {}
-    if measures:
-        studies = {by: {name: averaged(of, taken) for name, of in grouped(kept, by).items()} for by in GROUPINGS}
+    if measured:
+        studies = {b: {name: averaged(of, taken) for name, of in grouped(kept, b).items()} for b in groupings}
     usage = Usage()
     for record in every:
         usage = usage.plus(record.usage)
@@ -276,12 +237,12 @@ def summary(records: Iterable[Record], *, measures: bool = True, seed: int = 0) 
         exposed=cell(record for record in shifted if record.exposed),
         drop=over_all,
         drops=found,
-        mild=found["severity"].get("1"),
-        cells={by: {name: cell(of) for name, of in grouped(kept, by).items()} for by in GROUPINGS},
+        mild=found.get("severity", {}).get("1"),
+        cells={b: {name: cell(of) for name, of in grouped(kept, b).items()} for b in groupings},
         pass_hat_k={"clean": _pass_hat(clean, seed), "shifted": _pass_hat(shifted, seed)},
         study=(
             {"clean": averaged(clean, taken), "shifted": averaged(shifted, taken), "all": averaged(kept, taken)}
-            if measures
+            if measured
             else {}
         ),
         studies=studies,

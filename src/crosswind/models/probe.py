@@ -147,7 +147,8 @@ async def _remote(source: RemoteModel) -> list[ProbeResult]:
 async def _local(source: AgentSource) -> list[ProbeResult]:
     """An agent in this process: let it play one short episode."""
     from crosswind.episodes.play import judge, play
-    from crosswind.episodes.suite import episodes, suites
+    from crosswind.episodes.schedule import episodes
+    from crosswind.episodes.suite import suites
 
     episode = next(iter(episodes(suites["quick"], 0)))
     began = time.perf_counter()

@@ -1,9 +1,10 @@
-"""What runs say, for people: pages, Markdown and the terminal. Nothing is computed here that is not in `metrics`.
+"""What runs say, for people: pages, Markdown and the terminal, from stored records and computed results alone.
 
-content.py      a report as data: summary, verdict, baselines, chosen episodes
+Nothing is played or walked here: `runs/analysis.py` and `runs/comparison.py` do that.
+
+content.py      a report as data: summary, verdict, baselines, episodes to open
 html.py         the same as one page; markdown.py: as Markdown
 compare.py      two runs or more, paired
-episode.py      one stored episode beside its certified way; show.py: in the terminal
-outside.py      what a report may do where worlds lie with somebody's server
+episode.py      the steps of an episode beside its certified way; show.py: in the terminal
 markup.py       HTML that is safe by construction; parts.py, charts.py, style.css: what pages are made of
 """

@@ -1,168 +1,25 @@
-"""Runs beside each other: the episodes that they share, compared pair by pair, as data, as a page and as Markdown."""
+"""Runs beside each other, as a page, as Markdown and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
-from crosswind.episodes.record import Record
-from crosswind.metrics import Drop, Summary, clean_and_robust, holm, summary
-from crosswind.metrics.scores import By, CleanAndRobust, Pair, drop, grouped
+from crosswind.metrics.scores import CleanAndRobust, Drop
 from crosswind.report import charts, parts, words
 from crosswind.report import markdown as md
-from crosswind.report.episode import View, select, view
 from crosswind.report.markup import Markup, clipped, join, tag
 from crosswind.report.parts import lead, table
-from crosswind.runs.store import Run
+from crosswind.runs.comparison import Comparison, Versus
+from crosswind.runs.reading import Reading
 
-GROUPS: tuple[By, ...] = ("tier", "cell", "kind", "condition", "severity", "domain", "level", "family")
-
-
-@dataclass(frozen=True, slots=True)
-class Versus:
-    """A run beside the first: a `Drop` here has the first run as clean and this one as shifted."""
-
-    name: str
-    every: Drop  # over all shared episodes
-    clean: Drop | None
-    shifted: Drop | None
-    groups: dict[By, dict[str, Drop]]  # of the shifted ones
-    unshared: int  # episodes that only one of the two has, or that are an error in one
-    other: int  # episodes of one key that are not the same
-    opened: tuple[tuple[View, View], ...]  # episodes in which one passed and the other failed
+# ---------------------------------------------------------------- in words
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    runs: dict[str, Run]
-    summaries: dict[str, Summary]
-    versus: tuple[Versus, ...]
-    ranks: CleanAndRobust | None  # of three runs or more
-
-    @property
-    def first(self) -> str:
-        return next(iter(self.runs))
-
-    @property
-    def verdict(self) -> str:
-        """What the comparison shows, a sentence for each run after the first."""
-        return " ".join(_sentence(self, one) for one in self.versus)
-
-    def as_json(self) -> dict[str, Any]:
-        """Everything but the episodes."""
-        return {
-            "verdict": self.verdict,
-            "runs": {
-                name: {
-                    "folder": str(self.runs[name].folder),
-                    "agent": self.runs[name].manifest.agent,
-                    "clean": found.clean.model_dump(mode="json"),
-                    "shifted": found.shifted.model_dump(mode="json"),
-                    "drop": _dumped(found.drop),
-                    "causes": found.causes,
-                    "usage": found.usage.model_dump(mode="json"),
-                    "problems": self.runs[name].problems,
-                }
-                for name, found in self.summaries.items()
-            },
-            "versus": {
-                one.name: {
-                    "all": _dumped(one.every),
-                    "clean": _dumped(one.clean),
-                    "shifted": _dumped(one.shifted),
-                    "groups": {by: {n: _dumped(d) for n, d in of.items()} for by, of in one.groups.items()},
-                    "unshared": one.unshared,
-                    "other": one.other,
-                }
-                for one in self.versus
-            },
-            "clean_and_robust": self.ranks.model_dump(mode="json") if self.ranks else None,
-        }
-
-
-def _dumped(found: Drop | None) -> dict[str, Any] | None:
-    """A change between runs; the first is `clean` in a `Drop` and `first` here."""
-    if found is None:
-        return None
-    data = found.model_dump(mode="json", exclude={"exposed"})
-    return {"first": data.pop("clean"), "second": data.pop("shifted"), **data}
-
-
-# ---------------------------------------------------------------- as data
-
-
-def comparison(runs: Sequence[Run], *, opened: int = 24) -> Comparison:
-    """Compare each run with the first over the episodes that both have."""
-    named = dict(zip(_names(runs), runs, strict=True))
-    first, *others = named
-    versus: list[Versus] = []
-    for name in others:
-        found = _versus(name, named[first], named[name], opened)
-        if found is None:
-            raise CrosswindError(
-                f"{named[first].folder} and {named[name].folder} share no episode; runs are compared when they have "
-                "the same suite and seed"
-            )
-        versus.append(found)
-    summaries = {name: summary(run.records, measures=False) for name, run in named.items()}
-    falls = {name: found.drop for name, found in summaries.items() if found.drop}
-    return Comparison(named, summaries, tuple(versus), clean_and_robust(falls) if len(falls) > 2 else None)
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-    """What each run is called: its agent, and its folder or a number where that does not tell it apart."""
-    agents = [run.manifest.agent for run in runs]
-    out: list[str] = []
-    for run, agent in zip(runs, agents, strict=True):
-        name = agent if agents.count(agent) == 1 else f"{agent} ({run.folder.name})"
-        out.append(name if name not in out else f"{name} #{len(out) + 1}")
-    return out
-
-
-def _versus(name: str, first: Run, second: Run, opened: int) -> Versus | None:
-    theirs = {r.key: r for r in first.records if r.judged}
-    ours = {r.key: r for r in second.records if r.judged}
-    shared = [(theirs[key], record) for key, record in ours.items() if key in theirs]
-    same = [(a, b) for a, b in shared if a.layers == b.layers]
-    every = drop("all", same)
-    if every is None:
-        return None
-    clean, shifted = [(a, b) for a, b in same if b.clean], [(a, b) for a, b in same if not b.clean]
-    before = {b.key: a for a, b in same}
-    groups: dict[By, dict[str, Drop]] = {}
-    for by in GROUPS:
-        found = {n: drop(n, [(before[r.key], r) for r in of]) for n, of in grouped((b for _, b in same), by).items()}
-        groups[by] = _adjusted({n: d for n, d in found.items() if d})
-    keys = {r.key for r in first.records} | {r.key for r in second.records}
-    return Versus(
-        name=name,
-        every=every,
-        clean=drop("clean", clean),
-        shifted=drop("shifted", shifted),
-        groups=groups,
-        unshared=len(keys) - len(shared),
-        other=len(shared) - len(same),
-        opened=tuple((view(before[r.key]), view(r)) for r in _changed(same, opened)),
-    )
-
-
-def _changed(pairs: Sequence[Pair], limit: int) -> list[Record]:
-    """Episodes that one passed and the other failed; those that broke first."""
-    broke = select([b for a, b in pairs if a.passed and not b.passed], limit)
-    fixed = select([b for a, b in pairs if b.passed and not a.passed], limit)
-    broke = broke[: limit - min(limit // 3, len(fixed))]
-    return [*broke, *fixed[: limit - len(broke)]]
-
-
-def _adjusted(found: Mapping[str, Drop]) -> dict[str, Drop]:
-    ps = holm([one.p for one in found.values()])
-    return {
-        name: one.model_copy(update={"p_holm": p, "exposed": None})
-        for (name, one), p in zip(found.items(), ps, strict=True)
-    }
+def verdict(said: Comparison) -> str:
+    """What the comparison shows, a sentence for each run after the first."""
+    return " ".join(_sentence(said, one) for one in said.versus)
 
 
 def _sentence(said: Comparison, one: Versus) -> str:
@@ -187,6 +44,49 @@ def _falls(said: Comparison, one: Versus) -> str:
     return f"; in the open world it changes by {falls}"
 
 
+# ---------------------------------------------------------------- as JSON
+
+
+def as_json(said: Comparison) -> dict[str, Any]:
+    """Everything but the episodes."""
+    return {
+        "verdict": verdict(said),
+        "runs": {
+            name: {
+                "folder": str(said.runs[name].folder),
+                "agent": said.runs[name].manifest.agent,
+                "clean": found.clean.model_dump(mode="json"),
+                "shifted": found.shifted.model_dump(mode="json"),
+                "drop": _dumped(found.drop),
+                "causes": found.causes,
+                "usage": found.usage.model_dump(mode="json"),
+                "problems": said.runs[name].problems,
+            }
+            for name, found in said.summaries.items()
+        },
+        "versus": {
+            one.name: {
+                "all": _dumped(one.every),
+                "clean": _dumped(one.clean),
+                "shifted": _dumped(one.shifted),
+                "groups": {by: {n: _dumped(d) for n, d in of.items()} for by, of in one.groups.items()},
+                "unshared": one.unshared,
+                "other": one.other,
+            }
+            for one in said.versus
+        },
+        "clean_and_robust": said.ranks.model_dump(mode="json") if said.ranks else None,
+    }
+
+
+def _dumped(found: Drop | None) -> dict[str, Any] | None:
+    """A change between runs; the first is `clean` in a `Drop` and `first` here."""
+    if found is None:
+        return None
+    data = found.model_dump(mode="json", exclude={"exposed"})
+    return {"first": data.pop("clean"), "second": data.pop("shifted"), **data}
+
+
 # ---------------------------------------------------------------- as a page
 
 
@@ -204,7 +104,7 @@ def page(said: Comparison) -> str:
     header = join(
         tag("div", "crosswind", class_="mark"),
         tag("p", " · ".join(clipped(name, 100) for name in said.runs), class_="facts"),
-        tag("h1", clipped(said.verdict, 1200)),
+        tag("h1", clipped(verdict(said), 1200)),
         parts.tiles(_tiles(said)),
         (tag("p", f"Note: {told}.", class_="warn") for told in notes(said)),
     )
@@ -293,7 +193,7 @@ def _episodes(one: Versus, names: tuple[str, str]) -> Markup:
     return join(lead(f"{len(shown)} of the {words.many(changed, 'episode')} that only one of the two solved."), shown)
 
 
-def _both(a: View, b: View, names: tuple[str, str]) -> Markup:
+def _both(a: Reading, b: Reading, names: tuple[str, str]) -> Markup:
     way = f"{names[0]} passed, {names[1]} failed" if a.record.passed else f"{names[1]} passed, {names[0]} failed"
     heading = tag("h3", way, " ", tag("small", clipped(b.record.key, 160)))
     return join(heading, parts.episode(a, by=names[0]), parts.episode(b, by=names[1]))
@@ -310,7 +210,7 @@ def markdown(said: Comparison) -> str:
     ]
     out = [
         "## crosswind: comparison",
-        md.literal(said.verdict, 1500),
+        md.literal(verdict(said), 1500),
         *(f"> Note: {md.literal(told, 400)}" for told in notes(said)),
         md.table(["run", "clean", "shifted", "change"], rows),
     ]

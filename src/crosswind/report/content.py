@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.episodes.record import Record
 from crosswind.metrics import Summary, summary
 from crosswind.report import words
-from crosswind.report.episode import View, select, view
-from crosswind.report.outside import apart, walkable
-from crosswind.runs.baselines import baselines, sample
+from crosswind.runs.analysis import Analysis
+from crosswind.runs.baselines import Baselines
+from crosswind.runs.reading import Reading
 from crosswind.runs.store import Run
 
-PLAYED = 150  # shifted episodes on which baselines are played
-OPENED = 48  # episodes that a page holds
 LITTLE = 0.05  # a clean score below which there is nothing to lose
 
 
@@ -33,8 +29,8 @@ class Content:
     run: Run
     summary: Summary
     verdict: str
-    scale: Scale | None  # None: no baseline was played
-    views: tuple[View, ...]
+    scale: Scale | None  # None where there are no baselines
+    readings: tuple[Reading, ...]  # episodes to open
     unplayed: tuple[str, ...] = ()  # why there are no baselines, for each domain that has none
 
     def as_json(self) -> dict[str, Any]:
@@ -57,36 +53,23 @@ def _short(found: Summary) -> dict[str, Any]:
     return {"clean": found.clean.model_dump(), "shifted": found.shifted.model_dump(), "drop": drop}
 
 
-def content(run: Run, *, played: int | None = None, opened: int = OPENED) -> Content:
-    """Work out what the report on a run says; `played` and `opened` bound what takes time and room.
-
-    Unless `played` is given, scripted agents are not played where that starts somebody's server. Where a server runs on
-    for all, or a domain is not loaded, nothing is played or walked, and the figures of `study` are left out.
-    """
-    names = sorted({record.domain for record in run.records})
-    found = summary(run.records, measures=all(map(walkable, names)))
-    limit = PLAYED if played is None else played
-    without = apart(names, played is not None) if limit else {}
-    there = [record for record in run.records if record.domain not in without]
+def content(found: Analysis) -> Content:
+    """What the report on a run says."""
+    agent, beside = found.run.manifest.agent, found.baselines
     return Content(
-        run=run,
-        summary=found,
-        verdict=verdict(found, run.manifest.agent),
-        scale=scale(there, found, run.manifest.agent, limit) if limit else None,
-        views=tuple(view(record) for record in select(run.records, opened)),
-        unplayed=tuple(without.values()),
+        run=found.run,
+        summary=found.summary,
+        verdict=verdict(found.summary, agent),
+        scale=scale(beside, found.summary, agent) if beside.sample else None,
+        readings=found.readings,
+        unplayed=beside.unplayed,
     )
 
 
-def scale(records: Sequence[Record], found: Summary, agent: str, limit: int) -> Scale | None:
-    """Play the baselines on some of the run's episodes."""
-    chosen = sample(records, limit)
-    if not chosen:
-        return None
-    played = baselines(chosen)
-    keys = {record.key for some in played.values() for record in some}
-    ours = summary([record for record in chosen if record.key in keys], measures=False)
-    others = {name: summary(some, measures=False) for name, some in played.items() if name != agent}
+def scale(beside: Baselines, found: Summary, agent: str) -> Scale:
+    """The figures of a run and of its baselines over the same episodes."""
+    ours = summary(beside.sample, measures=False, by=())
+    others = {name: summary(some, measures=False, by=()) for name, some in beside.played.items() if name != agent}
     return Scale({agent: ours, **others}, ours.drop.pairs if ours.drop else 0, found.drop.pairs if found.drop else 0)
 
 

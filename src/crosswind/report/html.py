@@ -58,7 +58,7 @@ def page(said: Content) -> str:
         ("tasks", "Kinds of task", _tasks(found)) if found.drop else None,
         ("behaviour", "How it works", _behaviour(found)),
         ("costs", "Costs and exclusions", _costs(said)),
-        ("episodes", "Episodes to open", _episodes(said)) if said.views else None,
+        ("episodes", "Episodes to open", _episodes(said)) if said.readings else None,
     ]
     agent = said.run.manifest.agent
     return parts.frame(
@@ -293,8 +293,8 @@ def _costs(said: Content) -> Markup:
 
 
 def _episodes(said: Content) -> Markup:
-    opened = next((i for i, one in enumerate(said.views) if one.record.outcome == "fail"), None)
-    shown = parts.fitting(parts.episode(one, open_=i == opened) for i, one in enumerate(said.views))
+    opened = next((i for i, one in enumerate(said.readings) if one.record.outcome == "fail"), None)
+    shown = parts.fitting(parts.episode(one, open_=i == opened) for i, one in enumerate(said.readings))
     every = len(said.run.records)
     told = (
         f"{len(shown)} of {words.many(every, 'episode')}: failures first, one for each cause and kind before a second. "

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from crosswind.episodes.play import TEXT
-
+LONGEST = 20_000  # characters of one text
 # what would move, hide or reorder text: controls, zero-width characters, bidirectional marks, halves of characters
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff"
@@ -40,7 +39,7 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def clipped(text: str, limit: int = TEXT) -> str:
+def clipped(text: str, limit: int = LONGEST) -> str:
     """Text that is not too long, and says how much is missing."""
     more = len(text) - limit
     return text if more <= 0 else f"{text[:limit]}… [{more:,} more characters]"

@@ -12,8 +12,9 @@ from crosswind.base.version import __version__
 from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import By, Drop
 from crosswind.report import charts, words
-from crosswind.report.episode import STEPS, Exchange, Line, View
+from crosswind.report.episode import STEPS, Exchange, Line, lines_of
 from crosswind.report.markup import Markup, Pieces, clipped, join, style, tag
+from crosswind.runs.reading import Reading
 
 SHOWN = 1_500  # characters of one text in an episode
 BYTES = 8_000_000  # of episodes on a page
@@ -189,7 +190,7 @@ def heat(cells: Mapping[str, Drop]) -> Markup:
 # ---------------------------------------------------------------- episodes
 
 
-def episode(shown: View, *, by: str = "", open_: bool = False) -> Markup:
+def episode(shown: Reading, *, by: str = "", open_: bool = False) -> Markup:
     """One episode to open: what the agent saw beside what the world saw, and the certified way."""
     record = shown.record
     cause = record.cause or (shown.diagnosis.cause if shown.diagnosis else None)
@@ -216,7 +217,7 @@ def fitting(pieces: Iterable[Markup]) -> list[Markup]:
     return out
 
 
-def _inside(shown: View) -> Markup:
+def _inside(shown: Reading) -> Markup:
     record, found = shown.record, shown.diagnosis
     parts: list[Pieces] = [_said("The user", record.query, shown.at_start)]
     if record.refuse:
@@ -231,7 +232,7 @@ def _inside(shown: View) -> Markup:
         where = f" (step {found.step})" if found.step is not None and found.step <= len(record.steps) else ""
         before = f" (The run recorded: {clipped(record.cause, 60)}.)" if record.cause not in (None, found.cause) else ""
         parts.append(tag("p", tag("b", "Where it went wrong: "), told, where, tag("small", before)))
-    parts.append(_steps(shown.lines))
+    parts.append(_steps(lines_of(shown)))
     if len(record.steps) > STEPS:
         parts.append(tag("p", f"The first {STEPS} of {len(record.steps)} steps.", class_="note"))
     parts.append(_said("The agent, at the end", record.final or "(says nothing)", wrong=shown.final_diverges))
@@ -277,7 +278,7 @@ def _tool(tool: Mapping[str, object]) -> str:
     return f"{function.get('name')}({names}): {function.get('description')}"
 
 
-def _steps(lines: Sequence[Line]) -> Markup:
+def _steps(lines: Iterable[Line]) -> Markup:
     heads = ("", "what the agent saw", "what the world saw", "the certified way")
     top = tag("div", (tag("div", h) for h in heads), class_="step heads")
     return tag("div", top, map(_step, lines), class_="steps")

@@ -13,7 +13,8 @@ from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.episodes.record import Record
 from crosswind.report import words
-from crosswind.report.episode import Exchange, Line, View
+from crosswind.report.episode import Exchange, Line, lines_of
+from crosswind.runs.reading import Reading
 from crosswind.runs.store import Run
 
 COLOURS = {"pass": "green", "fail": "red", "error": "yellow", "unjudged": "cyan"}
@@ -58,10 +59,11 @@ def listing(console: Console, run: Run, chosen: Sequence[tuple[int, Record]], li
     console.print(Text(f"Open one by its number: crosswind show {folder} {first}"))
 
 
-def episode(console: Console, shown: View, number: int) -> None:
+def episode(console: Console, shown: Reading, number: int | None = None) -> None:
     """One episode: what the agent saw beside what the world saw and the certified way, the divergence marked."""
     record = shown.record
-    console.print(Text(f"{number}  {terminal.safe(record.key)}", style="bold"))
+    nth = "" if number is None else f"{number}  "
+    console.print(Text(f"{nth}{terminal.safe(record.key)}", style="bold"))
     console.print(Text(f"played by {terminal.safe(record.agent)}"))
     console.print(Text(f"user: {terminal.short(record.query, 2000)}", style="cyan"))
     for layer, receipt in zip(record.layers, record.receipts, strict=False):
@@ -75,7 +77,7 @@ def episode(console: Console, shown: View, number: int) -> None:
     if record.refuse:
         console.print(Text(f"refusing is right: {terminal.short(shown.proof, 300)}", style="yellow"))
     table = terminal.table_of("step", "what the agent saw", "what the world saw", "the certified way")
-    for line in shown.lines:
+    for line in lines_of(shown):
         table.add_row(*_cells(line), style="on grey15" if line.diverges else "")
     console.print(table)
     mark = Text("<< first divergence", style="bold red") if shown.final_diverges else Text("")

@@ -8,8 +8,9 @@ from io import StringIO
 from rich.console import Console
 
 from crosswind.base import terminal
+from crosswind.episodes.suite import BANDS
 from crosswind.metrics import Drop
-from crosswind.runs.runner import SORTS, Count
+from crosswind.runs.runner import Count
 
 WIDTH = 140
 CHANGE = ("pairs", "tasks", "clean %", "shifted %", "change in points (95 %)")
@@ -20,11 +21,11 @@ TOTAL = "all shifted"
 def score_rows(scores: Mapping[str, Count], drops: Mapping[str, Drop]) -> list[list[str]]:
     """One row each for the clean episodes, the tiers and the stacks; the last sums up all shifted ones."""
     rows = []
-    for sort in SORTS:
-        count, drop = scores.get(sort), drops.get(sort)
+    for band in BANDS:
+        count, drop = scores.get(band), drops.get(band)
         if count:
             cells = change_cells(drop) if drop else [""] * len(CHANGE)
-            rows.append([sort, str(count.n), f"{100 * count.passed / count.n:.0f}", *cells])
+            rows.append([band, str(count.n), f"{100 * count.passed / count.n:.0f}", *cells])
     if total := drops.get("all"):
         rows.append([TOTAL, "", "", *change_cells(total)])
     return rows

@@ -1,22 +1,138 @@
-"""Agents whose score is known beforehand, played on the episodes of a run: they give its numbers a scale."""
+"""Scripted agents whose score is known beforehand: they give the numbers of a run a scale.
+
+What they make of the episodes of a run is stored in its folder and read back:
+
+    baselines.jsonl    a head (`_Head`), then a record for each episode and agent, without what was said (`UNSAID`)
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from crosswind.base.errors import CrosswindError
+from pydantic import ValidationError
+
+from crosswind.base.version import __version__
+from crosswind.core.domain import JUDGE
+from crosswind.core.draw import Drawn
 from crosswind.core.registry import agents
-from crosswind.episodes.play import play
-from crosswind.episodes.record import Record, Usage, recorded, redrawn
-from crosswind.episodes.suite import Episode
+from crosswind.core.types import Model
+from crosswind.episodes.record import SCHEMA, Record, Usage
+from crosswind.episodes.schedule import Episode, Schedule
+from crosswind.episodes.suite import Suite
+from crosswind.models.spec import open_agent
+from crosswind.runs.outside import unplayable
+from crosswind.runs.runner import Watch, Workers
+from crosswind.runs.store import Run, as_line, replace_file
 
+FILE = "baselines.jsonl"
+PLAYED = 150  # shifted episodes on which baselines are played
 NAMES = ("oracle", "memoriser", "refuser")
 TELLS = {
     "oracle": "walks the certified way: what can be reached",
     "memoriser": "replays the clean way whatever it meets: what knowing the clean world by heart is worth",
     "refuser": "refuses everything: what saying no is worth",
 }
+UNSAID: dict[str, Any] = {"query": "", "policy": "", "tools": (), "steps": (), "final": "", "usage": Usage()}
+Known = dict[tuple[str, str], Record]  # by agent and key
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Finished episodes, handed on at once."""
+
+    append: Callable[[Record], None]
+    behind: int = 0
+
+    def sync(self) -> None:
+        pass
+
+
+def _play(
+    episodes: Iterable[Episode | None],
+    names: Sequence[str],
+    append: Callable[[Record], None],
+    *,
+    seed: int,
+    total: Callable[[], int],
+    watch: Watch | None = None,
+) -> None:
+    """Play scripted agents; they never wait, so one worker does."""
+
+    async def work() -> None:
+        sources = [open_agent(name) for name in names]
+        await Workers(episodes, sources, _Memory(append), seed=seed, total=total, watch=watch, diagnosing=False).run(1)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work())
+    else:  # in a notebook
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, work()).result()
+
+
+# ---------------------------------------------------------------- over a suite
+
+
+@dataclass(slots=True)
+class Baseline:
+    """How scripted agents fared in one domain under one condition."""
+
+    domain: str
+    condition: str
+    n: int
+    refusals: int  # tasks whose right end is a refusal
+    passed: dict[str, int]
+
+
+def sweep(suite: Suite, names: Sequence[str], seed: int, watch: Watch | None = None) -> list[Baseline]:
+    """Play scripted agents over a suite."""
+    rows: dict[tuple[str, str], Baseline] = {}
+    schedule = Schedule(suite, seed)
+
+    def add(record: Record) -> None:
+        at = (record.domain, record.condition)
+        row = rows.setdefault(at, Baseline(*at, 0, 0, dict.fromkeys(names, 0)))
+        if record.agent == names[0]:
+            row.n += 1
+            row.refusals += record.refuse
+        row.passed[record.agent] += record.passed
+
+    _play(schedule, names, add, seed=seed, total=lambda: schedule.total * len(names), watch=watch)
+    conditions = [c.name for c in suite.all_conditions()]
+    where = list(dict.fromkeys(d for c in suite.all_conditions() for d in suite.where(c)))
+    return sorted(rows.values(), key=lambda row: (where.index(row.domain), conditions.index(row.condition)))
+
+
+def over_domains(rows: Sequence[Baseline]) -> list[Baseline]:
+    """The same figures with all domains together."""
+    out: dict[str, Baseline] = {}
+    for row in rows:
+        one = out.setdefault(row.condition, Baseline("", row.condition, 0, 0, dict.fromkeys(row.passed, 0)))
+        one.domain = row.domain if one.domain in ("", row.domain) else "all"
+        one.n, one.refusals = one.n + row.n, one.refusals + row.refusals
+        one.passed = {name: one.passed[name] + n for name, n in row.passed.items()}
+    return list(out.values())
+
+
+# ---------------------------------------------------------------- on the episodes of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Baselines:
+    """Scripted agents on some episodes of a run."""
+
+    sample: tuple[Record, ...] = ()  # the run's own episodes that all of them played
+    played: dict[str, list[Record]] = field(default_factory=dict)  # by agent, in the order of the sample
+    unplayed: tuple[str, ...] = ()  # why there are none, for each domain that has none
+    unsaved: str = ""  # why they could not be stored
 
 
 def sample(records: Sequence[Record], limit: int) -> list[Record]:
@@ -30,24 +146,70 @@ def sample(records: Sequence[Record], limit: int) -> list[Record]:
     return [*{r.pair: clean[r.pair] for r in shifted}.values(), *shifted]
 
 
-def baselines(records: Sequence[Record], names: Sequence[str] = NAMES) -> dict[str, list[Record]]:
-    """What scripted agents make of the same episodes; one that cannot be drawn again is left out for all of them."""
-    out: dict[str, list[Record]] = {name: [] for name in names}
+def play_baselines(run: Run, limit: int | None, draw: Callable[[Record], Drawn | None]) -> Baselines:
+    """Scripted agents on up to `limit` shifted episodes of a run: read back where they are stored, or else played.
 
-    async def run() -> None:
-        for record in records:
-            try:
-                drawn = redrawn(record)
-            except CrosswindError:
-                continue
-            episode = Episode(record.condition, record.task_id, drawn, record.severity)
-            for name in names:
-                trajectory = await play(drawn, agents[name](drawn), name)
-                out[name].append(
-                    recorded(
-                        episode, trajectory, seed=record.seed, trial=record.trial, usage=Usage(), query=record.query
-                    )
-                )
+    Unless a limit is given, they are not played where that starts somebody's server. `draw` certifies an episode again;
+    one for which that is not possible is left out for all agents.
+    """
+    wanted = PLAYED if limit is None else limit
+    unplayed = unplayable(sorted({r.domain for r in run.records}), limit is not None) if wanted else {}
+    chosen = sample([r for r in run.records if r.domain not in unplayed], wanted) if wanted else []
+    stored = _load(run) if chosen else {}
+    known = dict(stored)
+    missing = [r for r in chosen if any((name, r.key) not in known for name in NAMES)]
 
-    asyncio.run(run())
-    return out
+    def episodes() -> Iterator[Episode]:
+        for record in missing:
+            if drawn := draw(record):
+                yield Episode(record.condition, record.task_id, drawn, record.severity, record.trial)
+
+    def add(record: Record) -> None:
+        known[record.agent, record.key] = record.model_copy(update=UNSAID)
+
+    if missing:
+        _play(episodes(), NAMES, add, seed=missing[0].seed, total=lambda: len(missing) * len(NAMES))
+    unsaved = _store(run, known) if len(known) > len(stored) else ""
+    covered = tuple(r for r in chosen if all((name, r.key) in known for name in NAMES))
+    played = {name: [known[name, r.key] for r in covered] for name in NAMES} if covered else {}
+    return Baselines(covered, played, tuple(unplayed.values()), unsaved)
+
+
+class _Head(Model):
+    """What the stored baselines are: which code played which agents on which episodes."""
+
+    schema_version: int = SCHEMA
+    crosswind: str  # version
+    judge: str  # version of the verifier
+    agents: dict[str, str]  # name -> digest of its source
+    covers: tuple[str, ...]  # keys of episodes
+
+
+def _head(covers: Iterable[str] = ()) -> _Head:
+    sources = {name: Path(inspect.getfile(agents[name])).read_bytes() for name in NAMES}
+    digests = {name: hashlib.sha256(source).hexdigest()[:16] for name, source in sources.items()}
+    return _Head(crosswind=__version__, judge=JUDGE, agents=digests, covers=tuple(covers))
+
+
+def _load(run: Run) -> Known:
+    """Stored baselines that still hold: by the same code, on episodes as the run has them."""
+    try:
+        head, *lines = (run.folder / FILE).read_bytes().splitlines()
+        if _Head.model_validate_json(head).model_copy(update={"covers": ()}) != _head():
+            return {}
+        found = [Record.model_validate_json(line) for line in lines]
+    except (OSError, ValueError, ValidationError):  # none yet, or damaged: they are played again
+        return {}
+    layers = {record.key: record.layers for record in run.records}
+    return {(r.agent, r.key): r for r in found if layers.get(r.key) == r.layers}
+
+
+def _store(run: Run, known: Known) -> str:
+    """Write the baselines beside the episodes, whole or not at all; why that failed, if it did."""
+    lasting = {at: record for at, record in known.items() if record.judged}
+    head = _head(dict.fromkeys(key for _, key in lasting)).model_dump_json().encode() + b"\n"
+    try:
+        replace_file(run.folder / FILE, head + b"".join(map(as_line, lasting.values())))
+    except OSError as error:
+        return f"{run.folder / FILE} cannot be written ({error.strerror})"
+    return ""

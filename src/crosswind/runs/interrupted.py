@@ -22,14 +22,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from crosswind.core.types import Model, Receipt
-from crosswind.episodes.record import Record, Usage, key_of, pair_of
+from crosswind.episodes.record import Record, Usage
+from crosswind.episodes.schedule import key_of, pair_of
 
 FOLDER = "sessions"
 KILLED = "the proxy was killed before the session ended"
 Data = dict[str, Any]
 
 
-class Head(Model):
+class SessionHead(Model):
     """What is known of a session when its first tool is called."""
 
     task_id: str
@@ -75,10 +76,10 @@ class Head(Model):
 # ---------------------------------------------------------------- writing
 
 
-class Notes:
+class SessionLog:
     """The file of a session, for the proxy whose session it is. Raises `OSError`."""
 
-    def __init__(self, folder: Path, head: Head) -> None:
+    def __init__(self, folder: Path, head: SessionHead) -> None:
         folder = folder / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         self.path = folder / f"{time.time_ns()}-{secrets.token_hex(4)}.jsonl"
@@ -132,11 +133,11 @@ class Notes:
 
 
 @dataclass(slots=True)
-class Left:
+class Interrupted:
     """A session whose proxy was killed."""
 
     path: Path
-    head: Head
+    head: SessionHead
     steps: list[Data] = field(default_factory=list)
     receipts: tuple[Receipt, ...] = ()
     seconds: float = 0.0
@@ -152,7 +153,7 @@ class Left:
             try:
                 entry = json.loads(line)
                 if found is None:
-                    found = cls(path, Head.model_validate(entry["head"], strict=False))
+                    found = cls(path, SessionHead.model_validate(entry["head"], strict=False))
                     continue
                 found.seconds = float(entry["at"])
                 if "end" in entry:
@@ -184,17 +185,17 @@ class Left:
             os.fsync(file.fileno())
 
 
-def left(folder: Path) -> list[Left]:
+def interrupted_sessions(folder: Path) -> list[Interrupted]:
     """The sessions in a run's folder whose proxy was killed, the oldest first."""
     out = []
     for path in sorted((folder / FOLDER).glob("*.jsonl")):
         with contextlib.suppress(OSError), path.open("rb") as file:  # gone meanwhile, or not ours to read
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # an error where a proxy holds it
-            if (found := Left.read(path, file.read())) is not None:
+            if (found := Interrupted.read(path, file.read())) is not None:
                 out.append(found)
     return out
 
 
-def same(one: Record, other: Record) -> bool:
+def is_same_session(one: Record, other: Record) -> bool:
     """Are two records of one session? Their keys may differ."""
     return (one.agent, one.steps, one.usage, one.why) == (other.agent, other.steps, other.usage, other.why)

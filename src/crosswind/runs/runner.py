@@ -12,34 +12,27 @@ import asyncio
 import platform
 import time
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from crosswind.base.errors import CannotPerturb, CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.base.version import __version__
-from crosswind.core import skin
 from crosswind.core.certify import Certificate
-from crosswind.core.domain import JUDGE, Domain
-from crosswind.core.draw import Drawn, draw
-from crosswind.core.oracle import Walk
-from crosswind.core.perturbation import load_layers
-from crosswind.core.registry import domains
-from crosswind.core.types import TIERS, Agent, Message, Task, Tools
-from crosswind.episodes.play import clip, judge, play
-from crosswind.episodes.record import Record, Usage, base_task, certificate, key_of, recorded, trajectory_of
-from crosswind.episodes.suite import CLEAN, STACKS, Condition, Deal, Episode, Suite, Want, under
-from crosswind.runs.store import Manifest, Store, iter_records, load_manifest, now
-
-if TYPE_CHECKING:
-    from crosswind.models.base import AgentSource
+from crosswind.core.domain import JUDGE
+from crosswind.core.types import Agent, Message, Tools
+from crosswind.episodes.play import clip, play
+from crosswind.episodes.record import Record, Usage, recorded
+from crosswind.episodes.schedule import Episode, Schedule
+from crosswind.episodes.suite import Suite, band_of
+from crosswind.metrics.diagnosis import diagnose
+from crosswind.models.base import AgentSource
+from crosswind.runs.store import Manifest, Store, now
 
 PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again; so many times more
 IN_A_ROW = 20  # episodes that end as errors one after the other: the provider is down, and the run stops
-RECENT = 128  # tasks that are kept with their clean walks
 BEHIND = 64  # lines that may be written and not yet on the disk
 
 
@@ -51,121 +44,12 @@ class Crash(Exception):
         self.key, self.error, self.by_agent = key, error, by_agent
 
 
-# ---------------------------------------------------------------- what is to be played
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One episode to be played."""
-
-    episode: Episode
-    trial: int
-    key: str
-
-
-class _Tasks:
-    """The tasks of a suite by domain and number, those of late kept, with the oracle's clean walk once it is known."""
-
-    def __init__(self, deal: Deal) -> None:
-        self.deal = deal
-        self.recent: OrderedDict[tuple[str, int], tuple[Task, list[Walk]]] = OrderedDict()
-
-    def nth(self, name: str, n: int) -> tuple[Task, list[Walk]]:
-        """The task of a number in the deck of a domain."""
-        found = self.recent.pop((name, n), None) or (self.deal.tables[name].deck.task(n), [])
-        self.recent[name, n] = found
-        if len(self.recent) > RECENT:
-            self.recent.popitem(last=False)
-        return found
-
-
-class Plan:
-    """The episodes of a suite, those of `suite.episodes` in their order, drawn when they are called for.
-
-    However far a run comes, what was played is a fair part of the whole (`suite.Deal`), and the clean episode of a task
-    comes before its shifted ones. Nothing is held but the tasks of late.
-    """
-
-    def __init__(
-        self, suite: Suite, seed: int, *, trials: int = 1, limit: int | None = None, finished: Container[str] = ()
-    ) -> None:
-        self.suite, self.seed, self.trials, self.limit, self.finished = suite, seed, trials, limit, finished
-        self.planned = 0  # so far, finished ones included
-        self.whole = False  # all were drawn
-        self.refused: list[str] = []  # draws for which no fair stack was found, and why
-        self._deal = Deal(suite, seed)
-        self._tasks = _Tasks(self._deal)
-
-    @property
-    def total(self) -> int:
-        """How many episodes there are; an estimate until all were drawn."""
-        if self.whole:
-            return self.planned
-        more = sum(want.wanted - want.got for want in self._deal.wants) * self.trials
-        return self.planned + more if self.limit is None else min(self.limit, self.planned + more)
-
-    @property
-    def _full(self) -> bool:
-        return self.limit is not None and self.planned >= self.limit
-
-    def __iter__(self) -> Iterator[Job | None]:
-        """Jobs that are not finished. None is a moment to let others work: something was drawn for nothing."""
-        for want in self._deal:
-            if self._full:
-                break
-            yield from self._next(want)
-        self.whole = True
-
-    def _next(self, want: Want) -> Iterator[Job | None]:
-        """The next task to which a condition applies, under it; before it the clean episode, if that is missing."""
-        domain, condition = domains[want.domain], want.condition
-        for number in self._deal.offers(want):
-            task, walk = self._tasks.nth(want.domain, number)
-            keys = [key_of(task.id, condition.name, trial) for trial in range(self.trials)]
-            drawn: Drawn | None = None
-            if condition.stack and not all(key in self.finished for key in keys):
-                drawn = self._drawn(domain, condition, task, walk)
-                if drawn is None:
-                    yield None
-                    continue
-            if self._deal.take(want, number):
-                yield from self._clean(domain, task, walk)
-            for trial, key in enumerate(keys if condition.stack else ()):
-                if self._count(key) and drawn:
-                    yield Job(Episode(condition.name, task.id, drawn, condition.severity), trial, key)
-
-    def _clean(self, domain: Domain, task: Task, walk: list[Walk]) -> Iterator[Job]:
-        drawn: Drawn | None = None
-        for trial in range(self.trials):
-            if self._count(key := key_of(task.id, CLEAN, trial)):
-                drawn = drawn or draw(domain, task, (), self.seed, clean=walk[0] if walk else None)
-                walk[:] = [drawn.certificate.clean]
-                yield Job(Episode(CLEAN, task.id, drawn), trial, key)
-
-    def _count(self, key: str) -> bool:
-        """Count an episode; is it still to be played?"""
-        if self._full:
-            return False
-        self.planned += 1
-        return key not in self.finished
-
-    def _drawn(self, domain: Domain, condition: Condition, task: Task, walk: list[Walk]) -> Drawn | None:
-        try:
-            drawn = under(domain, condition, task, self.seed, walk[0] if walk else None)
-        except CannotPerturb as cannot:
-            self.refused.append(str(cannot))
-            return None
-        if drawn:
-            walk[:] = [drawn.certificate.clean]
-        return drawn
-
-
 # ---------------------------------------------------------------- how it goes
 
 
 @dataclass(slots=True)
 class Count:
-    """Episodes of a sort that were scored, and how many of them succeeded."""
+    """Episodes of one band that were scored, and how many of them passed."""
 
     n: int = 0
     passed: int = 0
@@ -181,24 +65,16 @@ class Progress:
     errors: int = 0
     trouble: str = ""  # why the last of them is one
     spent: Usage = field(default_factory=Usage)  # of all episodes of the folder
-    scores: dict[str, Count] = field(default_factory=dict)  # clean, the tiers, stacks
+    scores: dict[str, Count] = field(default_factory=dict)  # by band: clean, the tiers, stacks
 
     def add(self, record: Record) -> None:
         self.spent = self.spent.plus(record.usage)
         if record.outcome == "error":
             self.errors, self.trouble = self.errors + 1, record.why
             return
-        count = self.scores.setdefault(sort_of(record), Count())
+        count = self.scores.setdefault(band_of(record.kinds), Count())
         count.n += 1
         count.passed += record.passed
-
-
-SORTS = (CLEAN, *TIERS, STACKS)
-
-
-def sort_of(record: Record) -> str:
-    """Where an episode is counted: with the clean ones, with a tier, or with the stacks."""
-    return CLEAN if record.clean else record.tier or STACKS
 
 
 class Watch(Protocol):
@@ -235,7 +111,6 @@ class Ran:
     stopped: str = ""  # why it stopped before its end, in words
     broken: bool = False  # the infrastructure stopped it, or every episode ended as an error
     cut: int = 0  # bytes of a torn line that were cut off
-    refused: tuple[str, ...] = ()  # draws for which no fair stack was found
     budget: bool = False  # tokens or cost stopped it
 
     @property
@@ -285,26 +160,32 @@ class _Timed:
         return not self.late and getattr(self.error, "retryable", True) is not False
 
 
-async def play_job(
-    job: Job, source: AgentSource, *, seed: int, seconds: float | None, pauses: Sequence[float]
+async def play_episode(
+    episode: Episode,
+    source: AgentSource,
+    *,
+    seed: int,
+    seconds: float | None = None,
+    pauses: Sequence[float] = (),
+    diagnosing: bool = True,
 ) -> Record:
-    """Play an episode to its end and judge it; what the infrastructure breaks is played again after each pause.
+    """Play an episode to its end and judge it; play it again after each pause if the infrastructure fails.
 
     An episode that takes too long ends as one that is out of budget: the agent's failure, on record as far as it came.
     """
-    drawn, usage = job.episode.drawn, Usage()
+    drawn, usage = episode.drawn, Usage()
     began = time.perf_counter()
     for pause in (*pauses, None):
         agent: _Timed | None = None
         try:
             agent = _Timed(made := source.make(drawn), seconds)
             if hasattr(made, "trial"):
-                made.trial = job.trial
+                made.trial = episode.trial
             trajectory = await play(drawn, agent, source.name)
         except CrosswindError:
             raise
         except (Exception, SystemExit) as error:
-            raise Crash(job.key, error, by_agent=agent is None or agent.error is error) from error
+            raise Crash(episode.key, error, by_agent=agent is None or agent.error is error) from error
         usage = usage.plus(agent.usage)
         if agent.late:
             trajectory = trajectory.model_copy(update={"ended": "budget"})
@@ -317,20 +198,17 @@ async def play_job(
     usage = usage.model_copy(update={"cost": cost, "seconds": round(time.perf_counter() - began, 6)})
     if trajectory.why:
         trajectory = trajectory.model_copy(update={"why": clip(trajectory.why)})
-    query = skin.shown(trajectory.task, trajectory.task.brief.query)
     try:
-        record = recorded(job.episode, trajectory, seed=seed, trial=job.trial, usage=usage, query=query)
-        return diagnosed(record, drawn.certificate)
+        record = recorded(episode, trajectory, seed=seed, usage=usage)
+        return diagnosed(record, drawn.certificate) if diagnosing else record
     except Exception as error:
-        raise Crash(job.key, error, by_agent=False) from error
+        raise Crash(episode.key, error, by_agent=False) from error
 
 
 def diagnosed(record: Record, gold: Certificate) -> Record:
     """A failed episode with the stage and the cause of its failure."""
     if record.outcome != "fail":
         return record
-    from crosswind.metrics.diagnosis import diagnose
-
     found = diagnose(record, gold)
     return record.model_copy(update={"stage": found.stage, "cause": found.cause})
 
@@ -359,43 +237,80 @@ def manifest_of(
     )
 
 
-class _Runner:
-    """The workers of one run and what they share."""
+class Sink(Protocol):
+    """Where finished episodes go."""
 
-    def __init__(self, store: Store, source: AgentSource, plan: Plan, limits: Limits, progress: Progress) -> None:
-        self.store, self.source, self.plan, self.limits, self.progress = store, source, plan, limits, progress
-        self.jobs = iter(plan)
-        self.pauses: Sequence[float] = PAUSES
-        self.watch: Watch | None = None
-        self.stopped = limits.reached(progress.spent)
+    @property
+    def behind(self) -> int:
+        """Records that were appended and are not yet safe."""
+
+    def append(self, record: Record) -> None: ...
+
+    def sync(self) -> None:
+        """Make everything safe that was appended; called in a thread."""
+
+
+class Workers:
+    """Workers that play episodes, each with every agent given, into a sink."""
+
+    def __init__(
+        self,
+        episodes: Iterable[Episode | None],
+        sources: Sequence[AgentSource],
+        sink: Sink,
+        *,
+        seed: int,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        total: Callable[[], int] = int,  # episodes in all, as far as is known
+        pauses: Sequence[float] = (),
+        watch: Watch | None = None,
+        diagnosing: bool = True,
+    ) -> None:
+        self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
+        self.limits, self.progress = limits or Limits(), progress or Progress()
+        self.total, self.pauses, self.watch, self.diagnosing = total, pauses, watch, diagnosing
+        self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
         self.in_a_row = 0
+        self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
         self.written, self.synced = asyncio.Event(), asyncio.Event()
 
     async def work(self) -> None:
-        """Take one job after the other until there is none, or a reason to stop."""
+        """Take one episode after the other until there is none, or a reason to stop."""
         while not self.stopped:
             await asyncio.sleep(0)  # scripted agents never wait: let the others and the clock have their turn
             try:
-                job = next(self.jobs)
+                episode = next(self.episodes)
             except StopIteration:
+                self.whole = True
                 return
             except CrosswindError:
                 raise
             except Exception as error:
                 raise Crash("the next one, while it was drawn", error, by_agent=False) from error
-            if job is not None:
-                self.under_way[job.key] = None
-                record = await play_job(
-                    job, self.source, seed=self.plan.seed, seconds=self.limits.episode, pauses=self.pauses
-                )
-                self.store.append(record)
-                del self.under_way[job.key]
-                self.finished(record)
-                self.written.set()
-                if self.store.behind >= BEHIND:
-                    await self.synced.wait()
+            if episode is not None:
+                for source in self.sources:
+                    await self.play(episode, source)
+
+    async def play(self, episode: Episode, source: AgentSource) -> None:
+        self.under_way[episode.key] = None
+        record = await play_episode(
+            episode,
+            source,
+            seed=self.seed,
+            seconds=self.limits.episode,
+            pauses=self.pauses,
+            diagnosing=self.diagnosing,
+        )
+        self.sink.append(record)
+        del self.under_way[episode.key]
+        self.finished(record)
+        if self.sink.behind:
+            self.written.set()
+        if self.sink.behind >= BEHIND:
+            await self.synced.wait()
 
     async def keep_synced(self) -> None:
         """Put on the disk what was written, in a thread, and again; slow disks then take several lines at a time."""
@@ -403,13 +318,12 @@ class _Runner:
             await self.written.wait()
             self.written.clear()
             self.synced.clear()
-            await asyncio.to_thread(self.store.sync)
+            await asyncio.to_thread(self.sink.sync)
             self.synced.set()
 
     def finished(self, record: Record) -> None:
         self.progress.add(record)
         self.progress.done += 1
-        self.progress.total = self.plan.total
         self.in_a_row = self.in_a_row + 1 if record.outcome == "error" else 0
         if self.in_a_row >= IN_A_ROW:
             self.stopped = (
@@ -417,15 +331,18 @@ class _Runner:
             )
             self.broken = True
         self.stopped = self.stopped or self.limits.reached(self.progress.spent)
+        self.show()
+
+    def show(self) -> None:
         if self.watch:
+            self.progress.total = self.total()
             self.watch.show(self.progress)
 
     async def tick(self) -> None:
         """Show how it goes even while no episode ends."""
         while True:
             await asyncio.sleep(1)
-            if self.watch:
-                self.watch.show(self.progress)
+            self.show()
 
     async def work_together(self, concurrency: int) -> None:
         async with asyncio.TaskGroup() as group:
@@ -440,7 +357,7 @@ class _Runner:
                 await self.work_together(concurrency)
                 for other in others:
                     other.cancel()
-            if self.under_way or not (self.plan.whole or self.stopped):  # a worker is gone, and nobody sent it away
+            if self.under_way or not (self.whole or self.stopped):  # a worker is gone, and nobody sent it away
                 lost = next(iter(self.under_way), "one that was never begun")
                 raise Crash(lost, asyncio.CancelledError("the task that played it was cancelled"), by_agent=True)
         except TimeoutError:
@@ -453,7 +370,7 @@ class _Runner:
                 error = error.exceptions[0]
             raise error from error.__cause__
         finally:
-            await asyncio.to_thread(self.store.sync)
+            await asyncio.to_thread(self.sink.sync)
 
 
 async def run(
@@ -479,71 +396,31 @@ async def run(
         finished = store.resume(progress.add, keep_errors=keep_errors)
         for record in store.retried():
             progress.spent = progress.spent.plus(record.usage)
-        plan = Plan(suite, seed, trials=trials, limit=limit, finished=finished)
-        progress.before, progress.total = len(finished), plan.total
-        runner = _Runner(store, source, plan, limits, progress)
-        runner.pauses, runner.watch = PAUSES if pauses is None else pauses, watch
+        schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished)
+        progress.before, progress.total = len(finished), schedule.total
+        workers = Workers(
+            schedule,
+            [source],
+            store,
+            seed=seed,
+            limits=limits,
+            progress=progress,
+            total=lambda: schedule.total,
+            pauses=PAUSES if pauses is None else pauses,
+            watch=watch,
+        )
         why = "it was interrupted"
         try:
-            await runner.run(concurrency or source.concurrency)
-            why = runner.stopped
+            await workers.run(concurrency or source.concurrency)
+            why = workers.stopped
         except Exception as error:
             why = f"{type(error).__name__}"
             raise
         finally:
-            progress.total = plan.total
-            planned = plan.planned if plan.whole else None
+            progress.total = schedule.total
+            planned = schedule.planned if schedule.whole else None
             with suppress(CrosswindError):
                 manifest = store.write(manifest, state="stopped" if why else "finished", why=why, planned=planned)
         nothing = progress.errors > 0 and not progress.scores
         spent = bool(limits.reached(progress.spent))
-        return Ran(manifest, progress, runner.stopped, runner.broken or nothing, store.cut, tuple(plan.refused), spent)
-
-
-# ---------------------------------------------------------------- judging anew
-
-
-@dataclass(slots=True)
-class Rescored:
-    """What came of judging a run anew."""
-
-    judge: str  # version of the verifier now
-    episodes: int = 0
-    judges: dict[str, int] = field(default_factory=dict)  # version -> episodes that it had judged
-    changed: list[tuple[str, str, str]] = field(default_factory=list)  # key, outcome before, outcome now
-    backup: str = ""  # where the file went, if another took its place
-
-
-def rescored(folder: Path | str, *, write: bool = False, tell: Callable[[str], None] | None = None) -> Rescored:
-    """Judge the stored trajectories of a run with the present verifier; with `write`, put the verdicts in place."""
-    manifest, out = load_manifest(folder), Rescored(JUDGE)
-    for record in iter_records(folder):
-        _judged_anew(record, out)
-        if tell:
-            tell(f"{out.episodes} episodes")
-    if write and (out.changed or set(out.judges) - {JUDGE}):
-        with Store(folder) as store, store.rewriting() as put:
-            again = Rescored(JUDGE)
-            for record in iter_records(folder):
-                put(_judged_anew(record, again))
-            out = again
-            out.backup = str(store.backup)
-            store.write(manifest, judge=JUDGE)
-    return out
-
-
-def _judged_anew(record: Record, out: Rescored) -> Record:
-    out.episodes += 1
-    if record.outcome == "error":
-        return record
-    out.judges[record.judge] = out.judges.get(record.judge, 0) + 1
-    domain = domains[record.domain]
-    task = base_task(record, domain)
-    for layer in load_layers(list(record.layers), record.key):
-        task = layer.on_task(task)
-    verdict = judge(trajectory_of(record, task), domain)
-    fresh = {"outcome": verdict.outcome, "checks": verdict.checks, "judge": verdict.judge}
-    if verdict.outcome == record.outcome:
-        return record.model_copy(update=fresh)
-    out.changed.append((record.key, record.outcome, verdict.outcome))
-    return diagnosed(record.model_copy(update={**fresh, "stage": None, "cause": None}), certificate(record))
+        return Ran(manifest, progress, workers.stopped, workers.broken or nothing, store.cut, spent)

@@ -5,7 +5,8 @@
     lock                   held while a run writes here
     episodes.jsonl.torn    lines that a crash left half written, cut off and kept
     retried.jsonl          episodes that ended as errors of the infrastructure and were played again
-    sessions/              of a proxy: sessions under way, and those that a killed one left; `sessions.py`
+    baselines.jsonl        what scripted agents make of some of the episodes; `baselines.py`
+    sessions/              of a proxy: sessions under way, and those that a killed one left; `interrupted.py`
 
 A crash can tear the last line and nothing else, so a torn last line is expected and any other bad line is an error;
 who only looks at a run may leave it out.
@@ -35,7 +36,7 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.types import Model
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import SCHEMA, Record
-from crosswind.runs import interrupted as sessions
+from crosswind.runs.interrupted import interrupted_sessions, is_same_session
 
 MANIFEST, EPISODES, LOCK, TORN, RETRIED = "run.json", "episodes.jsonl", "lock", "episodes.jsonl.torn", "retried.jsonl"
 SHOWN = 5  # differences that a message lists
@@ -109,7 +110,7 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
-    left = sessions.left(folder)  # before the records: what a proxy records meanwhile is in both
+    left = interrupted_sessions(folder)  # before the records: what a proxy records meanwhile is in both
     records = list(iter_records(folder, problems, lost if damaged else None))
     if lost:
         few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
@@ -118,7 +119,7 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
     written = tuple(records)
     for session in left:
         record = session.record(len(records))
-        if not any(sessions.same(record, other) for other in written):
+        if not any(is_same_session(record, other) for other in written):
             records.append(record)
     if cut := len(records) - len(written):
         what = f"{cut} sessions were" if cut > 1 else "1 session was"
@@ -211,11 +212,11 @@ def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> Ba
         _known_schema(data.get("schema_version"), f"{path}:{number}")
     return BadFile(
         f"{path}:{number}: the line is damaged ({_brief(error)}); all other lines are untouched. Restore it from a "
-        f"copy, or take it out and let `crosswind run` play that episode again: {_without(path, number)}"
+        f"copy, or take it out and let `crosswind run` play that episode again: {_removal_command(path, number)}"
     )
 
 
-def _without(path: Path, number: int) -> str:
+def _removal_command(path: Path, number: int) -> str:
     """A command that takes a line out and leaves a copy."""
     return f"sed -i.bak {number}d {shlex.quote(str(path))}"
 
@@ -349,7 +350,7 @@ class Store:
             if record.key in keys:
                 raise BadFile(
                     f"{self.path}:{number}: repeats the episode {record.key!r}; take one of the two lines out: "
-                    f"{_without(self.path, number)}"
+                    f"{_removal_command(self.path, number)}"
                 )
             at += len(line)
             if record.outcome == "error" and not keep_errors:
@@ -480,7 +481,7 @@ def _unwritable(folder: Path, error: OSError) -> CrosswindError:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[bool]:
+def exclusive_lock(path: Path) -> Iterator[bool]:
     """A file that this process holds and others see; False: another one holds it. It goes with its owner."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
@@ -522,6 +523,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-__all__ = ["CannotStore", "Locked", "Manifest", "Run", "Store", "iter_records", "load_manifest", "load_run"]

@@ -26,7 +26,7 @@ from crosswind.models.loading import ABOUT
 from crosswind.models.spec import open_agent
 from crosswind.runs.runner import Limits
 from crosswind.runs.runner import run as play_suite
-from crosswind.runs.store import EPISODES, MANIFEST, alone, append_file, load_manifest, now, replace_file
+from crosswind.runs.store import EPISODES, MANIFEST, append_file, exclusive_lock, load_manifest, now, replace_file
 from crosswind.study import outcomes
 from crosswind.study.definition import Arm, Part, Study
 from crosswind.study.results import FAILED, LOG, Done, read_done
@@ -122,7 +122,7 @@ class ArmJob:
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """The folder for this process alone; False: another process has it."""
-        with alone(self.folder / LOCK) as ours:
+        with exclusive_lock(self.folder / LOCK) as ours:
             yield ours
 
     # -- training

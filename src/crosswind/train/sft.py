@@ -32,7 +32,7 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.types import Model
 from crosswind.models import weights
 from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
-from crosswind.runs.store import alone, append_file, replace_file
+from crosswind.runs.store import append_file, exclusive_lock, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import (
@@ -533,7 +533,7 @@ def claimed(folder: Path) -> Iterator[None]:
     if not leads():  # of several processes of one run the first one holds it
         yield
         return
-    with alone(folder / LOCK) as ours:
+    with exclusive_lock(folder / LOCK) as ours:
         if not ours:
             raise CrosswindError(f"{folder}: another process trains here; wait for it, or choose another --out")
         try:

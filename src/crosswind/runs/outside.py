@@ -1,40 +1,41 @@
-"""Worlds that lie with somebody's server: what a report, which only reads, may do there."""
+"""Worlds that live on somebody's server: what a reader of a stored run may do there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from crosswind.core.registry import domains
 
-How = Literal["", "started", "shared"]
+Hosting = Literal["", "started", "shared"]
 
 
-def outside(domain: str) -> How:
-    """Where the worlds of a domain lie: here, with a server of their own each, or with one that runs on for all."""
+def hosting_of(domain: str) -> Hosting:
+    """Where the worlds of a domain live: here, on a server started for each, or on one that all share."""
     return domains[domain].hosted if domain in domains and domains.origin(domain) else ""
 
 
-def walkable(domain: str) -> bool:
-    """May a report walk the certified ways of a domain again?"""
-    return domain in domains and outside(domain) != "shared"
+def is_walkable(domain: str) -> bool:
+    """May the certified ways of a domain be walked again?"""
+    return domain in domains and hosting_of(domain) != "shared"
 
 
-def apart(names: list[str], asked: bool) -> dict[str, str]:
+def unplayable(names: Iterable[str], asked: bool) -> dict[str, str]:
     """The domains in which scripted agents are not played, and why."""
     out = {}
     for name in names:
-        how = outside(name)
+        hosting = hosting_of(name)
         if name not in domains:
             out[name] = (
                 f"No scripted agents are played in {name}, and no certified way is shown: the domain is not loaded "
                 "here. crosswind --plugin FILE report DIR loads it."
             )
-        elif how == "shared":
+        elif hosting == "shared":
             out[name] = (
                 f"No scripted agents are played in {name}, asked for or not: its server runs on behind a url and "
                 "nothing resets it, so what they write would stay."
             )
-        elif how and not asked:
+        elif hosting and not asked:
             out[name] = (
                 f"No scripted agents are played in {name}: each of their episodes would start its server once more. "
                 "--baselines N plays them on N shifted episodes."

@@ -1,0 +1,130 @@
+"""`crosswind run --dry-run`: how much a run would be, without asking the agent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from crosswind.base import terminal
+from crosswind.cli.progress import Display
+
+if TYPE_CHECKING:
+    from crosswind.core.draw import Drawn
+    from crosswind.episodes.suite import Suite
+    from crosswind.models.base import AgentSource
+
+DRAWN = 2000  # episodes that a dry run draws at most, for each trial
+WEIGHED = 300  # of these, whose tokens it counts
+CHARACTERS = 4  # in a token, roughly
+
+
+def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit: int | None, json_: bool) -> None:
+    """How much a run would be: from drawing up to so many episodes and walking the certified way through them."""
+    from itertools import islice
+
+    from crosswind.episodes.schedule import Schedule
+    from crosswind.episodes.suite import BANDS, CLEAN, band_of
+
+    schedule = Schedule(suite, seed, trials=trials, limit=limit)
+    rows: dict[str, Forecast] = {}
+    shifted, met = Forecast(), Forecast()  # without the clean ones, and all
+    asked = told = 0
+    with Display("drawing", quiet=json_) as display:
+        for n, episode in enumerate(islice(filter(None, schedule), DRAWN * trials), 1):
+            display.say(f"{n} episodes")
+            if n <= WEIGHED * trials:
+                one_in, one_out = _tokens(episode.drawn)
+                asked, told = asked + one_in, told + one_out
+            band = band_of([layer.kind for layer in episode.drawn.layers])
+            for row in (rows.setdefault(band, Forecast()), met, *([] if band == CLEAN else [shifted])):
+                row.add(episode.task_id)
+    rows = {name: rows[name] for name in BANDS if name in rows}
+    drawn, total = met.episodes, schedule.total
+    scale = total / drawn if drawn else 0.0
+    weighed = total / min(drawn, WEIGHED * trials) if drawn else 0.0
+    tokens = round(asked * weighed), round(told * weighed)
+    cost = source.price.of(*tokens) if source.price else None
+    smallest = {name: row.detectable for name, row in rows.items() if name != CLEAN}
+    smallest["all"] = shifted.detectable
+    if json_:
+        terminal.print_json(
+            {
+                "suite": suite.name,
+                "agent": source.name,
+                "episodes": total,
+                "exact": schedule.whole,
+                "by_tier": {name: round(row.episodes * scale) for name, row in rows.items()},
+                "tasks": {**{name: len(row.sizes) for name, row in rows.items()}, "all": len(met.sizes)},
+                "input_tokens": tokens[0],
+                "output_tokens": tokens[1],
+                "cost": cost,
+                "detectable": smallest,
+            }
+        )
+        return
+    console = terminal.console()
+    table = terminal.table_of("tier", "episodes", "tasks", "smallest detectable drop")
+    for name, row in rows.items():
+        shows = "" if name == CLEAN else _points(smallest[name])
+        table.add_row(name, str(round(row.episodes * scale)), str(len(row.sizes)), shows)
+    table.add_row("all", str(total), str(len(met.sizes)), _points(smallest["all"]), style="bold")
+    console.print(table)
+    about = "" if schedule.whole else f", estimated from the first {drawn}, whose tasks these are"
+    price = f"; cost about {cost:.4g}" if cost is not None else "; no price is known (--price-in, --price-out)"
+    console.print(
+        f"{total} episodes{about}. About {tokens[0]:,} input and {tokens[1]:,} output tokens on the certified way, at "
+        f"{CHARACTERS} characters a token; agents that stray take more{price}.\n"
+        "Detectable: with 80 % power at the 5 % level, if 10 % of pairs change by chance and the episodes of one task "
+        "count as one.\n"
+        f"Nothing was played: {source.name} was not asked."
+    )
+
+
+@dataclass(slots=True)
+class Forecast:
+    """Episodes of one band that were drawn, by task."""
+
+    sizes: dict[str, int] = field(default_factory=dict)  # task -> its episodes
+
+    def add(self, task: str) -> None:
+        self.sizes[task] = self.sizes.get(task, 0) + 1
+
+    @property
+    def episodes(self) -> int:
+        return sum(self.sizes.values())
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest drop that these show if pairs of one task are all alike.
+
+        n pairs are then worth n^2 / (sum of the squares of the tasks' numbers of pairs) independent ones: as many as
+        there are tasks where all have equally many, fewer where they have not.
+        """
+        from crosswind.metrics import minimum_detectable_effect
+
+        if not self.sizes:
+            return None
+        worth = self.episodes**2 / sum(size**2 for size in self.sizes.values())
+        return minimum_detectable_effect(int(worth + 1e-9))
+
+
+def _points(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.0f} points"
+
+
+def _tokens(drawn: Drawn) -> tuple[int, int]:
+    """Tokens in and out on the certified way: the whole conversation is sent anew at every turn."""
+    from crosswind.core.session import Session
+    from crosswind.episodes.play import result_text
+
+    certificate = drawn.certificate
+    session = Session.of(drawn.domain, certificate.task, certificate.layers)
+    tools = sum(len(json.dumps(tool.function())) for tool in session.tools())
+    context = len(session.policy()) + len(session.query()) + tools
+    asked, told = context, len(certificate.gold.final)
+    for step in certificate.gold.steps:
+        sent = len(json.dumps({"name": step.call.tool, "arguments": dict(step.call.args)}, default=str))
+        context += sent + len(result_text(step.result))
+        asked, told = asked + context, told + sent
+    return asked // CHARACTERS, told // CHARACTERS

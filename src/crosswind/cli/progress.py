@@ -1,0 +1,95 @@
+"""Progress on stderr: an updating line on a terminal, a line now and then in a log, nothing if quiet."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING, Self
+
+from crosswind.base import terminal
+
+if TYPE_CHECKING:
+    from crosswind.runs.runner import Progress
+
+LIVE, LOG = 0.1, 5.0  # seconds between two lines on a terminal, and in a log
+
+
+class Display:
+    """One line that says how far a command is."""
+
+    def __init__(self, doing: str = "", *, quiet: bool = False) -> None:
+        self.doing, self.quiet = doing, quiet
+        self.live = sys.stderr.isatty() and not quiet
+        self.began = time.monotonic()
+        self.told = self.began if not self.live else 0.0
+        self._rows = 0  # of the terminal that the line takes now
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._rows:
+            print(self._clear(), end="", file=sys.stderr, flush=True)
+            self._rows = 0
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self.began
+
+    def say(self, *parts: str, at_once: bool = False) -> None:
+        """Show a line, unless the last one is too recent."""
+        now = time.monotonic()
+        if self.quiet or (not at_once and now - self.told < (LIVE if self.live else LOG)):
+            return
+        self.told = now
+        text = terminal.safe(" ".join((self.doing, *parts)).strip())
+        if not self.live:
+            print(text, file=sys.stderr, flush=True)
+            return
+        print(f"{self._clear()}{text}", end="", file=sys.stderr, flush=True)
+        self._rows = math.ceil(len(text) / max(1, shutil.get_terminal_size().columns)) or 1
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        if not self.quiet:
+            print(f"{self._clear() if self._rows else ''}{terminal.safe(text)}", file=sys.stderr, flush=True)
+            self._rows = 0
+
+    def _clear(self) -> str:
+        up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
+        return f"\r{up}\x1b[J"
+
+
+class RunDisplay(Display):
+    """Shows how far a run is; a `runner.Watch`."""
+
+    def __init__(self, *, quiet: bool = False, scores: bool = True) -> None:
+        super().__init__(quiet=quiet)
+        self.scores = scores
+
+    def show(self, progress: Progress) -> None:
+        self.say(self.line(progress))
+
+    def line(self, progress: Progress) -> str:
+        """All of it in one line."""
+        from crosswind.episodes.suite import BANDS
+
+        over = progress.before + progress.done
+        rate = progress.done / self.seconds if self.seconds else 0.0
+        left = f", {_span((progress.total - over) / rate)} left" if rate else ""
+        errors = f", {progress.errors} errors" if progress.errors else ""
+        counts = [(band, progress.scores[band]) for band in BANDS if self.scores and band in progress.scores]
+        scores = [f"{band} {100 * c.passed / c.n:.0f} %" for band, c in counts]
+        return "; ".join([f"{over}/{progress.total} episodes, {rate:.3g}/s{left}{errors}", *scores])
+
+
+def _span(seconds: float) -> str:
+    """A time to wait, in words."""
+    seconds = max(0, round(seconds))
+    if seconds < 90:
+        return f"{seconds} s"
+    minutes, hours = seconds // 60, seconds // 3600
+    return f"{minutes} min" if minutes < 90 else f"{hours} h {minutes % 60} min"

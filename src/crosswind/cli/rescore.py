@@ -1,0 +1,53 @@
+"""`crosswind rescore`: judge the episodes of a stored run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosswind.base import terminal
+from crosswind.cli.options import Json
+from crosswind.cli.progress import Display
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: crosswind rescore runs/mini")(rescore)
+
+
+def rescore(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    write: Annotated[bool, typer.Option("--write", help="Store the new verdicts; the old file is kept.")] = False,
+    json_: Json = False,
+) -> None:
+    """Judge the stored episodes of a run with the verifier of this version, and say what changed."""
+    from crosswind.runs.rescore import rescore as judge_again
+
+    with Display("judging", quiet=json_) as display:
+        found = judge_again(folder, write=write, tell=display.say)
+    if json_:
+        terminal.print_json(
+            {
+                "folder": str(folder),
+                "episodes": found.episodes,
+                "judged_by": found.judges,
+                "judge": found.judge,
+                "changed": [{"key": key, "was": was, "now": now} for key, was, now in found.changed],
+                "backup": found.backup,
+            }
+        )
+        return
+    console = terminal.console()
+    before = ", ".join(f"{n} by version {judge or 'unknown'}" for judge, n in found.judges.items())
+    console.print(f"{found.episodes} episodes were judged: {before or 'none'}; now by version {found.judge}.")
+    if found.changed:
+        table = terminal.table_of("episode", "was", "now")
+        for key, was, now in found.changed[:50]:
+            table.add_row(terminal.short(key, 100), was, now)
+        console.print(table)
+    console.print(f"{len(found.changed)} verdicts changed.")
+    if found.backup:
+        console.print(f"Written; the file as it was is {found.backup}.")
+    elif found.changed:
+        console.print("Nothing was written; --write puts the new verdicts in place and keeps the old file.")

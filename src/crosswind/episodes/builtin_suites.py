@@ -1,0 +1,87 @@
+"""The suites that the package brings. They register themselves when the first one is asked for."""
+
+from __future__ import annotations
+
+from crosswind.core.draw import SEVERITY
+from crosswind.episodes.recipe import Choice
+from crosswind.episodes.suite import Condition, Suite, suites
+
+
+def _one(*kinds: str, severity: int = SEVERITY, where: tuple[str, ...] = ()) -> tuple[Condition, ...]:
+    levels = (severity, severity)
+    return tuple(Condition(name=k, stack=(Choice(kind=k, severity=levels),), domains=where) for k in kinds)
+
+
+# the scenarios of the study that named the four axes and tiers; medical is the domain that its agents had not seen
+ORIGINAL = (
+    *("ambiguous", "underspecified", "verbose_query", "name_noise", "semantic_rename", "distractor_tools"),
+    *("identity_erasure", "semantic_trap", "schema_noise", "parameter_rename"),
+    *("missing_values", "format_switch", "transient_error", "redirection"),
+    *("tool_merge", "tool_split", "dependency_inversion", "rule_change", "verification_code"),
+    *("conflicting_information", "unsolvable", "fatal_error"),
+)
+# kinds that need no more of a domain than tools, results and a recorded solution, for benchmarks of other people
+BORROWED = (
+    *("verbose_query", "name_noise", "semantic_rename", "identity_erasure", "parameter_rename", "schema_noise"),
+    *("distractor_tools", "lookalike_tools", "tool_split", "retired_midway", "confirm_before_write"),
+    *("verification_code", "foreign_interface", "envelope", "format_switch", "key_rename", "rate_limit"),
+    *("redirection", "transient_error", "lost_acknowledgement"),
+)
+for _suite in (
+    Suite(
+        name="quick",
+        summary="At most 24 short episodes: one kind of each tier on four tasks, for a small local model.",
+        domains=("poi",),
+        levels=(1,),
+        tasks=4,
+        conditions=_one("semantic_rename", "format_switch", "tool_merge", "unsolvable", severity=2),
+    ),
+    Suite(
+        name="tiers",
+        summary="The kinds that training may use, in test words, balanced over tiers and axes.",
+        each_of="train",
+        balanced=True,
+        tasks=3,
+    ),
+    Suite(
+        name="original",
+        summary="The scenarios of the original study on poi, and medical as the domain not seen.",
+        domains=("poi",),
+        tasks=18,
+        conditions=(
+            *_one(*ORIGINAL),
+            *(Condition(name=f"medical: {k}", stack=(Choice(kind=k),), domains=("medical",)) for k in ORIGINAL),
+        ),
+    ),
+    Suite(name="heldout", summary="Only kinds that training never uses, in test words.", each_of="heldout", tasks=9),
+    Suite(
+        name="doses",
+        summary="The kinds that training may use at every severity, few tasks each.",
+        each_of="train",
+        severities=(1, 2, 3, 4, 5),
+        domains=("poi", "retail"),
+        tasks=4,
+    ),
+    Suite(
+        name="bfcl",
+        summary="Multi-turn tasks of the Berkeley Function Calling Leaderboard (package bfcl-eval), by its checker.",
+        domains=("bfcl",),
+        tasks=40,
+        conditions=_one(*BORROWED),
+    ),
+    Suite(
+        name="agentdojo",
+        summary="The user tasks of AgentDojo (package agentdojo), judged by their utility functions.",
+        domains=("agentdojo",),
+        tasks=97,
+        conditions=_one(*BORROWED, severity=1),
+    ),
+    Suite(
+        name="full",
+        summary="Every kind in every domain, and random stacks of up to five.",
+        each_of="all",
+        tasks=18,
+        stacks=5,
+    ),
+):
+    suites.add(_suite.name, _suite)

@@ -1,0 +1,362 @@
+"""The episodes of a suite in order: tasks are dealt to conditions, and drawn when somebody asks for them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, OrderedDict
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import ceil
+
+from crosswind.base.errors import BadFile, CannotPerturb
+from crosswind.core.domain import SIZE, Domain
+from crosswind.core.draw import Drawn, draw
+from crosswind.core.flow import rng_for
+from crosswind.core.oracle import Walk
+from crosswind.core.registry import domains
+from crosswind.core.types import Split, Task
+from crosswind.episodes.suite import CLEAN, Condition, Suite, band_of
+
+LOOKED = 12  # tasks that are looked at for each one wanted, before a condition is taken not to apply
+SHARED = 4  # shifted episodes for each task and clean episode
+RECENT = 128  # tasks that are kept with their clean walks
+
+
+# ---------------------------------------------------------------- tasks
+
+
+class Deck:
+    """The tasks of a domain by number: levels in turn, and the families of a level in turn.
+
+    A domain that has an order of its own (`nth`), and an end, keeps them.
+    """
+
+    def __init__(
+        self, domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
+    ) -> None:
+        self.domain, self.seed, self.split, self.size, self.within = domain, seed, split, size, tuple(levels)
+        self._own: list[str] | None = None  # the families of its tasks in the domain's own order
+        if type(domain).nth is not Domain.nth:
+            self._own = []
+            while task := self._nth(len(self._own)):
+                self._own.append(task.family)
+        found: dict[int, list[str]] = {}
+        for name, family in domain.families.items():
+            if not levels or family.level in levels:
+                found.setdefault(family.level, []).append(name)
+        if not found:
+            raise BadFile(f"{domain.name} has no family of level {', '.join(map(str, levels))}; levels are 1, 2 and 3")
+        self.levels = sorted(found)
+        self.families = [found[level] for level in self.levels]
+
+    @property
+    def end(self) -> int | None:
+        """How many tasks there are; None: without end."""
+        return None if self._own is None else len(self._own)
+
+    @property
+    def round(self) -> int:
+        """How many tasks it takes for every family to have come."""
+        return len(self.levels) * max(map(len, self.families)) if self._own is None else len(self._own)
+
+    def place(self, n: int) -> tuple[int, int]:
+        """Which level, and which family of it, has a number."""
+        if self._own is not None:
+            level = self.levels.index(self.domain.families[self._own[n]].level)
+            return level, self.families[level].index(self._own[n])
+        level = n % len(self.levels)
+        return level, n // len(self.levels) % len(self.families[level])
+
+    def task(self, n: int) -> Task:
+        task = None if self._own is None else self._nth(n)
+        level, family = self.place(n)
+        name = self.families[level][family]
+        return task or self.domain.task(name, self.seed + n, split=self.split, size=self.size)
+
+    def _nth(self, n: int) -> Task | None:
+        return self.domain.nth(n, self.seed, split=self.split, size=self.size, levels=self.within)
+
+
+def tasks(
+    domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
+) -> Iterator[Task]:
+    """Tasks of a domain, as many as there are: levels in turn, and the families of a level in turn."""
+    deck = Deck(domain, seed, split=split, size=size, levels=levels)
+    return map(deck.task, count() if deck.end is None else range(deck.end))
+
+
+# ---------------------------------------------------------------- dealing
+
+
+@dataclass(slots=True)
+class Want:
+    """What a condition wants of a domain, and how far it came."""
+
+    condition: Condition
+    domain: str
+    wanted: int
+    band: str  # the tier of the one kind, or clean, or stacks
+    kind: str  # if it comes in several conditions, which then take the same tasks
+    turn: float = 0.0  # its place among the conditions of its band in the domain, from 0 to 1
+    got: int = 0
+    seen: int = 0  # tasks that were looked at
+    looked: set[int] = field(default_factory=set)  # those of them that lie in the present window
+    window: range = range(0)  # the numbers that are open to it
+    levels: Counter[int] = field(default_factory=Counter)  # how often it took each level,
+    tried: Counter[int] = field(default_factory=Counter)  # and looked at each
+
+    @property
+    def due(self) -> float:
+        """When its next episode comes: from 0 at the start of the suite to 1 at its end."""
+        return (self.got + self.turn) / self.wanted
+
+
+@dataclass(slots=True)
+class _Table:
+    """A domain at which tasks are dealt: its deck, and who had what."""
+
+    deck: Deck
+    shared: int  # so many tasks are open to all conditions before any takes a further one
+    turn: int  # where it begins among levels and families
+    levels: Counter[tuple[str, int]] = field(default_factory=Counter)  # (band, level) -> how often
+    families: Counter[tuple[str, int, int]] = field(default_factory=Counter)  # the same for families
+    uses: Counter[tuple[str, int]] = field(default_factory=Counter)  # the same for the tasks that are shared
+    chosen: set[tuple[str, int]] = field(default_factory=set)  # tasks of the kinds that come in several conditions
+    paired: bytearray = field(default_factory=bytearray)  # by number of a task: was it taken?
+
+
+class Deal:
+    """Which condition comes next, and which task it meets.
+
+    Conditions, tiers and domains advance together. A condition takes the task whose level it has had least often, then
+    the one whose level, family and number the conditions of its tier in this domain have had least often, then one that
+    has a clean episode already. So levels and families are mixed alike in every condition, in every tier and in every
+    beginning of the suite, as far as conditions apply to them; and tiers meet the same tasks. Conditions of one and the
+    same kind, at several severities say, take the same tasks.
+
+    Tasks are shared: a domain opens one for every `SHARED` shifted episodes, at least as many as a condition wants and
+    at most one round of its families; more only where a condition finds too few that it applies to.
+    """
+
+    def __init__(self, suite: Suite, seed: int) -> None:
+        conditions = suite.all_conditions()
+        kinds = Counter(condition.kind for condition in conditions if condition.kind)
+        self.wants: list[Want] = []
+        for condition in conditions:
+            kind = condition.kind
+            band = band_of(condition.recipe.kinds())
+            for name in suite.where(condition):
+                wanted = condition.tasks or suite.tasks
+                self.wants.append(Want(condition, name, wanted, band, kind if kinds[kind] > 1 else ""))
+        self.bands = list(dict.fromkeys(want.band for want in self.wants))
+        alike = Counter((want.domain, want.band) for want in self.wants)
+        before = Counter[tuple[str, str]]()
+        for want in self.wants:
+            want.turn = before[want.domain, want.band] / alike[want.domain, want.band]
+            before[want.domain, want.band] += 1
+        # the place among ours, so that nothing depends on what else is loaded, or on a domain's being in the list
+        ours = [name for name in domains.names() if not domains.origin(name)]
+        self.tables: dict[str, _Table] = {}
+        for name in dict.fromkeys(want.domain for want in self.wants):
+            deck = Deck(domains[name], seed, split=suite.split, levels=suite.levels)
+            here = [want for want in self.wants if want.domain == name]
+            shifted = sum(want.wanted for want in here if want.condition.stack)
+            most = max(ceil(shifted / SHARED), *(want.wanted for want in here))
+            whole = ceil(most / len(deck.levels)) * len(deck.levels)
+            self.tables[name] = _Table(deck, min(deck.round, whole), bisect_left(ours, name))
+
+    def __iter__(self) -> Iterator[Want]:
+        """Whose turn it is. It is to look at what is offered, and take the first that it applies to."""
+        heap = [(want.due, n) for n, want in enumerate(self.wants)]
+        heapify(heap)
+        while heap:
+            _, n = heappop(heap)
+            want = self.wants[n]
+            yield want
+            if want.got < want.wanted:
+                heappush(heap, (want.due, n))
+
+    def offers(self, want: Want) -> Iterator[int]:
+        """Numbers of tasks for a condition to look at, until one is taken; none when it has looked at enough."""
+        table, before = self.tables[want.domain], want.got
+        while want.got == before:
+            if len(want.looked) == len(want.window):
+                start, end = want.window.stop, table.deck.end
+                stop = start + (table.deck.round if start else table.shared)
+                want.window = range(start, stop if end is None else min(stop, end))
+                want.looked.clear()
+            if not want.window or want.seen == LOOKED * want.wanted + 60:
+                want.got = want.wanted  # it looked at enough, or at all there are
+                return
+            number = min((n for n in want.window if n not in want.looked), key=lambda n: self._rank(table, want, n))
+            want.looked.add(number)
+            want.seen += 1
+            want.tried[table.deck.place(number)[0]] += 1
+            yield number
+
+    def _rank(self, table: _Table, want: Want, number: int) -> tuple[int, ...]:
+        """What speaks against a task: the least comes first."""
+        if not want.condition.stack:
+            return (number,)
+        (level, family), band = table.deck.place(number), want.band
+        levels, families = len(table.deck.levels), len(table.deck.families[level])
+        return (
+            want.kind != "" and (want.kind, number) not in table.chosen,
+            want.levels[level],
+            want.tried[level],
+            table.levels[band, level],
+            (level - table.turn - self.bands.index(band)) % levels,
+            table.families[band, level, family],
+            table.uses[band, number],
+            number >= len(table.paired) or not table.paired[number],
+            (family - table.turn) % families,
+            number,
+        )
+
+    def take(self, want: Want, number: int) -> bool:
+        """A condition takes a task; is it the first to take it, so that its clean episode is due?"""
+        table, band = self.tables[want.domain], want.band
+        level, family = table.deck.place(number)
+        want.got += 1
+        want.levels[level] += 1
+        table.levels[band, level] += 1
+        table.families[band, level, family] += 1
+        if number < table.shared:
+            table.uses[band, number] += 1
+        if want.kind:
+            table.chosen.add((want.kind, number))
+        table.paired.extend(bytes(max(0, number + 1 - len(table.paired))))
+        first, table.paired[number] = not table.paired[number], True
+        return first
+
+
+# ---------------------------------------------------------------- episodes
+
+
+def key_of(task_id: str, condition: str, trial: int) -> str:
+    """Which episode of a run this is."""
+    return f"{task_id}|{condition}|{trial}"
+
+
+def pair_of(task_id: str, trial: int) -> str:
+    """What the clean and the shifted episodes of one task and trial share."""
+    return f"{task_id}|{trial}"
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A task under a condition, to be played."""
+
+    condition: str
+    task_id: str  # of the task before any layer, which its clean episode shares
+    drawn: Drawn
+    severity: int | None = None  # where the condition has one
+    trial: int = 0
+
+    @property
+    def key(self) -> str:
+        return key_of(self.task_id, self.condition, self.trial)
+
+
+def under(domain: Domain, condition: Condition, task: Task, seed: int, clean: Walk | None = None) -> Drawn | None:
+    """A task under a condition, or None where the condition does not apply to it or finds no fair draw."""
+    picks = condition.recipe.pick(rng_for("suite", seed, condition.name, task.id))
+    try:
+        drawn = draw(domain, task, picks, seed, strict=len(condition.recipe.kinds()) == 1, clean=clean)
+    except CannotPerturb:
+        return None
+    return drawn if drawn.layers or not condition.stack else None
+
+
+@dataclass(slots=True)
+class _Recent:
+    """A task that was dealt lately, with the oracle's clean walk once it is known."""
+
+    task: Task
+    clean: Walk | None = None
+
+
+class Schedule:
+    """The episodes of a suite in order, drawn when they are called for.
+
+    However far a run comes, the episodes so far are a fair part of the whole (`Deal`), and the clean episode of a task
+    comes before its shifted ones. Only recent tasks are held in memory. Finished episodes are counted, not drawn.
+    """
+
+    def __init__(
+        self, suite: Suite, seed: int, *, trials: int = 1, limit: int | None = None, finished: Container[str] = ()
+    ) -> None:
+        self.suite, self.seed, self.trials, self.limit, self.finished = suite, seed, trials, limit, finished
+        self.planned = 0  # so far, finished ones included
+        self.whole = False  # all were drawn
+        self._deal = Deal(suite, seed)
+        self._recent: OrderedDict[tuple[str, int], _Recent] = OrderedDict()
+
+    @property
+    def total(self) -> int:
+        """How many episodes there are; an estimate until all were drawn."""
+        if self.whole:
+            return self.planned
+        more = sum(want.wanted - want.got for want in self._deal.wants) * self.trials
+        return self.planned + more if self.limit is None else min(self.limit, self.planned + more)
+
+    @property
+    def _full(self) -> bool:
+        return self.limit is not None and self.planned >= self.limit
+
+    def __iter__(self) -> Iterator[Episode | None]:
+        """Episodes that are not finished. None is a moment to let others work: a draw found nothing."""
+        for want in self._deal:
+            if self._full:
+                break
+            yield from self._next(want)
+        self.whole = True
+
+    def _next(self, want: Want) -> Iterator[Episode | None]:
+        """The next task to which a condition applies, under it; before it the clean episode, if that is missing."""
+        domain, condition = domains[want.domain], want.condition
+        for number in self._deal.offers(want):
+            dealt = self._dealt(want.domain, number)
+            task, keys = dealt.task, [key_of(dealt.task.id, condition.name, trial) for trial in range(self.trials)]
+            drawn: Drawn | None = None
+            if condition.stack and not all(key in self.finished for key in keys):
+                drawn = under(domain, condition, task, self.seed, dealt.clean)
+                if drawn is None:
+                    yield None
+                    continue
+                dealt.clean = drawn.certificate.clean
+            if self._deal.take(want, number):
+                yield from self._clean(domain, dealt)
+            for trial, key in enumerate(keys if condition.stack else ()):
+                if self._count(key) and drawn:
+                    yield Episode(condition.name, task.id, drawn, condition.severity, trial)
+
+    def _clean(self, domain: Domain, dealt: _Recent) -> Iterator[Episode]:
+        drawn: Drawn | None = None
+        for trial in range(self.trials):
+            if self._count(key_of(dealt.task.id, CLEAN, trial)):
+                drawn = drawn or draw(domain, dealt.task, (), self.seed, clean=dealt.clean)
+                dealt.clean = drawn.certificate.clean
+                yield Episode(CLEAN, dealt.task.id, drawn, trial=trial)
+
+    def _count(self, key: str) -> bool:
+        """Count an episode; is it still to be played?"""
+        if self._full:
+            return False
+        self.planned += 1
+        return key not in self.finished
+
+    def _dealt(self, name: str, number: int) -> _Recent:
+        """The task of a number in the deck of a domain."""
+        found = self._recent.pop((name, number), None) or _Recent(self._deal.tables[name].deck.task(number))
+        self._recent[name, number] = found
+        if len(self._recent) > RECENT:
+            self._recent.popitem(last=False)
+        return found
+
+
+def episodes(suite: Suite, seed: int) -> Iterator[Episode]:
+    """All episodes of a suite, in the order of its schedule."""
+    return (episode for episode in Schedule(suite, seed) if episode is not None)

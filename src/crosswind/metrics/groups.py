@@ -1,0 +1,46 @@
+"""The groupings of shifted episodes: by tier, axis, kind, domain and so on. Every table and every rule uses these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+from crosswind.core.types import AXES, TIERS
+from crosswind.episodes.record import Record
+
+By = Literal[
+    "all", "condition", "kind", "tier", "axis", "cell", "family", "level", "domain", "severity", "kind@severity"
+]
+GROUPINGS: tuple[By, ...] = get_args(By)
+GROUP_OF: Mapping[str, Callable[[Record], str | None]] = {  # None where there is none: a stack has no tier
+    "all": lambda r: "all",
+    "condition": lambda r: r.condition,
+    "kind": lambda r: r.kinds[0] if len(r.kinds) == 1 else None,
+    "tier": lambda r: r.tier,
+    "axis": lambda r: r.axis,
+    "cell": lambda r: f"{r.tier} x {r.axis}" if r.tier else None,
+    "family": lambda r: f"{r.domain}/{r.family}",
+    "level": lambda r: str(r.level),
+    "domain": lambda r: r.domain,
+    "severity": lambda r: None if r.severity is None else str(r.severity),
+    "kind@severity": lambda r: f"{r.kinds[0]}@{r.severity}" if len(r.kinds) == 1 and r.severity else None,
+}
+_ORDER: Mapping[str, Sequence[str]] = {
+    "tier": TIERS,
+    "axis": AXES,
+    "cell": [f"{tier} x {axis}" for tier in TIERS for axis in AXES],
+}
+
+
+def grouped(records: Iterable[Record], by: By) -> dict[str, list[Record]]:
+    """Shifted episodes by group: tiers and axes in the order of the study, levels and severities upwards, the rest
+    as they come."""
+    if by not in GROUP_OF:
+        raise ValueError(f"episodes are not grouped by {by!r}; groupings are {', '.join(GROUPINGS)}")
+    out: dict[str, list[Record]] = {}
+    for record in records:
+        if not record.clean and (name := GROUP_OF[by](record)) is not None:
+            out.setdefault(name, []).append(record)
+    if by in _ORDER:
+        return {name: out[name] for name in _ORDER[by] if name in out}
+    return dict(sorted(out.items())) if by in ("level", "severity") else out

@@ -1,0 +1,105 @@
+"""Stored episodes beside their gold, which is walked once for each: what measures, diagnoses and pages are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.base.errors import CrosswindError
+from crosswind.core.draw import Drawn
+from crosswind.episodes.play import step_data
+from crosswind.episodes.record import Record, redrawn
+from crosswind.metrics.diagnosis import Diagnosis, diagnose
+from crosswind.metrics.measures import Gold, Measures, measure
+from crosswind.runs.outside import hosting_of
+
+SHARED = (
+    "The certified way is not walked again: the server runs on behind a url and nothing resets it, so the calls of the "
+    "gold would reach it once more."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A stored episode beside its certified way."""
+
+    record: Record
+    gold: tuple[dict[str, Any], ...] = ()  # the steps of the certified way, in the form of `record.steps`
+    gold_final: str = ""
+    proof: str = ""  # how the certificate shows that the task is fair, or that refusing is right
+    diagnosis: Diagnosis | None = None  # of a failed episode
+    missing: str = ""  # why there is no certified way to compare with
+
+    @property
+    def final_diverges(self) -> bool:
+        """Every step was fine, and the last words were not."""
+        return self.diagnosis is not None and (self.diagnosis.step or 0) > len(self.record.steps)
+
+    @property
+    def at_start(self) -> tuple[str, ...]:
+        """Kinds that were met before the first call: in the request, or in the tools shown."""
+        return tuple(r.kind for r in self.record.receipts if r.fired and r.step == 0)
+
+
+def draw_again(record: Record) -> tuple[Drawn | None, str]:
+    """A stored episode with its certificate, or why it cannot be certified again."""
+    try:
+        if hosting_of(record.domain) == "shared":
+            return None, SHARED
+        return redrawn(record), ""
+    except CrosswindError as error:
+        return None, f"The certified way cannot be drawn again here: {error}"
+
+
+def read(record: Record) -> Reading:
+    """Read a stored episode beside its certified way."""
+    return beside(record, *draw_again(record))
+
+
+def read_both(one: Record, other: Record) -> tuple[Reading, Reading]:
+    """Read the same episode of two runs beside its one certified way."""
+    drawn, missing = draw_again(one)
+    return beside(one, drawn, missing), beside(other, drawn, missing)
+
+
+def beside(record: Record, drawn: Drawn | None, missing: str = "") -> Reading:
+    """An episode beside its certificate, where there is one."""
+    if drawn is None:
+        return Reading(record, missing=missing)
+    certificate = drawn.certificate
+    return Reading(
+        record,
+        gold=tuple(step_data(step) for step in certificate.gold.steps),
+        gold_final=certificate.gold.final,
+        proof=certificate.proof,
+        diagnosis=diagnose(record, certificate) if record.outcome == "fail" else None,
+    )
+
+
+class Reader:
+    """Reads the episodes of one run. Nothing but the results is kept: a walk holds a whole world."""
+
+    def __init__(self, opened: Iterable[str], *, measured: bool) -> None:
+        self.opened, self.measured = frozenset(opened), measured
+        self.measures: dict[str, Measures] = {}
+        self.readings: dict[str, Reading] = {}
+
+    def draw(self, record: Record) -> Drawn | None:
+        """Read an episode that is also to be played again; None where it cannot be certified any more."""
+        drawn, missing = draw_again(record)
+        if record.key in self.opened:
+            self.readings[record.key] = beside(record, drawn, missing)
+        if drawn is not None:
+            self._measure(record, Gold(drawn.certificate.task, drawn.certificate.gold))
+        return drawn
+
+    def read(self, record: Record) -> None:
+        """Read an episode, unless that has been done."""
+        if record.key in self.opened and record.key not in self.readings:
+            self.draw(record)
+        self._measure(record)
+
+    def _measure(self, record: Record, known: Gold | None = None) -> None:
+        if self.measured and record.judged and record.key not in self.measures:
+            self.measures[record.key] = measure(record, known)
