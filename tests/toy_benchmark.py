@@ -14,7 +14,7 @@ from crosswind.benchmarks.borrowed import (
     BorrowedDomain,
     BorrowedFamily,
     BorrowedWorld,
-    Gold,
+    RecordedGold,
     catalogue,
     footprints,
     marked,
@@ -77,10 +77,10 @@ class Returns(Orders):
     name = "returns"
 
 
-def _gold(family: str, n: int) -> Gold:
+def _gold(family: str, n: int) -> RecordedGold:
     item, pieces = ITEMS[n], n + 1
     look, move = ToolCall("count_stock", {"item": item}), ToolCall("move_stock", {"item": item, "pieces": pieces})
-    return Gold(
+    return RecordedGold(
         f"{family}_{n}",
         (f"Count the item {item}.", f"Now move {pieces} pieces of it."),
         ((look,), (move,)),

@@ -17,7 +17,7 @@ from crosswind.benchmarks.borrowed import (
     BorrowedDomain,
     BorrowedFamily,
     BorrowedWorld,
-    Gold,
+    RecordedGold,
     catalogue,
     footprints,
     marked,
@@ -54,12 +54,14 @@ class Suite:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(_spec(function) for function in self.suite.tools)
 
-    def golds(self) -> list[Gold]:
+    def golds(self) -> list[RecordedGold]:
         return [self._gold(task) for task in self.tasks]
 
-    def _gold(self, task: Any) -> Gold:
+    def _gold(self, task: Any) -> RecordedGold:
         calls = [ToolCall(call.function, _plain(dict(call.args))) for call in task.ground_truth(self.environment(task))]
-        return Gold(f"{self.name}/{task.ID}", (task.PROMPT,), (tuple(calls),), (task.GROUND_TRUTH_OUTPUT or "Done.",))
+        return RecordedGold(
+            f"{self.name}/{task.ID}", (task.PROMPT,), (tuple(calls),), (task.GROUND_TRUTH_OUTPUT or "Done.",)
+        )
 
 
 def _spec(function: Any) -> ToolSpec:

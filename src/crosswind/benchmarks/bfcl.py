@@ -24,7 +24,7 @@ from crosswind.benchmarks.borrowed import (
     BorrowedDomain,
     BorrowedFamily,
     BorrowedWorld,
-    Gold,
+    RecordedGold,
     catalogue,
     footprints,
     marked,
@@ -110,7 +110,7 @@ class Library:
         methods = (pair for api in apis for pair in inspect.getmembers(api, inspect.isfunction))
         return {name: [p for p in inspect.signature(method).parameters if p != "self"] for name, method in methods}
 
-    def gold(self, one: Entry, base: Entry) -> Gold:
+    def gold(self, one: Entry, base: Entry) -> RecordedGold:
         """A task as `solve` plays it and the user speaks it; `base` is the same task with nothing missing."""
         more = str(self.prompts.DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC)
         turns = tuple("\n".join(m["content"] for m in turn) or more for turn in one.given["question"])
@@ -118,7 +118,7 @@ class Library:
         no = NO_TOOL if one.later else WHICH
         says = tuple(no if n in hold else DONE for n in range(len(turns)))
         calls = tuple(tuple(self.call(text) for text in turn) for turn in one.truth)
-        return Gold(one.given["id"], turns, calls, says, hold)
+        return RecordedGold(one.given["id"], turns, calls, says, hold)
 
     def call(self, text: str) -> ToolCall:
         """A call of the ground truth, out of the line of Python that it is."""

@@ -44,7 +44,7 @@ WHOLE, STANDS = "(request)", "as it stands"  # the one detail of a request that 
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class RecordedGold:
     """One task of a benchmark: what the user says turn by turn, and what its authors would do and say."""
 
     id: str  # in the benchmark
@@ -213,7 +213,7 @@ class Footprint:
         self.writes = self.repeats = False
 
 
-def footprints(worlds: Iterable[tuple[BorrowedWorld, Gold]]) -> dict[str, Footprint]:
+def footprints(worlds: Iterable[tuple[BorrowedWorld, RecordedGold]]) -> dict[str, Footprint]:
     """Find out which tools write, by making every gold call and then the same call once more on the side."""
     out: dict[str, Footprint] = {}
     for world, gold in worlds:
@@ -246,10 +246,10 @@ class BorrowedFamily(Family, ABC):
     """Some tasks of a benchmark. `Domain.family` gives one that is bound to the gold of its task."""
 
     level: ClassVar[int] = 3
-    golds: Sequence[Gold]
-    gold: Gold
+    golds: Sequence[RecordedGold]
+    gold: RecordedGold
 
-    def __init__(self, domain: Domain, golds: Sequence[Gold]) -> None:
+    def __init__(self, domain: Domain, golds: Sequence[RecordedGold]) -> None:
         self.domain, self.golds = domain, golds
 
     def bound(self, number: int) -> Self:

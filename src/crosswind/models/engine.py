@@ -25,7 +25,7 @@ import torch
 from crosswind.base.errors import CrosswindError
 from crosswind.core.flow import rng_for
 from crosswind.models.prompts import CLOSE, end_of
-from crosswind.models.slots import LENGTH, RUNNING, Reading, Slots, Stops
+from crosswind.models.slots import LENGTH, RUNNING, NewTokens, Slots, Stops
 
 STEPS = 8  # of writing between two looks at who has ended, on a GPU
 WINDOW = 4096  # tokens of a slot, unless the model has fewer or somebody says
@@ -346,7 +346,7 @@ class Engine:
         self.stats.evicted += 1
         return True
 
-    def _reading(self, turn: _Turn) -> Reading:
+    def _reading(self, turn: _Turn) -> NewTokens:
         held = self._held[turn.key]
         known = min(shared(held.tokens, turn.ids), len(turn.ids) - 1)  # the last one is read for what comes after it
         self._span[turn.slot] = len(turn.ids) + 1
@@ -355,7 +355,7 @@ class Engine:
         if turn.heat:
             rng = rng_for("sampling", self.seed, *turn.seed, len(turn.ids))
             uniform = [min(rng.random(), NEARLY_ONE) for _ in range(turn.limit)]
-        return Reading(turn.slot, known, turn.ids[known:], turn.limit, turn.heat, turn.forced[: turn.limit], uniform)
+        return NewTokens(turn.slot, known, turn.ids[known:], turn.limit, turn.heat, turn.forced[: turn.limit], uniform)
 
     def _finish(self, slots: list[int], ended: Any, count: Any) -> None:
         ids, logprobs = self._slots.replies(slots, int(count.max()))

@@ -31,7 +31,7 @@ PADDED = 1 << 25  # queries times keys of a pass that reads without the kernel
 SLOTS = 1024  # where nobody says and there is room
 
 
-class Reading(NamedTuple):
+class NewTokens(NamedTuple):
     """New tokens of one conversation, after which it writes."""
 
     slot: int
@@ -156,7 +156,7 @@ class Slots:
 
     # -- reading
 
-    def read(self, readings: Sequence[Reading]) -> None:
+    def read(self, readings: Sequence[NewTokens]) -> None:
         """Take in the new tokens of some conversations and choose the first token that each writes."""
         for some in self._batches(readings):
             self._prepare(some)
@@ -166,9 +166,9 @@ class Slots:
             else:
                 self._read_padded(some, hot)
 
-    def _batches(self, readings: Sequence[Reading]) -> list[list[Reading]]:
+    def _batches(self, readings: Sequence[NewTokens]) -> list[list[NewTokens]]:
         """Readings by pass. Without the kernel short ones go with short ones, since they are padded."""
-        out: list[list[Reading]] = []
+        out: list[list[NewTokens]] = []
         tokens = longest = span = 0
         for one in readings if self._kernel else sorted(readings, key=lambda one: len(one.ids)):
             tokens += len(one.ids)
@@ -183,7 +183,7 @@ class Slots:
             out[-1].append(one)
         return out
 
-    def _prepare(self, readings: Sequence[Reading]) -> None:
+    def _prepare(self, readings: Sequence[NewTokens]) -> None:
         """Put in place what only some replies have: forced tokens and numbers to choose by."""
         special = [one for one in readings if one.forced or one.slot in self._forced]
         if special:
@@ -209,7 +209,7 @@ class Slots:
             slots = self._on([one.slot for one in hot])
             self.uniform[slots, : numbers.shape[1]] = torch.from_numpy(numbers).to(self.device)
 
-    def _read_packed(self, readings: Sequence[Reading], hot: bool) -> None:
+    def _read_packed(self, readings: Sequence[NewTokens], hot: bool) -> None:
         """One pass with the kernel; its size is one of a few, so that there is a graph for it."""
         from crosswind.models.kernels import TILE
 
@@ -260,7 +260,7 @@ class Slots:
         logits = self._forward(ids, Layout(slots, positions, tile, TILE), positions, last)
         self._begin(logits, owners, position, limit, hot)
 
-    def _read_padded(self, readings: Sequence[Reading], hot: bool) -> None:
+    def _read_padded(self, readings: Sequence[NewTokens], hot: bool) -> None:
         """One pass in plain torch."""
         lengths = [len(one.ids) for one in readings]
         total, longest = sum(lengths), max(lengths)
