@@ -11,8 +11,7 @@ REPEATED = {  # name -> the reason
     "Banking": "a suite of AgentDojo, and a domain",
     "Workspace": "a suite of AgentDojo, and a domain",
     **dict.fromkeys(
-        "Desk Display Entry Episode Form Full Idle Link Notes Plan"
-        " Refusal Request Row Run Scale Server Suite Versus".split(),
+        "Desk Entry Episode Form Full Idle Link Refusal Request Run Scale Server Suite Versus".split(),
         "to be renamed",
     ),
 }
