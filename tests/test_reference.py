@@ -22,7 +22,7 @@ from crosswind.episodes.recipe import load_recipe, recipes
 from crosswind.episodes.schedule import tasks
 from crosswind.episodes.suite import load_suite, suites
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 KINDS = [kind for kind in perturbations.names() if perturbations[kind].__module__.startswith("crosswind.")]
 WRITTEN = ("domains", "extending", "laws", "banks", "suites")
 

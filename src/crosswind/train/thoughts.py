@@ -2,7 +2,7 @@
 an error comes to. What it compares, counts and adds up comes from the walk itself (`domains/notes.py`).
 
 Every thought can be told from what was shown by then. One that knew how the walk goes on would teach guessing: what
-differs in it would differ before the reason for it is seen. `tests/test_reasons.py` holds walks against each other that
+differs in it would differ before the reason for it is seen. `tests/train/test_reasons.py` compares walks that
 part late.
 """
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosswind.text.speech import Speech, classify, offers
-from tests import phrasings_speech as said
+from tests.text import phrasings_speech as said
 
 CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
     "answer": (

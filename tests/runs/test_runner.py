@@ -46,7 +46,7 @@ from crosswind.runs.runner import Crash, Limits, Progress, Ran, run
 from crosswind.runs.store import Locked, load_run
 
 QUICK = suites["quick"]
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 class Source:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LANES = Path(__file__).parent.parent / "examples" / "train" / "lanes"
+LANES = Path(__file__).parents[2] / "examples" / "train" / "lanes"
 STUDY = "studies/fragility"
 FAKE = """#!/usr/bin/env bash
 echo "$*" >>"$SAID"

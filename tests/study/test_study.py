@@ -30,7 +30,7 @@ from crosswind.study.results import between, read_arms
 from crosswind.study.tables import change as changed
 from crosswind.train.config import merged
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FRAGILITY = ROOT / "studies" / "fragility"  # a study that is large enough to try things on
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosswind.text.answers import Expected, Kind, states
-from tests.phrasings_answers import KNOWN_MISSES, PHRASINGS, Row
-from tests.test_values import MEGABYTES, anything
+from tests.text.phrasings_answers import KNOWN_MISSES, PHRASINGS, Row
+from tests.text.test_values import MEGABYTES, anything
 
 
 def expected_of(row: Row) -> list[Expected]:

@@ -21,7 +21,7 @@ from crosswind.core.oracle import walk
 from crosswind.core.types import SPLITS, Key, Task, ToolCall
 from tests.laws.search import Search
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "library.yaml"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "library.yaml"
 LIBRARY = load(EXAMPLE)
 FAMILIES = list(LIBRARY.families)
 CALLS = {1: (2, 3), 2: (4, 6), 3: (7, 12)}

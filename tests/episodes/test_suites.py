@@ -26,7 +26,7 @@ from tests.toy_benchmark import load
 from tests.toys import FailsAlways, registered
 
 NOISE = Condition(name="name_noise", stack=(Choice(kind="name_noise"),))
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "examples" / "library.yaml"
 SIGHTS = '''\
 """The points of interest under another name."""

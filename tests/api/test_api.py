@@ -24,7 +24,7 @@ import crosswind as cw
 from crosswind.base.errors import CrosswindError
 from crosswind.models.remote import ModelWarning
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SHRUG = "I am sorry, I cannot do this."
 
 

@@ -14,7 +14,7 @@ from crosswind.base.errors import CrosswindError
 
 
 def run(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    src = Path(__file__).resolve().parents[1] / "src"
+    src = Path(__file__).resolve().parents[2] / "src"
     paths = os.pathsep.join(filter(None, (str(src), os.environ.get("PYTHONPATH", ""))))
     env = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": paths}
     return subprocess.run([sys.executable, *args], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)

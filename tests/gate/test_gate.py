@@ -28,7 +28,7 @@ from crosswind.gate.gate import examine, parse_rule
 from crosswind.gate.junit import junit, markdown
 from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 # ---------------------------------------------------------------- the decision
 

@@ -23,7 +23,7 @@ from crosswind.runs.analysis import analyse
 from crosswind.runs.comparison import compare
 from crosswind.runs.reading import read
 from crosswind.runs.store import Run
-from tests.test_report import Reader, crosswind, played, run_of
+from tests.report.test_report import Reader, crosswind, played, run_of
 
 SCRIPTS = [
     "<script>document.title='PWNED';fetch('http://127.0.0.1:{port}/fetch')</script>",

@@ -41,7 +41,7 @@ from crosswind.models.spec import open_agent
 from crosswind.runs import runner
 from crosswind.runs.store import iter_records
 
-SHOP = [sys.executable, str(Path(__file__).parent / "fake_mcp.py")]
+SHOP = [sys.executable, str(Path(__file__).parents[1] / "fake_mcp.py")]
 
 # a server of files: reads and writes in its folder, says how often it was started, and has faults of its own
 NOTES = """

@@ -16,7 +16,7 @@ from crosswind.cli import app as cli
 from crosswind.train.config import DomainStage, GrpoConfig, TrainConfig, load
 from crosswind.train.data import DataConfig
 
-FRAGILITY = str(Path(__file__).parent.parent / "studies" / "fragility")
+FRAGILITY = str(Path(__file__).parents[2] / "studies" / "fragility")
 AGAIN = "stopped; the same command goes on from the last checkpoint, or begins anew where there is none yet\n"
 
 

@@ -231,7 +231,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests import tiny
-from tests.test_train import config
+from tests.train.test_train import config
 from crosswind.train.run import train
 
 def die(update):
@@ -260,7 +260,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(
     }
     whole = train(config(base, **more), tmp_path / "whole")
     command = [sys.executable, "-c", KILLED, str(base), str(tmp_path / "killed"), str(tmp_path), repr(more)]
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
     (tmp_path / "killed" / "checkpoints" / "checkpoint-6").mkdir()  # as if it was killed while it wrote this one
@@ -294,7 +294,7 @@ TWO = """
 import os, shutil, sys
 from pathlib import Path
 import torch
-from tests import test_train, tiny
+from tests.train import test_train, tiny
 base, out, scratch = map(Path, sys.argv[1:])
 with tiny.shelf(scratch):
     test_train.train(test_train.config(base), out)
@@ -311,7 +311,7 @@ with tiny.shelf(scratch):
 def test_two_processes_train_on_what_one_would(base: Path, tmp_path: Path) -> None:
     alone = train(config(base), tmp_path / "alone")
     (tmp_path / "two.py").write_text(TWO)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command = [*launch, str(tmp_path / "two.py"), str(base), str(tmp_path / "both"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)

@@ -38,7 +38,7 @@ from crosswind.runs.runner import Limits, play_episode, run
 from crosswind.runs.store import load_run
 from examples.scripted_model import next_words
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 POI = domains["poi"]
 CLI = (sys.executable, "-c", "from crosswind.cli.app import main; main()")
 

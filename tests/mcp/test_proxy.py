@@ -38,9 +38,9 @@ from crosswind.mcp.wire import BadFrame, Lines, WireError
 from crosswind.runs.store import load_run
 from crosswind.words import banks
 from tests.fake_mcp import META, MORE, TOOLS, Shop
-from tests.test_serve import Client, served
+from tests.mcp.test_serve import Client, served
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SERVER = [sys.executable, str(HERE / "fake_mcp.py")]
 Json = dict[str, Any]
 

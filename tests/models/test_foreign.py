@@ -23,7 +23,7 @@ from crosswind.models.prompts import end_of
 from crosswind.train.model import about, load_base
 from crosswind.train.run import train
 from tests import tiny
-from tests.test_train import config, gpt2, weights
+from tests.train.test_train import config, gpt2, weights
 
 OWN = "{% for m in messages %}<turn>{{ m.role }}\n{{ m.content }}<end_turn>\n{% endfor %}"
 OWN += "{% if add_generation_prompt %}<turn>assistant\n{% endif %}"

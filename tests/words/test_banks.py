@@ -24,7 +24,7 @@ from crosswind.episodes.recipe import random_kinds
 from crosswind.perturbations import _naming
 from crosswind.words import banks, splits, wording
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 NAMES = domains.names()
 PAIRS = list(itertools.combinations(SPLITS, 2))
 

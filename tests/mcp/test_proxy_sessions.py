@@ -25,7 +25,7 @@ from crosswind.mcp.relay import Plan
 from crosswind.runs import interrupted
 from crosswind.runs.store import EPISODES, CannotStore, Store, load_run
 from tests.fake_mcp import TOOLS, Shop
-from tests.test_proxy import HELLO, PING, SERVER, Desk, Http, Json, Process, call, plan, run
+from tests.mcp.test_proxy import HELLO, PING, SERVER, Desk, Http, Json, Process, call, plan, run
 
 
 def until(wanted: Callable[[], Any], seconds: float = 20.0) -> Any:

@@ -17,7 +17,7 @@ from crosswind.authoring import plugins
 from crosswind.base.errors import BadFile, CrosswindError, UnknownName
 from crosswind.core.registry import agents, domains, perturbations
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "library.yaml"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "library.yaml"
 
 LAYER = '''\
 """A perturbation, an agent and nothing else."""
