@@ -28,10 +28,12 @@ try:
     from crosswind.core.draw import draw
     from crosswind.core.registry import domains
     from crosswind.core.session import Session
+    session_of = Session.of
 except ImportError:  # before the package had rooms
     from crosswind.recipe import draw
     from crosswind.registry import domains
     from crosswind.session import Session
+    session_of = Session
 begin = getattr(Session, "of", Session)  # before sessions had toolboxes
 KINDS = ["underspecified", "paged_results", "transient_error", "semantic_rename", "format_switch"]
 def drawn(count):
