@@ -312,7 +312,7 @@ def test_whoever_plays_meets_a_session_and_one_without_a_task_has_no_user() -> N
     assert type(drawn.certificate.gold.session) is Session
     bare = Session(poi().world(drawn.base))
     assert [tool.name for tool in bare.tools()] == [tool.name for tool in met[0].tools() if tool.name != ASK]
-    with pytest.raises(LookupError, match="no task"):
+    with pytest.raises(LookupError, match="without a task"):
         bare.say("Hello?")
 
 

@@ -46,6 +46,12 @@ ASK_SPEC = ToolSpec(ASK, "Ask the user for a missing detail.", {"question": Para
 Exchange = tuple[ToolCall, ToolResult]  # a call that reached the toolbox, and its answer
 
 
+@lru_cache(maxsize=4096)
+def _is_name(text: str) -> bool:
+    """Do providers take a text as the name of a tool?"""
+    return NAME.fullmatch(text) is not None
+
+
 @once_each
 def _saying(tool: ToolSpec) -> Callable[[str], ToolSpec]:
     """A tool with other descriptions, the same object in all episodes that show the same."""
@@ -68,8 +74,15 @@ class OpenCall:
 class Session:
     """A toolbox seen through a stack of layers, with a user if there is a task."""
 
+    user: User  # this and the next three: only if there is a task
+    task: Task
+    domain: Domain
+    world: World
+
     def __init__(self, toolbox: Toolbox, layers: Sequence[Perturbation] = (), user: User | None = None) -> None:
         self.toolbox, self.layers, self._user = toolbox, tuple(layers), user
+        if user is not None:
+            self.user, self.task, self.domain, self.world = user, user.task, user.domain, user.world
         self.clock = Clock(toolbox)
         self.memos = [Memo(self.clock, i) for i in range(len(self.layers))]
         self.steps: list[Step] = []
@@ -98,25 +111,7 @@ class Session:
         user = User(domain, task, domain.world(task))
         return cls(user.world, layers, user)
 
-    # -- the task, if there is one
-
-    @property
-    def user(self) -> User:
-        if self._user is None:
-            raise LookupError("this session has no task, and so no user")
-        return self._user
-
-    @property
-    def task(self) -> Task:
-        return self.user.task
-
-    @property
-    def domain(self) -> Domain:
-        return self.user.domain
-
-    @property
-    def world(self) -> World:
-        return self.user.world
+    # -- what is shown
 
     def query(self) -> str:
         """The request as the user says it."""
@@ -124,8 +119,6 @@ class Session:
 
     def policy(self) -> str:
         return self.render(self.task.brief.policy)
-
-    # -- what is shown
 
     def show(self, nth: int) -> None:
         """Show the tools as they are at the nth call.
@@ -146,7 +139,7 @@ class Session:
             twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
             raise Unfair("names", f"two tools are called {twice[0]!r}")
         for name in named.keys() - {t.name for t in own} if self.toolbox.foreign else named:
-            if not NAME.fullmatch(name):
+            if not _is_name(name):
                 raise Unfair(
                     "names", f"no provider takes {name!r} for a tool's name; letters, digits, _ and - are taken"
                 )
@@ -276,7 +269,9 @@ class Session:
 
     def say(self, text: str) -> str | None:
         """Speak to the user in plain words; None when there is no more to say and the episode is over."""
-        user = self.user
+        user = self._user
+        if user is None:
+            raise LookupError("a session without a task has no user to speak to")
         said = user.understood(text)
         reply: str | None = None
         if said == "question":
