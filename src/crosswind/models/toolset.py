@@ -109,20 +109,21 @@ class Toolset(_Toolset[Coroutine[Any, Any, str]]):
     async def call(self, name: str, arguments: Any = None, /, **args: Any) -> str:
         """Call a tool with arguments as a dict, by keyword, or both; the result, or an error, as text."""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.send(name, _joined(arguments, args), answer)
+        self.send(self.request(name, arguments, args), answer)
         return await answer
 
-    def send(self, name: str, arguments: Any, answer: Answer) -> None:
+    def request(self, name: str, arguments: Any, args: dict[str, Any]) -> Request:
+        """A call as it is sent, without secrets; arguments that are no dict are sent as they are."""
+        given = {**arguments, **args} if isinstance(arguments, dict) else args if arguments is None else arguments
+        return Request(id="", tool=self.secrets.out_of(clean(str(name))), args=self.secrets.within(given))
+
+    def send(self, request: Request, answer: Answer) -> None:
         """Make a call whose result goes to `answer`. To be called in the thread of the event loop."""
         if self.over:
             answer.cancel()
             return
         self.made += 1
-        request = Request(
-            id=f"call_{self.made}",
-            tool=self.secrets.out_of(clean(str(name))),
-            args={} if arguments is None else self.secrets.within(arguments),
-        )
+        request = request.model_copy(update={"id": f"call_{self.made}"})
         self.waiting[request.id] = answer
         self.asked.put_nowait(request)
 
@@ -148,16 +149,12 @@ class SyncToolset(_Toolset[str]):
     def call(self, name: str, arguments: Any = None, /, **args: Any) -> str:
         """Call a tool with arguments as a dict, by keyword, or both; the result, or an error, as text."""
         answer: Future[str] = Future()
+        request = self._tools.request(name, arguments, args)
         try:
-            self._loop.call_soon_threadsafe(self._tools.send, name, _joined(arguments, args), answer)
+            self._loop.call_soon_threadsafe(self._tools.send, request, answer)
             return answer.result()
         except (RuntimeError, CancelledError):  # the loop is closed, or the call was cancelled
             raise EpisodeOver from None
-
-
-def _joined(arguments: Any, args: dict[str, Any]) -> Any:
-    """Arguments given as one value and by keyword; a value that is no dict is sent as it is."""
-    return {**arguments, **args} if isinstance(arguments, dict) else args if arguments is None else arguments
 
 
 async def in_thread(function: Callable[..., T], *args: Any) -> T:
