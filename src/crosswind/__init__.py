@@ -59,6 +59,9 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.metrics.diagnosis import diagnose as diagnose
     from crosswind.models.base import AgentSettings as AgentSettings
     from crosswind.models.toolset import CallableTool as CallableTool, SyncToolset as SyncToolset, Toolset as Toolset
+    from crosswind.study.findings import Hypothesis as Hypothesis, judge_hypotheses as judge_hypotheses
+    from crosswind.study.findings import marks_table as marks_table
+    from crosswind.study.results import Results as Results
     from crosswind.text.answers import Expected as Expected
     from crosswind.train.data import DataConfig as DataConfig
 # isort: on
@@ -90,6 +93,8 @@ _PLACES = {  # module -> names
     "metrics.diagnosis": "diagnose",
     "models.base": "AgentSettings",
     "models.toolset": "CallableTool SyncToolset Toolset",
+    "study.findings": "Hypothesis judge_hypotheses marks_table",
+    "study.results": "Results",
     "text.answers": "Expected",
     "train.data": "DataConfig",
 }

@@ -16,7 +16,7 @@ from crosswind.report import words
 from crosswind.report.markdown import literal
 from crosswind.study import plots, tables
 from crosswind.study.definition import Section
-from crosswind.study.findings import Hypothesis, JudgedHypothesis, count_marks, judge, marks_table
+from crosswind.study.findings import Hypothesis, JudgedHypothesis, count_marks, judge_hypotheses, marks_table
 from crosswind.study.results import Absent, ArmResults, Results, between, impossible, there
 from crosswind.words.splits import HELD_OUT
 
@@ -455,11 +455,11 @@ def best_paft(results: Results) -> str:
 
 
 def of_original(results: Results) -> list[JudgedHypothesis]:
-    return judge(ORIGINAL, Look(results))
+    return judge_hypotheses(ORIGINAL, Look(results))
 
 
 def of_asked(results: Results, best: str = "") -> list[JudgedHypothesis]:
-    return judge(ASKED, Look(results, best or best_paft(results)))
+    return judge_hypotheses(ASKED, Look(results, best or best_paft(results)))
 
 
 def short(results: Results) -> str:

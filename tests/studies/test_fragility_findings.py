@@ -15,7 +15,7 @@ from crosswind.episodes.schedule import key_of, pair_of
 from crosswind.episodes.suite import CLEAN
 from crosswind.metrics import By, Cell, Drop, Measures
 from crosswind.study.definition import Arm, load_study
-from crosswind.study.findings import judge
+from crosswind.study.findings import judge_hypotheses
 from crosswind.study.outcomes import OutcomeRow
 from crosswind.study.results import ArmResults, Results
 from studies.fragility.findings import ASKED, ORIGINAL, Look, of_asked, of_original
@@ -140,7 +140,9 @@ def played(*records: Record) -> ArmResults:
 
 def mark(claim: str, arms: Mapping[str, ArmResults], best: str = "paft") -> str:
     """What the rule of the claim that starts so says."""
-    (one,) = judge([one for one in (*ORIGINAL, *ASKED) if one.text.startswith(claim)], Look(results(arms), best))
+    (one,) = judge_hypotheses(
+        [one for one in (*ORIGINAL, *ASKED) if one.text.startswith(claim)], Look(results(arms), best)
+    )
     return one.mark
 
 

@@ -316,7 +316,7 @@ MINI: dict[str, Any] = {
     },
 }
 FINDINGS = """
-from crosswind.study.findings import Hypothesis, count_marks, judge, marks_table
+from crosswind.study.findings import Hypothesis, count_marks, judge_hypotheses, marks_table
 
 def solves(results):
     rate = results.clean("static", "shelf")
@@ -326,7 +326,12 @@ CLAIMS = (
     Hypothesis("Static solves all", "more than all", solves),
     Hypothesis("PAFT loses nothing", "no change", lambda r: ("met", str(r.tier("paft", "tiers", "perception")))),
 )
-SECTIONS = {"claims": lambda r: f"Marks: {count_marks(judge(CLAIMS, r))}.\\n\\n{marks_table(judge(CLAIMS, r))}"}
+
+def claims(results):
+    judged = judge_hypotheses(CLAIMS, results)
+    return f"Marks: {count_marks(judged)}.\\n\\n{marks_table(judged)}"
+
+SECTIONS = {"claims": claims}
 PLOTS = {"own": lambda results: f"<svg>{len(results.arms)}</svg>"}
 """
 

@@ -14,7 +14,7 @@ from crosswind.core.certify import Certificate
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import SEVERITY, Drawn
 from crosswind.core.perturbation import Perturbation, load_layers
-from crosswind.core.registry import domains, near, perturbations
+from crosswind.core.registry import domains, near
 from crosswind.core.types import SPLITS, Split, Task, Trajectory, Verdict
 from crosswind.episodes import play as plays
 from crosswind.episodes.record import Record, base_task, trajectory_of
@@ -57,8 +57,9 @@ def draw(
         deep: Check also the laws that do not depend on the draw.
     """
     here = _domain(domain)
-    kinds = [_kind(one, severity) for one in ([perturb] if isinstance(perturb, str) else perturb)]
-    return draws.draw(here, _task(here, task, seed, split, size), kinds, seed, strict=strict, deep=deep)
+    named = [perturb] if isinstance(perturb, str) else perturb
+    kinds = [draws.parse_kind(one, severity) if isinstance(one, str) else one for one in named]
+    return draws.draw(here, task_of(here, task, seed, split, size), kinds, seed, strict=strict, deep=deep)
 
 
 def certify(
@@ -80,7 +81,7 @@ def certify(
     """
     here = _domain(domain)
     stack = [one if isinstance(one, Perturbation) else load_layers([dict(one)], "layers")[0] for one in layers]
-    return certificates.certify(here, _task(here, task, seed, "test", SIZE), stack, deep=deep)
+    return certificates.certify(here, task_of(here, task, seed, "test", SIZE), stack, deep=deep)
 
 
 def play(
@@ -185,7 +186,7 @@ def _domain(domain: str | Domain) -> Domain:
     return domains[domain] if isinstance(domain, str) else domain
 
 
-def _task(domain: Domain, task: str | Task, seed: int, split: Split, size: int) -> Task:
+def task_of(domain: Domain, task: str | Task, seed: int, split: str = "test", size: int = SIZE) -> Task:
     """A task, or that of a family; the seed chooses the family where none is named."""
     if isinstance(task, Task):
         return task
@@ -196,13 +197,3 @@ def _task(domain: Domain, task: str | Task, seed: int, split: Split, size: int) 
     if split not in SPLITS:
         raise UnknownName(f"no split {split!r}; {near(split, list(SPLITS))}")
     return domain.task(family, seed, size=size, split=split)
-
-
-def _kind(one: str | tuple[str, int], severity: int) -> tuple[str, int]:
-    if not isinstance(one, str):
-        return one
-    kind, colon, number = one.partition(":")
-    perturbations[kind]  # says which names there are
-    if colon and number not in ("1", "2", "3", "4", "5"):
-        raise CrosswindError(f"{one!r}: the severity is {number!r}; expected kind or kind:severity, 1 to 5")
-    return kind, int(number or severity)

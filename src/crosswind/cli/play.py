@@ -71,29 +71,22 @@ def _show(drawn: Drawn, trajectory: Trajectory, seed: int) -> None:
 
 
 def _draw(domain: str, family: str, seed: int, perturb: list[str], stack: Path | None, split: str, size: int) -> Drawn:
-    from crosswind.base.errors import CannotPerturb, CrosswindError, UnknownName
-    from crosswind.core.certify import certify as certify_stack
-    from crosswind.core.draw import Drawn, draw, parse_kind
+    from crosswind.api.episode import draw, task_of
+    from crosswind.base.errors import CannotPerturb, CrosswindError
+    from crosswind.core.certify import certify
+    from crosswind.core.draw import Drawn
     from crosswind.core.perturbation import load_layers
-    from crosswind.core.registry import domains, near
-    from crosswind.core.types import SPLITS
+    from crosswind.core.registry import domains
 
     here = domains[domain]
-    names = list(here.families)
-    family = family or names[seed % len(names)]
-    if family not in here.families:
-        raise UnknownName(f"no family {family!r} in {domain}; {near(family, names)}")
-    if split not in SPLITS:
-        raise UnknownName(f"no split {split!r}; {near(split, list(SPLITS))}")
-    kinds = [parse_kind(text) for text in perturb]
-    task = here.task(family, seed, size=size, split=split)
+    task = task_of(here, family, seed, split, size)
     if stack is not None:
-        if kinds:
+        if perturb:
             raise CrosswindError("--stack and --perturb both say which layers to use; give one of them")
         layers = load_layers(_read_json(stack), str(stack))
-        return Drawn(here, task, layers, certify_stack(here, task, layers))
+        return Drawn(here, task, layers, certify(here, task, layers))
     try:
-        return draw(here, task, kinds, seed)
+        return draw(here, task, perturb, seed=seed)
     except CannotPerturb as cannot:
         raise CrosswindError(f"{cannot}; try another --seed or --family") from None
 

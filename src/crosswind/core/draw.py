@@ -188,10 +188,10 @@ def extend(walks: Walks, kind: str, severity: int, salt: tuple[int, int], *, dee
     return ""
 
 
-def parse_kind(text: str) -> tuple[str, int]:
+def parse_kind(text: str, default: int = SEVERITY) -> tuple[str, int]:
     """The kind and severity that KIND or KIND:SEVERITY stands for."""
     kind, colon, severity = text.partition(":")
     perturbations[kind]  # raises `UnknownName`, which suggests near names
     if colon and severity not in map(str, SEVERITIES):
         raise CrosswindError(f"{text!r} has the severity {severity!r}; expected kind or kind:severity, 1 to 5")
-    return kind, int(severity or SEVERITY)
+    return kind, int(severity or default)

@@ -6,9 +6,9 @@ A study keeps these in `findings.py` next to its definition. The report loads th
     PLOTS: dict[str, Callable[[Results], str]]      SVG, by name; NAME is written as report_NAME.svg
 
 Both are optional. `Results` (`crosswind.study.results`) has the arms by name and their figures. A `Hypothesis` is a
-sentence, the rule in words, and a function that returns a mark and the numbers behind it. `judge` applies hypotheses to
-whatever the functions look at, `marks_table` shows them, and `count_marks` counts them. A function that needs an arm or
-a figure that is not there raises `Absent`, and the mark is `missing`.
+sentence, the rule in words, and a function that returns a mark and the numbers behind it. `judge_hypotheses` applies
+them to whatever the functions look at, `marks_table` shows the marks, and `count_marks` counts them. A function that
+needs an arm or a figure that is not there raises `Absent`, and the mark is `missing`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class JudgedHypothesis:
     numbers: str
 
 
-def judge(hypotheses: Sequence[Hypothesis[L]], look: L) -> list[JudgedHypothesis]:
+def judge_hypotheses(hypotheses: Sequence[Hypothesis[L]], look: L) -> list[JudgedHypothesis]:
     """Apply the rule of each hypothesis to `look`."""
     out = []
     for one in hypotheses:
