@@ -9,7 +9,8 @@ import pytest
 
 from crosswind.cli import progress
 from crosswind.cli.progress import Display, RunDisplay
-from crosswind.runs.runner import Count, Progress
+from crosswind.metrics.groups import Count
+from crosswind.runs.runner import Progress
 
 
 class Terminal(io.StringIO):

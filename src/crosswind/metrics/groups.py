@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from crosswind.core.types import AXES, TIERS
@@ -44,3 +45,11 @@ def grouped(records: Iterable[Record], by: By) -> dict[str, list[Record]]:
     if by in _ORDER:
         return {name: out[name] for name in _ORDER[by] if name in out}
     return dict(sorted(out.items())) if by in ("level", "severity") else out
+
+
+@dataclass(slots=True)
+class Count:
+    """Episodes of one band that were scored, and how many of them passed."""
+
+    n: int = 0
+    passed: int = 0

@@ -10,7 +10,7 @@ from rich.console import Console
 from crosswind.base import terminal
 from crosswind.episodes.suite import BANDS
 from crosswind.metrics import Drop
-from crosswind.runs.runner import Count
+from crosswind.metrics.groups import Count
 
 WIDTH = 140
 CHANGE = ("pairs", "tasks", "clean %", "shifted %", "change in points (95 %)")

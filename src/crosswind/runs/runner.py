@@ -28,6 +28,7 @@ from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
+from crosswind.metrics.groups import Count
 from crosswind.models.base import AgentSource
 from crosswind.runs.store import Manifest, Store, now
 
@@ -45,14 +46,6 @@ class Crash(Exception):
 
 
 # ---------------------------------------------------------------- how it goes
-
-
-@dataclass(slots=True)
-class Count:
-    """Episodes of one band that were scored, and how many of them passed."""
-
-    n: int = 0
-    passed: int = 0
 
 
 @dataclass(slots=True)
