@@ -520,10 +520,10 @@ def test_a_budget_stops_cleanly_and_the_rest_follows(mini: Study, tmp_path: Path
 def test_reinforcement_goes_on_from_another_arm_and_where_it_was_stopped(
     mini: Study, ran: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
+    from crosswind.train import rollouts
+
     turn = iter(range(1000))
-    monkeypatch.setattr(
-        "crosswind.train.rollouts.reward", lambda *_: float(next(turn) % 2)
-    )  # so that there is a signal
+    monkeypatch.setattr(rollouts, "reward", lambda *_: float(next(turn) % 2))  # so that there is a signal
     out = tmp_path / "out"
     shutil.copytree(ran, out)
     left = iter([60.0] * 3)  # seconds; then time runs out in the midst of the training

@@ -25,7 +25,7 @@ from crosswind.core.perturbation import dump_layers  # noqa: E402
 from crosswind.core.types import Check, Message, Tools, Verdict  # noqa: E402
 from crosswind.episodes.recipe import Choice, Recipe  # noqa: E402
 from crosswind.models.prompts import script_of  # noqa: E402
-from crosswind.train import grpo  # noqa: E402
+from crosswind.train import grpo, grpo_rows  # noqa: E402
 from crosswind.train.batches import as_tensors, collate  # noqa: E402
 from crosswind.train.config import GrpoConfig, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at, drawn_at  # noqa: E402
@@ -327,7 +327,7 @@ def test_log_probs_are_those_of_all_logits(warm: Path, monkeypatch: pytest.Monke
     torch.stack(wanted).square().sum().backward()
     gradient = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
-    monkeypatch.setattr(grpo, "SCORES", 3 * len(tok))  # three places at a time
+    monkeypatch.setattr(grpo_rows, "SCORES", 3 * len(tok))  # three places at a time
     found, entropy = log_probs(model, batch, 0.7)
     found.square().sum().backward()
     assert torch.allclose(found, torch.stack(wanted), atol=1e-5)
