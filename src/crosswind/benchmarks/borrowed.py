@@ -15,7 +15,8 @@ from functools import cached_property
 from random import Random
 from typing import Any, ClassVar, Self
 
-from crosswind.base.errors import BadFile, CannotDraw, ToolFailed, ToolFailure
+from crosswind.base.errors import CannotDraw, ToolFailed, ToolFailure
+from crosswind.benchmarks.given import GivenDomain, GivenFamily, OutsideState, tool_class, whole
 from crosswind.core.domain import JUDGE, SIZE, Detail, Domain, Family
 from crosswind.core.flow import digest
 from crosswind.core.types import (
@@ -35,12 +36,10 @@ from crosswind.core.types import (
     Verdict,
     failed,
 )
-from crosswind.core.world import Entry, State, World, bad_arguments, brief_of, kind_of
+from crosswind.core.world import State, World, bad_arguments, brief_of, kind_of
 from crosswind.text import speech
-from crosswind.text.answers import Expected
 
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "int": "integer", "bool": "boolean"}
-WHOLE, STANDS = "(request)", "as it stands"  # the one detail of a request that nobody took apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +61,11 @@ class RecordedGold:
 # ---------------------------------------------------------------- the world
 
 
-class BorrowedState(State):
-    """The state of a world that lies elsewhere; there are no rows here."""
-
-    __slots__ = ("world",)
-
-    def __init__(self, world: BorrowedWorld) -> None:
-        super().__init__(lambda table, id: None)
-        self.world = world
-
-
 class BorrowedWorld(World, ABC):
     """One task's tools, run by the package they come from. A subclass runs a call and tells its state."""
 
     def __init__(self, specs: Tools, blocked: Mapping[str, str]) -> None:
-        super().__init__(BorrowedState(self), blocked)
+        super().__init__(OutsideState(self), blocked)
         self.specs = specs
         self.turns: list[list[ToolCall]] = [[]]  # calls that were run, by the turn of the user they belong to
         self.said: list[str] = []  # what the agent said at the end of each turn but the last
@@ -185,23 +174,14 @@ def widened(specs: Sequence[ToolSpec], families: Iterable[BorrowedFamily]) -> li
 
 
 def catalogue(specs: Sequence[ToolSpec], found: Mapping[str, Footprint]) -> type[World]:
-    """All tools of a benchmark as one class, where layers and laws look them up."""
-    made: type[World] = type("Catalogue", (World,), {"__doc__": "All tools there are; each task has some of them."})
-    made.entries = {spec.name: _entry(spec, found.get(spec.name)) for spec in specs}
-    made.specs = tuple(entry.spec for entry in made.entries.values())
-    return made
+    """All tools of a benchmark as one class, with what is known of their writes."""
+    return tool_class(_effects(spec, found.get(spec.name)) for spec in specs)
 
 
-def _entry(spec: ToolSpec, footprint: Footprint | None) -> Entry:
-    """A tool with what is known of its writes; nobody declares what it reads, so no refusal rests on that."""
+def _effects(spec: ToolSpec, footprint: Footprint | None) -> tuple[ToolSpec, frozenset[str]]:
     if footprint is None or not footprint.writes:
-        return Entry(spec, _elsewhere, frozenset(), frozenset())
-    effects = frozenset({"elsewhere+" if footprint.repeats else "elsewhere.value"})
-    return Entry(spec.but(writes=True), _elsewhere, frozenset(), effects)
-
-
-def _elsewhere(*_: Any, **__: Any) -> Any:
-    raise AssertionError("a borrowed tool is run by its own package")
+        return spec, frozenset()
+    return spec.but(writes=True), frozenset({"elsewhere+" if footprint.repeats else "elsewhere.value"})
 
 
 class Footprint:
@@ -242,7 +222,7 @@ def _quietly(world: BorrowedWorld, call: ToolCall) -> None:
 # ---------------------------------------------------------------- families and domains
 
 
-class BorrowedFamily(Family, ABC):
+class BorrowedFamily(GivenFamily, ABC):
     """Some tasks of a benchmark. `Domain.family` gives one that is bound to the gold of its task."""
 
     level: ClassVar[int] = 3
@@ -260,14 +240,7 @@ class BorrowedFamily(Family, ABC):
 
     @cached_property
     def details(self) -> Mapping[str, Detail]:  # type: ignore[override]
-        query = self.gold.turns[0]
-        return {WHOLE: Detail("request", "What is it that you want?", lambda t: [STANDS] * (query in t), (), "it")}
-
-    def draw(self, rng: Random, seed: int, size: int, split: Split) -> Task:
-        """Tasks are numbered and not drawn, so nothing can be had by chance."""
-        raise CannotDraw(
-            f"{self.domain.name}/{self.name} has numbered tasks; none can be drawn in the world of another"
-        )
+        return whole(self.gold.turns[0])
 
     def solve(self, brief: Brief) -> Solution:
         """Make the calls of the gold, whatever they are answered; a sentence ends each turn."""
@@ -286,27 +259,13 @@ class BorrowedFamily(Family, ABC):
         """A message without a call ends a turn, whatever it says, as it does in the benchmark."""
         return "answer"
 
-    def ends(self, task: Task, start: State) -> list[Changes]:
-        """Only the benchmark's judge knows them."""
-        return []
-
-    def reached(self, task: Task, start: State, changes: Changes) -> bool:
-        """Not asked of changes: `checks` lets the benchmark's judge look at the whole."""
-        return False
-
-    def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
-        return ()
-
-    def alternative(self, task: Task, key: str, rng: Random) -> Any:
-        return None
-
     @abstractmethod
     def judged(self, world: BorrowedWorld, final: str) -> str:
         """Why the benchmark's own judge lets an episode fail; empty: it passes."""
 
     def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
         """The benchmark's verdict, and what was said where there was something to refuse or to ask."""
-        assert isinstance(end, BorrowedState)
+        assert isinstance(end, OutsideState)
         why = self.judged(end.world, answer)
         out = [Check(name=self.domain.name, passed=not why, why=why)]
         said = (*end.world.said, answer)
@@ -319,10 +278,9 @@ class BorrowedFamily(Family, ABC):
         return tuple(out)
 
 
-class BorrowedDomain(Domain):
+class BorrowedDomain(GivenDomain):
     """A benchmark: numbered tasks in families, each with the tools that its authors give it."""
 
-    grounds: ClassVar[bool] = False
     families: dict[str, BorrowedFamily]  # type: ignore[assignment]
 
     def order(self) -> list[tuple[str, int]]:
@@ -334,43 +292,19 @@ class BorrowedDomain(Domain):
             tasks += [((n - first) % size / size, i, name, n) for n in range(size)]
         return [(name, n) for _, _, name, n in sorted(tasks)]
 
-    def nth(
-        self, n: int, seed: int, *, size: int = SIZE, split: Split = "test", levels: Sequence[int] = ()
-    ) -> Task | None:
-        """The nth task from the one on that a seed stands for; None after the last."""
-        order = [(name, number) for name, number in self.order() if not levels or self.families[name].level in levels]
-        if not order:
-            raise BadFile(f"{self.name} has no family of level {', '.join(map(str, levels))}; its tasks are of level 3")
-        if n >= len(order):
-            return None
-        return self.task(*order[(seed + n) % len(order)], split=split)
-
     def task(self, family: str, seed: int, *, size: int = SIZE, split: Split = "test") -> Task:
-        """A task by its number. The split decides about the words of layers alone."""
+        """A task by its number."""
         golds = self.families[family].golds
         if seed >= len(golds):
             raise CannotDraw(f"{self.name}/{family} has no task {seed}; there are {len(golds)}, from 0 on")
         gold = golds[seed]
-        changes = tuple(Change(after="", stated={}, words=words) for words in gold.turns[1:])
-        return Task(
-            id=f"{self.name}/{family}/{split}/{seed}",
-            domain=self.name,
-            family=family,
-            brief=Brief(query=gold.turns[0], stated={WHOLE: STANDS}, policy=self.policy),
-            seed=seed,
-            size=SIZE,
-            split=split,
-            changes=changes,
-        )
+        return self.listed_task(family, seed, gold.turns[0], policy=self.policy, split=split, later=gold.turns[1:])
 
     def family(self, task: Task) -> Family:
         return self.families[task.family].bound(task.seed)
 
-    def state(self, task: Task, *, fenced: bool = False) -> State:
-        return self.world(task).state
-
     def normalise(self, state: State) -> Changes:
-        assert isinstance(state, BorrowedState)
+        assert isinstance(state, OutsideState)
         return {(self.name, part): {"digest": mark.hex()} for part, mark in state.world.kept().items()}
 
     def judge(self, task: Task, end: State, final: str) -> Verdict:

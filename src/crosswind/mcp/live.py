@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from crosswind.base.errors import CannotPerturb, CrosswindError, Unfair
+from crosswind.benchmarks.given import OutsideState
 from crosswind.core import laws
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import NO_BRIEF, Domain, Family
@@ -38,7 +39,7 @@ from crosswind.core.world import State
 from crosswind.episodes.recipe import Choice, Recipe
 from crosswind.mcp import toolbox
 from crosswind.mcp.tools import Tool, examples, tools_of
-from crosswind.mcp.worlds import RehearsedWorld, ServerState, entries_class, rehearse
+from crosswind.mcp.worlds import RehearsedWorld, entries_class, rehearse
 
 DOMAIN = "mcp"  # what records call a live server's domain
 LIMIT = 40  # calls that one made-up call may turn into
@@ -77,7 +78,7 @@ class LiveServer(Domain):
 
     def normalise(self, state: State) -> Changes:
         """The calls that reached the server, each once."""
-        assert isinstance(state, ServerState)
+        assert isinstance(state, OutsideState)
         calls = (made.call for made in state.world.ledger)
         return {(call.tool, json.dumps(dict(call.args), sort_keys=True)): {} for call in calls}
 

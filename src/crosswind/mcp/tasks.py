@@ -12,16 +12,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from random import Random
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from crosswind.base.errors import BadFile, CannotDraw, ToolFailed, Unfair
+from crosswind.base.errors import ToolFailed, Unfair
 from crosswind.base.files import Document, Place, read
-from crosswind.benchmarks.borrowed import STANDS, WHOLE
+from crosswind.benchmarks.given import GivenDomain, GivenFamily, OutsideState, whole
 from crosswind.core.certify import certify
-from crosswind.core.domain import JUDGE, SIZE, Detail, Domain, Family
+from crosswind.core.domain import SIZE, Domain, Family
 from crosswind.core.draw import SEVERITY
 from crosswind.core.perturbation import Perturbation
 from crosswind.core.registry import near, perturbations
@@ -39,30 +38,17 @@ from crosswind.core.types import (
     ToolCall,
     Tools,
     ToolSpec,
-    Verdict,
 )
 from crosswind.core.world import State, World
 from crosswind.episodes.recipe import Choice, known_kinds
 from crosswind.episodes.suite import CLEAN, Condition, Suite
-from crosswind.mcp import drift, live
+from crosswind.mcp import drift, live, worlds
 from crosswind.mcp.conditions import CallRule, Must, Take, filled, in_order, references
 from crosswind.mcp.running import Running, Server, blocking
 from crosswind.mcp.schema import TYPES, inlined, misfit
 from crosswind.mcp.tools import ANY, Example, Tool, examples, tools_of
 from crosswind.mcp.wire import WireError
-from crosswind.mcp.worlds import (
-    LiveWorld,
-    RehearsedWorld,
-    ServerFailed,
-    ServerState,
-    ServerWorld,
-    Tape,
-    TapedWorld,
-    entries_class,
-    plain_braces,
-    rehearse,
-)
-from crosswind.text.answers import Expected
+from crosswind.mcp.worlds import ServerFailed, ServerWorld, plain_braces
 
 BLANK = "<FILL IN"  # how drafts mark what is still to be written; a file that has it is refused
 POLICY = (
@@ -241,7 +227,7 @@ def _checks(task: TaskEntry, ledger: Sequence[Any], specs: Mapping[str, ToolSpec
 # ---------------------------------------------------------------- the domain
 
 
-class TaskFamily(Family):
+class TaskFamily(GivenFamily):
     """One task of a file; a family of its own, so that reports tell tasks apart by their names."""
 
     def __init__(self, domain: ServerDomain, entry: TaskEntry) -> None:
@@ -249,13 +235,7 @@ class TaskFamily(Family):
         made = len(entry.gold) if entry.gold is not None else 0
         self.name = entry.name  # type: ignore[misc]
         self.level = 1 if made <= 3 else 2 if made <= 6 else 3  # type: ignore[misc]
-        query = entry.query
-        self.details = {
-            WHOLE: Detail("request", "What is it that you want?", lambda text: [STANDS] * (query in text), (), "it")
-        }
-
-    def draw(self, rng: Random, seed: int, size: int, split: Split) -> Task:
-        raise CannotDraw(f"{self.domain.name}/{self.name} is one task; no other can be drawn in its world")
+        self.details = whole(entry.query)
 
     def solve(self, brief: Brief) -> Solution:
         """Make the calls of the gold, with what was taken from earlier results."""
@@ -272,22 +252,9 @@ class TaskFamily(Family):
             taken |= {name: take.of(result.content) for name, take in step.take.items()}
         return str(filled(self.entry.says, taken))
 
-    def ends(self, task: Task, start: State) -> list[Changes]:
-        """Nobody lists them: `checks` looks at the calls."""
-        return []
-
-    def reached(self, task: Task, start: State, changes: Changes) -> bool:
-        return False
-
-    def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
-        return ()
-
-    def alternative(self, task: Task, key: str, rng: Random) -> Any:
-        return None
-
     def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
-        assert isinstance(end, ServerState)
-        world = end.world
+        assert isinstance(end, OutsideState)
+        world: ServerWorld = end.world
         if world.made_up:
             return (Check(name="rehearsed", passed=True, why="every tool was called once, with made-up values"),)
         out = _checks(self.entry, world.ledger, world.known, answer)
@@ -300,7 +267,7 @@ class _Rehearsal(TaskFamily):
     """A made-up solution: every tool is called once, and its result must come back as it was given."""
 
     def solve(self, brief: Brief) -> Solution:
-        return rehearse(self.server.examples)
+        return worlds.rehearse(self.server.examples)
 
 
 class _Stage(Domain):
@@ -319,10 +286,9 @@ class _Stage(Domain):
         return self.of.state(task)
 
 
-class ServerDomain(Domain):
+class ServerDomain(GivenDomain):
     """The tasks of a file, over the tools of its server."""
 
-    grounds: ClassVar[bool] = False
     families: dict[str, TaskFamily]  # type: ignore[assignment]
 
     def __init__(self, file: TasksFile, base: Path, document: Document) -> None:
@@ -331,7 +297,7 @@ class ServerDomain(Domain):
         self.summary = file.summary or f"Tasks for an MCP server: {file.server.words}"  # type: ignore[misc]
         self.families = {entry.name: TaskFamily(self, entry) for entry in file.tasks}
         self.hosted = "shared" if file.server.url else "started"
-        self.tape = Tape(file.server, base)
+        self.tape = worlds.Tape(file.server, base)
         self._tried = False
 
     # -- the server's tools
@@ -377,7 +343,7 @@ class ServerDomain(Domain):
 
     @cached_property
     def world_class(self) -> type[World]:  # type: ignore[override]
-        return entries_class(self.specs)
+        return worlds.entries_class(self.specs)
 
     @cached_property
     def examples(self) -> list[Example]:
@@ -391,27 +357,17 @@ class ServerDomain(Domain):
     def nth(
         self, n: int, seed: int, *, size: int = SIZE, split: Split = "test", levels: Sequence[int] = ()
     ) -> Task | None:
-        """The nth task from the one on that a seed stands for; None after the last."""
         self.try_golds()
-        names = [name for name, family in self.families.items() if not levels or family.level in levels]
-        if not names:
-            raise BadFile(f"{self.name} has no task of level {', '.join(map(str, levels))}")
-        return self.task(names[(seed + n) % len(names)], 0, split=split) if n < len(names) else None
+        return super().nth(n, seed, split=split, levels=levels)
+
+    def order(self) -> list[tuple[str, int]]:
+        return [(name, 0) for name in self.families]
 
     def task(self, family: str, seed: int, *, size: int = SIZE, split: Split = "test") -> Task:
-        """A task by its name; there is one of each, whatever the seed. The split decides about the words of layers."""
+        """A task by its name; there is one of each, whatever the seed."""
         entry = self.families[family].entry
-        return Task(
-            id=f"{self.name}/{family}/{split}/0",
-            domain=self.name,
-            family=family,
-            brief=Brief(
-                query=entry.query, stated={WHOLE: STANDS}, policy=plain_braces(entry.policy or self.policy, self.specs)
-            ),
-            seed=0,
-            size=SIZE,
-            split=split,
-        )
+        policy = plain_braces(entry.policy or self.policy, self.specs)
+        return self.listed_task(family, 0, entry.query, policy=policy, split=split)
 
     def try_golds(self) -> None:
         """Play every gold to a server, once; one that does not do what it should is told with its line."""
@@ -454,37 +410,30 @@ class ServerDomain(Domain):
 
     # -- worlds
 
-    def world(self, task: Task, *, fenced: bool = False) -> LiveWorld:
+    def world(self, task: Task, *, fenced: bool = False) -> worlds.LiveWorld:
         running = Running(self.file.server, self.base)
-        return LiveWorld(self.listed, self.specs, task.blocked, running, self._fingerprint)
-
-    def state(self, task: Task, *, fenced: bool = False) -> State:
-        return self.world(task).state
+        return worlds.LiveWorld(self.listed, self.specs, task.blocked, running, self._fingerprint)
 
     def stage(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
         family = self.families[task.family]
         if family.entry.gold is not None:
-            return _Stage(self, TapedWorld(self.listed, self.specs, task.blocked, self.tape), family)
+            return _Stage(self, worlds.TapedWorld(self.listed, self.specs, task.blocked, self.tape), family)
         for layer in layers:
             if why := live.needs_task(layer.kind):
                 raise Unfair("replay", f"{layer.kind!r} needs a task with a gold: {why}")
-        world = RehearsedWorld(self.listed, self.specs, task.blocked, self.examples)
+        world = worlds.RehearsedWorld(self.listed, self.specs, task.blocked, self.examples)
         return _Stage(self, world, _Rehearsal(self, family.entry))
 
     def normalise(self, state: State) -> Changes:
         """The calls that wrote, in their order; of a rehearsal every call."""
-        assert isinstance(state, ServerState)
-        world = state.world
+        assert isinstance(state, OutsideState)
+        world: ServerWorld = state.world
         kept = [
             made.call
             for made in world.ledger
             if world.made_up or (made.result.error is None and world.known[made.call.tool].writes)
         ]
         return {("calls", f"{n:04}"): {"tool": call.tool, "args": dict(call.args)} for n, call in enumerate(kept)}
-
-    def judge(self, task: Task, end: State, final: str) -> Verdict:
-        checks = self.family(task).checks(task, end, end, final)
-        return Verdict(outcome="pass" if all(c.passed for c in checks) else "fail", checks=checks, judge=JUDGE)
 
 
 def _typed(spec: ToolSpec, tools: Mapping[str, Tool]) -> ToolSpec:

@@ -11,13 +11,14 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from crosswind.base.errors import CrosswindError, InfrastructureError, Unfair
+from crosswind.benchmarks.given import OutsideState, tool_class
 from crosswind.core.flow import digest
 from crosswind.core.session import MENTION
 from crosswind.core.types import Solution, ToolCall, ToolError, ToolResult, ToolSpec, failed
-from crosswind.core.world import Entry, State, World, bad_arguments, brief_of
+from crosswind.core.world import World, bad_arguments, brief_of
 from crosswind.mcp.conditions import Made
 from crosswind.mcp.running import Running, Server, blocking
 from crosswind.mcp.tools import Example, Tool, mentioning, named_arguments
@@ -34,21 +35,11 @@ def plain_braces(text: str, names: Mapping[str, object]) -> str:
     return MENTION.sub(lambda found: found[0] if found[1] in names else f"{{ {found[1]} }}", marked)
 
 
-class ServerState(State):
-    """The state of a world that lies elsewhere; there are no rows here."""
-
-    __slots__ = ("world",)
-
-    def __init__(self, world: ServerWorld) -> None:
-        super().__init__(lambda table, id: None)
-        self.world = world
-
-
 class ServerWorld(World):
     """Tools of a server, and a ledger of what was called. A subclass says who answers."""
 
     def __init__(self, tools: Mapping[str, Tool], specs: Mapping[str, ToolSpec], blocked: Mapping[str, str]) -> None:
-        super().__init__(ServerState(self), blocked)
+        super().__init__(OutsideState(self), blocked)
         self.listed, self.known, self.specs = tools, specs, tuple(specs.values())
         self.ledger: list[Made] = []
 
@@ -216,15 +207,6 @@ def rehearse(examples: Sequence[Example]) -> Solution:
 
 def entries_class(specs: Mapping[str, ToolSpec]) -> type[World]:
     """A world class with a server's tools, for layers to inspect; the tools cannot be run."""
-    made: type[World] = type("ServerEntries", (World,), {"__doc__": "The tools of a server, where layers look."})
-    made.entries = {
-        # a write that is not said to be safe to repeat makes something each time, for all that is known
-        name: Entry(spec, _elsewhere, frozenset(), frozenset({f"{name}+"} if spec.writes and spec.lasting else ()))
-        for name, spec in specs.items()
-    }
-    made.specs = tuple(specs.values())
-    return made
-
-
-def _elsewhere(*_: Any, **__: Any) -> Any:
-    raise AssertionError("a server's tool is run by the server")
+    # a write that is not said to be safe to repeat makes something each time, for all that is known
+    made = (frozenset({f"{name}+"} if spec.writes and spec.lasting else ()) for name, spec in specs.items())
+    return tool_class(zip(specs.values(), made, strict=True))
