@@ -1108,7 +1108,7 @@ class Http:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.front.close()
+        await self.front.aclose()
 
     async def post(
         self, message: Any, *, method: str = "POST", path: str = "/mcp", **headers: str

@@ -28,9 +28,10 @@ from crosswind.episodes.schedule import Episode, under
 from crosswind.episodes.suite import Condition, Suite
 from crosswind.mcp import command, wire
 from crosswind.mcp.command import ANSWER, CommandAgents
-from crosswind.mcp.serve import FINAL, HANDSHAKE, MODERN, USER, VERSION_KEY, Desk, Served, is_error
-from crosswind.mcp.server_wire import BODY, HttpServer, serve_lines
-from crosswind.mcp.wire import Lines
+from crosswind.mcp.http_server import BODY
+from crosswind.mcp.serve import FINAL, USER, Desk, Served, is_error
+from crosswind.mcp.server_wire import HttpServer, serve_lines
+from crosswind.mcp.wire import HANDSHAKE, MODERN, VERSION_KEY, Lines
 from crosswind.models.base import AgentSettings
 from crosswind.models.remote import ModelWarning
 from crosswind.models.spec import open_agent

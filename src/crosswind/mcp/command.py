@@ -37,8 +37,9 @@ from crosswind.core.draw import Drawn
 from crosswind.core.registry import near
 from crosswind.core.types import Message, Tools
 from crosswind.mcp import bridge
+from crosswind.mcp.http_server import BODY
 from crosswind.mcp.serve import NAME, Desk, briefing
-from crosswind.mcp.server_wire import BODY, HttpServer, serve_lines
+from crosswind.mcp.server_wire import HttpServer, serve_lines
 from crosswind.mcp.wire import Lines
 from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean

@@ -1,6 +1,6 @@
 """Streamable HTTP for the clients of a proxy.
 
-It listens on this machine alone and lets nobody in without the token (`server_wire.py` reads requests).
+It listens on this machine alone and lets nobody in without the token (`http_server.py` reads requests).
 A session of the older era begins with `initialize` and goes by its header; a client of the newer one has no session,
 so its episode goes by the address: /mcp, or /mcp/NAME for one of its own. Clients leave without a word, so an episode
 that nobody uses for a while ends; where all places are taken the one that was left alone longest ends before that.
@@ -20,13 +20,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
-from crosswind.mcp import server_wire as server
 from crosswind.mcp import wire
-from crosswind.mcp.http_channel import META
+from crosswind.mcp.http_server import Answered, HttpRequest, LocalServer, Peer
 from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Journal, say, stopped
 from crosswind.mcp.relay import Plan, Refusal
-from crosswind.mcp.server_wire import HOST, JSON, STREAM, Answered, Request
-from crosswind.mcp.wire import UPSTREAM_GONE, BadFrame, Message, WireError
+from crosswind.mcp.wire import CANCELLED, SUBSCRIPTION_KEY, UPSTREAM_GONE, Message, WireError
 
 SESSIONS = 32  # at a time
 YIELDS = 30.0  # seconds after which an episode that nobody uses makes room for another
@@ -44,11 +42,11 @@ class Stream:
     out: asyncio.Queue[Message | None] = field(default_factory=asyncio.Queue)
 
 
-class Full(WireError):
+class NoRoom(WireError):
     """All places for episodes are taken."""
 
 
-class Episode:
+class ClientEpisode:
     """One client's session: a connection to the server, and the streams on which its messages go back."""
 
     def __init__(self, connection: Connection) -> None:
@@ -98,9 +96,17 @@ class Episode:
         self.streams[key] = stream
         return key, stream
 
-    def ours(self, id: Any) -> Any:
-        """The id under which a client's request runs."""
-        return next((k for k, s in reversed(self.streams.items()) if s.id == id and type(s.id) is type(id)), id)
+    async def notify(self, message: Message) -> None:
+        """Hand on a message that is not answered."""
+        params: Any = message.get("params")
+        key: Any = None
+        if message.get("method") == CANCELLED and isinstance(params, dict):
+            id = params.get("requestId")
+            found = (k for k, s in reversed(self.streams.items()) if s.id == id and type(s.id) is type(id))
+            key = params["requestId"] = next(found, id)
+        await self.connection.relay.from_client(wire.dump(message))
+        if isinstance(key, str) and (stream := self.streams.pop(key, None)) is not None:
+            stream.out.put_nowait(None)  # no answer will come
 
     async def send(self, _: bytes, message: Message) -> None:
         """Put a message for the client on the stream where it belongs."""
@@ -116,8 +122,8 @@ class Episode:
             stream.out.put_nowait({**message, "params": {**params, "progressToken": stream.token}})
             return
         meta = params.get("_meta")
-        if isinstance(meta, dict) and (stream := self.streams.get(str(meta.get(f"{META}subscriptionId")))) is not None:
-            meta = {**meta, f"{META}subscriptionId": stream.id}
+        if isinstance(meta, dict) and (stream := self.streams.get(str(meta.get(SUBSCRIPTION_KEY)))) is not None:
+            meta = {**meta, SUBSCRIPTION_KEY: stream.id}
             stream.out.put_nowait({**message, "params": {**params, "_meta": meta}})
             return
         if self.listening is not None:
@@ -137,8 +143,10 @@ class Episode:
             self.listening.put_nowait(None)
 
 
-class HttpFront:
+class HttpFront(LocalServer):
     """Clients over HTTP, each session with a server of its own."""
+
+    limit = wire.LIMIT
 
     def __init__(
         self,
@@ -149,32 +157,23 @@ class HttpFront:
         idle: float = IDLE,
         yields: float = YIELDS,
     ) -> None:
+        super().__init__()
         self.connect, self.token, self.say = connect, token, say
         self.idle, self.yields = idle, min(idle, yields)
-        self.episodes: dict[str, Episode] = {}
+        self.episodes: dict[str, ClientEpisode] = {}
         self.failed = 0  # sessions that ended because their server did
-        self.ready: Episode | None = None  # whose server runs, and whose client is still to come
-        self.port = 0
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.ready: ClientEpisode | None = None  # whose server runs, and whose client is still to come
         self._ending: set[asyncio.Task[None]] = set()  # episodes that are on their way out
 
-    async def start(self, port: int) -> None:
-        """Start a server for the first client and listen on this machine; port 0 takes one that is free.
+    async def start(self, port: int = 0) -> None:
+        """Start a server for the first client and listen; port 0 takes one that is free.
 
         Clients bound what they wait for an answer, and a server may take longer to start. Whoever comes first, with a
         session or without, finds it running. Raises `WireError` where it cannot be started.
         """
         await self._make_ready()
-        self._server = await asyncio.start_server(self._connected, HOST, port, limit=server.HEAD)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self._keep(asyncio.create_task(self._end_idle()))
-
-    def _keep(self, task: asyncio.Task[None]) -> asyncio.Task[None]:
-        """Remember a task until it is done; it ends with us."""
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        await super().start(port)
+        self.keep(asyncio.create_task(self._end_idle()))
 
     async def _end_idle(self) -> None:
         """End episodes that nobody uses any more."""
@@ -189,13 +188,9 @@ class HttpFront:
         self.say(f"{why}; it is ended")
         self._part(self.episodes.pop(key), failed=False)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End all sessions."""
-        if self._server is not None:
-            self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await super().aclose()
         for key in list(self.episodes):
             self._part(self.episodes.pop(key), failed=False)
         await asyncio.gather(*self._ending)
@@ -204,7 +199,7 @@ class HttpFront:
 
     async def _make_ready(self) -> None:
         """Start a server that nobody has asked for yet. It is asked nothing: the first message settles the era."""
-        episode = Episode(self.connect())
+        episode = ClientEpisode(self.connect())
         await episode.open()
         connection = episode.connection
         if not isinstance(connection.target, str):  # one behind a URL runs already
@@ -214,20 +209,20 @@ class HttpFront:
             raise WireError(connection.link.ended)
         self.ready = episode
 
-    def _taken(self) -> Episode:
+    def _taken(self) -> ClientEpisode:
         """An episode for a client: the one that is ready and still runs, else a new one."""
         ready, self.ready = self.ready, None
         if ready is not None and not ready.connection.reading.done():
             ready.connection.began = time.monotonic()
             return ready
-        return Episode(self.connect())
+        return ClientEpisode(self.connect())
 
     async def _end(self, key: str, *, failed: bool) -> None:
         """End an episode. Whoever waits for that may be cancelled; it is not."""
         if (episode := self.episodes.pop(key, None)) is not None:
             await asyncio.shield(self._part(episode, failed=failed))
 
-    def _part(self, episode: Episode, *, failed: bool) -> asyncio.Task[None]:
+    def _part(self, episode: ClientEpisode, *, failed: bool) -> asyncio.Task[None]:
         """Have an episode closed and recorded."""
 
         async def close() -> None:
@@ -249,122 +244,69 @@ class HttpFront:
         task.add_done_callback(self._ending.discard)
         return task
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            while (request := await server.read_request(reader, self._admit, limit=wire.LIMIT)) is not None:
-                if not await self._answer(request, reader, writer) or request.last:
-                    break
-                await writer.drain()
-        except Answered as answered:
-            await server.refuse(reader, writer, answered)
-        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client left, or we do
-        finally:
-            self._tasks.discard(task)
-            with contextlib.suppress(ConnectionError, RuntimeError):
-                writer.close()
-
-    def _admit(self, request: Request) -> str:
-        """Let in who may come in; the name of an episode in the address."""
-        server.admit(request, self.port)
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self.token.encode()):
+    def admitted(self, request: HttpRequest) -> str:
+        """The name of an episode in the address."""
+        if not request.bearer or not hmac.compare_digest(request.bearer.encode(), self.token.encode()):
             raise Answered(401, "send the token of this proxy: Authorization: Bearer TOKEN")
         path = _PATH.fullmatch(request.path.partition("?")[0])
         if path is None:
             raise Answered(404, "the address is /mcp, or /mcp/NAME for an episode of its own")
         return path[1] or ""
 
-    async def _answer(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer a request; may another one follow on this connection?"""
-        name, session = self._admit(request), request.headers.get("mcp-session-id")
-        if request.method == "POST":
-            if not request.headers.get("content-type", "").lower().startswith(JSON):
-                raise Answered(415, f"expected {JSON}")
-            try:
-                message = wire.parse(request.body)
-            except BadFrame as bad:
-                server.write_answer(writer, 400, wire.dump(wire.failure(None, bad.code, str(bad))))
-                return True
-            return await self._post(message, name, session, reader, writer)
+    async def respond(self, peer: Peer, request: HttpRequest, message: Message | None) -> bool:
+        name, session = self.admitted(request), request.headers.get("mcp-session-id")
+        if message is not None:
+            return await self._post(peer, message, name, session)
         if session is None:
             raise Answered(405, "only a session has a stream or an end; it begins with initialize")
         episode = self.episodes.get(session)
         if episode is None:
             raise Answered(404, "no such session; it has ended")
-        if request.method == "GET":
-            with episode.in_use(reader):
-                await self._listen(episode, reader, writer)
-            return False
         if request.method == "DELETE":
             await self._end(session, failed=False)
-            server.write_answer(writer, 200, b"")
+            peer.answer(200)
             return True
-        raise Answered(405, "expected GET, POST or DELETE")
+        with episode.in_use(peer.reader):
+            await self._listen(episode, peer)
+        return False
 
-    async def _post(
-        self,
-        message: Message,
-        name: str,
-        session: str | None,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> bool:
+    async def _post(self, peer: Peer, message: Message, name: str, session: str | None) -> bool:
         more: dict[str, str] = {}
         if session is None and message.get("method") == "initialize":
             session = secrets.token_urlsafe(18)
             more = {"Mcp-Session-Id": session}
         elif session is not None and session not in self.episodes:
             raise Answered(404, "no such session; it has ended")
-        key = session or f"/{name}"
         try:
-            episode = await self._episode(key)
+            episode = await self._episode(session or f"/{name}")
         except WireError as error:
             self.say(str(error))
-            status = 503 if isinstance(error, Full) else 200
-            server.write_answer(writer, status, wire.dump(wire.failure(message.get("id"), UPSTREAM_GONE, str(error))))
+            status = 503 if isinstance(error, NoRoom) else 200
+            peer.answer(status, wire.failure(message.get("id"), UPSTREAM_GONE, str(error)))
             return True
-        with episode.in_use(reader):
-            return await self._hand_on(episode, message, session, reader, writer, more)
+        with episode.in_use(peer.reader):
+            if "method" not in message or "id" not in message:
+                await episode.notify(message)
+                peer.answer(202)
+                return True
+            return await self._hand_on(episode, peer, message, more, lasting=session is not None)
 
     async def _hand_on(
-        self,
-        episode: Episode,
-        message: Message,
-        session: str | None,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        more: dict[str, str],
+        self, episode: ClientEpisode, peer: Peer, message: Message, more: dict[str, str], *, lasting: bool
     ) -> bool:
-        """Hand a message to the episode's server, and its answer back."""
+        """Hand a request to the episode's server, and its answer back; a broken line ends no `lasting` one."""
+        key, stream = episode.begin(message)
         relay = episode.connection.relay
-        if "method" not in message or "id" not in message:
-            params = message.get("params")
-            cancelled: Any = None
-            if message.get("method") == "notifications/cancelled" and isinstance(params, dict):
-                cancelled = params["requestId"] = episode.ours(params.get("requestId"))
-            await relay.from_client(wire.dump(message))
-            if isinstance(cancelled, str) and (stream := episode.streams.pop(cancelled, None)) is not None:
-                stream.out.put_nowait(None)  # no answer will come
-            server.write_answer(writer, 202, b"")
-            return True
-        at, stream = episode.begin(message)
-        leaving = asyncio.create_task(reader.read(1)) if session is None else None  # else a broken line ends nothing
         try:
-            await relay.from_client(wire.dump(message))
-            return await self._reply(stream, leaving, writer, more)
+            async with contextlib.nullcontext() if lasting else peer.leaving(stream.out) as leaving:
+                await relay.from_client(wire.dump(message))
+                return await self._reply(peer, stream, more) and not (leaving and leaving.done())
         finally:
-            if episode.streams.pop(at, None) is not None and session is None:
-                cancelled = wire.notification("notifications/cancelled", {"requestId": at})
+            if episode.streams.pop(key, None) is not None and not lasting:
+                cancelled = wire.notification(CANCELLED, {"requestId": key})
                 await asyncio.shield(relay.from_client(wire.dump(cancelled)))
-            if leaving is not None:
-                leaving.cancel()
-                await asyncio.gather(leaving, return_exceptions=True)
 
-    async def _episode(self, key: str) -> Episode:
+    async def _episode(self, key: str) -> ClientEpisode:
         episode = self.episodes.get(key)
         if episode is None:
             if len(self.episodes) >= SESSIONS:
@@ -380,43 +322,36 @@ class HttpFront:
         return episode
 
     def _make_room(self) -> None:
-        """End the episode that was left alone longest. Raises `Full` where all are in use."""
+        """End the episode that was left alone longest. Raises `NoRoom` where all are in use."""
         key = max(self.episodes, key=lambda key: self.episodes[key].idle)
         seconds = self.episodes[key].idle
         if seconds < self.yields:
-            raise Full(f"{SESSIONS} sessions are open and in use; end one of them, or try again later")
+            raise NoRoom(f"{SESSIONS} sessions are open and in use; end one of them, or try again later")
         self._let_go(key, f"{SESSIONS} sessions are open, and nobody used one for {seconds:.0f} seconds")
 
-    def _watch(self, key: str, episode: Episode) -> asyncio.Task[None]:
+    def _watch(self, key: str, episode: ClientEpisode) -> asyncio.Task[None]:
         async def watch() -> None:
             await asyncio.wait({episode.connection.reading})
             if self.episodes.get(key) is episode:
                 await self._end(key, failed=True)
 
-        return self._keep(asyncio.create_task(watch()))
+        task = asyncio.create_task(watch())
+        self.keep(task)
+        return task
 
-    async def _reply(
-        self, stream: Stream, leaving: asyncio.Task[bytes] | None, writer: asyncio.StreamWriter, more: dict[str, str]
-    ) -> bool:
+    async def _reply(self, peer: Peer, stream: Stream, more: dict[str, str]) -> bool:
         """The answer, as JSON where it is all there is to say, else as a stream of events that ends with it."""
-        first = await _either(stream.out.get(), leaving)
-        if first is None:  # cancelled by another message, or the client is gone
-            server.write_head(writer, 200, {"Content-Type": STREAM, "Connection": "close", **more})
-            return False
-        if "method" not in first:
-            server.write_answer(writer, 200, wire.dump(first), more)
-            return leaving is None or not leaving.done()
-        server.write_head(
-            writer, 200, {"Content-Type": STREAM, "Cache-Control": "no-cache", "Connection": "close", **more}
-        )
-        event: Message | None = first
-        while event is not None:
-            writer.write(b"event: message\ndata: " + wire.dump(event) + b"\n\n")
-            await writer.drain()
-            event = await _either(stream.out.get(), leaving)
+        first = await stream.out.get()
+        if first is not None and "method" not in first:
+            peer.answer(200, first, more)
+            return True
+        peer.begin_stream(more)
+        if first is not None:  # else it was cancelled by another message, or the client is gone
+            await peer.event(first)
+            await peer.stream(stream.out)
         return False
 
-    async def _listen(self, episode: Episode, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _listen(self, episode: ClientEpisode, peer: Peer) -> None:
         """The stream of a session: what the server says of its own accord."""
         out: asyncio.Queue[Message | None] = asyncio.Queue()
         while episode.backlog:
@@ -424,27 +359,13 @@ class HttpFront:
         before, episode.listening = episode.listening, out
         if before is not None:
             before.put_nowait(None)
-        server.write_head(writer, 200, {"Content-Type": STREAM, "Cache-Control": "no-cache", "Connection": "close"})
-        leaving = asyncio.create_task(reader.read(1))
+        peer.begin_stream()
         try:
-            while (event := await _either(out.get(), leaving)) is not None:
-                writer.write(b"event: message\ndata: " + wire.dump(event) + b"\n\n")
-                await writer.drain()
+            async with peer.leaving(out):
+                await peer.stream(out)
         finally:
-            leaving.cancel()
             if episode.listening is out:
                 episode.listening = None
-
-
-async def _either(wanted: Any, leaving: asyncio.Task[bytes] | None) -> Message | None:
-    """What is wanted, or None when the client leaves first."""
-    task = asyncio.ensure_future(wanted)
-    try:
-        await asyncio.wait({task} if leaving is None else {task, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        found: Message | None = task.result() if task.done() else None
-        return found
-    finally:
-        task.cancel()
 
 
 # ---------------------------------------------------------------- the proxy over HTTP
@@ -480,7 +401,7 @@ async def serve_http(
         await asyncio.sleep(FAREWELL)
     for event in events:
         event.cancel()
-    await front.close()
+    await front.aclose()
     if refusal.why:
         say(refusal.why)
         return MISTAKE

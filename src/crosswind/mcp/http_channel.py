@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 
 from crosswind.base.version import __version__
 from crosswind.mcp import wire
-from crosswind.mcp.wire import LIMIT, UPSTREAM_GONE, BadFrame, Message, WireError
+from crosswind.mcp.http_server import JSON, STREAM
+from crosswind.mcp.wire import CANCELLED, LIMIT, UPSTREAM_GONE, VERSION_KEY, BadFrame, Message, WireError
 
-JSON, STREAM = "application/json", "text/event-stream"
-META = "io.modelcontextprotocol/"
 HEAD = 2**16  # bytes of a response's head
 CONNECT = 20.0  # seconds
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # whose parameter stands in a header
@@ -60,7 +59,7 @@ class HttpChannel:
             self._posts[key] = task
             task.add_done_callback(lambda _: self._posts.pop(key, None))
             return
-        if method == "notifications/cancelled" and not self.version:  # the newer era: the end of the stream says it
+        if method == CANCELLED and not self.version:  # the newer era: the end of the stream says it
             params = message.get("params")
             wanted = json.dumps(params.get("requestId")) if isinstance(params, dict) else ""
             if (under_way := self._posts.get(wanted)) is not None:
@@ -137,7 +136,7 @@ class HttpChannel:
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
-        version = meta.get(f"{META}protocolVersion") if isinstance(meta, dict) else None
+        version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
         if not isinstance(version, str):
             return {}
         method = str(message.get("method"))

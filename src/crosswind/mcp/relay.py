@@ -21,23 +21,22 @@ from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.episodes.recipe import Recipe
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
-from crosswind.mcp.http_channel import META
 from crosswind.mcp.listing import Listing
 from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Json, Tool
 from crosswind.mcp.upstream import CALL_TIMEOUT, Link
 from crosswind.mcp.wire import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    UPSTREAM_GONE,
+    ACKNOWLEDGED,
+    CLIENT_KEY,
+    LIST_CHANGED,
+    LISTEN,
+    SUBSCRIPTION_KEY,
+    VERSION_KEY,
     BadFrame,
     Message,
     WireError,
 )
 
-LIST_CHANGED = "notifications/tools/list_changed"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 MOST = 1000  # calls of one client under way; more are read when some are done
 CANCELLED, UNANSWERED, LOST = "cancelled", "unanswered", "infrastructure"  # what became of calls without an answer
 OWN_PARAMS = ("name", "arguments")  # of a call; all others are handed on
@@ -146,14 +145,14 @@ class Relay:
             while len(self._calls) >= MOST:
                 await asyncio.wait(self._calls.values(), return_when=asyncio.FIRST_COMPLETED)
             if _key(id) in self._calls:
-                await self._answer(wire.failure(id, INVALID_REQUEST, "a request with this id is under way"))
+                await self._answer(wire.failure(id, wire.INVALID_REQUEST, "a request with this id is under way"))
                 return
             work = partial(self._list if method == "tools/list" else self._call, id, params)
             task = asyncio.create_task(self._guarded(id, work))
             self._calls[_key(id)] = task
             task.add_done_callback(lambda _: self._calls.pop(_key(id), None))
             return
-        if method == "notifications/cancelled":
+        if method == wire.CANCELLED:
             wanted = _key(params.get("requestId"))
             if (running := self._calls.get(wanted)) is not None:
                 running.cancel()
@@ -161,7 +160,7 @@ class Relay:
             if self._listens.pop(wanted, (None, False))[1]:
                 return
             self._passed.pop(wanted, None)
-        elif method == "subscriptions/listen" and "id" in message:
+        elif method == LISTEN and "id" in message:
             self._listens[_key(id)] = (id, False)
         if method is not None and "id" in message:
             self._passed[_key(id)] = method
@@ -177,7 +176,7 @@ class Relay:
         if method == "initialize":
             who = params.get("clientInfo")
         elif not self.client and isinstance(meta := params.get("_meta"), dict):
-            who = meta.get(f"{META}clientInfo")
+            who = meta.get(CLIENT_KEY)
         if isinstance(who, dict):
             self.client = f"{who.get('name', '')} {who.get('version', '')}".strip()
 
@@ -189,15 +188,15 @@ class Relay:
             await self._answer({"jsonrpc": "2.0", "id": id, "error": refused.error})
         except CannotPerturb as error:
             self.refusal.why = str(error)
-            await self._answer(wire.failure(id, INTERNAL_ERROR, f"crosswind: {error}"))
+            await self._answer(wire.failure(id, wire.INTERNAL_ERROR, f"crosswind: {error}"))
             self.refusal.told.set()
         except WireError as error:
-            await self._answer(wire.failure(id, UPSTREAM_GONE, str(error)))
+            await self._answer(wire.failure(id, wire.UPSTREAM_GONE, str(error)))
         except asyncio.CancelledError:
             raise
         except Exception as error:  # ours: said aloud, and the client is not left waiting
             self.say(f"internal error: {type(error).__name__}: {error}")
-            await self._answer(wire.failure(id, INTERNAL_ERROR, f"crosswind failed: {type(error).__name__}"))
+            await self._answer(wire.failure(id, wire.INTERNAL_ERROR, f"crosswind failed: {type(error).__name__}"))
 
     async def _answer(self, message: Message) -> None:
         await self.front.send(wire.dump(message), message)
@@ -217,7 +216,7 @@ class Relay:
             self.shook_hands = self.shook_hands or (asked == "initialize" and "result" in message)
             if asked in ("initialize", "server/discover") and self._begun(message):
                 frame = wire.dump(message)
-            elif asked == "subscriptions/listen":
+            elif asked == LISTEN:
                 key = _key(message["id"])
                 if "error" in message and self._moves and key in self._listens:
                     await self._serve_listening(message["id"])
@@ -246,14 +245,16 @@ class Relay:
     async def _serve_listening(self, id: Any) -> None:
         """Keep a subscription that the server does not offer."""
         self._listens[_key(id)] = (id, True)
-        params = {"notifications": {"toolsListChanged": True}, "_meta": {f"{META}subscriptionId": id}}
+        params = {"notifications": {"toolsListChanged": True}, "_meta": {SUBSCRIPTION_KEY: id}}
         await self._answer(wire.notification(ACKNOWLEDGED, params))
 
     async def gone(self) -> None:
         """The server is gone: whoever waits is told."""
         passed, self._passed = self._passed, {}
         for key in passed:
-            await self._answer(wire.failure(json.loads(key), UPSTREAM_GONE, self.link.ended or "the server is gone"))
+            await self._answer(
+                wire.failure(json.loads(key), wire.UPSTREAM_GONE, self.link.ended or "the server is gone")
+            )
 
     async def close(self) -> None:
         """End what is under way, and put it on record."""
@@ -321,7 +322,7 @@ class Relay:
 
     async def _list(self, id: Any, params: Message) -> None:
         if params.get("cursor") is not None:
-            await self._answer(wire.failure(id, INVALID_PARAMS, "no such cursor: the list comes in one page"))
+            await self._answer(wire.failure(id, wire.INVALID_PARAMS, "no such cursor: the list comes in one page"))
             return
         session = await self._ready(params)
         page = dict(self._page)
@@ -334,10 +335,10 @@ class Relay:
     async def _call(self, id: Any, params: Message) -> None:
         name, args = params.get("name"), params.get("arguments")
         if not isinstance(name, str) or not (args is None or isinstance(args, dict)):
-            await self._answer(wire.failure(id, INVALID_PARAMS, "a call has a name and an object of arguments"))
+            await self._answer(wire.failure(id, wire.INVALID_PARAMS, "a call has a name and an object of arguments"))
             return
         if params.get("task") is not None:
-            await self._answer(wire.failure(id, INVALID_PARAMS, "calls as tasks are not offered"))
+            await self._answer(wire.failure(id, wire.INVALID_PARAMS, "calls as tasks are not offered"))
             return
         session = await self._ready(params)
         more = {key: value for key, value in params.items() if key not in OWN_PARAMS}
@@ -404,7 +405,7 @@ class Relay:
             return
         if result.error is not None and result.error.code == PROTOCOL:
             error = waiting.raws[-1].get("error")
-            code = error.get("code") if isinstance(error, dict) else INTERNAL_ERROR
+            code = error.get("code") if isinstance(error, dict) else wire.INTERNAL_ERROR
             await self._answer({**wire.failure(id, 0, ""), "error": {"code": code, "message": result.error.text}})
             return
         inner = [raw["result"] for raw in waiting.raws if isinstance(raw.get("result"), dict)]
@@ -419,7 +420,7 @@ class Relay:
         if self.shook_hands:
             await self._answer(wire.notification(LIST_CHANGED))
         for id, _ in list(self._listens.values()):
-            await self._answer(wire.notification(LIST_CHANGED, {"_meta": {f"{META}subscriptionId": id}}))
+            await self._answer(wire.notification(LIST_CHANGED, {"_meta": {SUBSCRIPTION_KEY: id}}))
 
 
 def _key(id: Any) -> str:
@@ -435,7 +436,7 @@ def _honoured(message: Message) -> Any:
 def _modern(params: Message) -> bool:
     """Does a request say which revision it is of, as those of the newer era do?"""
     meta = params.get("_meta")
-    return isinstance(meta, dict) and f"{META}protocolVersion" in meta
+    return isinstance(meta, dict) and VERSION_KEY in meta
 
 
 def _continues(params: Message) -> bool:

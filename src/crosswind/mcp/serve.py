@@ -18,17 +18,21 @@ from crosswind.core.draw import Drawn
 from crosswind.core.types import Param, ToolSpec, failed
 from crosswind.episodes.play import result_text
 from crosswind.mcp import wire
-from crosswind.mcp.wire import Message
+from crosswind.mcp.wire import (
+    ACKNOWLEDGED,
+    HANDSHAKE,
+    LIST_CHANGED,
+    LISTEN,
+    MODERN,
+    SUBSCRIPTION_KEY,
+    VERSION_KEY,
+    Message,
+)
 from crosswind.models.base import Price
 from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents
 from crosswind.models.toolset import Toolset
 
-HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-MODERN = "2026-07-28"
 UNSUPPORTED_VERSION, NO_RESOURCE = -32022, -32002
-VERSION_KEY, SUBSCRIPTION_KEY = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/subscriptionId"
-CHANGED, ACKNOWLEDGED = "notifications/tools/list_changed", "notifications/subscriptions/acknowledged"
-LISTEN = "subscriptions/listen"
 NAME = "tools"  # what clients are told the server is called; says nothing of an evaluation
 REQUEST, POLICY = "task://request", "task://policy"
 
@@ -207,7 +211,7 @@ class Desk:
             return said(result_text(OVER))
         if self.tools.shown != before:
             for send in list(self.listeners.values()):
-                send(wire.notification(CHANGED))
+                send(wire.notification(LIST_CHANGED))
         return said(made.result())
 
 

@@ -17,12 +17,21 @@ from typing import IO, Any, Self
 from crosswind.base.version import __version__
 from crosswind.core.types import ToolCall, ToolError, ToolResult, Tools
 from crosswind.mcp import schema, wire
-from crosswind.mcp.http_channel import META, HttpChannel
+from crosswind.mcp.http_channel import HttpChannel
 from crosswind.mcp.tools import PROTOCOL, Tool, all_specs, result_of, tools_of
-from crosswind.mcp.wire import BadFrame, Channel, Child, Message, WireError
+from crosswind.mcp.wire import (
+    CLIENT_KEY,
+    HANDSHAKE,
+    META,
+    MODERN,
+    VERSION_KEY,
+    BadFrame,
+    Channel,
+    Child,
+    Message,
+    WireError,
+)
 
-HANDSHAKE = "2025-11-25"  # the newest revision that begins with `initialize`
-MODERN = "2026-07-28"  # the first that does not
 TOKEN = "CROSSWIND_SERVER_TOKEN"  # the variable with the token that a server behind a URL wants
 TIMEOUT = 60.0  # seconds for anything that is no call of a tool
 CALL_TIMEOUT = 300.0
@@ -132,7 +141,7 @@ class Link:
 
     async def _cancel(self, id: str, why: str) -> None:
         with contextlib.suppress(WireError):
-            await self.send(wire.notification("notifications/cancelled", {"requestId": id, "reason": why}))
+            await self.send(wire.notification(wire.CANCELLED, {"requestId": id, "reason": why}))
 
     async def listing(self, meta: Mapping[str, Any] | None = None) -> tuple[list[Any], Message]:
         """All tools, and the first answer without them; an error is given as it came, with no tools."""
@@ -207,17 +216,13 @@ class Remote:
     async def _greet(self) -> None:
         """Begin in the older manner, which servers of both eras know; else in the newer one."""
         who = {"name": "crosswind", "version": __version__}
-        hello = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": who}
+        hello = {"protocolVersion": HANDSHAKE[-1], "capabilities": {}, "clientInfo": who}
         response = await self.link.request("initialize", hello)
         if isinstance(response.get("result"), dict):
             self.about = response["result"]
             await self.link.send(wire.notification("notifications/initialized"))
             return
-        self._meta = {
-            f"{META}protocolVersion": MODERN,
-            f"{META}clientInfo": who,
-            f"{META}clientCapabilities": {},
-        }
+        self._meta = {VERSION_KEY: MODERN, CLIENT_KEY: who, f"{META}clientCapabilities": {}}
         again = await self.link.request("server/discover", {"_meta": self._meta})
         if not isinstance(again.get("result"), dict):
             raise WireError(f"the server refused to begin: {_words(response)}")

@@ -30,6 +30,12 @@ GRACE = 2.0  # seconds that a process has to end after its input did, and again 
 GUARD = ProcessGuard(0.3)  # kills servers if this process is killed; seconds they have to see the end of their input
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UPSTREAM_GONE = -32000  # the server behind a proxy is not there any more
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # revisions that begin with `initialize`
+MODERN = "2026-07-28"  # the first that does not: each request says its revision
+META = "io.modelcontextprotocol/"  # before the protocol's own keys of `_meta`
+VERSION_KEY, SUBSCRIPTION_KEY, CLIENT_KEY = f"{META}protocolVersion", f"{META}subscriptionId", f"{META}clientInfo"
+LISTEN, ACKNOWLEDGED = "subscriptions/listen", "notifications/subscriptions/acknowledged"
+LIST_CHANGED, CANCELLED = "notifications/tools/list_changed", "notifications/cancelled"
 
 Message = dict[str, Any]
 
