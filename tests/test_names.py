@@ -8,10 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "crosswind"
 REPEATED = {  # name -> the reason
-    "Banking": "a suite of AgentDojo, and a domain",
-    "Workspace": "a suite of AgentDojo, and a domain",
     **dict.fromkeys(
-        "Desk Entry Episode Form Full Idle Link Refusal Request Run Scale Server Suite Versus".split(),
+        "Desk Form Idle Link Refusal Run Scale Versus".split(),
         "to be renamed",
     ),
 }

@@ -7,32 +7,28 @@ they look at the environment before and after, at the final message and, in some
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 from crosswind.base.errors import ToolFailure
-from crosswind.benchmarks import needed
-from crosswind.benchmarks.borrowed import (
-    BorrowedDomain,
-    BorrowedFamily,
-    BorrowedWorld,
-    RecordedGold,
-    catalogue,
-    footprints,
-    marked,
-    param,
-    widened,
-)
+from crosswind.benchmarks import borrowed, needed
+from crosswind.benchmarks.borrowed import BorrowedWorld, RecordedGold
 from crosswind.core.types import Task, ToolCall, Tools, ToolSpec
 from crosswind.core.world import World
 
 INSTALL = "pip install 'crosswind[agentdojo]'"
 VERSION = "v1.2.2"  # of the benchmark
+SUITES = {
+    "workspace": "Mail, calendar and files.",
+    "travel": "Hotels, restaurants, cars and flights.",
+    "banking": "Payments of one account.",
+    "slack": "Channels, messages and web pages.",
+}
 CLOCKED = frozenset({"timestamp", "last_modified"})  # what the package fills with the time of day
 
 
-class Suite:
+class DojoSuite:
     """One of its suites: tools, user tasks, and the environment they start from."""
 
     def __init__(self, name: str) -> None:
@@ -68,7 +64,7 @@ def _spec(function: Any) -> ToolSpec:
     schema = function.parameters.model_json_schema()
     required, defs = schema.get("required", ()), schema.get("$defs", {})
     params = {
-        name: param({**defs.get(one.get("$ref", "").rpartition("/")[2], {}), **one}, required=name in required)
+        name: borrowed.param({**defs.get(one.get("$ref", "").rpartition("/")[2], {}), **one}, required=name in required)
         for name, one in schema.get("properties", {}).items()
     }
     return ToolSpec(function.name, function.description, params, ids=frozenset({function.name}))
@@ -95,7 +91,7 @@ def _timeless(value: Any) -> Any:
 class DojoWorld(BorrowedWorld):
     """The environment of one task."""
 
-    def __init__(self, suite: Suite, task: Any, specs: Tools, blocked: Mapping[str, str]) -> None:
+    def __init__(self, suite: DojoSuite, task: Any, specs: Tools, blocked: Mapping[str, str]) -> None:
         super().__init__(specs, blocked)
         self.suite, self.task = suite, task
 
@@ -110,7 +106,7 @@ class DojoWorld(BorrowedWorld):
         return _plain(result)
 
     def mark(self) -> bytes:
-        return marked(_timeless(_plain(self.environment)))
+        return borrowed.marked(_timeless(_plain(self.environment)))
 
     def twin(self) -> Self:
         other = type(self)(self.suite, self.task, self.specs, self.blocked)
@@ -122,7 +118,7 @@ class DojoWorld(BorrowedWorld):
         return {"environment": now} if now != start else {}
 
 
-class UserTasks(BorrowedFamily):
+class UserTasks(borrowed.BorrowedFamily):
     """The user tasks of a suite."""
 
     def judged(self, world: BorrowedWorld, final: str) -> str:
@@ -137,31 +133,7 @@ class UserTasks(BorrowedFamily):
         return "" if found else f"the utility function of {task.ID} says no"
 
 
-class Workspace(UserTasks):
-    """Mail, calendar and files."""
-
-    name = "workspace"
-
-
-class Travel(UserTasks):
-    """Hotels, restaurants, cars and flights."""
-
-    name = "travel"
-
-
-class Banking(UserTasks):
-    """Payments of one account."""
-
-    name = "banking"
-
-
-class Slack(UserTasks):
-    """Channels, messages and web pages."""
-
-    name = "slack"
-
-
-class Agentdojo(BorrowedDomain):
+class Agentdojo(borrowed.BorrowedDomain):
     """User tasks in four environments."""
 
     name: ClassVar[str] = "agentdojo"
@@ -173,16 +145,19 @@ class Agentdojo(BorrowedDomain):
     world_class: type[World]  # type: ignore[misc]
 
     def __init__(self) -> None:
-        made: Sequence[type[UserTasks]] = (Workspace, Travel, Banking, Slack)
-        self.suites = {cls.name: Suite(cls.name) for cls in made}
-        self.families = {cls.name: cls(self, self.suites[cls.name].golds()) for cls in made}
+        self.suites = {name: DojoSuite(name) for name in SUITES}
+        self.families = {
+            name: UserTasks.called(name, about)(self, self.suites[name].golds()) for name, about in SUITES.items()
+        }
         specs = {spec.name: spec for suite in self.suites.values() for spec in suite.specs}
         worlds = (
             (DojoWorld(suite, task, (), {}), gold)
             for name, suite in self.suites.items()
             for task, gold in zip(suite.tasks, self.families[name].golds, strict=True)
         )
-        self.world_class = catalogue(widened(list(specs.values()), self.families.values()), footprints(worlds))
+        self.world_class = borrowed.catalogue(
+            borrowed.widened(list(specs.values()), self.families.values()), borrowed.footprints(worlds)
+        )
 
     def tools(self, task: Task) -> Tools:
         return tuple(self.world_class.entries[spec.name].spec for spec in self.suites[task.family].specs)

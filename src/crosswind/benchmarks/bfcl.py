@@ -10,7 +10,7 @@ import ast
 import importlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -19,25 +19,20 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from crosswind.base.errors import ToolFailure
-from crosswind.benchmarks import needed
-from crosswind.benchmarks.borrowed import (
-    BorrowedDomain,
-    BorrowedFamily,
-    BorrowedWorld,
-    RecordedGold,
-    catalogue,
-    footprints,
-    marked,
-    param,
-    public,
-    widened,
-)
+from crosswind.benchmarks import borrowed, needed
+from crosswind.benchmarks.borrowed import BorrowedWorld, RecordedGold
 from crosswind.core.types import Change, Refusal, Task, ToolCall, Tools, ToolSpec
 from crosswind.core.world import World
 
 INSTALL = "pip install --no-deps bfcl-eval && pip install filelock mpmath"
 CHECKER = "bfcl_eval.eval_checker.multi_turn_eval"
-CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+BASE = "multi_turn_base"
+CATEGORIES = {
+    BASE: "Every request can be met with what it gives.",
+    "multi_turn_miss_func": "A function is missing until the user says that there are more.",
+    "multi_turn_miss_param": "A detail is missing until the user gives it.",
+    "multi_turn_long_context": "The same requests in worlds that hold much that nobody needs.",
+}
 DONE = "Done."
 NO_TOOL = Refusal("none of the tools here does what is needed").text
 WHICH = "Could you give me the detail that is missing?"
@@ -45,7 +40,7 @@ _runs = count()
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BfclTask:
     """A task as the data files have it."""
 
     given: Mapping[str, Any]
@@ -87,12 +82,12 @@ class Library:
             self.docs[name] = tuple(_spec(doc) for doc in _lines(path))
         return self.docs[name]
 
-    def category(self, name: str) -> list[Entry]:
+    def category(self, name: str) -> list[BfclTask]:
         file = f"BFCL_v4_{name}.json"
         truths = {line["id"]: line["ground_truth"] for line in _lines(self.data / "possible_answer" / file)}
         return [self._entry(line, truths[line["id"]]) for line in _lines(self.data / file)]
 
-    def _entry(self, given: dict[str, Any], truth: list[list[str]]) -> Entry:
+    def _entry(self, given: dict[str, Any], truth: list[list[str]]) -> BfclTask:
         called = [{text.partition("(")[0].strip() for text in turn} for turn in truth]
         later = {
             # in one task the ground truth calls such a function before it comes: there it is never missing
@@ -101,7 +96,7 @@ class Library:
         }
         left_out = {*given.get("excluded_function", ()), *(name for names in later.values() for name in names)}
         names = [spec.name for api in given["involved_classes"] for spec in self.specs(api)]
-        return Entry(given, truth, tuple(name for name in names if name not in left_out), later)
+        return BfclTask(given, truth, tuple(name for name in names if name not in left_out), later)
 
     @cached_property
     def orders(self) -> dict[str, list[str]]:
@@ -110,7 +105,7 @@ class Library:
         methods = (pair for api in apis for pair in inspect.getmembers(api, inspect.isfunction))
         return {name: [p for p in inspect.signature(method).parameters if p != "self"] for name, method in methods}
 
-    def gold(self, one: Entry, base: Entry) -> RecordedGold:
+    def gold(self, one: BfclTask, base: BfclTask) -> RecordedGold:
         """A task as `solve` plays it and the user speaks it; `base` is the same task with nothing missing."""
         more = str(self.prompts.DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC)
         turns = tuple("\n".join(m["content"] for m in turn) or more for turn in one.given["question"])
@@ -137,7 +132,7 @@ APIS = (
 )
 
 
-def holding(one: Entry, base: Entry) -> frozenset[int]:
+def holding(one: BfclTask, base: BfclTask) -> frozenset[int]:
     """Turns to be refused or asked about: before the one that brings a function, or the one that gives a detail.
 
     Their ground truth is empty. So is that of a few turns in which nothing is to be done, so a turn that asks for a
@@ -149,7 +144,7 @@ def holding(one: Entry, base: Entry) -> frozenset[int]:
     return frozenset(turn for turn in idle - {len(one.truth) - 1} if {n - (n > turn) for n in idle - {turn}} == known)
 
 
-def _empty(one: Entry) -> set[int]:
+def _empty(one: BfclTask) -> set[int]:
     return {n for n, calls in enumerate(one.truth) if not calls}
 
 
@@ -165,7 +160,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def _spec(doc: Mapping[str, Any]) -> ToolSpec:
     schema = doc["parameters"]
     required = schema.get("required", ())
-    params = {name: param(one, required=name in required) for name, one in schema["properties"].items()}
+    params = {name: borrowed.param(one, required=name in required) for name, one in schema["properties"].items()}
     return ToolSpec(doc["name"], doc["description"], params, ids=frozenset({doc["name"]}))
 
 
@@ -175,7 +170,7 @@ def _spec(doc: Mapping[str, Any]) -> ToolSpec:
 class BfclWorld(BorrowedWorld):
     """The APIs of one task."""
 
-    def __init__(self, library: Library, one: Entry, specs: Tools, blocked: Mapping[str, str]) -> None:
+    def __init__(self, library: Library, one: BfclTask, specs: Tools, blocked: Mapping[str, str]) -> None:
         super().__init__(specs, blocked)
         self.library, self.one = library, one
 
@@ -201,7 +196,7 @@ class BfclWorld(BorrowedWorld):
             return str(result)
 
     def mark(self) -> bytes:
-        return marked([vars(api) for api in self.apis.values()])  # where one stands in the files is private
+        return borrowed.marked([vars(api) for api in self.apis.values()])  # where one stands in the files is private
 
     def twin(self) -> Self:
         other = type(self)(self.library, self.one, self.specs, self.blocked)
@@ -211,11 +206,11 @@ class BfclWorld(BorrowedWorld):
     def kept(self) -> dict[str, bytes]:
         """What the checker compares: attributes of the APIs that are not private."""
         start = BfclWorld(self.library, self.one, self.specs, {}).apis
-        now = {name: marked(public(api)) for name, api in self.apis.items()}
-        return {name: mark for name, mark in now.items() if mark != marked(public(start[name]))}
+        now = {name: borrowed.marked(borrowed.public(api)) for name, api in self.apis.items()}
+        return {name: mark for name, mark in now.items() if mark != borrowed.marked(borrowed.public(start[name]))}
 
 
-class Category(BorrowedFamily):
+class Category(borrowed.BorrowedFamily):
     """One of the multi-turn categories."""
 
     domain: Bfcl
@@ -240,31 +235,7 @@ def _text(call: ToolCall) -> str:
     return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.args.items())})"
 
 
-class Base(Category):
-    """Every request can be met with what it gives."""
-
-    name = "multi_turn_base"
-
-
-class MissFunc(Category):
-    """A function is missing until the user says that there are more."""
-
-    name = "multi_turn_miss_func"
-
-
-class MissParam(Category):
-    """A detail is missing until the user gives it."""
-
-    name = "multi_turn_miss_param"
-
-
-class LongContext(Category):
-    """The same requests in worlds that hold much that nobody needs."""
-
-    name = "multi_turn_long_context"
-
-
-class Bfcl(BorrowedDomain):
+class Bfcl(borrowed.BorrowedDomain):
     """Multi-turn function calling over eight executable APIs."""
 
     name: ClassVar[str] = "bfcl"
@@ -276,17 +247,17 @@ class Bfcl(BorrowedDomain):
     world_class: type[World]  # type: ignore[misc]
 
     def __init__(self) -> None:
-        self.library = Library()
+        self.library, self.families = Library(), {}
         self.entries = {name: self.library.category(name) for name in CATEGORIES}
-        made: Sequence[type[Category]] = (Base, MissFunc, MissParam, LongContext)
-        base = self.entries[CATEGORIES[0]]
-        self.families = {
-            cls.name: cls(self, [self.library.gold(*two) for two in zip(self.entries[cls.name], base, strict=True)])
-            for cls in made
-        }
-        specs = widened([s for name in APIS for s in self.library.specs(name)], self.families.values())
+        base = self.entries[BASE]
+        for name, about in CATEGORIES.items():
+            golds = [self.library.gold(*two) for two in zip(self.entries[name], base, strict=True)]
+            self.families[name] = Category.called(name, about)(self, golds)
+        specs = borrowed.widened([s for name in APIS for s in self.library.specs(name)], self.families.values())
         worlds = [BfclWorld(self.library, one, (), {}) for one in base]
-        self.world_class = catalogue(specs, footprints(zip(worlds, self.families[CATEGORIES[0]].golds, strict=True)))
+        self.world_class = borrowed.catalogue(
+            specs, borrowed.footprints(zip(worlds, self.families[BASE].golds, strict=True))
+        )
 
     def tools(self, task: Task) -> Tools:
         one = self.entries[task.family][task.seed]

@@ -232,6 +232,11 @@ class BorrowedFamily(GivenFamily, ABC):
     def __init__(self, domain: Domain, golds: Sequence[RecordedGold]) -> None:
         self.domain, self.golds = domain, golds
 
+    @classmethod
+    def called(cls, name: str, about: str) -> type[Self]:
+        """The class of one family, for benchmarks whose families differ in nothing but their tasks."""
+        return type(name, (cls,), {"name": name, "__doc__": about})
+
     def bound(self, number: int) -> Self:
         """The same family for one of its tasks."""
         family = copy(self)
