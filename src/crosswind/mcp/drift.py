@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from crosswind.base.errors import BadFile
 from crosswind.core.types import Model
+from crosswind.mcp.schema import Json, record
 
 SCHEMA = 1
 KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")  # of a tool; the rest passes
 ALIKE = 0.6  # of two descriptions, for tools with the same parameters to be one tool under two names
 
-Json = dict[str, Any]
 Sort = Literal["added", "removed", "renamed", "parameter", "result", "description", "annotations"]
 
 
@@ -45,9 +45,7 @@ class Snapshot(Model):
 
 def snapshot(server: str, about: Mapping[str, Any], listed: Sequence[Json]) -> Snapshot:
     """A snapshot of a listing; the order in which tools are listed means nothing."""
-    tools = sorted(({key: tool[key] for key in KEPT if key in tool} for tool in listed), key=lambda t: str(t["name"]))
-    who = about.get("serverInfo")
-    who = who if isinstance(who, dict) else {}
+    tools, who = _kept(listed), record(about.get("serverInfo"))
     return Snapshot(
         server=server,
         name=str(who.get("name", "")),
@@ -59,8 +57,11 @@ def snapshot(server: str, about: Mapping[str, Any], listed: Sequence[Json]) -> S
 
 def fingerprint(listed: Sequence[Json]) -> str:
     """A hash that equal interfaces share."""
-    tools = sorted(({k: tool[k] for k in KEPT if k in tool} for tool in listed), key=lambda t: str(t["name"]))
-    return hashlib.sha256(json.dumps(tools, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(_kept(listed), sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def _kept(listed: Sequence[Json]) -> list[Json]:
+    return sorted(({k: tool[k] for k in KEPT if k in tool} for tool in listed), key=lambda t: str(t["name"]))
 
 
 def read_snapshot(path: Path) -> Snapshot:
@@ -117,12 +118,10 @@ def _likeness(one: Json, other: Json) -> float:
 
 def _params(tool: Json) -> dict[str, tuple[Any, bool]]:
     """The parameters of a tool: schemas without what is said about them, and whether they are required."""
-    schema = tool.get("inputSchema")
-    schema = schema if isinstance(schema, dict) else {}
-    properties, required = schema.get("properties"), schema.get("required")
-    properties = properties if isinstance(properties, dict) else {}
+    schema = record(tool.get("inputSchema"))
+    required = schema.get("required")
     required = required if isinstance(required, list) else []
-    return {name: (_bare(part), name in required) for name, part in properties.items()}
+    return {name: (_bare(part), name in required) for name, part in record(schema.get("properties")).items()}
 
 
 def _bare(schema: Any) -> Any:

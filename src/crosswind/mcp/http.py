@@ -24,6 +24,7 @@ from crosswind.mcp import wire
 from crosswind.mcp.http_server import Answered, HttpRequest, LocalServer, Peer
 from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Journal, say, stopped
 from crosswind.mcp.relay import Plan, Refusal
+from crosswind.mcp.schema import record
 from crosswind.mcp.wire import CANCELLED, SUBSCRIPTION_KEY, UPSTREAM_GONE, Message, WireError
 
 SESSIONS = 32  # at a time
@@ -89,9 +90,8 @@ class ClientEpisode:
         key = f"h{self._count}"
         stream = Stream(message["id"])
         message["id"] = key
-        params = message.get("params")
-        meta = params.get("_meta") if isinstance(params, dict) else None
-        if isinstance(meta, dict) and "progressToken" in meta:
+        meta = record(record(message.get("params")).get("_meta"))
+        if "progressToken" in meta:
             stream.token, meta["progressToken"] = meta["progressToken"], key
         self.streams[key] = stream
         return key, stream
@@ -116,13 +116,12 @@ class ClientEpisode:
                 stream.out.put_nowait({**message, "id": stream.id})
                 stream.out.put_nowait(None)
             return
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = record(message.get("params"))
         if (stream := self.streams.get(str(params.get("progressToken")))) is not None:
             stream.out.put_nowait({**message, "params": {**params, "progressToken": stream.token}})
             return
-        meta = params.get("_meta")
-        if isinstance(meta, dict) and (stream := self.streams.get(str(meta.get(SUBSCRIPTION_KEY)))) is not None:
+        meta = record(params.get("_meta"))
+        if (stream := self.streams.get(str(meta.get(SUBSCRIPTION_KEY)))) is not None:
             meta = {**meta, SUBSCRIPTION_KEY: stream.id}
             stream.out.put_nowait({**message, "params": {**params, "_meta": meta}})
             return

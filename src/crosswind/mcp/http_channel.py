@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from crosswind.base.version import __version__
 from crosswind.mcp import wire
 from crosswind.mcp.http_server import JSON, STREAM
+from crosswind.mcp.schema import record
 from crosswind.mcp.wire import CANCELLED, LIMIT, UPSTREAM_GONE, VERSION_KEY, BadFrame, Message, WireError
 
 HEAD = 2**16  # bytes of a response's head
@@ -60,8 +61,7 @@ class HttpChannel:
             task.add_done_callback(lambda _: self._posts.pop(key, None))
             return
         if method == CANCELLED and not self.version:  # the newer era: the end of the stream says it
-            params = message.get("params")
-            wanted = json.dumps(params.get("requestId")) if isinstance(params, dict) else ""
+            wanted = json.dumps(record(message.get("params")).get("requestId"))
             if (under_way := self._posts.get(wanted)) is not None:
                 under_way.cancel()
             return
@@ -123,30 +123,23 @@ class HttpChannel:
     def _learn(self, tools: Any) -> None:
         """See which parameters of tools stand in headers."""
         for tool in tools if isinstance(tools, list) else ():
-            schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-            properties = schema.get("properties") if isinstance(schema, dict) else None
-            if isinstance(properties, dict):
-                marked = {
-                    n: p["x-mcp-header"] for n, p in properties.items() if isinstance(p, dict) and "x-mcp-header" in p
-                }
-                self._params[str(tool.get("name"))] = {n: h for n, h in marked.items() if isinstance(h, str)}
+            properties = record(record(record(tool).get("inputSchema")).get("properties"))
+            marked = {name: record(part).get("x-mcp-header") for name, part in properties.items()}
+            self._params[str(record(tool).get("name"))] = {n: h for n, h in marked.items() if isinstance(h, str)}
 
     def _about(self, message: Message) -> dict[str, str]:
         """The headers in which the newer era repeats what a message says."""
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
-        meta = params.get("_meta")
-        version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+        params = record(message.get("params"))
+        version = record(params.get("_meta")).get(VERSION_KEY)
         if not isinstance(version, str):
             return {}
         method = str(message.get("method"))
         out = {"MCP-Protocol-Version": version, "Mcp-Method": method}
         if isinstance(named := params.get(NAMED.get(method, "")), str):
             out["Mcp-Name"] = _field(named)
-        args = params.get("arguments")
-        if method == "tools/call" and isinstance(args, dict):
+        if method == "tools/call":
             for param, header in self._params.get(str(params.get("name")), {}).items():
-                value = args.get(param)
+                value = record(params.get("arguments")).get(param)
                 if isinstance(value, bool):
                     out[f"Mcp-Param-{header}"] = "true" if value else "false"
                 elif isinstance(value, (str, int, float)):

@@ -22,24 +22,16 @@ from crosswind.episodes.recipe import Recipe
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.listing import Listing
+from crosswind.mcp.schema import record
 from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Json, Tool
 from crosswind.mcp.upstream import CALL_TIMEOUT, Link
-from crosswind.mcp.wire import (
-    ACKNOWLEDGED,
-    CLIENT_KEY,
-    LIST_CHANGED,
-    LISTEN,
-    SUBSCRIPTION_KEY,
-    VERSION_KEY,
-    BadFrame,
-    Message,
-    WireError,
-)
+from crosswind.mcp.wire import BadFrame, Message, WireError
 
 MOST = 1000  # calls of one client under way; more are read when some are done
 CANCELLED, UNANSWERED, LOST = "cancelled", "unanswered", "infrastructure"  # what became of calls without an answer
 OWN_PARAMS = ("name", "arguments")  # of a call; all others are handed on
+CONTINUATION = {"requestState", "inputResponses"}  # parameters of a call that was put off before
 
 
 class Front(Protocol):
@@ -138,8 +130,7 @@ class Relay:
             await self._answer(wire.failure(None, bad.code, str(bad)))
             return
         method, id = message.get("method"), message.get("id")
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = record(message.get("params"))
         self._note(method, params)
         if method in ("tools/list", "tools/call") and "id" in message:
             while len(self._calls) >= MOST:
@@ -160,7 +151,7 @@ class Relay:
             if self._listens.pop(wanted, (None, False))[1]:
                 return
             self._passed.pop(wanted, None)
-        elif method == LISTEN and "id" in message:
+        elif method == wire.LISTEN and "id" in message:
             self._listens[_key(id)] = (id, False)
         if method is not None and "id" in message:
             self._passed[_key(id)] = method
@@ -172,11 +163,9 @@ class Relay:
 
     def _note(self, method: str | None, params: Message) -> None:
         """See who the client is."""
-        who = None
-        if method == "initialize":
-            who = params.get("clientInfo")
-        elif not self.client and isinstance(meta := params.get("_meta"), dict):
-            who = meta.get(CLIENT_KEY)
+        who = params.get("clientInfo") if method == "initialize" else None
+        if method != "initialize" and not self.client:
+            who = record(params.get("_meta")).get(wire.CLIENT_KEY)
         if isinstance(who, dict):
             self.client = f"{who.get('name', '')} {who.get('version', '')}".strip()
 
@@ -206,17 +195,17 @@ class Relay:
     async def from_server(self, message: Message, frame: bytes) -> None:
         """Take a message of the server that is no answer to a request of ours."""
         method = message.get("method")
-        if method == LIST_CHANGED:
+        if method == wire.LIST_CHANGED:
             self._stale = True
-        elif method == ACKNOWLEDGED and self._moves and isinstance(honoured := _honoured(message), dict):
-            honoured["toolsListChanged"] = True
+        elif method == wire.ACKNOWLEDGED and self._moves and "notifications" in record(message.get("params")):
+            record(message["params"]["notifications"])["toolsListChanged"] = True
             frame = wire.dump(message)
         elif method is None:
             asked = self._passed.pop(_key(message["id"]), None)
             self.shook_hands = self.shook_hands or (asked == "initialize" and "result" in message)
             if asked in ("initialize", "server/discover") and self._begun(message):
                 frame = wire.dump(message)
-            elif asked == LISTEN:
+            elif asked == wire.LISTEN:
                 key = _key(message["id"])
                 if "error" in message and self._moves and key in self._listens:
                     await self._serve_listening(message["id"])
@@ -230,8 +219,7 @@ class Relay:
         if not isinstance(about, dict):
             return False
         self.instructions = str(about.get("instructions") or "")
-        capabilities = about.get("capabilities")
-        tools = capabilities.get("tools") if isinstance(capabilities, dict) else None
+        tools = record(about.get("capabilities")).get("tools")
         if not self.plan.perturbs or not isinstance(tools, dict) or tools.get("listChanged") is True:
             return False
         tools["listChanged"] = True
@@ -245,8 +233,8 @@ class Relay:
     async def _serve_listening(self, id: Any) -> None:
         """Keep a subscription that the server does not offer."""
         self._listens[_key(id)] = (id, True)
-        params = {"notifications": {"toolsListChanged": True}, "_meta": {SUBSCRIPTION_KEY: id}}
-        await self._answer(wire.notification(ACKNOWLEDGED, params))
+        params = {"notifications": {"toolsListChanged": True}, "_meta": {wire.SUBSCRIPTION_KEY: id}}
+        await self._answer(wire.notification(wire.ACKNOWLEDGED, params))
 
     async def gone(self) -> None:
         """The server is gone: whoever waits is told."""
@@ -342,7 +330,7 @@ class Relay:
             return
         session = await self._ready(params)
         more = {key: value for key, value in params.items() if key not in OWN_PARAMS}
-        waiting = self._suspended.pop(_state(name, params), None) if _continues(params) else None
+        waiting = self._suspended.pop(_state(name, params), None) if params.keys() & CONTINUATION else None
         if waiting is None:
             before = session.specs
             waiting = _Waiting(session.begin(ToolCall(name, args or {})))
@@ -367,7 +355,8 @@ class Relay:
             if all(one is not waiting for one in self._suspended.values()):
                 self._lose(session, opened, error)
             raise
-        await self._finish(id, waiting, session, modern=_modern(params))
+        modern = wire.VERSION_KEY in record(params.get("_meta"))  # a request of the newer era says its revision
+        await self._finish(id, waiting, session, modern=modern)
 
     def _lose(self, session: Session, opened: OpenCall, error: BaseException) -> None:
         """Put a call on record that comes to no answer, with what the server was asked all the same."""
@@ -405,8 +394,8 @@ class Relay:
             return
         if result.error is not None and result.error.code == PROTOCOL:
             error = waiting.raws[-1].get("error")
-            code = error.get("code") if isinstance(error, dict) else wire.INTERNAL_ERROR
-            await self._answer({**wire.failure(id, 0, ""), "error": {"code": code, "message": result.error.text}})
+            code: Any = error.get("code") if isinstance(error, dict) else wire.INTERNAL_ERROR
+            await self._answer(wire.failure(id, code, result.error.text))
             return
         inner = [raw["result"] for raw in waiting.raws if isinstance(raw.get("result"), dict)]
         structured = "outputSchema" in self.listing.shown().get(opened.call.tool, {})
@@ -418,29 +407,14 @@ class Relay:
     async def _list_changed(self) -> None:
         """Tell the client that other tools are shown now, in the manner of its era."""
         if self.shook_hands:
-            await self._answer(wire.notification(LIST_CHANGED))
+            await self._answer(wire.notification(wire.LIST_CHANGED))
         for id, _ in list(self._listens.values()):
-            await self._answer(wire.notification(LIST_CHANGED, {"_meta": {SUBSCRIPTION_KEY: id}}))
+            await self._answer(wire.notification(wire.LIST_CHANGED, {"_meta": {wire.SUBSCRIPTION_KEY: id}}))
 
 
 def _key(id: Any) -> str:
     """An id as the key of a table: 1 and "1" are two."""
     return json.dumps(id)
-
-
-def _honoured(message: Message) -> Any:
-    params = message.get("params")
-    return params.get("notifications") if isinstance(params, dict) else None
-
-
-def _modern(params: Message) -> bool:
-    """Does a request say which revision it is of, as those of the newer era do?"""
-    meta = params.get("_meta")
-    return isinstance(meta, dict) and VERSION_KEY in meta
-
-
-def _continues(params: Message) -> bool:
-    return "requestState" in params or "inputResponses" in params
 
 
 def _state(name: str, holder: Message) -> str:
@@ -450,7 +424,7 @@ def _state(name: str, holder: Message) -> str:
 
 def _again(more: Message) -> Message:
     """What a further call for the same request of the client takes along: not what was meant for the first."""
-    out = {key: value for key, value in more.items() if key not in ("requestState", "inputResponses")}
+    out = {key: value for key, value in more.items() if key not in CONTINUATION}
     if isinstance(meta := out.get("_meta"), dict) and "progressToken" in meta:
         out["_meta"] = {key: value for key, value in meta.items() if key != "progressToken"}
     return out

@@ -16,6 +16,11 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 Json = dict[str, Any]
 
 
+def record(value: Any) -> Json:
+    """A value that should be an object; an empty one where it is something else."""
+    return value if isinstance(value, dict) else {}
+
+
 def misfit(value: Any, schema: Any) -> str:
     """Where and why a value does not fit a schema; empty where no fault was found."""
     return _misfit(value, schema, schema, "", 0)
@@ -56,9 +61,7 @@ def _misfit(value: Any, schema: Any, root: Any, at: str, depth: int) -> str:
 
 
 def _object(value: Json, schema: Json, root: Any, at: str, depth: int) -> str:
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, dict) else {}
-    required = schema.get("required")
+    properties, required = record(schema.get("properties")), schema.get("required")
     for name in required if isinstance(required, list) else ():
         if name not in value:
             return f"{at + '.' if at else ''}{name} is missing"

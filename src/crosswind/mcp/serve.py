@@ -18,16 +18,8 @@ from crosswind.core.draw import Drawn
 from crosswind.core.types import Param, ToolSpec, failed
 from crosswind.episodes.play import result_text
 from crosswind.mcp import wire
-from crosswind.mcp.wire import (
-    ACKNOWLEDGED,
-    HANDSHAKE,
-    LIST_CHANGED,
-    LISTEN,
-    MODERN,
-    SUBSCRIPTION_KEY,
-    VERSION_KEY,
-    Message,
-)
+from crosswind.mcp.schema import record
+from crosswind.mcp.wire import Message
 from crosswind.models.base import Price
 from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents
 from crosswind.models.toolset import Toolset
@@ -90,7 +82,7 @@ class Desk:
                 raise Refused(wire.INVALID_PARAMS, "params must be an object")
             params = params or {}
             modern = self._era(params)
-            if method == LISTEN and modern:
+            if method == wire.LISTEN and modern:
                 return await self._listen(id, params, send)
             value = await self._result(method, params)
         except Refused as refused:
@@ -116,21 +108,21 @@ class Desk:
 
     def _era(self, params: dict[str, Any]) -> bool:
         """Is the request of the era without a handshake?"""
-        meta = params.get("_meta")
-        version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
-        if version is None or version in HANDSHAKE:
+        version = record(params.get("_meta")).get(wire.VERSION_KEY)
+        if version is None or version in wire.HANDSHAKE:
             return False
-        if version != MODERN:
-            supported = {"supported": [*HANDSHAKE, MODERN], "requested": version}
+        if version != wire.MODERN:
+            supported = {"supported": [*wire.HANDSHAKE, wire.MODERN], "requested": version}
             raise Refused(UNSUPPORTED_VERSION, "unsupported protocol version", supported)
         return True
 
     async def _listen(self, id: Any, params: dict[str, Any], send: Send) -> Message:
         """A stream that lasts as long as the episode: acknowledged first, then a word for each change."""
-        wanted = params.get("notifications")
-        tools = isinstance(wanted, dict) and wanted.get("toolsListChanged") is True
-        meta = {"_meta": {SUBSCRIPTION_KEY: id}}
-        send(wire.notification(ACKNOWLEDGED, {"notifications": {"toolsListChanged": True} if tools else {}, **meta}))
+        tools = record(params.get("notifications")).get("toolsListChanged") is True
+        meta = {"_meta": {wire.SUBSCRIPTION_KEY: id}}
+        send(
+            wire.notification(wire.ACKNOWLEDGED, {"notifications": {"toolsListChanged": True} if tools else {}, **meta})
+        )
         stop = self.listen(lambda note: send({**note, "params": meta})) if tools else None
         try:
             await self.over.wait()
@@ -143,10 +135,10 @@ class Desk:
         match method:
             case "initialize":
                 asked = params.get("protocolVersion")
-                version = asked if asked in HANDSHAKE else HANDSHAKE[-1]
+                version = asked if asked in wire.HANDSHAKE else wire.HANDSHAKE[-1]
                 return {"protocolVersion": version, **self._introduction()}
             case "server/discover":
-                return {"supportedVersions": [*HANDSHAKE, MODERN], **self._introduction()}
+                return {"supportedVersions": [*wire.HANDSHAKE, wire.MODERN], **self._introduction()}
             case "ping":
                 return {}
             case "tools/list":
@@ -211,7 +203,7 @@ class Desk:
             return said(result_text(OVER))
         if self.tools.shown != before:
             for send in list(self.listeners.values()):
-                send(wire.notification(LIST_CHANGED))
+                send(wire.notification(wire.LIST_CHANGED))
         return said(made.result())
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from crosswind.core.types import Param, ToolError, ToolResult, Tools, ToolSpec
 from crosswind.core.world import JSON_TYPES
 from crosswind.episodes.play import result_text
+from crosswind.mcp.schema import record
 
 ANY = "any"  # the type of a parameter whose schema has no single one
 SERVER = "server"  # the code of an error that the server's tool gave
@@ -56,15 +57,11 @@ def tools_of(listed: Sequence[Any]) -> dict[str, Tool]:
 
 
 def _tool(raw: Json, names: set[str]) -> Tool:
-    schema = raw.get("inputSchema")
-    schema = schema if isinstance(schema, dict) else {}
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, dict) else {}
+    schema = record(raw.get("inputSchema"))
     required = schema.get("required")
     required = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-    params = {name: _param(part, name in required) for name, part in properties.items()}
-    hints = raw.get("annotations")
-    hints = hints if isinstance(hints, dict) else {}
+    params = {name: _param(record(part), name in required) for name, part in record(schema.get("properties")).items()}
+    hints = record(raw.get("annotations"))
     writes = hints.get("readOnlyHint") is not True  # what the protocol takes for granted where nothing is said
     doc = raw.get("description")
     spec = ToolSpec(
@@ -76,14 +73,12 @@ def _tool(raw: Json, names: set[str]) -> Tool:
         ids=frozenset({raw["name"]}),
     )
     more = schema.get("additionalProperties")
-    output = raw.get("outputSchema")
-    output = output if isinstance(output, dict) else {}
+    output = record(raw.get("outputSchema"))
     wraps = list(output.get("properties") or ()) == ["result"] and output.get("required") == ["result"]
     return Tool(raw, spec, isinstance(more, dict) or more is True, wraps)
 
 
-def _param(schema: Any, required: bool) -> Param:
-    schema = schema if isinstance(schema, dict) else {}
+def _param(schema: Json, required: bool) -> Param:
     kind, enum, doc = schema.get("type"), schema.get("enum"), schema.get("description")
     extra = {key: value for key, value in schema.items() if key not in UNSAID}
     known = isinstance(kind, str) and kind in JSON_TYPES
@@ -160,8 +155,7 @@ def shown(spec: ToolSpec, tools: Mapping[str, Tool], doc: str, outline: Json | N
     if required := [name for name, param in spec.params.items() if param.required]:
         schema["required"] = required
     for tool in of:
-        theirs = tool.raw.get("inputSchema")
-        theirs = theirs if isinstance(theirs, dict) else {}
+        theirs = record(tool.raw.get("inputSchema"))
         for key in ("$schema", "$defs", "definitions"):
             if isinstance(theirs.get(key), dict):
                 schema[key] = _untitled({**schema.get(key, {}), **theirs[key]})
@@ -310,7 +304,7 @@ def _spoken_of(text: str, words: Sequence[str], sort: str, names: Mapping[str, s
 
 def example(schema: Any, name: str = "value", *, result: bool = False) -> Any:
     """A value that fits a schema as far as its types go, for trying layers out; it is never sent to a server."""
-    return _example(schema, schema if isinstance(schema, dict) else {}, name, result, 0)
+    return _example(schema, record(schema), name, result, 0)
 
 
 def _example(schema: Any, root: Json, name: str, result: bool, depth: int) -> Any:
@@ -334,9 +328,8 @@ def _example(schema: Any, root: Json, name: str, result: bool, depth: int) -> An
     if isinstance(kind, list):
         kind = next((one for one in kind if one != "null"), None)
     if kind == "object" or "properties" in schema:
-        parts = schema.get("properties")
-        parts = parts if isinstance(parts, dict) else {}
-        return {key: _example(part, root, f"{name}.{key}", result, depth + 1) for key, part in parts.items()}
+        parts = record(schema.get("properties")).items()
+        return {key: _example(part, root, f"{name}.{key}", result, depth + 1) for key, part in parts}
     if kind == "array":
         count = ROWS if result else 1
         rows = [_example(schema.get("items"), root, f"{name}.{i}", result, depth + 1) for i in range(count)]
@@ -367,9 +360,8 @@ def examples(tools: Mapping[str, Tool]) -> list[Example]:
     """A made-up call and result for each tool."""
     out = []
     for name, tool in tools.items():
-        schema = tool.raw.get("inputSchema")
-        args = example(schema, name) if isinstance(schema, dict) else {}
-        args = {k: v for k, v in (args if isinstance(args, dict) else {}).items() if v is not None}
+        args = record(example(tool.raw.get("inputSchema"), name))
+        args = {k: v for k, v in args.items() if v is not None}
         content = example(tool.output, name, result=True) if tool.output else f"What {name} says."
         if tool.wraps and isinstance(content, dict):
             content = content["result"]

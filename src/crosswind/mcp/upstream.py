@@ -19,18 +19,7 @@ from crosswind.core.types import ToolCall, ToolError, ToolResult, Tools
 from crosswind.mcp import schema, wire
 from crosswind.mcp.http_channel import HttpChannel
 from crosswind.mcp.tools import PROTOCOL, Tool, all_specs, result_of, tools_of
-from crosswind.mcp.wire import (
-    CLIENT_KEY,
-    HANDSHAKE,
-    META,
-    MODERN,
-    VERSION_KEY,
-    BadFrame,
-    Channel,
-    Child,
-    Message,
-    WireError,
-)
+from crosswind.mcp.wire import BadFrame, Channel, Child, Message, WireError
 
 TOKEN = "CROSSWIND_SERVER_TOKEN"  # the variable with the token that a server behind a URL wants
 TIMEOUT = 60.0  # seconds for anything that is no call of a tool
@@ -216,13 +205,13 @@ class Remote:
     async def _greet(self) -> None:
         """Begin in the older manner, which servers of both eras know; else in the newer one."""
         who = {"name": "crosswind", "version": __version__}
-        hello = {"protocolVersion": HANDSHAKE[-1], "capabilities": {}, "clientInfo": who}
+        hello = {"protocolVersion": wire.HANDSHAKE[-1], "capabilities": {}, "clientInfo": who}
         response = await self.link.request("initialize", hello)
         if isinstance(response.get("result"), dict):
             self.about = response["result"]
             await self.link.send(wire.notification("notifications/initialized"))
             return
-        self._meta = {VERSION_KEY: MODERN, CLIENT_KEY: who, f"{META}clientCapabilities": {}}
+        self._meta = {wire.VERSION_KEY: wire.MODERN, wire.CLIENT_KEY: who, f"{wire.META}clientCapabilities": {}}
         again = await self.link.request("server/discover", {"_meta": self._meta})
         if not isinstance(again.get("result"), dict):
             raise WireError(f"the server refused to begin: {_words(response)}")
