@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src" / "crosswind"
 REPEATED = {  # name -> the reason
     **dict.fromkeys(
-        "Desk Form Idle Link Refusal Run Scale Versus".split(),
+        "Form Idle Run Scale Versus".split(),
         "to be renamed",
     ),
 }

@@ -33,7 +33,7 @@ from crosswind.mcp import tools as forms
 from crosswind.mcp.proxy import Journal
 from crosswind.mcp.relay import Plan, Relay
 from crosswind.mcp.toolbox import ServerTools
-from crosswind.mcp.upstream import Link, Remote
+from crosswind.mcp.upstream import Remote, ServerLink
 from crosswind.mcp.wire import BadFrame, Lines, WireError
 from crosswind.runs.store import load_run
 from crosswind.words import banks
@@ -76,7 +76,7 @@ class Desk:
     def __init__(self, plan: Plan, shop: Shop | None = None, *, modern: bool = False) -> None:
         self.shop, self.modern = shop or Shop(TOOLS), modern
         self.channel = Memory(self.shop)
-        self.link = Link(self.channel, self._other)
+        self.link = ServerLink(self.channel, self._other)
         self.said: list[str] = []
         self.relay = Relay(self, self.link, plan, self.said.append)
         self.heard: list[Json] = []
@@ -1234,7 +1234,7 @@ def test_a_server_behind_http_is_a_toolbox() -> None:
 
 @pytest.mark.parametrize("fault", ["dies", "mute list", "lies"])
 def test_a_remote_that_fails_is_infrastructure(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosswind.mcp.upstream.Link.request.__kwdefaults__", {"timeout": 1.0})
+    monkeypatch.setattr("crosswind.mcp.upstream.ServerLink.request.__kwdefaults__", {"timeout": 1.0})
 
     async def work() -> None:
         with pytest.raises(WireError):

@@ -29,7 +29,7 @@ from crosswind.episodes.suite import Condition, Suite
 from crosswind.mcp import command, wire
 from crosswind.mcp.command import ANSWER, CommandAgents
 from crosswind.mcp.http_server import BODY
-from crosswind.mcp.serve import FINAL, USER, Desk, Served, is_error
+from crosswind.mcp.serve import FINAL, USER, EpisodeServer, Served, is_error
 from crosswind.mcp.server_wire import HttpServer, serve_lines
 from crosswind.mcp.wire import HANDSHAKE, MODERN, VERSION_KEY, Lines
 from crosswind.models.base import AgentSettings
@@ -51,7 +51,7 @@ def drawn_of(*kinds: str, family: str = "book_visit", seed: int = 3) -> Drawn:
 class Client:
     """A client without a wire."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EpisodeServer) -> None:
         self.desk, self.n = desk, 0
         self.told: list[dict[str, Any]] = []
         self.frames: list[bytes] = []
@@ -79,7 +79,7 @@ def served(drawn: Drawn, act: Callable[[Client], Awaitable[None]]) -> Trajectory
     """An episode whose agent is a client that does something and leaves."""
 
     async def main() -> Trajectory:
-        ready: asyncio.Future[Desk] = asyncio.get_running_loop().create_future()
+        ready: asyncio.Future[EpisodeServer] = asyncio.get_running_loop().create_future()
         source = Served(ready.set_result)
         playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name))
         acting = asyncio.ensure_future(act(Client(await ready)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from crosswind.core.draw import Drawn
 from crosswind.core.oracle import Walk
 from crosswind.core.registry import agents
 from crosswind.core.types import SAY, Message, Refusal, Request, ToolCall, Tools
@@ -52,10 +51,3 @@ def lines_of(walk: Walk) -> Iterator[Message]:
         else:
             yield requesting(step.call, n)
     yield Message(role="assistant", content=walk.final)
-
-
-class Scripted:
-    """An agent that is handed the draw it plays in."""
-
-    def __init__(self, drawn: Drawn) -> None:
-        self.drawn = drawn

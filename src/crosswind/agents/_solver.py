@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from crosswind.agents._scripted import Scripted, requesting
+from crosswind.agents._scripted import requesting
 from crosswind.base.errors import ToolFailed
 from crosswind.core import skin
 from crosswind.core.domain import recover
@@ -14,13 +14,13 @@ from crosswind.core.draw import Drawn
 from crosswind.core.types import ASK, NOTE, SAY, Message, Refusal, ToolCall, ToolResult, Tools
 
 
-class Solver(Scripted):
+class Solver:
     """Solves the task as on the clean interface. A subclass says how often to repeat a call, and which tool to use."""
 
     repeats = 0  # of a call that failed
 
     def __init__(self, drawn: Drawn) -> None:
-        super().__init__(drawn)
+        self.drawn = drawn
         self.task = drawn.certificate.task
         self.family = drawn.domain.family(self.task)
         self.flow = self.family.solve(self.task.brief)

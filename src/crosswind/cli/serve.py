@@ -104,14 +104,14 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
 
     from crosswind.base.errors import CrosswindError
     from crosswind.episodes.play import play
-    from crosswind.mcp.serve import Desk, Served
+    from crosswind.mcp.serve import EpisodeServer, Served
     from crosswind.mcp.server_wire import HttpServer, serve_lines
     from crosswind.mcp.wire import own_pipes
 
-    ready: asyncio.Future[Desk] = asyncio.get_running_loop().create_future()
+    ready: asyncio.Future[EpisodeServer] = asyncio.get_running_loop().create_future()
     source, server = Served(ready.set_result), HttpServer()
     playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name))
-    desk, asked = await ready, asyncio.Event()
+    episode, asked = await ready, asyncio.Event()
 
     def leave() -> None:
         asked.set()
@@ -120,11 +120,11 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError, NotImplementedError, RuntimeError):
             asyncio.get_running_loop().add_signal_handler(number, leave)
-    _introduce(desk.query, desk.briefing, told)
+    _introduce(episode.query, episode.briefing, told)
     try:
         if port is not None:
             await server.start(port)
-            print(f"server:  {server.add(desk)}", file=told, flush=True)
+            print(f"server:  {server.add(episode)}", file=told, flush=True)
             conclude(await playing)
             source.end()
             await asyncio.sleep(LINGER)
@@ -133,7 +133,7 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
             pipes = await own_pipes()
         except ValueError:
             raise CrosswindError("standard input and output must be pipes, as a client makes them") from None
-        serving = asyncio.ensure_future(serve_lines(desk, pipes))
+        serving = asyncio.ensure_future(serve_lines(episode, pipes))
         await asyncio.wait({serving, playing}, return_when=asyncio.FIRST_COMPLETED)
         source.leave()
         conclude(await playing)

@@ -38,9 +38,9 @@ from crosswind.core.registry import near
 from crosswind.core.types import Message, Tools
 from crosswind.mcp import bridge
 from crosswind.mcp.http_server import BODY
-from crosswind.mcp.serve import NAME, Desk, briefing
+from crosswind.mcp.serve import NAME, EpisodeServer, briefing
 from crosswind.mcp.server_wire import HttpServer, serve_lines
-from crosswind.mcp.wire import Lines
+from crosswind.mcp.wire import Lines, signal_group
 from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean
 from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents
@@ -128,13 +128,13 @@ class CommandAgents(PythonAgents):
         try:
             async with self.starting:
                 http = await self._ready()
-            desk = Desk(tools, query)
-            url = http.add(desk)
+            episode = EpisodeServer(tools, query)
+            url = http.add(episode)
             with tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True) as folder:
                 try:
-                    return await self._run(desk, url, Path(folder))
+                    return await self._run(episode, url, Path(folder))
                 finally:
-                    desk.close()
+                    episode.close()
                     http.remove(url)
         except OSError as error:
             raise InfrastructureError(f"{self.name[:80]} cannot be started: {error}") from None
@@ -150,50 +150,52 @@ class CommandAgents(PythonAgents):
             self.http = http
         return self.http
 
-    async def _run(self, desk: Desk, url: str, folder: Path) -> str:
+    async def _run(self, episode: EpisodeServer, url: str, folder: Path) -> str:
         out = folder / "answer.txt"
         sockets = None
         if "stdio_config" in self.places:
             sockets = await asyncio.start_unix_server(
-                lambda reader, writer: serve_lines(desk, Lines(reader, writer, limit=BODY)), folder / "s", limit=2**16
+                lambda reader, writer: serve_lines(episode, Lines(reader, writer, limit=BODY)),
+                folder / "s",
+                limit=2**16,
             )
         try:
-            command = self._filled(desk, url, folder, out)
+            command = self._filled(episode, url, folder, out)
             with (folder / "prompt.txt").open("rb") as prompt:
                 stdin = asyncio.subprocess.DEVNULL if self.places & SPOKEN else prompt.fileno()
-                code, printed, complaint = await self._process(command, stdin, desk, url)
+                code, printed, complaint = await self._process(command, stdin, episode, url)
         finally:
             if sockets is not None:
                 sockets.close()
         if code == 0:
             return _read(out) if "out" in self.places else printed
-        self._failed(code, desk.tools.made, complaint)
+        self._failed(code, episode.tools.made, complaint)
         return ""
 
-    def _filled(self, desk: Desk, url: str, folder: Path, out: Path) -> list[str]:
+    def _filled(self, episode: EpisodeServer, url: str, folder: Path, out: Path) -> list[str]:
         """The command of one episode; files that it names are there."""
-        policy = briefing(desk.tools.policy)
-        prompt = f"{policy}\n\n{desk.query}"
-        texts = {"query": desk.query, "policy": policy, "prompt": prompt}
+        policy = briefing(episode.tools.policy)
+        texts = {"query": episode.query, "policy": policy, "prompt": f"{policy}\n\n{episode.query}"}
         stdio = {"command": sys.executable, "args": ["-I", str(bridge.__file__), str(folder / "s")]}
-        files = {name: folder / f"{name}.txt" for name in texts}
-        files |= {"config": folder / "mcp.json", "stdio_config": folder / "mcp-stdio.json"}
-        for name, text in texts.items():
-            files[name].write_text(text, encoding="utf-8")
-        for name, entry in (("config", {"type": "http", "url": url}), ("stdio_config", stdio)):
-            files[name].write_text(json.dumps({"mcpServers": {NAME: entry}}, indent=1), encoding="utf-8")
+        configs = {"mcp": {"type": "http", "url": url}, "mcp-stdio": stdio}
+        files = {f"{name}.txt": text for name, text in texts.items()}
+        files |= {f"{n}.json": json.dumps({"mcpServers": {NAME: entry}}, indent=1) for n, entry in configs.items()}
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
         values = {
             **texts,
-            "query_file": str(files["query"]),
-            "policy_file": str(files["policy"]),
-            "config": str(files["config"]),
-            "stdio_config": str(files["stdio_config"]),
+            "query_file": str(folder / "query.txt"),
+            "policy_file": str(folder / "policy.txt"),
+            "config": str(folder / "mcp.json"),
+            "stdio_config": str(folder / "mcp-stdio.json"),
             "url": url,
             "out": str(out),
         }
         return [_PLACE.sub(lambda found: values[found[1]].replace("\0", ""), part) for part in self.template]
 
-    async def _process(self, command: list[str], stdin: int, desk: Desk, url: str) -> tuple[int | None, str, str]:
+    async def _process(
+        self, command: list[str], stdin: int, episode: EpisodeServer, url: str
+    ) -> tuple[int | None, str, str]:
         """Run a command to its end: its exit code (None: it fell silent), what it printed, what it complained of."""
         loop = asyncio.get_running_loop()
         printed, complaint = Tail(ANSWER), Tail(COMPLAINT)
@@ -218,7 +220,7 @@ class CommandAgents(PythonAgents):
                     os.close(end)
             self.guard.watch(process.pid)
             try:
-                code = await self._wait(process, desk)
+                code = await self._wait(process, episode)
                 if code is not None:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(DRAIN):  # a process that left the group may hold them open
@@ -232,13 +234,13 @@ class CommandAgents(PythonAgents):
                 transport.close()
         return code, printed.text, complaint.text
 
-    async def _wait(self, process: asyncio.subprocess.Process, desk: Desk) -> int | None:
+    async def _wait(self, process: asyncio.subprocess.Process, episode: EpisodeServer) -> int | None:
         """The exit code; None when nothing was heard of the agent for as long as one request may take."""
         loop = asyncio.get_running_loop()
         ended = asyncio.ensure_future(process.wait())
         try:
             while not ended.done():
-                left = desk.heard + self.timeout - loop.time()
+                left = episode.heard + self.timeout - loop.time()
                 if left <= 0:
                     return None
                 await asyncio.wait({ended}, timeout=left)
@@ -268,21 +270,13 @@ def _same(tail: Tail) -> Tail:
 async def _end(process: asyncio.subprocess.Process) -> None:
     """End a process and its group: asked first, then made to."""
     try:
-        if process.returncode is None and _signal(process.pid, signal.SIGTERM):
+        if process.returncode is None and signal_group(process.pid, signal.SIGTERM):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GRACE):
                     await process.wait()
     finally:
-        _signal(process.pid, signal.SIGKILL)  # the group may outlive its first process
+        signal_group(process.pid, signal.SIGKILL)  # the group may outlive its first process
     await process.wait()
-
-
-def _signal(group: int, number: int) -> bool:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
 
 
 def _read(path: Path) -> str:

@@ -23,7 +23,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.mcp import wire
 from crosswind.mcp.http_server import Answered, HttpRequest, LocalServer, Peer
 from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Journal, say, stopped
-from crosswind.mcp.relay import Plan, Refusal
+from crosswind.mcp.relay import Plan, PlanFailure
 from crosswind.mcp.schema import record
 from crosswind.mcp.wire import CANCELLED, SUBSCRIPTION_KEY, UPSTREAM_GONE, Message, WireError
 
@@ -382,8 +382,8 @@ async def serve_http(
     """Let clients come over HTTP on this machine until we are asked to end. Gives the exit code."""
     stop, number = stopped()
     secret = token or secrets.token_urlsafe(24)
-    refusal = Refusal()
-    front = HttpFront(lambda: Connection(target, plan, journal, refusal=refusal), secret, say, idle=idle)
+    failure = PlanFailure()
+    front = HttpFront(lambda: Connection(target, plan, journal, failure=failure), secret, say, idle=idle)
     try:
         await front.start(port)
     except WireError as error:
@@ -394,15 +394,15 @@ async def serve_http(
     say(f"listening on http://127.0.0.1:{front.port}/mcp")
     if not token:
         say(f"clients send the header Authorization: Bearer {secret}")
-    events = [asyncio.create_task(event.wait()) for event in (stop, refusal.told)]
+    events = [asyncio.create_task(event.wait()) for event in (stop, failure.told)]
     await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-    if refusal.why:
+    if failure.why:
         await asyncio.sleep(FAREWELL)
     for event in events:
         event.cancel()
     await front.aclose()
-    if refusal.why:
-        say(refusal.why)
+    if failure.why:
+        say(failure.why)
         return MISTAKE
     if front.failed:
         return SERVER_FAILED

@@ -195,63 +195,40 @@ def fitted(tools: Mapping[str, Tool], layers: Layers) -> Drawn:
 # ---------------------------------------------------------------- which kinds apply
 
 # a server with every sort of tool that a kind may look for
+_TEXT, _DATE, _NUMBER = {"type": "string"}, {"type": "string", "format": "date"}, {"type": "number"}
+_ORDER = {"order_id": _TEXT, "total": _NUMBER, "date": _DATE, "status": _TEXT}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
+
+
 SHOWROOM: tuple[dict[str, Any], ...] = (
     {
         "name": "search_orders",
         "description": "Search orders by customer and date.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "customer_name": {"type": "string"},
-                "date": {"type": "string", "format": "date"},
-                "status": {"type": "string", "enum": ["open", "paid", "cancelled"]},
-                "limit": {"type": "integer", "minimum": 1},
-            },
-            "required": ["customer_name"],
-        },
-        "outputSchema": {
-            "type": "object",
-            "properties": {
-                "result": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "order_id": {"type": "string"},
-                            "total": {"type": "number"},
-                            "date": {"type": "string", "format": "date"},
-                            "status": {"type": "string"},
-                        },
-                    },
-                }
-            },
-            "required": ["result"],
-        },
+        "inputSchema": _object(
+            ("customer_name",),
+            customer_name=_TEXT,
+            date=_DATE,
+            status={"type": "string", "enum": ["open", "paid", "cancelled"]},
+            limit={"type": "integer", "minimum": 1},
+        ),
+        "outputSchema": _object(("result",), result={"type": "array", "items": _object((), **_ORDER)}),
         "annotations": {"readOnlyHint": True},
     },
     {
         "name": "get_customer",
         "description": "Get the record of a customer.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"customer_id": {"type": "string"}},
-            "required": ["customer_id"],
-        },
-        "outputSchema": {
-            "type": "object",
-            "properties": {"name": {"type": "string"}, "city": {"type": "string"}, "balance": {"type": "number"}},
-        },
+        "inputSchema": _object(("customer_id",), customer_id=_TEXT),
+        "outputSchema": _object(name=_TEXT, city=_TEXT, balance=_NUMBER),
         "annotations": {"readOnlyHint": True},
     },
     {
         "name": "create_order",
         "description": "Create an order for a customer.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"customer_id": {"type": "string"}, "item": {"type": "string"}, "count": {"type": "integer"}},
-            "required": ["customer_id", "item"],
-        },
-        "outputSchema": {"type": "object", "properties": {"order_id": {"type": "string"}, "total": {"type": "number"}}},
+        "inputSchema": _object(("customer_id", "item"), customer_id=_TEXT, item=_TEXT, count={"type": "integer"}),
+        "outputSchema": _object(order_id=_TEXT, total=_NUMBER),
     },
 )
 

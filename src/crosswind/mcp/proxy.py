@@ -28,8 +28,8 @@ from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
 from crosswind.mcp import live, wire
 from crosswind.mcp.live import DOMAIN
-from crosswind.mcp.relay import UNANSWERED, Plan, Refusal, Relay
-from crosswind.mcp.upstream import Link, open_channel
+from crosswind.mcp.relay import UNANSWERED, Plan, PlanFailure, Relay
+from crosswind.mcp.upstream import ServerLink, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
 from crosswind.runs import interrupted
 from crosswind.runs.interrupted import Interrupted, SessionHead, SessionLog
@@ -251,10 +251,10 @@ class Connection:
         plan: Plan,
         journal: Journal | None,
         tell: Say = say,
-        refusal: Refusal | None = None,
+        failure: PlanFailure | None = None,
     ) -> None:
         self.target, self.plan, self.journal, self.tell = target, plan, journal, tell
-        self.refusal = refusal or Refusal()
+        self.failure = failure or PlanFailure()
         self.channel: Channel | None = None
         self.began = time.monotonic()
         self.watch: asyncio.Task[None] | None = None  # for the end of the server, where nobody waits for it
@@ -263,8 +263,8 @@ class Connection:
     async def open(self, front: Any) -> None:
         """Start the server. Raises `WireError` where it cannot be."""
         self.channel = await open_channel(self.target)
-        self.link = Link(self.channel, self._from_server, self.tell)
-        self.relay = Relay(front, self.link, self.plan, self.tell, self.refusal)
+        self.link = ServerLink(self.channel, self._from_server, self.tell)
+        self.relay = Relay(front, self.link, self.plan, self.tell, self.failure)
         if self.journal is not None:
             self.keeper = self.relay.notes = Keeper(
                 self.journal, self.relay, self.tell, lambda: time.monotonic() - self.began
@@ -327,11 +327,11 @@ async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal 
         say(str(error))
         return SERVER_FAILED
     client = asyncio.create_task(_read_client(pipes, connection.relay))
-    refusal = connection.refusal
-    events = [asyncio.create_task(event.wait()) for event in (stop, front.broken, refusal.told)]
+    failure = connection.failure
+    events = [asyncio.create_task(event.wait()) for event in (stop, front.broken, failure.told)]
     waits = {client, connection.reading, *events}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    failed = connection.reading.done() and not client.done() and not stop.is_set() and not refusal.why
+    failed = connection.reading.done() and not client.done() and not stop.is_set() and not failure.why
     if client.done() and not front.broken.is_set():  # it has said all it wants to say; what it asked is still answered
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(connection.relay.drain(), wire.GRACE)
@@ -340,8 +340,8 @@ async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal 
     await asyncio.gather(*(waits - {connection.reading}), return_exceptions=True)
     await connection.close(failed=failed)
     await pipes.close()
-    if refusal.why:
-        say(refusal.why)
+    if failure.why:
+        say(failure.why)
         return MISTAKE
     if failed:
         say(connection.link.ended)

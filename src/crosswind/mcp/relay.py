@@ -25,7 +25,7 @@ from crosswind.mcp.listing import Listing
 from crosswind.mcp.schema import record
 from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Json, Tool
-from crosswind.mcp.upstream import CALL_TIMEOUT, Link
+from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
 from crosswind.mcp.wire import BadFrame, Message, WireError
 
 MOST = 1000  # calls of one client under way; more are read when some are done
@@ -71,8 +71,8 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Refusal:
-    """Why nothing can be laid over a server, where something is to be; set once the client was told."""
+class PlanFailure:
+    """Why a plan cannot be laid over a server; `told` is set once the client knows."""
 
     why: str = ""
     told: asyncio.Event = field(default_factory=asyncio.Event)
@@ -98,10 +98,10 @@ class Relay:
     """One client's connection to one server."""
 
     def __init__(
-        self, front: Front, link: Link, plan: Plan, say: Callable[[str], None], refusal: Refusal | None = None
+        self, front: Front, link: ServerLink, plan: Plan, say: Callable[[str], None], failure: PlanFailure | None = None
     ) -> None:
         self.front, self.link, self.plan, self.say = front, link, plan, say
-        self.refusal = refusal or Refusal()
+        self.failure = failure or PlanFailure()
         self.session: Session | None = None  # these three from the first listing on
         self.toolbox: ServerTools
         self.listing: Listing
@@ -176,9 +176,9 @@ class Relay:
         except _Refused as refused:
             await self._answer({"jsonrpc": "2.0", "id": id, "error": refused.error})
         except CannotPerturb as error:
-            self.refusal.why = str(error)
+            self.failure.why = str(error)
             await self._answer(wire.failure(id, wire.INTERNAL_ERROR, f"crosswind: {error}"))
-            self.refusal.told.set()
+            self.failure.told.set()
         except WireError as error:
             await self._answer(wire.failure(id, wire.UPSTREAM_GONE, str(error)))
         except asyncio.CancelledError:

@@ -1,9 +1,9 @@
 """An episode as an MCP server: what a client calls becomes the replies that `play` asks for.
 
-`Desk` answers the messages of both eras of the protocol (the handshake up to 2025-11-25, and 2026-07-28, which has
-none) and knows nothing of pipes and sockets: `server_wire.py` carries them. A client sees what every other agent sees:
-the tools as they are shown now, `ask_user` among them, results as text, and what the user says. All words it adds are
-the same with and without obstacles.
+`EpisodeServer` answers the messages of both eras of the protocol (the handshake up to 2025-11-25, and 2026-07-28, which
+has none) and knows nothing of pipes and sockets: `server_wire.py` carries them. A client sees what every other agent
+sees: the tools as they are shown now, `ask_user` among them, results as text, and what the user says. All words it adds
+are the same with and without obstacles.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Refused(Exception):
         self.code, self.text, self.data = code, text, data
 
 
-class Desk:
+class EpisodeServer:
     """One episode as a server. `tools` leads to the session; `finish`, where there is one, takes the final answer."""
 
     def __init__(self, tools: Toolset, query: str, *, finish: Finish | None = None) -> None:
@@ -235,12 +235,12 @@ class Served(PythonAgents):
 
     concurrency = 1
 
-    def __init__(self, ready: Callable[[Desk], None]) -> None:
+    def __init__(self, ready: Callable[[EpisodeServer], None]) -> None:
         self.name = "mcp"
         self.price: Price | None = None
         self.settings: dict[str, Any] = {}
-        self.ready = ready  # told of the desk as soon as the tools are known
-        self.desk: Desk | None = None
+        self.ready = ready  # told of the episode as soon as the tools are known
+        self.episode: EpisodeServer | None = None
         self.said: asyncio.Future[str] | None = None  # the final answer
         self.reply: asyncio.Future[str] | None = None  # what the user says to it
 
@@ -250,9 +250,9 @@ class Served(PythonAgents):
     async def run(self, query: str, tools: Toolset) -> str:
         """Wait for the final answer; nothing, if the client leaves without one."""
         self.said = asyncio.get_running_loop().create_future()
-        if self.desk is None:
-            self.desk = Desk(tools, query, finish=self._finish)
-            self.ready(self.desk)
+        if self.episode is None:
+            self.episode = EpisodeServer(tools, query, finish=self._finish)
+            self.ready(self.episode)
         elif self.reply is not None:  # the user has answered what should have been the last words
             words = query.rpartition("\n\nUser: ")[2]
             self.reply.set_result(HEARD.lstrip() + words)
@@ -272,7 +272,7 @@ class Served(PythonAgents):
 
     def end(self) -> None:
         """The episode is over: whoever waits for the user hears so."""
-        if self.desk is not None:
-            self.desk.close()
+        if self.episode is not None:
+            self.episode.close()
         if self.reply is not None and not self.reply.done():
             self.reply.set_result("The task is over. Thank you.")

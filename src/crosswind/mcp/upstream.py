@@ -1,7 +1,7 @@
 """A remote server: a peer that answers requests, and a client of its tools.
 
-`Link` is what a proxy needs: our own requests beside whatever else passes. `Remote` is what a program needs that wants
-to use a server's tools: it shakes hands by itself, in the manner of either era of the protocol.
+`ServerLink` is for a proxy: it sends requests of its own and hands on everything else. `Remote` is for a program that
+uses a server's tools: it shakes hands by itself, in the manner of either era of the protocol.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def open_channel(
     return await Child.start(target, env=env, cwd=cwd, stderr=stderr)
 
 
-class Link:
+class ServerLink:
     """A server on a channel. Answers to our own requests go to whoever asked, everything else to `other`."""
 
     def __init__(self, channel: Channel, other: Other, complain: Callable[[str], None] = lambda _: None) -> None:
@@ -182,7 +182,7 @@ class Remote:
 
     async def __aenter__(self) -> Self:
         self.channel = await open_channel(self.target, env=self.env, cwd=self.cwd, stderr=self.stderr)
-        self.link = Link(self.channel, self._other)
+        self.link = ServerLink(self.channel, self._other)
         self._reading = asyncio.create_task(self.link.run())
         try:
             await self._greet()

@@ -207,6 +207,15 @@ def _silent(descriptor: int) -> bool:
     return False
 
 
+def signal_group(group: int, number: int) -> bool:
+    """Send a signal to a process group; is there one that it could be sent to?"""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
 class Child:
     """A process that speaks on its standard input and output, in a group of its own, and ends with this channel."""
 
@@ -286,19 +295,11 @@ class Child:
     async def _close(self) -> None:
         await self.lines.close()
         if not await self.wait(GRACE):
-            self._signal(signal.SIGTERM)
+            signal_group(self.process.pid, signal.SIGTERM)
             await self.wait(GRACE)
-        self._signal(signal.SIGKILL)  # the group may outlive its leader
+        signal_group(self.process.pid, signal.SIGKILL)  # the group may outlive its leader
         GUARD.forget(self.process.pid)
         await self.process.wait()
         transport = getattr(self.process, "_transport", None)
         if transport is not None:  # else its pipes are closed when the loop is gone, with a warning
             transport.close()
-
-    def kill(self) -> None:
-        """End the process and its group at once."""
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
