@@ -61,31 +61,20 @@ def atif(record: Record, manifest: Manifest) -> Data:
     }
 
 
-def write_lines(path: Path, trajectories: Iterator[Data]) -> int:
+def write_trajectories(path: Path, trajectories: Iterator[Data], *, single: bool) -> int:
+    """Write a .jsonl file, a .json file with one trajectory or a list, or else a folder with a file for each."""
     count = 0
-    with complete_file(path) as file:
+    if path.suffix not in (".json", ".jsonl"):
         for trajectory in trajectories:
-            file.write(json_bytes(trajectory) + b"\n")
+            with complete_file(path / f"{trajectory['trajectory_id']}.json") as file:
+                file.write(json_bytes(trajectory) + b"\n")
             count += 1
-    return count
-
-
-def write_one_file(path: Path, trajectories: Iterator[Data], *, single: bool) -> int:
-    """A JSON file with one trajectory, or with a list of them."""
-    count = 0
+        return count
+    as_list = path.suffix == ".json" and not single
     with complete_file(path) as file:
-        for trajectory in trajectories:
-            file.write((b"" if single else b",\n" if count else b"[\n") + json_bytes(trajectory))
-            count += 1
-        file.write(b"\n" if single else b"\n]\n" if count else b"[]\n")
-    return count
-
-
-def write_files(folder: Path, trajectories: Iterator[Data]) -> int:
-    """A folder with a file for each trajectory."""
-    count = 0
-    for trajectory in trajectories:
-        with complete_file(folder / f"{trajectory['trajectory_id']}.json") as file:
-            file.write(json_bytes(trajectory) + b"\n")
-        count += 1
+        for count, trajectory in enumerate(trajectories, 1):
+            before = (b"[\n" if count == 1 else b",\n") if as_list else b""
+            file.write(before + json_bytes(trajectory) + (b"" if as_list else b"\n"))
+        if as_list:
+            file.write(b"\n]\n" if count else b"[]\n")
     return count

@@ -109,7 +109,6 @@ def _header(manifest: Manifest, spec: Data, plan: Data, tally: _Tally) -> Data:
         "params": {},
         "metrics": tally.metrics(),
     }
-    usage = {"input_tokens": tally.tokens[0], "output_tokens": tally.tokens[1], "total_tokens": sum(tally.tokens)}
     return {
         "version": INSPECT,
         "status": "success" if manifest.state == "finished" else "cancelled",
@@ -123,7 +122,7 @@ def _header(manifest: Manifest, spec: Data, plan: Data, tally: _Tally) -> Data:
         "stats": {
             "started_at": manifest.created,
             "completed_at": manifest.updated,
-            "model_usage": {spec["model"]: usage},
+            "model_usage": {spec["model"]: _usage(*tally.tokens)},
         },
     }
 
@@ -150,7 +149,7 @@ def sample(record: Record, manifest: Manifest) -> Data:
         "output": output,
         "metadata": facts_of(record),
         "store": {},
-        "model_usage": {model: _usage(record)},
+        "model_usage": {model: _usage(record.usage.input_tokens, record.usage.output_tokens)},
         "total_time": record.usage.seconds,
         "uuid": name,
     }
@@ -171,13 +170,8 @@ def sample(record: Record, manifest: Manifest) -> Data:
     return out
 
 
-def _usage(record: Record) -> Data:
-    usage = record.usage
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "total_tokens": usage.input_tokens + usage.output_tokens,
-    }
+def _usage(sent: int, written: int) -> Data:
+    return {"input_tokens": sent, "output_tokens": written, "total_tokens": sent + written}
 
 
 class _Writer:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from crosswind.base.errors import CrosswindError
 from crosswind.episodes.record import Record
-from crosswind.export.atif import atif, write_files, write_lines, write_one_file
+from crosswind.export.atif import atif, write_trajectories
 from crosswind.export.inspect import write_log
 from crosswind.runs.store import iter_records, load_manifest
 
@@ -36,9 +36,7 @@ def export(
         return path, write_log(path, manifest, records)
     path = out or folder / "atif"
     trajectories = (atif(record, manifest) for record in records)
-    if path.suffix == ".json":
-        return path, write_one_file(path, trajectories, single=episode is not None)
-    return path, write_lines(path, trajectories) if path.suffix == ".jsonl" else write_files(path, trajectories)
+    return path, write_trajectories(path, trajectories, single=episode is not None)
 
 
 def _only(records: Iterator[Record], key: str) -> Iterator[Record]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from crosswind.core.skin import through
 from crosswind.core.types import Model, ToolCall, ToolResult
 from crosswind.text import answers, speech
 from crosswind.text.answers import Expected, Kind
@@ -46,11 +47,6 @@ class Must(Model):
         """A text alone is one to be contained."""
         return {"contains": value} if isinstance(value, (str, int, float)) and not isinstance(value, bool) else value
 
-    @field_validator("any_of", "all_of", "none_of", mode="before")
-    @classmethod
-    def _list(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
-
     @model_validator(mode="after")
     def _sound(self) -> Self:
         given = self.model_fields_set - {"tolerance"}
@@ -59,10 +55,7 @@ class Must(Model):
         if "tolerance" in self.model_fields_set and not given & {"number", "money"}:
             raise ValueError("tolerance goes with number or money")
         if self.matches is not None:
-            try:
-                re.compile(self.matches)
-            except re.error as error:
-                raise ValueError(f"matches is no regular expression: {error}") from None
+            _compiled(self.matches)
         if any(one == () for one in (self.any_of, self.all_of, self.none_of)):
             raise ValueError("a list of conditions must not be empty")
         return self
@@ -100,6 +93,13 @@ class Must(Model):
         if isinstance(wanted, tuple):
             return f"{key.replace('_', ' ')} ({'; '.join(one.words for one in wanted)})"
         return f"{key} {wanted!r}"
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"matches is no regular expression: {error}") from None
 
 
 def _folded(text: str) -> str:
@@ -209,11 +209,7 @@ class Take(Model):
     @field_validator("matches")
     @classmethod
     def _pattern(cls, value: str) -> str:
-        try:
-            groups = re.compile(value).groups
-        except re.error as error:
-            raise ValueError(f"matches is no regular expression: {error}") from None
-        if value and groups != 1:
+        if value and _compiled(value).groups != 1:
             raise ValueError("matches needs one group, in parentheses: what it matches is taken")
         return value
 
@@ -250,15 +246,10 @@ def filled(value: Any, taken: Mapping[str, Any]) -> Any:
 
     A name that is all of its text gives what was taken as it is, be it a number or a list.
     """
-    if isinstance(value, str):
-        if (whole := _REFERENCE.fullmatch(value)) is not None and whole[1]:
+
+    def fill(text: str) -> Any:
+        if (whole := _REFERENCE.fullmatch(text)) is not None and whole[1]:
             return taken[whole[1]]
-        return _REFERENCE.sub(lambda found: str(taken[found[1]]) if found[1] else "$", value)
-    return through(value, lambda part: filled(part, taken))
+        return _REFERENCE.sub(lambda found: str(taken[found[1]]) if found[1] else "$", text)
 
-
-def through(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A value whose parts, one level down, are changed."""
-    if isinstance(value, Mapping):
-        return {key: change(part) for key, part in value.items()}
-    return [change(part) for part in value] if isinstance(value, (list, tuple)) else value
+    return through(value, fill)

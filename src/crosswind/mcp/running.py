@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from crosswind.core.skin import through
 from crosswind.core.types import Model, ToolCall, ToolError, ToolResult
@@ -37,6 +37,8 @@ WORDS = 400  # characters of a server's last words that a message repeats
 class Server(Model):
     """How a server is reached: a command to start for every episode, or the URL of one that runs."""
 
+    model_config = ConfigDict(strict=False, coerce_numbers_to_str=True)  # YAML reads some texts as numbers
+
     command: tuple[str, ...] = ()
     url: str = ""
     env: dict[str, str] = Field(default_factory=dict)
@@ -50,19 +52,12 @@ class Server(Model):
     @field_validator("command", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
-        return tuple(shlex.split(value)) if isinstance(value, str) else _texts(value)
+        return shlex.split(value) if isinstance(value, str) else value
 
     @field_validator("setup", mode="before")
     @classmethod
     def _each(cls, value: object) -> object:
-        if not isinstance(value, (list, tuple)):
-            return value
-        return tuple(tuple(shlex.split(one)) if isinstance(one, str) else _texts(one) for one in value)
-
-    @field_validator("env", mode="before")
-    @classmethod
-    def _variables(cls, value: object) -> object:
-        return {k: _text(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return [cls._split(one) for one in value] if isinstance(value, (list, tuple)) else value
 
     @field_validator("shown_as")
     @classmethod
@@ -87,15 +82,6 @@ class Server(Model):
     def words(self) -> str:
         """The server in one line."""
         return self.url or shlex.join(self.command)
-
-
-def _text(value: object) -> object:
-    """A number that YAML read is a text here."""
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-
-def _texts(value: object) -> object:
-    return tuple(map(_text, value)) if isinstance(value, (list, tuple)) else value
 
 
 class Running:

@@ -32,7 +32,7 @@ def _misfit(value: Any, schema: Any, root: Any, at: str, depth: int) -> str:
     if not isinstance(schema, dict) or depth > DEPTH:
         return ""
     if isinstance(schema.get("$ref"), str):
-        found = _referred(schema["$ref"], root)
+        found = referred(schema["$ref"], root)
         return _misfit(value, found, root, at, depth + 1) if found is not None else ""
     kinds = schema.get("type")
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -97,7 +97,7 @@ def _kind(value: Any) -> str:
     return "object"
 
 
-def _referred(ref: str, root: Any) -> Any:
+def referred(ref: str, root: Any) -> Any:
     """What a reference into the same schema leads to; None where that is nothing."""
     if not ref.startswith("#"):
         return None
@@ -122,7 +122,7 @@ def inlined(schema: Any, root: Any = None, depth: int = 0) -> Any:
         if key not in ("$ref", "$defs", "definitions")
     }
     ref = schema.get("$ref")
-    found = _referred(ref, root) if isinstance(ref, str) and depth < INLINED else None
+    found = referred(ref, root) if isinstance(ref, str) and depth < INLINED else None
     return {**inlined(found, root, depth + 1), **rest} if isinstance(found, dict) else rest
 
 

@@ -83,11 +83,6 @@ class TaskEntry(Model):
     gold: tuple[GoldCall, ...] | None = None
     says: str = ""  # the final message of the gold; `$name` as in its calls
 
-    @field_validator("answer", "calls", "order", "gold", mode="before")
-    @classmethod
-    def _lists(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
-
     @field_validator("answer", mode="before")
     @classmethod
     def _one(cls, value: object) -> object:
@@ -126,11 +121,6 @@ class TasksFile(Model):
     severity: int = Field(default=SEVERITY, ge=1, le=5)
     conditions: tuple[Condition, ...] = ()  # instead of kinds: as in a suite
     tasks: tuple[TaskEntry, ...]
-
-    @field_validator("kinds", "conditions", "tasks", mode="before")
-    @classmethod
-    def _lists(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def _sound(self) -> Self:

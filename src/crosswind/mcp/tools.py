@@ -16,7 +16,7 @@ from typing import Any
 from crosswind.core.types import Param, ToolError, ToolResult, Tools, ToolSpec
 from crosswind.core.world import JSON_TYPES
 from crosswind.episodes.play import result_text
-from crosswind.mcp.schema import record
+from crosswind.mcp.schema import record, referred
 
 ANY = "any"  # the type of a parameter whose schema has no single one
 SERVER = "server"  # the code of an error that the server's tool gave
@@ -208,16 +208,12 @@ def answer(result: ToolResult, inner: Sequence[Json], *, structured: bool) -> Js
         text = result.error.text if result.error.code in (SERVER, PROTOCOL) else result_text(result)
         return {"content": [{"type": "text", "text": text}], "isError": True}
     value = result.content
-    blocks: list[Json] = [] if value is None else [{"type": "text", "text": _text(value)}]
+    blocks: list[Json] = [] if value is None else [{"type": "text", "text": result_text(result)}]
     blocks += [block for raw in inner for block in _blocks(raw) if not _is_text(block)]
     out: Json = {"content": blocks, "isError": False}
     if structured:
         out["structuredContent"] = value if isinstance(value, dict) else {"result": value}
     return out
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 _ITEM = r"[`'\"]?[A-Za-z_][\w-]*[`'\"]?"
@@ -311,10 +307,7 @@ def _example(schema: Any, root: Json, name: str, result: bool, depth: int) -> An
     if not isinstance(schema, dict) or depth > DEPTH:
         return None
     if isinstance(ref := schema.get("$ref"), str):
-        target: Any = root
-        for part in ref.removeprefix("#/").split("/"):
-            target = target.get(part) if isinstance(target, dict) else None
-        return _example(target, root, name, result, depth + 1)
+        return _example(referred(ref, root), root, name, result, depth + 1)
     if "const" in schema:
         return schema["const"]
     if isinstance(schema.get("enum"), list) and schema["enum"]:
