@@ -33,7 +33,7 @@ from crosswind.mcp import tools as forms
 from crosswind.mcp.proxy import Journal
 from crosswind.mcp.relay import Plan, Relay
 from crosswind.mcp.toolbox import ServerTools
-from crosswind.mcp.upstream import Remote, ServerLink
+from crosswind.mcp.upstream import Remote, ServerLink, open_channel
 from crosswind.mcp.wire import BadFrame, Lines, WireError
 from crosswind.runs.store import load_run
 from crosswind.words import banks
@@ -1060,10 +1060,10 @@ def test_http_ends_where_nothing_can_be_laid(what: str, monkeypatch: pytest.Monk
             assert process.stderr
             port = re.search(r"127.0.0.1:(\d+)", (await process.stderr.readline()).decode())
             assert port
-            remote = Remote(f"http://127.0.0.1:{port[1]}/mcp")
+            remote = Remote(await open_channel(f"http://127.0.0.1:{port[1]}/mcp"))
             if what == "envelope":
                 async with remote:
-                    assert [tool.name for tool in remote.tools()] == ["go"]
+                    assert list(remote.listed) == ["go"]
                 return
             with pytest.raises(WireError, match="finds nothing to bite on"):
                 await remote.__aenter__()
@@ -1208,25 +1208,25 @@ def test_a_server_behind_http_is_a_toolbox() -> None:
     """The proxy's own HTTP side, seen by our own HTTP client; and the same server over pipes."""
 
     async def work() -> None:
-        async with Remote(SERVER) as remote:
-            assert [tool.name for tool in remote.tools()][:2] == ["search_orders", "get_customer"]
+        async with Remote(await open_channel(SERVER)) as remote:
+            assert list(remote.listed)[:2] == ["search_orders", "get_customer"]
             result = await remote.call(ToolCall("get_customer", {"customer_id": "C1"}))
             assert result.content["city"] == "Ulm"
             assert (await remote.call(ToolCall("nobody"))).error is not None
         async with Http() as http:
             os.environ["CROSSWIND_SERVER_TOKEN"] = "secret"
             try:
-                async with Remote(f"http://127.0.0.1:{http.front.port}/mcp") as remote:
+                async with Remote(await open_channel(f"http://127.0.0.1:{http.front.port}/mcp")) as remote:
                     result = await remote.call(ToolCall("get_customer", {"customer_id": "C1"}))
                     assert result.content["city"] == "Ulm"
                 assert not http.front.episodes, "the session was ended"
             finally:
                 del os.environ["CROSSWIND_SERVER_TOKEN"]
             with pytest.raises(WireError, match="401"):
-                async with Remote(f"http://127.0.0.1:{http.front.port}/mcp"):
+                async with Remote(await open_channel(f"http://127.0.0.1:{http.front.port}/mcp")):
                     pass
         with pytest.raises(WireError, match="refused to begin"):
-            async with Remote("http://127.0.0.1:9/mcp"):
+            async with Remote(await open_channel("http://127.0.0.1:9/mcp")):
                 pass
 
     run(work)
@@ -1238,7 +1238,7 @@ def test_a_remote_that_fails_is_infrastructure(fault: str, monkeypatch: pytest.M
 
     async def work() -> None:
         with pytest.raises(WireError):
-            async with Remote([*SERVER, "--fault", fault]) as remote:
+            async with Remote(await open_channel([*SERVER, "--fault", fault])) as remote:
                 await remote.call(ToolCall("get_customer", {"customer_id": "C1"}))
 
     run(work)

@@ -31,13 +31,13 @@ _SAFE = re.compile(r"[\x20-\x7e]*")
 class HttpChannel:
     """A channel to a server behind a URL: each message is a request, and what comes back is put in one queue."""
 
-    def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, limit: int = LIMIT) -> None:
+    def __init__(self, url: str, *, headers: Mapping[str, str] | None = None) -> None:
         parts = urlsplit(url)
         self.host, self.tls = parts.hostname or "", parts.scheme == "https"
         self.port = parts.port or (443 if self.tls else 80)
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self.netloc = parts.netloc.rpartition("@")[2]
-        self.headers, self.limit = dict(headers or {}), limit
+        self.headers = dict(headers or {})
         self.session = ""
         self.version = ""  # of the protocol, once both sides agreed on one
         self._in: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -165,9 +165,9 @@ class HttpChannel:
             status, headers = await _response_head(reader)
             self.session = headers.get("mcp-session-id", self.session)
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            parts = _body(reader, headers, status, self.limit)
+            parts = _body(reader, headers, status)
             if status == 200 and kind == STREAM:
-                async for event in _events(parts, self.limit):
+                async for event in _events(parts):
                     yield event
             else:
                 text = b"".join([part async for part in parts])
@@ -241,7 +241,7 @@ async def _response_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, s
     return int(parts[1]), headers
 
 
-async def _body(reader: asyncio.StreamReader, headers: dict[str, str], status: int, limit: int) -> AsyncIterator[bytes]:
+async def _body(reader: asyncio.StreamReader, headers: dict[str, str], status: int) -> AsyncIterator[bytes]:
     """The pieces of a body as they come."""
     if status in (202, 204) and "transfer-encoding" not in headers and "content-length" not in headers:
         return
@@ -249,14 +249,14 @@ async def _body(reader: asyncio.StreamReader, headers: dict[str, str], status: i
     try:
         if headers.get("transfer-encoding", "").lower() == "chunked":
             while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0].strip() or b"x", 16):
-                if size > limit:
-                    raise WireError(f"a chunk of more than {limit} bytes")
+                if size > LIMIT:
+                    raise WireError(f"a chunk of more than {LIMIT} bytes")
                 yield (await reader.readexactly(size + 2))[:-2]
             await reader.readuntil(b"\r\n")
         elif "content-length" in headers:
             length = int(headers["content-length"])
-            if length > limit:
-                raise WireError(f"an answer of more than {limit} bytes")
+            if length > LIMIT:
+                raise WireError(f"an answer of more than {LIMIT} bytes")
             while taken < length and (data := await reader.read(min(wire.CHUNK, length - taken))):
                 taken += len(data)
                 yield data
@@ -270,13 +270,13 @@ async def _body(reader: asyncio.StreamReader, headers: dict[str, str], status: i
         raise WireError("the answer is not complete") from None
 
 
-async def _events(parts: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
+async def _events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The data of server-sent events."""
     buffer, data = bytearray(), list[bytes]()
     async for part in parts:
         buffer += part
-        if len(buffer) + sum(map(len, data)) > limit:
-            raise WireError(f"an event of more than {limit} bytes")
+        if len(buffer) + sum(map(len, data)) > LIMIT:
+            raise WireError(f"an event of more than {LIMIT} bytes")
         *lines, rest = bytes(buffer).replace(b"\r\n", b"\n").split(b"\n")
         buffer = bytearray(rest)
         for line in lines:

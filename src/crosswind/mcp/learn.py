@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from crosswind.mcp.drift import Snapshot, snapshot
-from crosswind.mcp.running import Running, Server, blocking
+from crosswind.mcp.running import Server, looked_at
 from crosswind.mcp.tasks import BLANK
 from crosswind.mcp.tools import Tool, tools_of
 
@@ -20,9 +20,7 @@ LINE = 100  # characters of a description that a comment repeats
 
 def look(server: Server, base: Path) -> tuple[Snapshot, Mapping[str, Any]]:
     """The interface of a server, and what it says of itself. Raises `WireError` where it fails."""
-    running = Running(server, base)
-    remote = blocking(running.start)
-    blocking(running.close)
+    remote = looked_at(server, base)
     return snapshot(server.words, remote.about, remote.raw), remote.about
 
 

@@ -105,7 +105,6 @@ class Relay:
         self.session: Session | None = None  # these three from the first listing on
         self.toolbox: ServerTools
         self.listing: Listing
-        self.left_out: tuple[str, ...] = ()
         self.client = ""  # who the client says it is
         self.shook_hands = False  # as in the older era; in the newer one each request says its revision
         self.instructions = ""
@@ -296,7 +295,6 @@ class Relay:
 
     def _begin(self, tools: Mapping[str, Tool]) -> Session:
         drawn = self.plan.draw(tools)
-        self.left_out = drawn.left_out
         self.toolbox = ServerTools(tools, self._ask)
         session = Session(self.toolbox, drawn.layers)
         self.listing = Listing(session, self.toolbox, drawn.certificate.gold.steps)

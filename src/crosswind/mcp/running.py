@@ -24,7 +24,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from crosswind.core.skin import through
 from crosswind.core.types import Model, ToolCall, ToolError, ToolResult
-from crosswind.mcp.upstream import Remote
+from crosswind.mcp.upstream import Remote, open_channel
 from crosswind.mcp.wire import WireError
 
 T = TypeVar("T")
@@ -101,34 +101,22 @@ class Running:
 
     async def start(self) -> Remote:
         """Make the folder, start the server and list its tools."""
-        server, target = self.server, self.server.url or list(self.server.command)
+        server, target, env = self.server, self.server.url or list(self.server.command), None
         try:
             if isinstance(target, list):
                 await asyncio.to_thread(self._prepare)
-                target = [part.replace(FOLDER, str(self.folder)) for part in target]
-            self.remote = Remote(
-                target,
-                env=self._environment() if self.root else None,
-                cwd=self.folder if self.root else None,
-                stderr=self._errors,
-                timeout=server.call_timeout,
-                strict=True,
-            )
+                target, env = [part.replace(FOLDER, str(self.folder)) for part in target], self._environment()
             async with asyncio.timeout(server.start_timeout):
-                await self.remote.__aenter__()
-        except TimeoutError:
-            self.remote = None
+                cwd = self.folder if self.root else None
+                channel = await open_channel(target, env=env, cwd=cwd, stderr=self._errors)
+                self.remote = await Remote(channel, timeout=server.call_timeout, strict=True).__aenter__()
+        except BaseException as error:
             said = self._last_words()
             await self.close()
-            raise WireError(f"the server was not ready within {server.start_timeout:g} seconds{said}") from None
-        except WireError as error:
-            self.remote = None
-            said = self._last_words()
-            await self.close()
-            raise WireError(f"{error}{said}") from None
-        except BaseException:
-            self.remote = None
-            await self.close()
+            if isinstance(error, TimeoutError):
+                raise WireError(f"the server was not ready within {server.start_timeout:g} seconds{said}") from None
+            if isinstance(error, WireError):
+                raise WireError(f"{error}{said}") from None
             raise
         return self.remote
 
@@ -208,6 +196,14 @@ class Running:
 
 
 # ---------------------------------------------------------------- from code that does not wait
+
+
+def looked_at(server: Server, base: Path) -> Remote:
+    """A server's interface: it is started, asked for its tools, and ended."""
+    running = Running(server, base)
+    remote = blocking(running.start)
+    blocking(running.close)
+    return remote
 
 
 @lru_cache(maxsize=1)

@@ -44,7 +44,7 @@ from crosswind.episodes.recipe import Choice, known_kinds
 from crosswind.episodes.suite import CLEAN, Condition, Suite
 from crosswind.mcp import drift, live, worlds
 from crosswind.mcp.conditions import CallRule, Must, Take, filled, in_order, references
-from crosswind.mcp.running import Running, Server, blocking
+from crosswind.mcp.running import Running, Server, looked_at
 from crosswind.mcp.schema import TYPES, inlined, misfit
 from crosswind.mcp.tools import ANY, Example, Tool, examples, tools_of
 from crosswind.mcp.wire import WireError
@@ -295,10 +295,8 @@ class ServerDomain(GivenDomain):
     @cached_property
     def raw(self) -> list[Any]:
         """The tools as the server lists them; it is started for that, once."""
-        running = Running(self.file.server, self.base)
         try:
-            remote = blocking(running.start)
-            blocking(running.close)
+            remote = looked_at(self.file.server, self.base)
         except WireError as error:
             raise ServerFailed(f"{self.document.at(('server',))}: {error}") from None
         if not remote.raw:

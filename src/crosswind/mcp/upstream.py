@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from crosswind.base.version import __version__
-from crosswind.core.types import ToolCall, ToolError, ToolResult, Tools
+from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.mcp import schema, wire
 from crosswind.mcp.http_channel import HttpChannel
-from crosswind.mcp.tools import PROTOCOL, Tool, all_specs, result_of, tools_of
+from crosswind.mcp.tools import PROTOCOL, Tool, result_of, tools_of
 from crosswind.mcp.wire import BadFrame, Channel, Child, Message, WireError
 
 TOKEN = "CROSSWIND_SERVER_TOKEN"  # the variable with the token that a server behind a URL wants
@@ -158,22 +158,13 @@ class ServerLink:
 
 
 class Remote:
-    """A client of a server's tools, for a program. Use it as a context.
+    """A client of the tools of a server on a channel, for a program. Use it as a context.
 
     With `strict` a server that does not keep to its own schemas counts as one that fails.
     """
 
-    def __init__(
-        self,
-        target: Sequence[str] | str,
-        *,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        stderr: IO[bytes] | None = None,
-        timeout: float = CALL_TIMEOUT,
-        strict: bool = False,
-    ) -> None:
-        self.target, self.env, self.cwd, self.stderr = target, env, cwd, stderr
+    def __init__(self, channel: Channel, *, timeout: float = CALL_TIMEOUT, strict: bool = False) -> None:
+        self.channel, self.link = channel, ServerLink(channel, self._other)
         self.timeout, self.strict = timeout, strict
         self.listed: dict[str, Tool] = {}
         self.raw: list[Any] = []  # the same as it came
@@ -181,12 +172,10 @@ class Remote:
         self._meta: Message = {}
 
     async def __aenter__(self) -> Self:
-        self.channel = await open_channel(self.target, env=self.env, cwd=self.cwd, stderr=self.stderr)
-        self.link = ServerLink(self.channel, self._other)
         self._reading = asyncio.create_task(self.link.run())
         try:
             await self._greet()
-            await self.refresh()
+            await self._list()
         except BaseException:
             await self.aclose()
             raise
@@ -217,8 +206,7 @@ class Remote:
             raise WireError(f"the server refused to begin: {_words(response)}")
         self.about = again["result"]
 
-    async def refresh(self) -> None:
-        """Ask for the tools anew."""
+    async def _list(self) -> None:
         listed, page = await self.link.listing(self._meta)
         if "error" in page:
             raise WireError(f"the server does not list its tools: {_words(page)}")
@@ -226,10 +214,6 @@ class Remote:
             raise WireError(f"the server's list of tools cannot be used: {bad}")
         self.raw = listed
         self.listed = tools_of(listed)
-
-    def tools(self) -> Tools:
-        """The tools as the server listed them last."""
-        return all_specs(self.listed)
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Call a tool. A tool's error is a result; a server that is gone or does not answer raises `WireError`."""

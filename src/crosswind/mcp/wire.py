@@ -182,7 +182,7 @@ class Lines:
             self.writer.close()
 
 
-async def own_pipes(*, limit: int = LIMIT) -> Lines:
+async def own_pipes() -> Lines:
     """The channel over this process's own standard input and output."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=CHUNK)
@@ -192,7 +192,7 @@ async def own_pipes(*, limit: int = LIMIT) -> Lines:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, out)
-    return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop), limit=limit)
+    return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop))
 
 
 def _silent(descriptor: int) -> bool:
@@ -232,7 +232,6 @@ class Child:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stderr: IO[bytes] | None = None,
-        limit: int = LIMIT,
     ) -> Child:
         """Start a command. Its standard error is ours unless given. Raises `WireError` where it cannot be started."""
         if not command:
@@ -256,7 +255,7 @@ class Child:
         GUARD.watch(process.pid)
         assert process.stdin
         assert process.stdout
-        return cls(process, Lines(process.stdout, process.stdin, limit=limit))
+        return cls(process, Lines(process.stdout, process.stdin))
 
     async def read(self) -> bytes | None:
         frame = await self.lines.read()
