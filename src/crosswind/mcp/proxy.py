@@ -183,18 +183,17 @@ class Keeper:
         self._failed = False  # no more is noted
         self._to_come: asyncio.TimerHandle | None = None  # when the notes are put on the disk
 
-    def under_way(self, session: Session, opened: OpenCall) -> None:
-        assert opened.asked is not None
-        lost = ToolResult(None, ToolError(UNANSWERED, interrupted.KILLED))
-        inner = (*opened.inner, (opened.asked, lost))
-        self._note(session, opened, Step(opened.call, lost, inner, tuple(sorted(set(opened.fired)))), over=False)
-
-    def over(self, session: Session, opened: OpenCall) -> None:
-        self._note(session, opened, session.steps[-1], over=True)
-
-    def _note(self, session: Session, opened: OpenCall, step: Step, *, over: bool) -> None:
+    def note(self, session: Session, opened: OpenCall, over: bool) -> None:
+        """Keep a call that is `over`, or one that is about to ask the server, as one that is never answered."""
         if self._failed:
             return
+        if over:
+            step = session.steps[-1]
+        else:
+            assert opened.asked is not None
+            lost = ToolResult(None, ToolError(UNANSWERED, interrupted.KILLED))
+            inner = (*opened.inner, (opened.asked, lost))
+            step = Step(opened.call, lost, inner, tuple(sorted(set(opened.fired))))
         self.head = self.head or self.journal.head(self.relay)
         try:
             self.notes = self.notes or SessionLog(self.journal.folder, self.head)
@@ -266,9 +265,8 @@ class Connection:
         self.link = ServerLink(self.channel, self._from_server, self.tell)
         self.relay = Relay(front, self.link, self.plan, self.tell, self.failure)
         if self.journal is not None:
-            self.keeper = self.relay.notes = Keeper(
-                self.journal, self.relay, self.tell, lambda: time.monotonic() - self.began
-            )
+            self.keeper = Keeper(self.journal, self.relay, self.tell, lambda: time.monotonic() - self.began)
+            self.relay.note = self.keeper.note
         self.reading = asyncio.create_task(self.link.run())
 
     async def _from_server(self, message: Message, frame: bytes) -> None:

@@ -40,14 +40,7 @@ class Front(Protocol):
     async def send(self, frame: bytes, message: Message) -> None: ...
 
 
-class Notes(Protocol):
-    """Whoever keeps what happens in a session as it happens."""
-
-    def under_way(self, session: Session, opened: OpenCall) -> None:
-        """A call is about to ask something of the server."""
-
-    def over(self, session: Session, opened: OpenCall) -> None:
-        """A call was put on record."""
+Note = Callable[[Session, OpenCall, bool], None]  # told of a call that is about to ask the server, or is over (True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +101,7 @@ class Relay:
         self.client = ""  # who the client says it is
         self.shook_hands = False  # as in the older era; in the newer one each request says its revision
         self.instructions = ""
-        self.notes: Notes | None = None
+        self.note: Note = lambda session, opened, over: None
         self.first_shown: tuple[Json, ...] = ()
         self._page: Message = {}  # what the server's list of tools says besides
         self._stale = False
@@ -130,7 +123,7 @@ class Relay:
             return
         method, id = message.get("method"), message.get("id")
         params = record(message.get("params"))
-        self._note(method, params)
+        self._see_client(method, params)
         if method in ("tools/list", "tools/call") and "id" in message:
             while len(self._calls) >= MOST:
                 await asyncio.wait(self._calls.values(), return_when=asyncio.FIRST_COMPLETED)
@@ -160,7 +153,7 @@ class Relay:
             if method is not None and "id" in message:
                 await self.gone()
 
-    def _note(self, method: str | None, params: Message) -> None:
+    def _see_client(self, method: str | None, params: Message) -> None:
         """See who the client is."""
         who = params.get("clientInfo") if method == "initialize" else None
         if method != "initialize" and not self.client:
@@ -337,8 +330,7 @@ class Relay:
         opened = waiting.opened
         try:
             while opened.asked is not None:
-                if self.notes is not None:
-                    self.notes.under_way(session, opened)
+                self.note(session, opened, False)
                 response = await self._ask(opened.asked, more)
                 value = response.get("result")
                 if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
@@ -371,8 +363,7 @@ class Relay:
 
     def _record(self, session: Session, opened: OpenCall, result: ToolResult) -> None:
         session.finish(opened, result)
-        if self.notes is not None:
-            self.notes.over(session, opened)
+        self.note(session, opened, True)
 
     async def _ask(self, call: ToolCall, more: Message) -> Message:
         params = {"name": call.tool, "arguments": dict(call.args), **more}
