@@ -1099,8 +1099,8 @@ class Http:
         self.kinds = kinds
 
     async def __aenter__(self) -> Http:
-        from crosswind.mcp.http import HttpFront
         from crosswind.mcp.proxy import Connection
+        from crosswind.mcp.proxy_http import HttpFront
 
         wanted = plan(*self.kinds) if self.kinds else Plan()
         self.front = HttpFront(lambda: Connection(SERVER, wanted, None, lambda _: None), "secret", lambda _: None)

@@ -19,8 +19,8 @@ import pytest
 from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.types import Receipt
 from crosswind.mcp import wire
-from crosswind.mcp.http import HttpFront
 from crosswind.mcp.proxy import Connection, Journal
+from crosswind.mcp.proxy_http import HttpFront
 from crosswind.mcp.relay import Plan
 from crosswind.runs import interrupted
 from crosswind.runs.store import EPISODES, CannotStore, Store, load_run
@@ -457,7 +457,7 @@ def test_a_request_of_a_client_that_is_gone_keeps_no_session() -> None:
 
 
 def test_where_all_places_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosswind.mcp.http.SESSIONS", 2)
+    monkeypatch.setattr("crosswind.mcp.proxy_http.SESSIONS", 2)
 
     async def work() -> None:
         async with Sessions(yields=0.5) as http:

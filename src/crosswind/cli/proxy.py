@@ -67,8 +67,8 @@ def proxy(
     import asyncio
 
     from crosswind.base.errors import CrosswindError
-    from crosswind.mcp import http as http_front
     from crosswind.mcp import proxy as proxies
+    from crosswind.mcp import proxy_http
 
     if kinds:
         _kinds()
@@ -87,7 +87,7 @@ def proxy(
         code = asyncio.run(proxies.serve_pipes(target, plan, journal))
     else:
         token = os.environ.get(TOKEN, "")
-        code = asyncio.run(http_front.serve_http(target, plan, journal, port=http, token=token, idle=idle))
+        code = asyncio.run(proxy_http.serve_http(target, plan, journal, port=http, token=token, idle=idle))
     raise typer.Exit(code)
 
 

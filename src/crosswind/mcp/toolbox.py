@@ -8,7 +8,7 @@ from typing import ClassVar
 from crosswind.base.errors import CrosswindError
 from crosswind.core.types import ToolCall, ToolError, ToolResult, Tools, ToolSpec
 from crosswind.core.world import refused
-from crosswind.mcp.tools import PROTOCOL, Tool, all_specs, named_arguments, result_of
+from crosswind.mcp.tools import PROTOCOL, Tool, named_arguments, result_of
 from crosswind.mcp.wire import Message, WireError
 
 AskServer = Callable[[ToolCall, Message], Awaitable[Message]]  # takes a call and further parameters; whole response
@@ -36,7 +36,7 @@ class ServerTools:
     def renew(self, tools: Mapping[str, Tool]) -> None:
         """Replace the tools, because the server lists other ones."""
         self.tools = dict(tools)
-        self.specs: Tools = all_specs(tools)
+        self.specs: Tools = tuple(tool.spec for tool in tools.values())
 
     def check(self, call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
         return check(self.tools, call, spec)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from crosswind.core.types import Param, ToolError, ToolResult, Tools, ToolSpec
+from crosswind.core.types import Param, ToolError, ToolResult, ToolSpec
 from crosswind.core.world import JSON_TYPES
 from crosswind.episodes.play import result_text
 from crosswind.mcp.schema import record, referred
@@ -360,10 +360,6 @@ def examples(tools: Mapping[str, Tool]) -> list[Example]:
             content = content["result"]
         out.append((name, args, content))
     return out
-
-
-def all_specs(tools: Mapping[str, Tool]) -> Tools:
-    return tuple(tool.spec for tool in tools.values())
 
 
 def named_arguments(args: Mapping[str, Any], spec: ToolSpec, tools: Mapping[str, Tool]) -> Mapping[str, Any]:
