@@ -306,10 +306,8 @@ class ServerDomain(GivenDomain):
             if was.hash != drift.fingerprint(remote.raw):
                 changes = drift.drifted(was.tools, remote.raw)
                 what = "; ".join(change.words for change in changes[:4])
-                raise self.document.error(
-                    ("snapshot",),
-                    f"the server is not the one that the tasks were written for: {what}; see them through",
-                )
+                what = f"the server's tools changed since the snapshot ({what}); review the tasks, then take a new one"
+                raise self.document.error(("snapshot",), what)
         return remote.raw
 
     @cached_property
