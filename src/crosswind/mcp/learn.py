@@ -11,10 +11,10 @@ import yaml
 
 from crosswind.mcp.drift import Snapshot, snapshot
 from crosswind.mcp.running import Server, looked_at
+from crosswind.mcp.schema import Json
 from crosswind.mcp.tasks import BLANK
 from crosswind.mcp.tools import Tool, tools_of
 
-Json = dict[str, Any]
 LINE = 100  # characters of a description that a comment repeats
 
 
@@ -43,7 +43,8 @@ def draft(found: Snapshot, server: Server, domain: str, taken: str) -> str:
         "#   crosswind run THIS_FILE --agent openai:MODEL@URL",
         "",
     ]
-    top: Json = {"domain": domain, "server": _server(server), "snapshot": taken}
+    reached = server.model_dump(mode="json", include={"command", "url", "env", "folder"}, exclude_defaults=True)
+    top: Json = {"domain": domain, "server": reached, "snapshot": taken}
     text = "\n".join(head) + _yaml(top)
     text += "tasks:\n"
     for name, tool in tools.items():
@@ -51,17 +52,6 @@ def draft(found: Snapshot, server: Server, domain: str, taken: str) -> str:
         text += f"  # {doc}\n" if doc else ""
         text += "".join(f"  {line}\n" for line in _yaml([_task(name, tool)]).splitlines())
     return text
-
-
-def _server(server: Server) -> Json:
-    if server.url:
-        return {"url": server.url}
-    out: Json = {"command": list(server.command)}
-    if server.folder:
-        out["folder"] = server.folder
-    if server.env:
-        out["env"] = dict(server.env)
-    return out
 
 
 def _task(name: str, tool: Tool) -> Json:

@@ -10,8 +10,8 @@ from crosswind.core.perturbation import Perturbation
 from crosswind.core.session import Session
 from crosswind.core.types import Step, Tools, ToolSpec
 from crosswind.mcp import tools as forms
+from crosswind.mcp.schema import Json
 from crosswind.mcp.toolbox import ServerTools
-from crosswind.mcp.tools import Json
 
 ORIGIN = "x-crosswind-origin"  # a mark on a parameter, by which it is found again under the name it is shown by
 

@@ -22,9 +22,9 @@ from crosswind.episodes.recipe import Recipe
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.listing import Listing
-from crosswind.mcp.schema import record
+from crosswind.mcp.schema import Json, record
 from crosswind.mcp.toolbox import ServerTools
-from crosswind.mcp.tools import PROTOCOL, SERVER, Json, Tool
+from crosswind.mcp.tools import PROTOCOL, SERVER, Tool
 from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
 from crosswind.mcp.wire import BadFrame, Message, WireError
 

@@ -16,7 +16,7 @@ from typing import Any
 from crosswind.core.types import Param, ToolError, ToolResult, ToolSpec
 from crosswind.core.world import JSON_TYPES
 from crosswind.episodes.play import result_text
-from crosswind.mcp.schema import record, referred
+from crosswind.mcp.schema import Json, record, referred
 
 ANY = "any"  # the type of a parameter whose schema has no single one
 SERVER = "server"  # the code of an error that the server's tool gave
@@ -27,7 +27,6 @@ ROWS = 3  # of made-up lists
 KEY_OF_ID = re.compile(r"(?:^|[._])id$|Id$")
 PLAIN_WORD = re.compile(r"[a-z]+")  # a name that may as well be a word of the language
 
-Json = dict[str, Any]
 Example = tuple[str, Json, Any]  # a made-up call and its result: a tool, arguments, content
 
 

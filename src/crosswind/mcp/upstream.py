@@ -57,7 +57,7 @@ class ServerLink:
         """Read until the server ends."""
         noise = 0
         try:
-            while (frame := await self._read()) is not None:
+            while (frame := await self.channel.read()) is not None:
                 try:
                     message = wire.parse(frame)
                 except BadFrame as bad:
@@ -76,6 +76,8 @@ class ServerLink:
                 elif not waiting.done():
                     waiting.set_result(message)
             self.ended = await self._how()
+        except BadFrame as bad:
+            self.ended = f"the server sent {bad}"
         except WireError as error:
             self.ended = str(error)
         finally:
@@ -84,13 +86,6 @@ class ServerLink:
                 if not future.done():
                     future.set_exception(WireError(self.ended))
             self._waiting.clear()
-
-    async def _read(self) -> bytes | None:
-        while True:
-            try:
-                return await self.channel.read()
-            except BadFrame as bad:
-                raise WireError(f"the server sent {bad}") from None
 
     async def _how(self) -> str:
         if not isinstance(self.channel, Child):
