@@ -102,7 +102,6 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
     """Play the episode with whoever connects, over HTTP where there is a port, and conclude it when it is over."""
     import asyncio
 
-    from crosswind.base.errors import CrosswindError
     from crosswind.episodes.play import play
     from crosswind.mcp.serve import EpisodeServer, Served
     from crosswind.mcp.server_wire import HttpServer, serve_lines
@@ -129,11 +128,7 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
             source.end()
             await asyncio.sleep(LINGER)
             return
-        try:
-            pipes = await own_pipes()
-        except ValueError:
-            raise CrosswindError("standard input and output must be pipes, as a client makes them") from None
-        serving = asyncio.ensure_future(serve_lines(episode, pipes))
+        serving = asyncio.ensure_future(serve_lines(episode, await own_pipes()))
         await asyncio.wait({serving, playing}, return_when=asyncio.FIRST_COMPLETED)
         source.leave()
         conclude(await playing)

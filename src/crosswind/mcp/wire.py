@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from crosswind.base.errors import InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.base.process_guard import ProcessGuard
 
 LIMIT = 16 * 2**20  # bytes of one frame
@@ -183,15 +183,18 @@ class Lines:
 
 
 async def own_pipes() -> Lines:
-    """The channel over this process's own standard input and output."""
+    """The channel over this process's own standard input and output. Raises `CrosswindError` if these are no pipes."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=CHUNK)
-    if _silent(sys.stdin.fileno()):
-        reader.feed_eof()
-    else:
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, out)
+    try:
+        if _silent(sys.stdin.fileno()):
+            reader.feed_eof()
+        else:
+            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, out)
+    except ValueError:
+        raise CrosswindError("standard input and output must be pipes, as a client makes them") from None
     return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop))
 
 
