@@ -22,6 +22,8 @@ STARTS = tuple(
 )
 STRIDE = 22_801_763_489  # a large prime, no factor of any size: walks through all numbers without repeating
 MIDDLES = tuple(c + v for c in "bdfgklmnrstvz" for v in "aeiou")
+STEMS = tuple(start + middle for start in STARTS for middle in MIDDLES)
+PLACE = {split: place for place, split in enumerate(SPLITS)}
 
 
 @dataclass(frozen=True)
@@ -32,24 +34,22 @@ class Namer:
     salt: int = field(default=0)
 
     def capacity(self, split: Split) -> int:
-        return len(STARTS) * len(MIDDLES) * len(self.endings[SPLITS.index(split)])
+        return len(STEMS) * len(self.endings[PLACE[split]])
 
     def name(self, split: Split, seed: int, n: int) -> str:
         """The n-th name of a world; different for every n below the capacity."""
-        endings = self.endings[SPLITS.index(split)]
-        code = (n * STRIDE + seed * 7919 + self.salt) % self.capacity(split)
-        code, e = divmod(code, len(endings))
-        s, m = divmod(code, len(MIDDLES))
-        return STARTS[s] + MIDDLES[m] + endings[e]
+        endings = self.endings[PLACE[split]]
+        count = len(endings)
+        stem, e = divmod((n * STRIDE + seed * 7919 + self.salt) % (len(STEMS) * count), count)
+        return STEMS[stem] + endings[e]
 
     def number(self, split: Split, seed: int, name: str) -> int | None:
         """Which n has this name; None where no number has."""
         found = self._pattern.fullmatch(name)
-        endings = self.endings[SPLITS.index(split)]
+        endings = self.endings[PLACE[split]]
         if not found or found.group(3) not in endings:
             return None
-        s, m = STARTS.index(found.group(1)), MIDDLES.index(found.group(2))
-        code = (s * len(MIDDLES) + m) * len(endings) + endings.index(found.group(3))
+        code = STEMS.index(found.group(1) + found.group(2)) * len(endings) + endings.index(found.group(3))
         size = self.capacity(split)
         back = pow(STRIDE, -1, size)
         n: int = (code - seed * 7919 - self.salt) * back % size
@@ -70,20 +70,21 @@ class Numbering:
 
     def __init__(self, prefix: str, digits: int) -> None:
         self.prefix, self.digits = prefix, digits
-        self._size = 10**digits // 3
+        self._form, self._length, self._start = f"{prefix}%0{digits}d", len(prefix) + digits, len(prefix)
+        self._size: int = 10**digits // 3
         self._back: int = pow(STRIDE, -1, self._size)
 
     def id(self, split: Split, seed: int, n: int) -> str:
-        code = 3 * ((n * STRIDE + seed * 15_485_863) % self._size) + SPLITS.index(split)
-        return f"{self.prefix}{code:0{self.digits}d}"
+        code: int = 3 * ((n * STRIDE + seed * 15_485_863) % self._size) + PLACE[split]
+        return self._form % code
 
     def number(self, split: Split, seed: int, id: str) -> int | None:
         """Which n has this id; None where it is no id of this split."""
-        digits = id[len(self.prefix) :]
-        if not id.startswith(self.prefix) or len(digits) != self.digits or not (digits.isascii() and digits.isdigit()):
+        digits = id[self._start :]
+        if len(id) != self._length or not (id.startswith(self.prefix) and digits.isascii() and digits.isdigit()):
             return None
         code, residue = divmod(int(digits), 3)
-        if residue != SPLITS.index(split) or code >= self._size:
+        if residue != PLACE[split] or code >= self._size:
             return None
         n: int = (code - seed * 15_485_863) * self._back % self._size
         return n

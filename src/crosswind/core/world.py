@@ -57,10 +57,11 @@ class State:
             self.seen.add(key)
         if self.overlay and key in self.overlay:
             return self.overlay[key]
-        if key in self.cache and not (self.edits and key in self.edits):  # most rows; `start` would find the same
-            known: Row | None = self.cache[key]
-            return known
-        return self.start(table, id)
+        known = self.cache.get(key, MISSING)
+        if known is MISSING or (self.edits and key in self.edits):
+            return self.start(table, id)
+        found: Row | None = known  # most rows; `start` would find the same
+        return found
 
     def start(self, table: str, id: str) -> Row | None:
         """The row as it was before anything was written."""

@@ -114,23 +114,20 @@ class Ids(NamedTuple):
     booking: Numbering
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(NamedTuple):
     id: str
     name: str
     score: float
     fee: int
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     id: str
     time: str
     room: int
 
 
-@dataclass(frozen=True)
-class Booking:
+class Booking(NamedTuple):
     id: str
     slot: str
     thing: str
@@ -225,6 +222,9 @@ class Token:
         return text.startswith(self.prefix) and len(text) <= 20
 
 
+# The `reader` of a column takes its value from the hash of a row. It is made once, since rows are made by the thousand.
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """A column that holds one of `count` numbers from `least` on. It varies within that range unless it is fixed."""
@@ -235,8 +235,9 @@ class Number:
     step: int = 1
     fixed: bool = False
 
-    def __call__(self, h: bytes) -> int:
-        return self.least + self.step * (h[self.byte] % self.count)
+    def reader(self) -> Callable[[bytes], int]:
+        byte, least, count, step = self.byte, self.least, self.count, self.step
+        return lambda h: least + step * (h[byte] % count)
 
     @property
     def range(self) -> Range | None:
@@ -252,9 +253,10 @@ class Score:
     digits: int
     most: float
 
-    def __call__(self, h: bytes) -> float:
-        grain: int = 10**self.digits
-        return round(self.least + (h[1] * 256 + h[2]) % self.count / grain, self.digits)
+    def reader(self) -> Callable[[bytes], float]:
+        count, grain = self.count, 10**self.digits
+        scores = [round(self.least + n / grain, self.digits) for n in range(count)]
+        return lambda h: scores[(h[1] * 256 + h[2]) % count]
 
     @property
     def range(self) -> Range:
@@ -274,11 +276,11 @@ class Text:
     words: tuple[str, ...] = ()
     range: ClassVar[None] = None
 
-    def __call__(self, h: bytes) -> str:
-        if self.words:
-            return self.words[h[self.byte] % len(self.words)]
-        number = self.least + self.step * (h[self.byte] % self.count)
-        return days_after(self.after, number) if self.after else self.form % number
+    def reader(self) -> Callable[[bytes], str]:
+        numbers = [self.least + self.step * n for n in range(self.count)]
+        texts = self.words or [days_after(self.after, n) if self.after else self.form % n for n in numbers]
+        byte, count = self.byte, len(texts)
+        return lambda h: texts[h[byte] % count]
 
 
 Range = tuple[float, float, float]  # the least, the greatest, the step

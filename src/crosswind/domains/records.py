@@ -37,6 +37,7 @@ from crosswind.domains.layout import (
     Slot,
     Tables,
     Terms,
+    Text,
     Thing,
     Token,
     number,
@@ -91,7 +92,15 @@ class Records:
             tables.distance: self.distance_row,
             **self.own_tables(),
         }
-        self._thing_columns = tuple(self.columns[tables.things].items())
+        self.readers = {
+            table: {name: column.reader() for name, column in columns.items()}
+            for table, columns in self.columns.items()
+        }
+        kind = Text(0, words=self.kind_names).reader()
+        self._thing_readers = ((t.kind, kind), *self.readers[tables.things].items())
+        self._need: Any = self.readers.get(tables.bookings, {}).get(t.need)
+        self._hashed = {table: singular(table) for table in (tables.entries, tables.outlook, tables.distance)}
+        self.derive = lru_cache(maxsize=256)(self._deriving)
         self._things_in = lru_cache(maxsize=4096)(self._found_in)
         self._group_name = lru_cache(maxsize=4096)(self.names.group.name)  # all things of a group ask for it
 
@@ -101,7 +110,7 @@ class Records:
         """Tables that only this domain has, with the functions that give their rows."""
         return {}
 
-    def derive(self, seed: int, size: int, split: Split) -> Derive:
+    def _deriving(self, seed: int, size: int, split: Split) -> Derive:
         """Any row of a world, made from its seed alone."""
         at, makers = self.seeded(seed, size, split), self.makers
 
@@ -116,7 +125,7 @@ class Records:
 
     def drawn(self, table: str, h: bytes) -> Row:
         """The columns of a row that come from its hash."""
-        return {name: column(h) for name, column in self.columns[table].items()}
+        return {name: read(h) for name, read in self.readers[table].items()}
 
     def groups(self, size: int) -> int:
         return max(1, size // PER_GROUP)
@@ -140,13 +149,13 @@ class Records:
         n = self.thing_number(at, id)
         if n is None:
             return None
-        h = digest(at.split, at.seed, self.thing_noun, n)
-        return {
-            "name": self.names.thing.name(at.split, at.seed, n),
-            self.terms.group: self.group(at, n // PER_GROUP),
-            self.terms.kind: self.kind_names[h[0] % len(self.kind_names)],
-            **{name: column(h) for name, column in self._thing_columns},
-        }
+        split, seed = at.split, at.seed
+        h = digest(split, seed, self.thing_noun, n)
+        row: dict[str, Any] = {"name": self.names.thing.name(split, seed, n)}
+        row[self.terms.group] = self._group_name(split, seed, n // PER_GROUP)
+        for name, read in self._thing_readers:
+            row[name] = read(h)
+        return row
 
     def slot_row(self, at: Seed, id: str) -> Row | None:
         n = self.ids.slot.number(at.split, at.seed, id)
@@ -200,8 +209,7 @@ class Records:
         g = digest(at.split, at.seed, self.booking_noun, owner, k)
         thing = number(g[:4]) % at.things
         slot = (thing * DAYS + (h[1] + 3 * k) % DAYS) * SLOTS + g[4] % SLOTS
-        need: Any = self.columns[self.tables.bookings][self.terms.need](g)
-        return self.filled(at, owner, slot, need, self.dealt(k, g[6]), number(g[6:8]))
+        return self.filled(at, owner, slot, self._need(g), self.dealt(k, g[6]), number(g[6:8]))
 
     def dealt(self, k: int, dice: int) -> str:
         """The status of a person's k-th booking; the first one is never cancelled."""
@@ -227,13 +235,13 @@ class Records:
         thing, _, k = id.partition("#")
         if self.thing_number(at, thing) is None:
             return None
-        return self.drawn(self.tables.entries, digest(at.split, at.seed, singular(self.tables.entries), thing, k))
+        return self.drawn(self.tables.entries, digest(at.split, at.seed, self._hashed[self.tables.entries], thing, k))
 
     def outlook_row(self, at: Seed, id: str) -> Row | None:
-        return self.drawn(self.tables.outlook, digest(at.split, at.seed, singular(self.tables.outlook), id))
+        return self.drawn(self.tables.outlook, digest(at.split, at.seed, self._hashed[self.tables.outlook], id))
 
     def distance_row(self, at: Seed, id: str) -> Row | None:
-        return self.drawn(self.tables.distance, digest(at.split, at.seed, singular(self.tables.distance), id))
+        return self.drawn(self.tables.distance, digest(at.split, at.seed, self._hashed[self.tables.distance], id))
 
     # -- what belongs to what
 
@@ -308,8 +316,11 @@ class Records:
         """All things of a kind in a group."""
         t, table = self.terms, self.tables.things
         score, fee, column = t.score, t.fee, t.kind
-        found = ((id, state.row(table, id)) for id in self.things_in(state, group) or ())
-        return [Thing(id, row["name"], row[score], row[fee]) for id, row in found if row and row[column] == kind]
+        return [
+            Thing(id, row["name"], row[score], row[fee])
+            for id in self.things_in(state, group) or ()
+            if (row := state.row(table, id)) and row[column] == kind
+        ]
 
     def one(self, state: State, id: str) -> Thing | None:
         """A thing by its id."""
@@ -336,8 +347,11 @@ class Records:
     def slots(self, state: State, thing: str, date: str) -> list[Slot]:
         """A thing's slots on a date, earliest first, with the room they have now."""
         table, room = self.tables.slots, self.tables.room
-        found = ((id, state.row(table, id)) for id in self.slots_of(state, thing, date))
-        made = [Slot(id, row["time"], self.left(state, id, row[room])) for id, row in found if row]
+        made = [
+            Slot(id, row["time"], self.left(state, id, row[room]))
+            for id in self.slots_of(state, thing, date)
+            if (row := state.row(table, id))
+        ]
         return sorted(made, key=lambda s: s.time)
 
     def bookings(self, state: State, who: str) -> list[Booking]:

@@ -125,11 +125,10 @@ class SearchTool(DeskTool):
 
     def run(self, world: DeskWorld, group: str, kind: str) -> list[Row]:
         key, score, column, table, state = self.t.thing, self.t.score, self.t.kind, self.tables.things, world.state
-        found = ((id, state.row(table, id)) for id in world.group(group))
         return [
             {key: id, "name": row["name"], score: row[score]}
-            for id, row in found
-            if row is not None and row[column] == kind
+            for id in world.group(group)
+            if (row := state.row(table, id)) and row[column] == kind
         ]
 
 
