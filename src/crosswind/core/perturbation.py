@@ -142,6 +142,7 @@ class Perturbation(Model):
     severities: ClassVar[str] = ""  # what 1 to 5 mean
     needs: ClassVar[str] = ""  # completes "it needs ...": without which it does not apply to a task
     way: ClassVar[str] = ""  # completes "the agent must ...": the way round it
+    counts: ClassVar[str] = ""  # the field that holds its single obstacles, or how many there are; see `hurdles`
     speaks: ClassVar[bool] = False  # its results speak of tools as {id}, which the session renders
     quiet: ClassVar[bool] = False  # has no part in calls; found out by the decorator
     retools: ClassVar[bool] = False  # changes what is shown; likewise
@@ -160,9 +161,13 @@ class Perturbation(Model):
     def hurdles(self, gold: Sequence[Step], place: int) -> int:
         """How many single obstacles the certified way meets; `place` is the layer's in the stack.
 
-        Severity is the promise that there are more of them. By default each step counts at which the layer fired.
+        Severity is the promise that there are more of them. By default this is the size of the field that `counts`
+        names, and without one the number of steps at which the layer fired.
         """
-        return sum(place in step.fired for step in gold)
+        if not self.counts:
+            return sum(place in step.fired for step in gold)
+        held = getattr(self, self.counts)
+        return held if isinstance(held, int) else len(held)
 
     def on_task(self, task: Task) -> Task:
         """Query and domain shifts."""
@@ -250,6 +255,8 @@ def check_class(cls: type[P]) -> type[P]:
         raise TypeError(f"{cls.__name__} must set kind (with its default), axis, tier and rank")
     if cls.rank not in RANKS:
         raise TypeError(f"{cls.__name__}.rank is {cls.rank!r}; expected one of {', '.join(RANKS)}")
+    if cls.counts and cls.counts not in cls.model_fields:
+        raise TypeError(f"{cls.__name__}.counts is {cls.counts!r}; expected the name of a field")
     cls.quiet = not _overrides(cls, *_CALL_HOOKS)
     cls.retools = _overrides(cls, "on_tools")
     if "meets" not in vars(cls):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
-from crosswind.core.types import Step, Tools
+from crosswind.core.types import Tools
 from crosswind.perturbations._describing import described
 from crosswind.perturbations.action._renaming import share
 
@@ -17,7 +16,7 @@ class DescriptionRewrite(Perturbation):
     """The descriptions of tools are written anew, with the same facts in other words."""
 
     kind: Literal["description_rewrite"] = "description_rewrite"
-    axis, tier, rank = "action", "perception", "vocabulary"
+    axis, tier, rank, counts = "action", "perception", "vocabulary", "docs"
     severities = "Tools on the way described anew: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
     needs = "a tool on the way for which a bank has other descriptions"
     way = "recognise tools by descriptions in other words"
@@ -30,9 +29,6 @@ class DescriptionRewrite(Perturbation):
             if new := described(scene, scene.tools[name], rng):
                 docs[name] = new
         return cls(docs=docs) if docs else None
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return len(self.docs)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(t.but(doc=self.docs[t.name]) if t.name in self.docs else t for t in tools)

@@ -7,13 +7,13 @@ from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec
+from crosswind.core.types import Flow, Model, Param, ToolCall, ToolResult, Tools, ToolSpec
 from crosswind.words import banks
 
 COUNT = {1: 2, 2: 4, 3: 8, 4: 14, 5: 24}
 
 
-class Idle(Model):
+class IdleTool(Model):
     """A tool that answers and does nothing."""
 
     name: str
@@ -30,11 +30,11 @@ class DistractorTools(Perturbation):
     """Tools are added that deal with other things; they answer, and help nobody."""
 
     kind: Literal["distractor_tools"] = "distractor_tools"
-    axis, tier, rank, meets = "action", "perception", "structure", "tools"
+    axis, tier, rank, meets, counts = "action", "perception", "structure", "tools", "tools"
     severities = "How many tools are added: 2, 4, 8, 14, 24."
     needs = "a tool on the way"
     way = "find the right tools among others that help nobody"
-    tools: tuple[Idle, ...]
+    tools: tuple[IdleTool, ...]
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -45,11 +45,8 @@ class DistractorTools(Perturbation):
             spec = banks.distractor(scene.domain.name, scene.task.split, rng, taken)
             taken.add(spec.name)
             params = {name: param.type for name, param in spec.params.items()}
-            made.append(Idle(name=spec.name, doc=spec.doc, params=params, at=round(rng.random(), 3)))
+            made.append(IdleTool(name=spec.name, doc=spec.doc, params=params, at=round(rng.random(), 3)))
         return cls(tools=tuple(made))
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return len(self.tools)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return mixed(tools, [(idle.at, idle.spec()) for idle in self.tools])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.flow import digest
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Model, Step, ToolCall, ToolResult, Tools
+from crosswind.core.types import Flow, Model, ToolCall, ToolResult, Tools
 from crosswind.perturbations.action.distractor_tools import mixed
 from crosswind.words import banks
 
@@ -29,7 +28,7 @@ class LookalikeTools(Perturbation):
     """Beside tools on the way stand others of almost the same name, which by their descriptions do something else."""
 
     kind: Literal["lookalike_tools"] = "lookalike_tools"
-    axis, tier, rank, meets = "action", "perception", "structure", "tools"
+    axis, tier, rank, meets, counts = "action", "perception", "structure", "tools", "twins"
     severities = "Tools on the way that have a near-duplicate: 1, 2, 3, all, all with two each."
     needs = "a tool on the way"
     way = "read the descriptions, and call the tool that does what is wanted"
@@ -51,9 +50,6 @@ class LookalikeTools(Perturbation):
                 doc = f"{spec.doc} {way['doc']}"
                 twins.append(Twin(name=new, of=name, doc=doc, at=round(rng.random(), 3)))
         return cls(twins=tuple(twins)) if twins else None
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return len(self.twins)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         by_name = {tool.name: tool for tool in tools}

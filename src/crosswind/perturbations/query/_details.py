@@ -15,12 +15,9 @@ def alone(scene: Scene) -> list[str]:
     Of two details of one kind neither can be left out: the other could be taken for it.
     """
     brief, details = scene.task.brief, scene.family.details
-    literal = [k for k, v in brief.stated.items() if k not in brief.rules and _stands_once(str(v), brief.query)]
+    stated = [k for k in brief.stated if k not in brief.rules]
+    literal = [k for k in stated if len(wording.places(str(brief.stated[k]), brief.query)) == 1]
     return [k for k in literal if sum(details[k].read is d.read for d in details.values()) == 1]
-
-
-def _stands_once(value: str, query: str) -> bool:
-    return len(wording.places(value, query)) == 1
 
 
 def replaced(task: Task, gaps: Mapping[str, str]) -> Task:

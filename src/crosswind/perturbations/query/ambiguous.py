@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
-from crosswind.core.types import Step, Task
+from crosswind.core.types import Task
 from crosswind.perturbations.query._details import alone, replaced
 from crosswind.words import banks
 
@@ -20,7 +19,7 @@ class Ambiguous(Perturbation):
     """A detail is given as one of several values; which one is meant, the user tells when asked."""
 
     kind: Literal["ambiguous"] = "ambiguous"
-    axis, tier, rank, group = "query", "perception", "query", "gaps"
+    axis, tier, rank, group, counts = "query", "perception", "query", "gaps", "others"
     severities = "Details left open x values named for each: 1x2, 1x3, 2x3, 3x3, 3x4 (as far as the request has them)."
     needs = "a detail that stands in the request once and is the only one of its kind"
     way = "ask the user which of the values is meant"
@@ -44,9 +43,6 @@ class Ambiguous(Perturbation):
             gaps[key] = banks.phrase("either", scene.task.split, rng, a=first, b=values[-1])
             others += len(found)
         return cls(gaps=gaps, others=others) if gaps else None
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return self.others
 
     def on_task(self, task: Task) -> Task:
         return replaced(task, self.gaps)

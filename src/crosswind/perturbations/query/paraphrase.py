@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
-from crosswind.core.types import Step, Task
+from crosswind.core.types import Task
 from crosswind.words import banks, wording
 
 REGISTERS = ("formal", "chatty", "second_language", "impatient")
@@ -26,7 +25,7 @@ class Paraphrase(Perturbation):
     """The request is worded otherwise, with the same meaning: other verbs, another order, another tone."""
 
     kind: Literal["paraphrase"] = "paraphrase"
-    axis, tier, rank, group = "query", "perception", "wording", "wording"
+    axis, tier, rank, group, counts = "query", "perception", "wording", "wording", "parts"
     severities = (
         "1 other words, 2 also another tone and a sentence before, 3 one detail said apart, 4 two apart and a sentence "
         "after, 5 three apart and two after."
@@ -50,9 +49,6 @@ class Paraphrase(Perturbation):
         if query == task.brief.query or not wording.keeps(query, family, task):
             return None
         return cls(query=query, parts=1 + moved + before + after)
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return self.parts
 
     def on_task(self, task: Task) -> Task:
         return task.briefed(query=self.query)

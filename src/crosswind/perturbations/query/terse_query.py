@@ -8,7 +8,7 @@ from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
-from crosswind.core.types import Step, Task
+from crosswind.core.types import Task
 from crosswind.words import wording
 
 # words that go first, then those that go next; what is left still tells what is wanted
@@ -25,7 +25,7 @@ class TerseQuery(Perturbation):
     """The request is cut down to key words and values."""
 
     kind: Literal["terse_query"] = "terse_query"
-    axis, tier, rank, group = "query", "perception", "wording", "wording"
+    axis, tier, rank, group, counts = "query", "perception", "wording", "wording", "dropped"
     severities = (
         "What is dropped: 1 articles and courtesies, 2 also pronouns and auxiliaries, 3 also prepositions, 4 also "
         "conjunctions and the like, 5 also punctuation and capitals."
@@ -46,9 +46,6 @@ class TerseQuery(Perturbation):
         if query == task.brief.query or not wording.keeps(query, scene.family, task):
             return None
         return cls(query=query, dropped=max(1, lost))
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return self.dropped
 
     def on_task(self, task: Task) -> Task:
         return task.briefed(query=self.query)

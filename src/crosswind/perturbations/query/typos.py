@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
-from crosswind.core.types import Split, Step, Task
+from crosswind.core.types import Split, Task
 from crosswind.words import banks, wording
 
 SLIPS = {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}
@@ -62,7 +62,7 @@ class Typos(Perturbation):
     """Words of the request are misspelt, as hands slip or as a dictation mishears; no value is touched."""
 
     kind: Literal["typos"] = "typos"
-    axis, tier, rank = "query", "perception", "noise"
+    axis, tier, rank, counts = "query", "perception", "noise", "slips"
     severities = "How many words are wrong: 1, 2, 4, 6, 9, as far as there are ordinary words."
     needs = "an ordinary word of four letters or more in the request"
     way = "read misspelt words as what they stand for"
@@ -89,9 +89,6 @@ class Typos(Perturbation):
             if wrong != word and wording.keeps(said, scene.family, task):
                 slips[word] = wrong
         return cls(slips=slips) if slips else None
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return len(self.slips)
 
     def on_task(self, task: Task) -> Task:
         return task.briefed(query=replaced(task.brief.query, self.slips))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
-from crosswind.core.types import Step, Task
+from crosswind.core.types import Task
 from crosswind.perturbations.query._details import alone, dropped, replaced
 from crosswind.words import banks, wording
 
@@ -20,7 +19,7 @@ class Underspecified(Perturbation):
     """The request leaves out details; the user gives them when asked."""
 
     kind: Literal["underspecified"] = "underspecified"
-    axis, tier, rank, group = "query", "perception", "query", "gaps"
+    axis, tier, rank, group, counts = "query", "perception", "query", "gaps", "gaps"
     severities = "How many details are left out: 1, 2, 3, 4, all that can be (as far as the request has them)."
     needs = "a detail that stands in the request once and is the only one of its kind"
     way = "ask the user for what is missing"
@@ -42,9 +41,6 @@ class Underspecified(Perturbation):
             if wording.keeps((now := replaced(scene.task, gaps | {key: words})).brief.query, scene.family, now):
                 gaps[key] = words
         return cls(gaps=gaps) if gaps else None
-
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return len(self.gaps)
 
     def on_task(self, task: Task) -> Task:
         return replaced(task, self.gaps)
