@@ -159,8 +159,12 @@ class ToolSpec:
         """Another tool made out of this one and `others`; a plain renaming is `but(name=...)`."""
         return self.but(name=name, ids=self.ids.union({name}, *(o.ids for o in others)), **changes)
 
-    def with_param(self, name: str, type: str, doc: str = "", *, required: bool = False) -> ToolSpec:
-        return self.but(params={**self.params, name: Param(type, doc, required)})
+    def with_param(
+        self, name: str, type: str, doc: str = "", *, required: bool = False, says: str | None = None
+    ) -> ToolSpec:
+        """The same with one more parameter; `says` is what its description says of it."""
+        whole = self.doc if says is None else f"{self.doc} {says}".rstrip()
+        return self.but(params={**self.params, name: Param(type, doc, required)}, doc=whole)
 
     def without_param(self, *names: str) -> ToolSpec:
         return self.but(params={k: v for k, v in self.params.items() if k not in names})

@@ -22,6 +22,11 @@ CODAS = ("", "", *"nlrm")
 OWN = 1 / 3  # share of names on train tasks that are words of the kind's own
 
 
+def words(train: str, dev: str, test: str) -> Words:
+    """Names of each split, given with blanks between them."""
+    return {"train": tuple(train.split()), "dev": tuple(dev.split()), "test": tuple(test.split())}
+
+
 def new_tool(words: Pairs, split: Split, rng: Random, taken: Collection[str]) -> str:
     """A name for a tool, different from all in `taken`."""
     if _made_up(split, rng):

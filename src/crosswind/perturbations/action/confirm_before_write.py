@@ -9,14 +9,10 @@ from typing import Literal, Self
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, failed
-from crosswind.perturbations._naming import Words, new_word
+from crosswind.perturbations._naming import new_word, words
 from crosswind.words import banks
 
-PARAMS: Words = {
-    "train": ("confirm", "confirmation", "ack"),
-    "dev": ("approve_with", "seal"),
-    "test": ("commit_key", "go_ahead", "proceed_with"),
-}
+PARAMS = words("confirm confirmation ack", "approve_with seal", "commit_key go_ahead proceed_with")
 
 
 @perturbation
@@ -42,10 +38,7 @@ class ConfirmBeforeWrite(Perturbation):
         writes = [name for name in dict.fromkeys(scene.path) if scene.tools[name].writes]
         if not writes:
             return None
-        if severity >= 4:
-            chosen = writes
-        else:
-            chosen = rng.sample(writes, min(len(writes), severity))
+        chosen = writes if severity >= 4 else rng.sample(writes, min(len(writes), severity))
         split = scene.task.split
         param = new_word(PARAMS, split, rng, {p for name in chosen for p in scene.tools[name].params})
         if param is None:
@@ -63,10 +56,7 @@ class ConfirmBeforeWrite(Perturbation):
         return (1 + (not self.doc)) * super().hurdles(gold, place)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(
-            t.with_param(self.param, "string").but(doc=f"{t.doc} {self.doc}".rstrip()) if t.name in self.tools else t
-            for t in tools
-        )
+        return tuple(t.with_param(self.param, "string", says=self.doc) if t.name in self.tools else t for t in tools)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool not in self.tools:

@@ -11,15 +11,11 @@ from typing import Literal, Self
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import Words, new_word
+from crosswind.perturbations._naming import new_word, words
 from crosswind.perturbations.action._links import links
 from crosswind.words import banks
 
-PARAMS: Words = {
-    "train": ("token", "ticket", "reference"),
-    "dev": ("draft", "slip"),
-    "test": ("handle", "voucher", "stub"),
-}
+PARAMS = words("token ticket reference", "draft slip", "handle voucher stub")
 
 
 @perturbation
@@ -92,8 +88,7 @@ class DependencyInversion(Perturbation):
                 doc = f"{_without(tool.doc, self.first)} {self.second_doc}"
                 return tool.without_param(self.param).but(doc=doc, writes=False, undo=None)
             if tool.name == self.first:
-                doc = f"{tool.doc} {self.first_doc}".rstrip()
-                return tool.with_param(self.ticket, "string", required=True).but(doc=doc)
+                return tool.with_param(self.ticket, "string", required=True, says=self.first_doc)
             return tool
 
         return tuple(map(turned, tools))

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Model, Param, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.perturbations._naming import words
 from crosswind.words import banks
 
 COUNT = {1: 1, 2: 2, 3: 3, 4: 99, 5: 99}
@@ -24,11 +25,7 @@ STAGES: Mapping[Split, tuple[tuple[str, str], ...]] = {
     "dev": (("plan", "enact"), ("sketch", "effect")),
     "test": (("draw_up", "file"), ("stage", "apply"), ("compose", "submit")),
 }
-DRAFTS: Mapping[Split, tuple[str, ...]] = {
-    "train": ("the_draft", "draft_id"),
-    "dev": ("draft_no", "draft_key"),
-    "test": ("draft_ref", "draft_code", "of_draft"),
-}
+DRAFTS = words("the_draft draft_id", "draft_no draft_key", "draft_ref draft_code of_draft")
 
 
 class Halved(Model):

@@ -9,19 +9,15 @@ from typing import Literal, Self
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import Words, new_word
+from crosswind.perturbations._naming import new_word, words
 from crosswind.words import banks
 
-PARAMS: Words = {
-    "train": ("otp", "passcode", "security_code"),
-    "dev": ("secret", "proof_code", "auth_code"),
-    "test": ("challenge", "one_time_key", "verify_with"),
-}
-ISSUERS: Words = {
-    "train": ("issue_otp", "new_passcode", "security_code_for"),
-    "dev": ("mint_secret", "proof_code", "authorise_call"),
-    "test": ("start_challenge", "one_time_key", "verification_for"),
-}
+PARAMS = words("otp passcode security_code", "secret proof_code auth_code", "challenge one_time_key verify_with")
+ISSUERS = words(
+    "issue_otp new_passcode security_code_for",
+    "mint_secret proof_code authorise_call",
+    "start_challenge one_time_key verification_for",
+)
 
 
 @perturbation
@@ -75,9 +71,7 @@ class VerificationCode(Perturbation):
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         locked = [
-            t.with_param(self.param, "string", required=True).but(doc=f"{t.doc} {self.docs[t.name]}")
-            if t.name in self.tools
-            else t
+            t.with_param(self.param, "string", required=True, says=says) if (says := self.docs.get(t.name)) else t
             for t in tools
         ]
         once = " The code is good for the very next call." if self.rotates else ""

@@ -14,31 +14,19 @@ from crosswind.core.types import Split, Step, ToolCall, ToolResult
 Wrap = Literal["pairs", "numbered", "columns", "nest", "text", "frame"]
 
 # what vendors call these parts
-PARTS = ("status", "ok", "payload", "about", "inner", "item", "count", "columns", "cells", "name", "value")
-VENDORS: Mapping[Split, tuple[tuple[str, ...], ...]] = {
+PARTS = "status ok payload about inner item count columns cells name value".split()
+VENDORS: Mapping[Split, tuple[Sequence[str], ...]] = {
     "train": (
-        ("status", "ok", "data", "meta", "outer", "item", "count", "columns", "rows", "name", "value"),
-        ("success", "yes", "body", "info", "content", "element_of", "total", "fields", "lines", "field", "is"),
+        "status ok data meta outer item count columns rows name value".split(),
+        "success yes body info content element_of total fields lines field is".split(),
     ),
     "dev": (
-        ("outcome", "fine", "response", "header", "answer", "piece", "size", "head", "cells", "label", "says"),
-        (
-            "verdict",
-            "200",
-            "output",
-            "context",
-            "substance",
-            "no",
-            "length",
-            "captions",
-            "tuples",
-            "attribute",
-            "holds",
-        ),
+        "outcome fine response header answer piece size head cells label says".split(),
+        "verdict 200 output context substance no length captions tuples attribute holds".split(),
     ),
     "test": (
-        ("state", "OK", "payload", "envelope", "inner", "record", "howMany", "keys", "matrix", "key", "val"),
-        ("rc", "0", "return", "trailer", "object", "elem", "n", "heading", "grid", "prop", "set_to"),
+        "state OK payload envelope inner record howMany keys matrix key val".split(),
+        "rc 0 return trailer object elem n heading grid prop set_to".split(),
     ),
 }
 

@@ -14,15 +14,11 @@ from crosswind.core.oracle import walk
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Step, Task, ToolCall, ToolResult, ToolSpec
 from crosswind.core.world import bad_arguments
-from crosswind.perturbations._naming import Words
+from crosswind.perturbations._naming import words
 from crosswind.perturbations.observation._shapes import on_the_way
 from crosswind.words import banks
 
-KEYS: Words = {
-    "train": ("note_to_reader", "side_note", "hint_text"),
-    "dev": ("remarks", "footnote", "annotation"),
-    "test": ("notice", "memo_text", "advice"),
-}
+KEYS = words("note_to_reader side_note hint_text", "remarks footnote annotation", "notice memo_text advice")
 AMOUNT = {1: (1, 1), 2: (2, 1), 3: (3, 1), 4: (999, 1), 5: (999, 2)}  # results with orders, and orders in each
 PLAIN = re.compile(r"[\w-]+")  # a value that can be read out of a text
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Param, Split, Step, ToolCall, ToolResult, Tools
+from crosswind.core.types import Flow, Split, Step, ToolCall, ToolResult, Tools
 from crosswind.perturbations._naming import Three, new_set
 from crosswind.words import banks
 
@@ -65,9 +65,8 @@ class PagedResults(Perturbation):
         return len(pages) - len(lists)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        added = {self.style[0]: Param("integer", required=False)}
         return tuple(
-            t.but(params={**t.params, **added}, doc=f"{t.doc} {self.doc}") if t.name in self.tools else t for t in tools
+            t.with_param(self.style[0], "integer", says=self.doc) if t.name in self.tools else t for t in tools
         )
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:

@@ -8,26 +8,20 @@ from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools
-from crosswind.perturbations._naming import Words, new_word
+from crosswind.perturbations._naming import Words, new_word, words
 from crosswind.perturbations.observation._rows import distorted
 from crosswind.perturbations.observation._shapes import reading
 from crosswind.words import banks
 
-PARAMS: Words = {
-    "train": ("skip_stored", "bypass_store", "read_anew"),
-    "dev": ("force_reload", "not_from_store", "revalidate"),
-    "test": ("no_cache", "refresh", "latest_only"),
-}
+PARAMS = words(
+    "skip_stored bypass_store read_anew", "force_reload not_from_store revalidate", "no_cache refresh latest_only"
+)
 NOTES: Words = {  # on the parameter
     "train": ("true: do not use the stored copy", "whether to go past the stored copy"),
     "dev": ("set it to have the answer worked out again", "true reloads"),
     "test": ("true: ask the live system", "true for current figures"),
 }
-MARKS: Words = {  # keys of old results
-    "train": ("kept_answer", "from_store"),
-    "dev": ("reused", "preloaded"),
-    "test": ("cached", "may_be_old"),
-}
+MARKS = words("kept_answer from_store", "reused preloaded", "cached may_be_old")  # keys of old results
 
 
 @perturbation
@@ -71,10 +65,7 @@ class StaleRead(Perturbation):
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
-            t.with_param(self.param, "boolean", self.note).but(doc=f"{t.doc} {self.doc}".rstrip())
-            if t.name in self.tools
-            else t
-            for t in tools
+            t.with_param(self.param, "boolean", self.note, says=self.doc) if t.name in self.tools else t for t in tools
         )
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
