@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from crosswind.core.perturbation import Perturbation, Scene
 from crosswind.core.types import Step, ToolCall, Tools, ToolSpec
+
+T = TypeVar("T")
 
 
 class Renaming(Perturbation):
@@ -47,6 +49,15 @@ def share(scene: Scene, rng: Random, severity: int) -> list[str]:
     others = [name for name in scene.tools if name not in path]
     rng.shuffle(others)
     return path + others[: {3: 0, 4: len(others) // 2, 5: len(others)}[severity]]
+
+
+def renamed(args: Mapping[str, T], names: Mapping[str, str]) -> dict[str, T]:
+    """Arguments, or parameters, under other names."""
+    return {names.get(name, name): value for name, value in args.items()}
+
+
+def reverse(names: Mapping[str, str]) -> dict[str, str]:
+    return {new: old for old, new in names.items()}
 
 
 def besides(changed: int, met: int) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Step, ToolCall, ToolError, ToolResult, Tools
-from crosswind.perturbations.action._renaming import besides, own, share
+from crosswind.perturbations.action._renaming import besides, own, renamed, reverse, share
 from crosswind.words import banks
 
 
@@ -32,14 +32,13 @@ class ParameterRename(Perturbation):
         for name in share(scene, rng, severity):
             spec = scene.tools[name]
             taken = set(spec.params)
-            renamed: dict[str, str] = {}
+            names: dict[str, str] = {}
             for param in own(scene, spec):
-                new = banks.key_name(domain, param, split, rng, taken)
-                if new is not None:
-                    renamed[param] = new
+                if new := banks.key_name(domain, param, split, rng, taken):
+                    names[param] = new
                     taken.add(new)
-            if renamed:
-                params[name] = renamed
+            if names:
+                params[name] = names
         return cls(params=params) if params else None
 
     def hurdles(self, gold: Sequence[Step], place: int) -> int:
@@ -48,41 +47,31 @@ class ParameterRename(Perturbation):
         return super().hurdles(gold, place) + besides(len(self.params), len(used))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        out = []
-        for tool in tools:
-            renamed = self.params.get(tool.name)
-            if renamed is None:
-                out.append(tool)
-            else:
-                out.append(tool.but(params={renamed.get(k, k): p for k, p in tool.params.items()}))
-        return tuple(out)
+        return tuple(
+            t.but(params=renamed(t.params, self.params[t.name])) if t.name in self.params else t for t in tools
+        )
 
     def encode_call(self, call: ToolCall) -> ToolCall:
-        renamed = self.params.get(call.tool)
-        return call if renamed is None else ToolCall(call.tool, {renamed.get(k, k): v for k, v in call.args.items()})
+        names = self.params.get(call.tool)
+        return call if names is None else ToolCall(call.tool, renamed(call.args, names))
 
     def decode_call(self, call: ToolCall) -> ToolCall:
-        renamed = self.params.get(call.tool)
-        if renamed is None:
-            return call
-        back = {new: old for old, new in renamed.items()}
-        return ToolCall(call.tool, {back.get(k, k): v for k, v in call.args.items()})
+        names = self.params.get(call.tool)
+        return call if names is None else ToolCall(call.tool, renamed(call.args, reverse(names)))
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         """What an error says of a parameter, it says by the name shown."""
-        renamed = self.params.get(call.tool)
-        if renamed is None or result.error is None or "'" not in result.error.text:
-            return result
-        text = result.error.text
-        for old, new in renamed.items():
-            text = text.replace(f"'{old}'", f"'{new}'")
-        return ToolResult(None, ToolError(result.error.code, text, result.error.retryable))
+        return _said(result, self.params.get(call.tool, {}))
 
     def decode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
-        renamed = self.params.get(call.tool)
-        if renamed is None or result.error is None or "'" not in result.error.text:
-            return result
-        text = result.error.text
-        for old, new in renamed.items():
-            text = text.replace(f"'{new}'", f"'{old}'")
-        return ToolResult(None, ToolError(result.error.code, text, result.error.retryable))
+        return _said(result, reverse(self.params.get(call.tool, {})))
+
+
+def _said(result: ToolResult, names: Mapping[str, str]) -> ToolResult:
+    """An error that speaks of parameters by other names."""
+    if not names or result.error is None or "'" not in result.error.text:
+        return result
+    text = result.error.text
+    for old, new in names.items():
+        text = text.replace(f"'{old}'", f"'{new}'")
+    return ToolResult(None, ToolError(result.error.code, text, result.error.retryable))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Step, ToolCall, ToolResult, Tools
+from crosswind.core.types import Step, ToolCall, ToolResult, Tools, ToolSpec
 from crosswind.perturbations._describing import described
+from crosswind.perturbations.action._renaming import renamed, reverse
+from crosswind.perturbations.observation._rows import renamed_keys
 from crosswind.words import banks
 
 # house styles: (vendor prefix, style of tools, style of parameters and keys, where a result lies)
@@ -80,43 +82,34 @@ class ForeignInterface(Perturbation):
         return sorts * super().hurdles(gold, place)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        out = []
-        for tool in tools:
-            if tool.name not in self.names:
-                out.append(tool)
-                continue
-            renamed = self.params.get(tool.name, {})
-            params = {renamed.get(name, name): param for name, param in tool.params.items()}
-            doc = self.docs.get(tool.name, tool.doc)
-            out.append(tool.but(name=self.names[tool.name], params=params, doc=doc))
-        return tuple(out)
+        return tuple(self._foreign(tool) if tool.name in self.names else tool for tool in tools)
+
+    def _foreign(self, tool: ToolSpec) -> ToolSpec:
+        params = renamed(tool.params, self.params.get(tool.name, {}))
+        return tool.but(name=self.names[tool.name], params=params, doc=self.docs.get(tool.name, tool.doc))
 
     def encode_call(self, call: ToolCall) -> ToolCall:
         if call.tool not in self.names:
             return call
-        renamed = self.params.get(call.tool, {})
-        return ToolCall(self.names[call.tool], {renamed.get(k, k): v for k, v in call.args.items()})
+        return ToolCall(self.names[call.tool], renamed(call.args, self.params.get(call.tool, {})))
 
     def decode_call(self, call: ToolCall) -> ToolCall:
         for inner, shown in self.names.items():
             if shown == call.tool:
-                back = {new: old for old, new in self.params.get(inner, {}).items()}
-                return ToolCall(inner, {back.get(k, k): v for k, v in call.args.items()})
+                return ToolCall(inner, renamed(call.args, reverse(self.params.get(inner, {}))))
         return call
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         if result.error or call.tool not in self.names or not (self.keys or self.frame):
             return result
-        content = _keyed(result.content, self.keys)
+        content = renamed_keys(result.content, self.keys)
         return ToolResult({self.frame: content} if self.frame else content)
 
     def decode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         if result.error or call.tool not in self.names or not (self.keys or self.frame):
             return result
-        content = result.content
-        if self.frame:
-            content = content[self.frame]
-        return ToolResult(_keyed(content, {new: old for old, new in self.keys.items()}))
+        content = result.content[self.frame] if self.frame else result.content
+        return ToolResult(renamed_keys(content, reverse(self.keys)))
 
 
 def _branded(prefix: str, name: str, style: str) -> str:
@@ -125,11 +118,3 @@ def _branded(prefix: str, name: str, style: str) -> str:
     if style == "camel":
         return prefix + name[0].upper() + name[1:]
     return prefix + ("-" if style == "kebab" else "_") + name
-
-
-def _keyed(content: Any, keys: Mapping[str, str]) -> Any:
-    if isinstance(content, dict):
-        return {keys.get(k, k): _keyed(v, keys) for k, v in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_keyed(v, keys) for v in content]
-    return content
