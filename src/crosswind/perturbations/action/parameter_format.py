@@ -4,43 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date as Date
 from random import Random
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Model, Param, Split, Step, ToolCall, Tools, ToolSpec, failed
 from crosswind.core.world import brief_of
+from crosswind.perturbations._dates import read_date, write_date
 
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-MONTH_OF = {name: i for i, month in enumerate(MONTHS, 1) for name in (month, month[:3])}
 DateStyle = Literal[
     "DD/MM/YYYY", "D Month YYYY", "DD.MM.YYYY", "Month D, YYYY", "DD-Mon-YYYY", "YYYY/MM/DD", "MM/DD/YYYY"
 ]
-PIECES = {"YYYY": "{0:04}", "Month": "{3}", "Mon": "{4}", "MM": "{1:02}", "DD": "{2:02}", "D": "{2}"}
-LOOKS = {
-    "YYYY": "(?P<y>[0-9]{4})",
-    "Month": "(?P<name>[A-Z][a-z]+)",
-    "Mon": "(?P<name>[A-Z][a-z]+)",
-    "MM": "(?P<m>[0-9]{2})",
-    "DD": "(?P<d>[0-9]{2})",
-    "D": "(?P<d>[0-9]{1,2})",
-}
-_PIECE = re.compile("|".join(PIECES))
-
-
-def _spelt(style: str, pieces: Mapping[str, str]) -> str:
-    return _PIECE.sub(lambda m: pieces[m[0]], style)
-
-
-WRITTEN: dict[str, str] = {style: _spelt(style, PIECES) for style in get_args(DateStyle)}
-READ = {style: re.compile(_spelt(style.replace(".", "[.]"), LOOKS)) for style in WRITTEN}
-
 DATES: Mapping[Split, tuple[DateStyle, ...]] = {
     "train": ("DD/MM/YYYY", "D Month YYYY"),
     "dev": ("DD.MM.YYYY", "Month D, YYYY"),
@@ -77,21 +53,11 @@ class DateForm(Model):
         """A value as it is shown; the same where it is none of this sort."""
         if not isinstance(value, str) or not _ISO.fullmatch(value):
             return value
-        year, month, day = map(int, value.split("-"))
-        name = MONTHS[month - 1]
-        return WRITTEN[self.style].format(year, month, day, name, name[:3])
+        return write_date(value, self.style)
 
     def read(self, value: Any) -> Any:
         """What a value in this form stands for; None where it is not in this form."""
-        found = READ[self.style].fullmatch(value) if isinstance(value, str) else None
-        if found is None:
-            return None
-        parts = found.groupdict()
-        month = MONTH_OF.get(parts["name"], 0) if "name" in parts else int(parts["m"])
-        try:
-            return Date(int(parts["y"]), month, int(parts["d"])).isoformat()
-        except ValueError:
-            return None
+        return read_date(value, self.style) if isinstance(value, str) else None
 
 
 class IdForm(Model):

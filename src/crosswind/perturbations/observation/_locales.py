@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from crosswind.core.types import Split
+from crosswind.perturbations._dates import read_date, write_date
 from crosswind.perturbations.observation._shapes import sort_of
-
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Notation:
     """A way to write values of one sort, and to read them again; None: it is not written so."""
 
     write: Callable[[Any], str | None]
@@ -29,50 +26,14 @@ class Form:
 # ---------------------------------------------------------------- dates
 
 
-def _date(pattern: str, taken_apart: Callable[[str], tuple[str, str, str] | None]) -> Form:
-    """A form of dates; `taken_apart` gives year, month (a number or a name) and day."""
-
-    def write(value: str) -> str:
-        year, month, day = int(value[:4]), int(value[5:7]), int(value[8:])
-        return pattern.format(y=year, m=month, d=day, name=MONTHS[month - 1])
-
-    def read(text: str) -> str | None:
-        parts = taken_apart(text)
-        if parts is None:
-            return None
-        year, month, day = parts
-        if month[:3].isalpha():
-            found = [n for n, name in enumerate(MONTHS, 1) if name.startswith(month)]
-            month = str(found[0]) if len(found) == 1 else ""
-        if not (len(year) == 4 and (year + month + day).isdigit() and 0 < len(month) < 3 and 0 < len(day) < 3):
-            return None
-        return f"{year}-{int(month):02d}-{int(day):02d}"
-
-    return Form(write, read)
-
-
-def _parts(text: str, mark: str) -> tuple[str, str, str] | None:
-    parts = text.split(mark)
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
-
-
-def _day_first(mark: str) -> Callable[[str], tuple[str, str, str] | None]:
-    def apart(text: str) -> tuple[str, str, str] | None:
-        parts = _parts(text, mark)
-        return parts and parts[::-1]
-
-    return apart
-
-
-def _month_first(text: str) -> tuple[str, str, str] | None:
-    parts = _parts(text, " ")
-    return (parts[2], parts[0], parts[1][:-1]) if parts and parts[1].endswith(",") else None
+def _date(style: str) -> Notation:
+    return Notation(partial(write_date, style=style), partial(read_date, style=style))
 
 
 # ---------------------------------------------------------------- times
 
 
-def _clock(mark: str, after: str) -> Form:
+def _clock(mark: str, after: str) -> Notation:
     """Twenty-four hours, with something after them."""
 
     def write(value: str) -> str:
@@ -83,10 +44,10 @@ def _clock(mark: str, after: str) -> Form:
         right = text.endswith(after) and found and hour.isdigit() and minute.isdigit() and len(minute) == 2
         return f"{int(hour):02d}:{minute}" if right else None
 
-    return Form(write, read)
+    return Notation(write, read)
 
 
-def _half(mark: str, early: str, late: str) -> Form:
+def _half(mark: str, early: str, late: str) -> Notation:
     """Twice twelve hours."""
 
     def write(value: str) -> str:
@@ -100,7 +61,7 @@ def _half(mark: str, early: str, late: str) -> Form:
             return None
         return f"{int(hour) % 12 + (12 if half == late else 0):02d}:{minute}"
 
-    return Form(write, read)
+    return Notation(write, read)
 
 
 # ---------------------------------------------------------------- numbers
@@ -109,7 +70,7 @@ _WIDE = {ord("0") + n: chr(0xFF10 + n) for n in range(10)} | {ord("-"): "\uff0d"
 _NARROW = {ord(wide): chr(code) for code, wide in _WIDE.items()}
 
 
-def _number(group: str, point: str, *, decimals: int = 0, wide: bool = False) -> Form:
+def _number(group: str, point: str, *, decimals: int = 0, wide: bool = False) -> Notation:
     """Digits in groups, with a mark before the decimals; at least so many of these."""
 
     def write(value: float) -> str | None:
@@ -130,17 +91,17 @@ def _number(group: str, point: str, *, decimals: int = 0, wide: bool = False) ->
             return None
         return float(f"{digits}.{rest}") if dot else int(digits)
 
-    return Form(write, read)
+    return Notation(write, read)
 
 
-FORMS: Mapping[str, Mapping[str, Form]] = {
+FORMS: Mapping[str, Mapping[str, Notation]] = {
     "date": {
-        "3.5.2031": _date("{d}.{m}.{y}", _day_first(".")),
-        "03.05.2031": _date("{d:02d}.{m:02d}.{y}", _day_first(".")),
-        "3 May 2031": _date("{d} {name} {y}", _day_first(" ")),
-        "03-May-2031": _date("{d:02d}-{name:.3}-{y}", _day_first("-")),
-        "May 3, 2031": _date("{name} {d}, {y}", _month_first),
-        "2031/05/03": _date("{y}/{m:02d}/{d:02d}", lambda text: _parts(text, "/")),
+        "3.5.2031": _date("D.M.YYYY"),
+        "03.05.2031": _date("DD.MM.YYYY"),
+        "3 May 2031": _date("D Month YYYY"),
+        "03-May-2031": _date("DD-Mon-YYYY"),
+        "May 3, 2031": _date("Month D, YYYY"),
+        "2031/05/03": _date("YYYY/MM/DD"),
     },
     "time": {
         "14h30": _clock("h", ""),
