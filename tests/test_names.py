@@ -8,8 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "crosswind"
 REPEATED = {  # name -> the reason
+    "Banking": "a suite of AgentDojo, and a domain",
+    "Workspace": "a suite of AgentDojo, and a domain",
     **dict.fromkeys(
-        "Form Idle Run Scale Versus".split(),
+        "Desk Entry Episode Full Refusal Request Run Scale Server Suite Versus".split(),
         "to be renamed",
     ),
 }

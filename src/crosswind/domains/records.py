@@ -18,50 +18,27 @@ from crosswind.core.flow import digest
 from crosswind.core.names import Namer, Numbering, dates_from, made_of, unused
 from crosswind.core.types import Changes, Row, Split, Task
 from crosswind.core.world import Derive, State
-from crosswind.domains.layout import (
-    DAYS,
-    HELD,
-    PER_GROUP,
-    SLOTS,
-    Booking,
-    Columns,
-    Hours,
-    Ids,
-    Kinds,
-    Maker,
-    Minutes,
-    Names,
-    Range,
-    Seed,
-    SeedLike,
-    Slot,
-    Tables,
-    Terms,
-    Text,
-    Thing,
-    Token,
-    number,
-    singular,
-)
+from crosswind.domains import layout
+from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Booking, Seed, SeedLike, Slot, Thing, Token
 
 
 class Records:
     """The rows of a desk whose slots are taken by amounts: seats, units, euros."""
 
-    terms: ClassVar[Terms]
-    tables: ClassVar[Tables]
-    names: ClassVar[Names]
-    ids: ClassVar[Ids]
-    kinds: ClassVar[Kinds]  # of things
+    terms: ClassVar[layout.Terms]
+    tables: ClassVar[layout.Tables]
+    names: ClassVar[layout.Names]
+    ids: ClassVar[layout.Ids]
+    kinds: ClassVar[layout.Kinds]  # of things
     means: ClassVar[Token | tuple[str, ...]]  # what bookings are settled by: made up, or one of a few
     needs: ClassVar[Sequence[int]]  # what requests need
     floors: ClassVar[Sequence[int]]  # from what amount on requests count entries
     calendar: ClassVar[tuple[int, int, int, int, int]]  # year, month and day; days later per seed; less than so many
-    clock: ClassVar[Hours | Minutes]
+    clock: ClassVar[layout.Hours | layout.Minutes]
     rooms: ClassVar[tuple[int, ...]]  # of slots
     room_step: ClassVar[int] = 1
-    columns: ClassVar[Columns]  # of rows that come from one hash
-    ranges: ClassVar[Mapping[str, Range]] = {}  # "table.column" of further numbers that vary
+    columns: ClassVar[layout.Columns]  # of rows that come from one hash
+    ranges: ClassVar[Mapping[str, layout.Range]] = {}  # "table.column" of further numbers that vary
     permit_ids: ClassVar[tuple[str, int]]  # prefix and digits of permits
     receipt_ids: ClassVar[tuple[str, int, str]]  # of receipts, with the word that they are hashed with
     verb: ClassVar[str]  # the word that ids of new bookings are hashed with
@@ -79,10 +56,10 @@ class Records:
         self.kind_names = tuple(self.kinds)
         self.amount = tables.amount or t.amount
         room = next(room for room in self.rooms if room), max(self.rooms), self.room_step
-        self.moves: dict[str, Range] = {f"{tables.slots}.{tables.room}": room, **self.ranges}
+        self.moves: dict[str, layout.Range] = {f"{tables.slots}.{tables.room}": room, **self.ranges}
         for table, columns in self.columns.items():
             self.moves |= {f"{table}.{name}": column.range for name, column in columns.items() if column.range}
-        self.makers: dict[str, Maker] = {
+        self.makers: dict[str, layout.Maker] = {
             tables.things: self.thing_row,
             tables.slots: self.slot_row,
             tables.people: self.person_row,
@@ -96,17 +73,17 @@ class Records:
             table: {name: column.reader() for name, column in columns.items()}
             for table, columns in self.columns.items()
         }
-        kind = Text(0, words=self.kind_names).reader()
+        kind = layout.Text(0, words=self.kind_names).reader()
         self._thing_readers = ((t.kind, kind), *self.readers[tables.things].items())
         self._need: Any = self.readers.get(tables.bookings, {}).get(t.need)
-        self._hashed = {table: singular(table) for table in (tables.entries, tables.outlook, tables.distance)}
+        self._hashed = {table: layout.singular(table) for table in (tables.entries, tables.outlook, tables.distance)}
         self.derive = lru_cache(maxsize=256)(self._deriving)
         self._things_in = lru_cache(maxsize=4096)(self._found_in)
         self._group_name = lru_cache(maxsize=4096)(self.names.group.name)  # all things of a group ask for it
 
     # -- rows from the seed
 
-    def own_tables(self) -> dict[str, Maker]:
+    def own_tables(self) -> dict[str, layout.Maker]:
         """Tables that only this domain has, with the functions that give their rows."""
         return {}
 
@@ -192,7 +169,7 @@ class Records:
         tables = self.tables
         return {
             tables.person: self.names.person.name(at.split, at.seed, n),
-            tables.home: self.group(at, number(h[:4]) % self.groups(at.size)),
+            tables.home: self.group(at, layout.number(h[:4]) % self.groups(at.size)),
             tables.standing: tables.good if not self.lapse or h[4] % self.lapse else tables.barred,
         }
 
@@ -207,9 +184,9 @@ class Records:
     def booked(self, at: Seed, owner: int, k: int, h: bytes) -> Row:
         """The k-th booking of a person, whose hash is `h`."""
         g = digest(at.split, at.seed, self.booking_noun, owner, k)
-        thing = number(g[:4]) % at.things
+        thing = layout.number(g[:4]) % at.things
         slot = (thing * DAYS + (h[1] + 3 * k) % DAYS) * SLOTS + g[4] % SLOTS
-        return self.filled(at, owner, slot, self._need(g), self.dealt(k, g[6]), number(g[6:8]))
+        return self.filled(at, owner, slot, self._need(g), self.dealt(k, g[6]), layout.number(g[6:8]))
 
     def dealt(self, k: int, dice: int) -> str:
         """The status of a person's k-th booking; the first one is never cancelled."""
@@ -558,7 +535,7 @@ class WholeRecords(Records):
         n = owner * HELD + k
         g, slot = digest(at.split, at.seed, self.booking_noun, n), self.slot_of(at, n)
         need = self.need_of(g, self.slot_at(at, slot)[self.tables.room])
-        return self.filled(at, owner, slot, need, self.dealt(k, g[1]), number(g[2:4]))
+        return self.filled(at, owner, slot, need, self.dealt(k, g[1]), layout.number(g[2:4]))
 
     def takers(self, state: State, slot: str) -> list[str]:
         """The live bookings that take a slot: never more than one in a sound world."""

@@ -48,14 +48,8 @@ class DeskTool:
         invalid: str = "",  # said of a permit that was not issued, with {slot} and {tool} in it
         other: str = "belongs to",  # said of a slot of another thing
     ) -> None:
-        self.doc, self.noun, self.reads, self.limits, self.invalid, self.other = (
-            doc,
-            noun,
-            reads,
-            limits,
-            invalid,
-            other,
-        )
+        self.doc, self.noun, self.reads = doc, noun, reads
+        self.limits, self.invalid, self.other = limits, invalid, other
         pairs = (part.partition("=") for part in show.split())
         self.show = tuple((key, column or key) for key, _, column in pairs)
 

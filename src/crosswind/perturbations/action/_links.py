@@ -9,16 +9,16 @@ from crosswind.core.types import Step, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class WriteLink:
     first: str
     second: str
     key: str  # in the first one's result
     param: str  # of the second
 
 
-def links(gold: Sequence[Step], tools: Mapping[str, ToolSpec]) -> list[tuple[Link, Step, Step]]:
+def links(gold: Sequence[Step], tools: Mapping[str, ToolSpec]) -> list[tuple[WriteLink, Step, Step]]:
     """All such pairs with their steps, without those in which the second takes the first back."""
-    out: dict[Link, tuple[Link, Step, Step]] = {}
+    out: dict[WriteLink, tuple[WriteLink, Step, Step]] = {}
     for i, one in enumerate(gold):
         first = tools.get(one.call.tool)
         if first is None or not first.writes or not isinstance(one.result.content, dict):
@@ -31,7 +31,7 @@ def links(gold: Sequence[Step], tools: Mapping[str, ToolSpec]) -> list[tuple[Lin
                 continue
             for param, value in two.call.args.items():
                 for key, made in one.result.content.items():
-                    link = Link(first.name, second.name, key, param)
+                    link = WriteLink(first.name, second.name, key, param)
                     if isinstance(value, str) and value == made and key not in one.call.args:
                         out.setdefault(link, (link, one, two))
     return list(out.values())
