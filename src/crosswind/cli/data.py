@@ -6,15 +6,16 @@ import json
 import math
 import sys
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
 from crosswind.cli.progress import Display
+from crosswind.cli.train import need_packages
 
 if TYPE_CHECKING:
     from crosswind.train.data import DataConfig, Measure
@@ -35,35 +36,20 @@ crosswind data --count 1 --recipe my_recipe.yaml --share 1 | python -m json.tool
 Equal options give equal rows. --start goes on where another file ended, or cuts the work into shards: what stands at
 an index does not depend on the others. `crosswind train` needs no file: it draws such rows as it goes. docs/data.md
 shows a row of every format."""
+app = Typer()
 
 
-class Form(StrEnum):
-    trl = "trl"
-    openai = "openai"
-    sharegpt = "sharegpt"
-    verl = "verl"
-
-
-class How(StrEnum):
-    native = "native"
-    text = "text"
-
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EPILOG)(data)
-
-
+@app.command(epilog=EPILOG)
 def data(
-    count: Annotated[int, typer.Option(min=1, help="Demonstrations to write.")] = 1000,
-    out: Annotated[
-        Path | None, typer.Option(help="The file; lines of JSON go to stdout without one, or with -.")
-    ] = None,
+    count: Annotated[int, Option(min=1, help="Demonstrations to write.")] = 1000,
+    out: Annotated[Path | None, Option(help="The file; lines of JSON go to stdout without one, or with -.")] = None,
     format: Annotated[
-        Form, typer.Option(help="Whose rows: TRL, OpenAI's fine-tuning, ShareGPT (LLaMA-Factory) or verl.")
-    ] = Form.trl,
+        Literal["trl", "openai", "sharegpt", "verl"],
+        Option(help="Whose rows: TRL, OpenAI's fine-tuning, ShareGPT (LLaMA-Factory) or verl."),
+    ] = "trl",
     protocol: Annotated[
-        How | None,
-        typer.Option(
+        Literal["native", "text"] | None,
+        Option(
             help="native: calls as calls and tools as schemas, for a template that knows tools; text: plain turns "
             "with the tools in the system's, as crosswind prompts a local model. verl takes text, the others default "
             "to native.",
@@ -71,48 +57,46 @@ def data(
         ),
     ] = None,
     domain: Annotated[
-        list[str], typer.Option(help="A domain, or domain:weight; may be given several times. poi by default.")
+        list[str], Option(help="A domain, or domain:weight; may be given several times. poi by default.")
     ] = [],  # noqa: B006
     recipe: Annotated[
-        str, typer.Option(help="How perturbed ones are drawn: mild, mixed, wide, hard or a YAML file (docs/suites.md).")
+        str, Option(help="How perturbed ones are drawn: mild, mixed, wide, hard or a YAML file (docs/suites.md).")
     ] = "mixed",
-    share: Annotated[float, typer.Option(min=0, max=1, help="The share that is perturbed; 0: clean ones only.")] = 0.3,
+    share: Annotated[float, Option(min=0, max=1, help="The share that is perturbed; 0: clean ones only.")] = 0.3,
     group: Annotated[
         list[str],
-        typer.Option(
-            help="Only these components: error_feedback, symbols, semantics, structure, refusal; all by default."
-        ),
+        Option(help="Only these components: error_feedback, symbols, semantics, structure, refusal; all by default."),
     ] = [],  # noqa: B006
-    severity: Annotated[str, typer.Option(help="Such as 2 or 1-3, instead of the recipe's own.")] = "",
-    level: Annotated[list[int], typer.Option(help="Only task families of this level, 1 to 3.")] = [],  # noqa: B006
-    family: Annotated[list[str], typer.Option(help="Only this task family.")] = [],  # noqa: B006
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal rows.")] = 0,
-    start: Annotated[int, typer.Option(min=0, help="The index of the first demonstration.")] = 0,
+    severity: Annotated[str, Option(help="Such as 2 or 1-3, instead of the recipe's own.")] = "",
+    level: Annotated[list[int], Option(help="Only task families of this level, 1 to 3.")] = [],  # noqa: B006
+    family: Annotated[list[str], Option(help="Only this task family.")] = [],  # noqa: B006
+    seed: Annotated[int, Option(min=0, help="Equal seeds give equal rows.")] = 0,
+    start: Annotated[int, Option(min=0, help="The index of the first demonstration.")] = 0,
     max_tokens: Annotated[
-        int, typer.Option(min=0, help="Leave out what is longer and draw another in its place; 0: leave out nothing.")
+        int, Option(min=0, help="Leave out what is longer and draw another in its place; 0: leave out nothing.")
     ] = 2048,
     reasons: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--reasons/--no-reasons",
             help="With or without the oracle's working, <think>...</think>, before the turns that need some.",
         ),
     ] = True,
     slips: Annotated[
         float,
-        typer.Option(
+        Option(
             min=0, max=1, help="Share of the perturbed with a mistake that is mended and not learnt; openai and verl."
         ),
     ] = 0.0,
     tokenizer: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Whose tokens: embedded, a model's folder or name (needs the extra train). Without one the number "
             "is estimated for a small model, within some percent."
         ),
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print what was written as one JSON document.")] = False,
+    force: Annotated[bool, Option("--force", help="Write over a file that exists.")] = False,
+    json_: Annotated[bool, Option("--json", help="Print what was written as one JSON document.")] = False,
 ) -> None:
     """Write demonstrations to train on: the oracle's certified walks, recoveries, questions and refusals included.
 
@@ -120,7 +104,6 @@ def data(
     drawn and written one by one, so that memory does not grow with their number. Beside the file stands another,
     FILE.info.json, with the options, the recipe, and what was drawn and left out.
     """
-    from crosswind.base.errors import CrosswindError
     from crosswind.train.data import demonstration_at, estimate
     from crosswind.train.formats import SAYS, piped, writing, written
     from crosswind.train.rows import rows
@@ -130,13 +113,25 @@ def data(
         out = None
     if out is None and json_:
         raise CrosswindError("--json prints a document on stdout, where the rows would go; give a file as --out")
-    how = protocol or (How.text if format == Form.verl else How.native)
-    if format == Form.verl and how == How.native:
+    how = protocol or ("text" if format == "verl" else "native")
+    if format == "verl" and how == "native":
         raise CrosswindError("verl takes rows from Parquet, whose columns have one type; use --protocol text")
-    config = _config(domain, recipe, share, group, severity, level, family, seed, max_tokens, reasons, slips)
-    if config.slips and format.value not in SAYS:
+    config = _config(
+        domains=dict(_weighted(text) for text in domain or ["poi"]),
+        recipe=recipe,
+        share=share,
+        groups=tuple(group),
+        severity=severity or None,
+        levels=tuple(level),
+        families=tuple(family),
+        seed=seed,
+        max_tokens=max_tokens,
+        reasons=reasons,
+        slips=slips,
+    )
+    if config.slips and format not in SAYS:
         raise CrosswindError(
-            f"--slips is {config.slips:g}, and {format.value} cannot say that a turn is not learnt; "
+            f"--slips is {config.slips:g}, and {format} cannot say that a turn is not learnt; "
             f"write --format {' or '.join(SAYS)}"
         )
     check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
@@ -146,14 +141,14 @@ def data(
     lengths: Counter[int] = Counter()
     kinds: Counter[str] = Counter()
     display = Display(quiet=json_)
-    with display, writing(out, format.value, force=force) if out else piped() as put:
+    with display, writing(out, format, force=force) if out else piped() as put:
         for index in range(start, start + count):
             shown = demonstration_at(config, index, measure=ruler, counts=counts)
             some = rows(shown)
-            for row in written(shown, format.value, how.value):
+            for row in written(shown, format, how):
                 put(row)
                 counts["rows"] += 1
-            if len(some) > 1 and format in (Form.trl, Form.sharegpt):
+            if len(some) > 1 and format in ("trl", "sharegpt"):
                 counts["left out: turns after a change of tools, which the format cannot tell apart"] += len(some) - 1
             lengths.update(map(ruler.of, some))
             counts["perturbed"] += bool(shown.meta["kinds"])
@@ -168,8 +163,8 @@ def data(
             )
     about = {
         "crosswind": __version__,
-        "format": format.value,
-        "protocol": how.value,
+        "format": format,
+        "protocol": how,
         "start": start,
         "demonstrations": count,
         **{name: counts[name] for name in ("rows", "perturbed", "refusals", "slips", "drawn")},
@@ -187,44 +182,18 @@ def data(
         print(summary(about, out), file=sys.stderr)
 
 
-def _config(
-    domain: list[str],
-    recipe: str,
-    share: float,
-    group: list[str],
-    severity: str,
-    level: list[int],
-    family: list[str],
-    seed: int,
-    max_tokens: int,
-    reasons: bool,
-    slips: float,
-) -> DataConfig:
+def _config(groups: tuple[str, ...], **options: Any) -> DataConfig:
     from pydantic import ValidationError
 
-    from crosswind.base.errors import CrosswindError
     from crosswind.base.files import complaint
     from crosswind.core.registry import near
     from crosswind.train.data import DataConfig
     from crosswind.train.groups import COMPONENTS
 
-    if unknown := [name for name in group if name not in COMPONENTS]:
+    if unknown := [name for name in groups if name not in COMPONENTS]:
         raise CrosswindError(f"no component {unknown[0]!r}; {near(unknown[0], list(COMPONENTS))}")
-    fields: dict[str, Any] = {
-        "domains": dict(_weighted(text) for text in domain or ["poi"]),
-        "recipe": recipe,
-        "share": share,
-        "groups": tuple(group) or COMPONENTS,
-        "severity": severity or None,
-        "levels": tuple(level),
-        "families": tuple(family),
-        "seed": seed,
-        "max_tokens": max_tokens,
-        "reasons": reasons,
-        "slips": slips,
-    }
     try:
-        return DataConfig.model_validate(fields, strict=False)
+        return DataConfig.model_validate({**options, "groups": groups or COMPONENTS}, strict=False)
     except ValidationError as error:
         first = error.errors()[0]
         spot = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and "[" not in part)
@@ -232,7 +201,6 @@ def _config(
 
 
 def _weighted(text: str) -> tuple[str, float]:
-    from crosswind.base.errors import CrosswindError
     from crosswind.episodes.recipe import LARGE
 
     name, colon, weight = text.partition(":")
@@ -250,9 +218,6 @@ def _weighted(text: str) -> tuple[str, float]:
 
 def _measure(name: str) -> Measure:
     """Counts in the tokens of a model."""
-    import importlib.util
-
-    from crosswind.base.errors import CrosswindError
     from crosswind.models.loading import WANTED, place_of, told
     from crosswind.models.prompts import script_of
     from crosswind.train.rows import tokens
@@ -261,9 +226,7 @@ def _measure(name: str) -> Measure:
         where = place_of(name)
     except CrosswindError as error:
         raise CrosswindError(f"--tokenizer {name}: {str(error).removeprefix(f'{name}: ')}") from None
-    for package in ("transformers", *(["gguf"] if where.gguf else [])):
-        if importlib.util.find_spec(package) is None:
-            raise CrosswindError(f"--tokenizer needs the package {package!r}; pip install 'crosswind[train]'")
+    need_packages("--tokenizer", "transformers", *(["gguf"] if where.gguf else []))
     from transformers import AutoTokenizer
 
     try:

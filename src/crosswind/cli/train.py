@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
 from crosswind.cli.options import Json
 from crosswind.cli.progress import Display
 
@@ -38,41 +39,36 @@ accelerate launch -m crosswind.cli.app train paft paft.yaml --out runs/paft (sev
 The same command with the same --out goes on where a run was stopped or killed, and ends with the same weights. Every
 option of a configuration is explained in docs/training.md. The extra is needed: pip install 'crosswind\\[train]'."""
 
-Config = Annotated[Path | None, typer.Argument(metavar="CONFIG", help="A YAML file; without one, the defaults.")]
-Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of the run; `out` in the file unless given.")]
+Config = Annotated[Path | None, Argument(metavar="CONFIG", help="A YAML file; without one, the defaults.")]
+Out = Annotated[Path | None, Option(metavar="DIR", help="The folder of the run; `out` in the file unless given.")]
 Set = Annotated[
-    list[str],
-    typer.Option("--set", metavar="KEY=VALUE", help="Change an option, as in data.share=0.2; may be given often."),
+    list[str], Option("--set", metavar="KEY=VALUE", help="Change an option, as in data.share=0.2; may be given often.")
 ]
+app = Typer(name="train", no_args_is_help=True, help="Train a model; needs the extra train.", epilog=EPILOG)
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Train a model; needs the extra train.", epilog=EPILOG)
-    group.command()(sft)
-    group.command()(paft)
-    group.command()(grpo)
-    group.command()(queue)
-    app.add_typer(group, name="train")
-
-
+@app.command()
 def sft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
     """Fine-tune on clean demonstrations."""
     show(one("sft", config, out, set_, quiet=json_), json_)
 
 
+@app.command()
 def paft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
     """Fine-tune on demonstrations of which a share was made in perturbed worlds."""
     show(one("paft", config, out, set_, quiet=json_), json_)
 
 
+@app.command()
 def grpo(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
     """Train by reinforcement: groups of episodes, rewarded by their verdicts."""
     show(one("grpo", config, out, set_, quiet=json_), json_)
 
 
+@app.command()
 def queue(
-    arms: Annotated[list[str], typer.Argument(metavar="METHOD:CONFIG...", help="What to train, one after the other.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Each run gets a folder in here, named by its file.")] = Path(
+    arms: Annotated[list[str], Argument(metavar="METHOD:CONFIG...", help="What to train, one after the other.")],
+    out: Annotated[Path, Option(metavar="DIR", help="Each run gets a folder in here, named by its file.")] = Path(
         "runs"
     ),
     set_: Set = [],  # noqa: B006
@@ -82,7 +78,6 @@ def queue(
 
     An arm that is finished is not trained again. Exits with 1 if one failed.
     """
-    from crosswind.base.errors import CrosswindError
     from crosswind.train.config import leads
 
     results: list[dict[str, Any]] = []
@@ -102,13 +97,11 @@ def queue(
     if json_ and leads():
         terminal.print_json(results)
     if failed:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def parsed(arm: str) -> tuple[Method, Path]:
     """A method and a file out of `METHOD:CONFIG`."""
-    from crosswind.base.errors import CrosswindError
-
     method, colon, path = arm.partition(":")
     if not colon or method not in ("sft", "paft", "grpo") or not path:
         raise CrosswindError(f"{arm!r}: expected METHOD:CONFIG with sft, paft or grpo, such as paft:paft.yaml")
@@ -117,7 +110,6 @@ def parsed(arm: str) -> tuple[Method, Path]:
 
 def one(method: Method, path: Path | None, out: Path | None, changes: list[str], *, quiet: bool) -> Result:
     """Train one configuration. Whatever the file says wrong is told before the heavy packages are loaded."""
-    from crosswind.base.errors import CrosswindError
     from crosswind.train.config import for_method, kind_of, load
 
     need_packages("training")
@@ -130,11 +122,9 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
         return train(config, out, method=method, progress=progress)
 
 
-def need_packages(what: str) -> None:
-    """Raise if a package that trains models is not installed."""
-    from crosswind.base.errors import CrosswindError
-
-    for package in NEEDED:
+def need_packages(what: str, *packages: str) -> None:
+    """Raise if one of these packages is not installed; by default those that train models."""
+    for package in packages or NEEDED:
         if importlib.util.find_spec(package) is None:
             raise CrosswindError(f"{what} needs the package {package!r}; pip install 'crosswind[train]'")
 
@@ -151,8 +141,6 @@ def goes_on(how: str) -> Iterator[None]:
 @contextmanager
 def written(folder: Path) -> Iterator[None]:
     """A folder that cannot be written to is told of in one line; those who write weights have errors of their own."""
-    from crosswind.base.errors import CrosswindError
-
     try:
         yield
     except Exception as error:
