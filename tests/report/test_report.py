@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer import Typer
 from typer.testing import CliRunner, Result
 
 from crosswind import __version__
 from crosswind.base.errors import CrosswindError
-from crosswind.cli.report import register
+from crosswind.cli.report import app
 from crosswind.core.registry import agents
 from crosswind.core.types import AXES, TIERS
 from crosswind.episodes.play import play
@@ -40,9 +39,6 @@ from crosswind.runs.comparison import compare
 from crosswind.runs.reading import read
 from crosswind.runs.store import Manifest, Run, as_line
 from tests.test_rooms import FILES, imported
-
-app = Typer()
-register(app)
 
 
 def crosswind(*args: str) -> Result:

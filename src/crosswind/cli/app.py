@@ -13,7 +13,9 @@ import typer
 from typer.core import TyperGroup
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
+from crosswind.cli.options import Force
 
 
 class Commands(TyperGroup):
@@ -52,8 +54,6 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; what a user can mend is one line on stderr, never a traceback."""
-    from crosswind.base.errors import CrosswindError
-
     warnings.formatwarning = _warning
     try:
         app()
@@ -104,7 +104,7 @@ def new(
     sort: Annotated[str, typer.Argument(help="domain, perturbation or agent.")],
     name: Annotated[str, typer.Argument(help="What it is called, in snake_case.")],
     out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("."),
-    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a commented starting point for something of your own, and a test of it that passes."""
     from crosswind.authoring.new import write
@@ -121,9 +121,9 @@ def new(
 COMMANDS = (
     *("baselines", "catalog", "certify", "data", "demo", "diagnose", "doctor", "gate", "learn", "play", "proxy"),
     *("report", "rescore", "run", "serve", "study", "train"),
-)  # modules beside this one; each has `register(app)` and imports what is heavy inside its commands
+)  # modules of this folder; each has an `app` with its commands and imports what is heavy inside them
 for _name in COMMANDS:
-    importlib.import_module(f"crosswind.cli.{_name}").register(app)
+    app.add_typer(importlib.import_module(f"crosswind.cli.{_name}").app)
 
 
 if __name__ == "__main__":

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option, Typer
 
 from crosswind.base import terminal
-from crosswind.cli.options import Json, Seed
+from crosswind.cli.options import Json, Seed, SuiteName
 from crosswind.cli.progress import RunDisplay
 
 if TYPE_CHECKING:
     from crosswind.runs.baselines import Baseline
 
-
-def register(app: typer.Typer) -> None:
-    app.command()(baselines)
+app = Typer()
 
 
+@app.command()
 def baselines(
-    suite: Annotated[str, typer.Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")] = "tiers",
+    suite: SuiteName = "tiers",
     tasks: Annotated[
-        int | None, typer.Option(min=1, help="Tasks per domain and perturbation; the suite's own unless given.")
+        int | None, Option(min=1, help="Tasks per domain and perturbation; the suite's own unless given.")
     ] = None,
     seed: Seed = 0,
-    domain: Annotated[str, typer.Option(help="A domain, or all that the suite has.")] = "all",
-    markdown: Annotated[bool, typer.Option(help="Print the table as Markdown.")] = False,
+    domain: Annotated[str, Option(help="A domain, or all that the suite has.")] = "all",
+    markdown: Annotated[bool, Option(help="Print the table as Markdown.")] = False,
     json_: Json = False,
 ) -> None:
     """Play the scripted agents over a suite, and print how they fare under each perturbation."""
-    from dataclasses import asdict
-
     from crosswind.core.registry import agents, domains
     from crosswind.episodes.suite import load_suite
     from crosswind.runs.baselines import over_domains, sweep

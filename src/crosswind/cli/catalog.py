@@ -6,10 +6,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.base.version import __version__
+from crosswind.cli.options import Json
 
 Row = dict[str, Any]
 TOPICS = ("domains", "families", "kinds", "suites", "agents", "recipes")
@@ -39,21 +41,19 @@ crosswind catalog kinds --tier reasoning
 crosswind catalog families --domain poi
 
 crosswind catalog --search price"""
+app = Typer()
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=EPILOG)(catalog)
-
-
+@app.command(epilog=EPILOG)
 def catalog(
     topic: Annotated[
-        str, typer.Argument(metavar="[TOPIC]", help=f"{', '.join(TOPICS[:-1])} or {TOPICS[-1]} (default: an overview).")
+        str, Argument(metavar="[TOPIC]", help=f"{', '.join(TOPICS[:-1])} or {TOPICS[-1]} (default: an overview).")
     ] = "",
-    domain: Annotated[str, typer.Option(help="Only this domain.")] = "",
-    tier: Annotated[str, typer.Option(help="Only kinds of this tier.")] = "",
-    axis: Annotated[str, typer.Option(help="Only kinds of this axis.")] = "",
-    search: Annotated[str, typer.Option(metavar="TEXT", help="Only entries that contain this text.")] = "",
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    domain: Annotated[str, Option(help="Only this domain.")] = "",
+    tier: Annotated[str, Option(help="Only kinds of this tier.")] = "",
+    axis: Annotated[str, Option(help="Only kinds of this axis.")] = "",
+    search: Annotated[str, Option(metavar="TEXT", help="Only entries that contain this text.")] = "",
+    json_: Json = False,
 ) -> None:
     """List domains, task families, kinds of perturbations, suites, agents and recipes."""
     given = {name: value for name, value in (("domain", domain), ("tier", tier), ("axis", axis)) if value}
@@ -78,7 +78,6 @@ def catalog(
 
 def _checked(topic: str, given: dict[str, str]) -> str:
     """The topic, or the one that the filters are for; names that do not exist and filters that do not apply raise."""
-    from crosswind.base.errors import CrosswindError, UnknownName
     from crosswind.core.registry import domains, near
     from crosswind.core.types import AXES, TIERS
 

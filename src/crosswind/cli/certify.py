@@ -5,24 +5,23 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-import typer
+from typer import Exit, Option, Typer
 
 from crosswind.base import terminal
 from crosswind.cli.options import Json, Seed
 from crosswind.cli.progress import Display
 
-
-def register(app: typer.Typer) -> None:
-    app.command()(certify)
+app = Typer()
 
 
+@app.command()
 def certify(
-    domain: Annotated[str, typer.Option(help="A domain, or all.")] = "all",
-    perturb: Annotated[str, typer.Option(help="A kind of perturbation, or all.")] = "all",
-    count: Annotated[int, typer.Option(min=1, help="Certified draws wanted per kind and domain.")] = 20,
+    domain: Annotated[str, Option(help="A domain, or all.")] = "all",
+    perturb: Annotated[str, Option(help="A kind of perturbation, or all.")] = "all",
+    count: Annotated[int, Option(min=1, help="Certified draws wanted per kind and domain.")] = 20,
     seed: Seed = 0,
-    severity: Annotated[int, typer.Option(min=1, max=5, help="How strong the perturbations are.")] = 3,
-    deep: Annotated[bool, typer.Option(help="Check also the laws that do not depend on the draw.")] = False,
+    severity: Annotated[int, Option(min=1, max=5, help="How strong the perturbations are.")] = 3,
+    deep: Annotated[bool, Option(help="Check also the laws that do not depend on the draw.")] = False,
     json_: Json = False,
 ) -> None:
     """Draw perturbed tasks and certify each: solvable by replay, or refusable by proof.
@@ -71,4 +70,4 @@ def certify(
             f"in {data['seconds']:.1f} s"
         )
     if any(r["certified"] == 0 and r["applies"] for r in rows):
-        raise typer.Exit(1)
+        raise Exit(1)

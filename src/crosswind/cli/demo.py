@@ -5,27 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option, Typer
 
 from crosswind.base import terminal
+from crosswind.cli.options import Seed, SuiteName
 
 BESIDE = ["oracle", "retrier", "memoriser", "refuser"]  # whose scores are known beforehand
 LITTLE = 0.1  # a clean score below which a fall means nothing
 HANDFUL = 5  # episodes that the trained adapters play: a clean one, and one of every tier
 RESULTS = "studies/fragility/report.md"
+app = Typer()
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(demo)
-
-
+@app.command()
 def demo(
-    agent: Annotated[str, typer.Option(help="Who plays; `embedded` needs no key and no server.")] = "embedded",
-    suite: Annotated[str, typer.Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")] = "quick",
-    out: Annotated[Path, typer.Option(help="The folder of the run; a second time, the run is continued.")] = Path(
+    agent: Annotated[str, Option(help="Who plays; `embedded` needs no key and no server.")] = "embedded",
+    suite: SuiteName = "quick",
+    out: Annotated[Path, Option(help="The folder of the run; a second time, the run is continued.")] = Path(
         "runs/demo"
     ),
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal tasks and stacks.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Run a small model over a short suite, write the report, and show scripted agents beside it for scale.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option, Typer
 
 from crosswind.base import terminal
-from crosswind.cli.options import Json
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
@@ -20,22 +20,19 @@ if TYPE_CHECKING:
     Found = list[tuple[Record, Diagnosis]]
 
 EXAMPLES = 3  # keys that the table names for each cause
+app = Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(diagnose)
-
-
+@app.command()
 def diagnose(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    folder: RunFolder,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Play failed episodes again, one channel repaired at a time.")
+        bool, Option("--repair", help="Play failed episodes again, one channel repaired at a time.")
     ] = False,
     agent: Annotated[
-        str, typer.Option(help="The agent to play with --repair, as `run --agent` takes it; the run's own by default.")
+        str, Option(help="The agent to play with --repair, as `run --agent` takes it; the run's own by default.")
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Failed episodes to repair.")] = 50,
+    limit: Annotated[int, Option(min=1, help="Failed episodes to repair.")] = 50,
     json_: Json = False,
 ) -> None:
     """Say at which stage and by which cause each failed episode broke.
@@ -53,7 +50,6 @@ def diagnose(
 
       crosswind diagnose runs/mine --json | jq '.episodes[] | select(.cause == "gave up")'
     """
-    from crosswind.base.errors import CrosswindError
     from crosswind.metrics.diagnosis import diagnose as explain
     from crosswind.runs.store import load_run
 
@@ -113,8 +109,8 @@ def _data(found: Found, repairs: list[Repair], repaired: bool) -> dict[str, Any]
     from crosswind.metrics.diagnosis.repair import agreement
 
     out: dict[str, Any] = {
-        "stages": _counts(said.stage for _, said in found),
-        "causes": _counts(said.cause for _, said in found),
+        "stages": dict(Counter(said.stage for _, said in found).most_common()),
+        "causes": dict(Counter(said.cause for _, said in found).most_common()),
         "episodes": [{"key": r.key, "condition": r.condition, **said.model_dump()} for r, said in found],
     }
     if repaired:
@@ -123,15 +119,7 @@ def _data(found: Found, repairs: list[Repair], repaired: bool) -> dict[str, Any]
     return out
 
 
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    from collections import Counter
-
-    return dict(Counter(names).most_common())
-
-
 def _print(found: Found, episodes: int) -> None:
-    from collections import Counter
-
     console = terminal.console()
     if not found:
         console.print(f"None of {episodes} episodes failed.")

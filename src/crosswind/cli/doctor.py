@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Typer
+
+from crosswind.base import terminal
+from crosswind.cli.options import Json
+
+app = Typer()
 
 
+@app.command()
 def doctor(
-    spec: Annotated[str, typer.Argument(help="An agent as for `crosswind run`; left out: the installation.")] = "",
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    spec: Annotated[str, Argument(help="An agent as for `crosswind run`; left out: the installation.")] = "",
+    json_: Json = False,
 ) -> None:
     """Look at the installation, or at an agent before a run is spent on it.
 
@@ -23,9 +30,7 @@ def doctor(
       crosswind doctor embedded
     """
     import asyncio
-    import shlex
 
-    from crosswind.base import terminal
     from crosswind.models.probe import examine, installation, servers
 
     if spec:
@@ -46,8 +51,4 @@ def doctor(
         elif not spec:
             console.print("Next: crosswind doctor SPEC, such as embedded or openai:MODEL@http://localhost:8000/v1")
     if bad:
-        raise typer.Exit(3)
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(doctor)
+        raise Exit(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from crosswind.base import terminal
@@ -21,8 +22,6 @@ CHARACTERS = 4  # in a token, roughly
 
 def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit: int | None, json_: bool) -> None:
     """How much a run would be: from drawing up to so many episodes and walking the certified way through them."""
-    from itertools import islice
-
     from crosswind.episodes.schedule import Schedule
     from crosswind.episodes.suite import BANDS, CLEAN, band_of
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Exit, Option, Typer
 
 from crosswind.base import terminal
-from crosswind.cli.options import Json
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.options import Force, Json, RunFolder
 
 if TYPE_CHECKING:
     from crosswind.gate.gate import Outcome
-
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run: the --out of `crosswind run`.")]
-
 
 GATE_EPILOG = """Examples:
 
@@ -31,43 +30,35 @@ crosswind export runs/first --format inspect -o first.eval, then: inspect view -
 crosswind export runs/first --format atif -o first.jsonl (a trajectory per line)
 
 crosswind export runs/first --format atif -o trajectories (a file per episode)"""
+app = Typer()
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=GATE_EPILOG)(gate)
-    app.command(epilog=INIT_EPILOG)(init)
-    app.command(epilog=EXPORT_EPILOG)(export)
-
-
+@app.command(epilog=GATE_EPILOG)
 def gate(
-    folder: Folder,
+    folder: RunFolder,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="An earlier run of the same suite, seed and trials.")
+        Path | None, Option(metavar="DIR", help="An earlier run of the same suite, seed and trials.")
     ] = None,
     max_drop: Annotated[
-        list[str],
-        typer.Option(metavar="NAME=SHARE", help="An allowed drop, as in tier=0.10; may be given several times."),
+        list[str], Option(metavar="NAME=SHARE", help="An allowed drop, as in tier=0.10; may be given several times.")
     ] = [],  # noqa: B006
-    min_clean: Annotated[
-        float | None, typer.Option(min=0, max=0.999, help="The least clean success, as in 0.8.")
-    ] = None,
+    min_clean: Annotated[float | None, Option(min=0, max=0.999, help="The least clean success, as in 0.8.")] = None,
     max_errors: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Share of episodes lost to infrastructure beyond which there is no verdict."),
+        Option(min=0, max=1, help="Share of episodes lost to infrastructure beyond which there is no verdict."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rules from a file; crosswind.yaml if no rule is given.")
+        Path | None, Option(metavar="FILE", help="Rules from a file; crosswind.yaml if no rule is given.")
     ] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
+    junit: Annotated[Path | None, Option(metavar="FILE", help="Write JUnit XML.")] = None,
     markdown: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write Markdown; appended where FILE is $GITHUB_STEP_SUMMARY."),
+        Path | None, Option(metavar="FILE", help="Write Markdown; appended where FILE is $GITHUB_STEP_SUMMARY.")
     ] = None,
     allow_inconclusive: Annotated[
-        bool, typer.Option("--allow-inconclusive", help="Exit with 0 instead of 4 when the pairs do not decide.")
+        bool, Option("--allow-inconclusive", help="Exit with 0 instead of 4 when the pairs do not decide.")
     ] = False,
     allow_unfinished: Annotated[
-        bool, typer.Option("--allow-unfinished", help="Judge a run that was stopped before its end.")
+        bool, Option("--allow-unfinished", help="Judge a run that was stopped before its end.")
     ] = False,
     json_: Json = False,
 ) -> None:
@@ -112,13 +103,10 @@ def gate(
     else:
         _show(outcome)
     code = 0 if outcome.verdict == "inconclusive" and allow_inconclusive else outcome.exit_code
-    raise typer.Exit(code)
+    raise Exit(code)
 
 
 def _write_files(outcome: Outcome, junit: Path | None, markdown: Path | None) -> None:
-    import os
-
-    from crosswind.base.errors import CrosswindError
     from crosswind.gate import junit as ci
 
     for path, text in ((junit, ci.junit), (markdown, ci.markdown)):
@@ -153,10 +141,11 @@ def _show(outcome: Outcome) -> None:
     console.print(Text(terminal.safe(outcome.says), style=f"bold {colour[outcome.verdict]}"))
 
 
+@app.command(epilog=INIT_EPILOG)
 def init(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The root of the project to write into.")] = Path("."),
-    agent: Annotated[str, typer.Option(help="The agent to test, as for `crosswind run --agent`.")] = "oracle",
-    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+    out: Annotated[Path, Option(metavar="DIR", help="The root of the project to write into.")] = Path("."),
+    agent: Annotated[str, Option(help="The agent to test, as for `crosswind run --agent`.")] = "oracle",
+    force: Force = False,
 ) -> None:
     """Write a commented crosswind.yaml and a GitHub workflow that runs it."""
     from crosswind.cli.config import write_start
@@ -167,19 +156,18 @@ def init(
     print(f"  crosswind run --config {config} --out runs/first\n  crosswind gate runs/first --config {config}")
 
 
+@app.command(epilog=EXPORT_EPILOG)
 def export(
-    folder: Folder,
+    folder: RunFolder,
     format_: Annotated[
         Literal["inspect", "atif"],
-        typer.Option("--format", help="inspect: a log for Inspect AI; atif: trajectories as Harbor has them."),
+        Option("--format", help="inspect: a log for Inspect AI; atif: trajectories as Harbor has them."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="PATH", help="inspect: a .eval file; atif: a folder, .json or .jsonl."),
+        Option("--out", "-o", metavar="PATH", help="inspect: a .eval file; atif: a folder, .json or .jsonl."),
     ] = None,
-    episode: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Only this episode (see `crosswind show DIR`).")
-    ] = None,
+    episode: Annotated[str | None, Option(metavar="KEY", help="Only this episode (see `crosswind show DIR`).")] = None,
 ) -> None:
     """Write a run in the format of another tool."""
     from crosswind.export.write import export as write

@@ -4,41 +4,39 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Exit, Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.options import Force, Json, ServerCommand, ServerUrl
 
 if TYPE_CHECKING:
     from crosswind.mcp.drift import Snapshot
     from crosswind.mcp.running import Server
 
 DRIFTED, SERVER_FAILED = 1, 3  # exit codes
+app = Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(learn)
-
-
+@app.command()
 def learn(
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- SERVER COMMAND]", help="Starts the server.")
-    ] = None,
-    url: Annotated[str, typer.Option(help="A server that runs, instead of a command.")] = "",
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The draft; by default NAME_tasks.yaml.")] = None,
-    name: Annotated[str, typer.Option(help="What the domain is called; by default as the server calls itself.")] = "",
+    command: ServerCommand = None,
+    url: ServerUrl = "",
+    out: Annotated[Path | None, Option(metavar="FILE", help="The draft; by default NAME_tasks.yaml.")] = None,
+    name: Annotated[str, Option(help="What the domain is called; by default as the server calls itself.")] = "",
     folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A folder of which the server gets a fresh copy to work in.")
+        Path | None, Option(metavar="DIR", help="A folder of which the server gets a fresh copy to work in.")
     ] = None,
     check: Annotated[
-        Path | None, typer.Option(metavar="SNAPSHOT", help="Write nothing; say what is different from this snapshot.")
+        Path | None, Option(metavar="SNAPSHOT", help="Write nothing; say what is different from this snapshot.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the server has to start and list.")] = 30.0,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    timeout: Annotated[float, Option(min=0.1, help="Seconds that the server has to start and list.")] = 30.0,
+    force: Force = False,
+    json_: Json = False,
 ) -> None:
     """Write a first draft of tasks for an MCP server, and a snapshot of its interface to compare with later.
 
@@ -58,7 +56,6 @@ def learn(
 
       crosswind learn --check time_tasks.snapshot.json -- uvx mcp-server-time
     """
-    from crosswind.base.errors import CrosswindError
     from crosswind.mcp.learn import look
     from crosswind.mcp.wire import WireError
 
@@ -73,8 +70,8 @@ def learn(
     try:
         found, _ = look(server, Path.cwd())
     except WireError as error:
-        typer.echo(f"error: {terminal.safe(str(error))}", err=True)
-        raise typer.Exit(SERVER_FAILED) from None
+        print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
+        raise Exit(SERVER_FAILED) from None
     if was is not None:
         _compare(was, found, json_=json_)
     else:
@@ -84,7 +81,6 @@ def learn(
 def _server(command: list[str], url: str, folder: Path | None, timeout: float) -> Server:
     from pydantic import ValidationError
 
-    from crosswind.base.errors import CrosswindError
     from crosswind.mcp.running import Server
 
     if folder is not None and not folder.is_dir():
@@ -117,11 +113,10 @@ def _compare(was: Snapshot, found: Snapshot, *, json_: bool) -> None:
             f"{len(changes)} differences in {tools}." if changes else f"Nothing drifted: {tools} as they were."
         )
     if changes:
-        raise typer.Exit(DRIFTED)
+        raise Exit(DRIFTED)
 
 
 def _write(found: Snapshot, server: Server, name: str, out: Path | None, *, force: bool, json_: bool) -> None:
-    from crosswind.base.errors import CrosswindError
     from crosswind.mcp.learn import draft
 
     if not found.tools:

@@ -6,46 +6,37 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Exit, Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.options import Perturb, ServerCommand, ServerUrl, Stack, read_stack
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
     from crosswind.mcp.relay import Plan
 
 TOKEN = "CROSSWIND_PROXY_TOKEN"
+app = Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(proxy)
-
-
+@app.command()
 def proxy(
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- SERVER COMMAND]", help="Starts the server.")
-    ] = None,
-    recipe: Annotated[str, typer.Option(help="A recipe by name, or a YAML file; without one nothing is changed.")] = "",
-    perturb: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND[:SEVERITY]", help="A kind to lay over; may be given several times."),
-    ] = None,
-    stack: Annotated[Path | None, typer.Option(help="A JSON file with the very layers, as records have them.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds lay the same over the same server.")] = 0,
-    log: Annotated[Path | None, typer.Option(metavar="DIR", help="Where sessions are recorded, as a run.")] = None,
-    url: Annotated[str, typer.Option(help="A server that runs, instead of a command.")] = "",
+    command: ServerCommand = None,
+    recipe: Annotated[str, Option(help="A recipe by name, or a YAML file; without one nothing is changed.")] = "",
+    perturb: Perturb = [],  # noqa: B006
+    stack: Stack = None,
+    seed: Annotated[int, Option(min=0, help="Equal seeds lay the same over the same server.")] = 0,
+    log: Annotated[Path | None, Option(metavar="DIR", help="Where sessions are recorded, as a run.")] = None,
+    url: ServerUrl = "",
     http: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", min=0, max=65535, help="Listen on 127.0.0.1 instead of on pipes; 0: any."),
+        int | None, Option(metavar="PORT", min=0, max=65535, help="Listen on 127.0.0.1 instead of on pipes; 0: any.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that the server has for one call.")] = 300.0,
+    timeout: Annotated[float, Option(min=0.1, help="Seconds that the server has for one call.")] = 300.0,
     idle: Annotated[
-        float, typer.Option(min=1.0, help="With --http: seconds after which a session that nobody uses ends.")
+        float, Option(min=1.0, help="With --http: seconds after which a session that nobody uses ends.")
     ] = 1800.0,
-    kinds: Annotated[
-        bool, typer.Option("--kinds", help="List the kinds that apply to a live server, and end.")
-    ] = False,
+    kinds: Annotated[bool, Option("--kinds", help="List the kinds that apply to a live server, and end.")] = False,
 ) -> None:
     """Stand between an MCP client and an MCP server: tools are shown perturbed, calls translated back.
 
@@ -66,7 +57,6 @@ def proxy(
     """
     import asyncio
 
-    from crosswind.base.errors import CrosswindError
     from crosswind.mcp import proxy as proxies
     from crosswind.mcp import proxy_http
 
@@ -77,7 +67,7 @@ def proxy(
         raise CrosswindError("give the server's command after --, or --url, and not both")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
-    plan = _plan(recipe, perturb or [], stack, seed, timeout)
+    plan = _plan(recipe, perturb, stack, seed, timeout)
     target: list[str] | str = url or command or []
     words = url or " ".join(command or [])
     journal = proxies.Journal(log, words, plan) if log is not None else None
@@ -88,12 +78,11 @@ def proxy(
     else:
         token = os.environ.get(TOKEN, "")
         code = asyncio.run(proxy_http.serve_http(target, plan, journal, port=http, token=token, idle=idle))
-    raise typer.Exit(code)
+    raise Exit(code)
 
 
 def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeout: float) -> Plan:
     """What is laid over the server; kinds that need a task are refused."""
-    from crosswind.base.errors import CrosswindError
     from crosswind.episodes.recipe import load_recipe, named
     from crosswind.mcp import live
     from crosswind.mcp.relay import Plan
@@ -109,18 +98,10 @@ def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeou
 
 
 def _stack(path: Path) -> Layers:
-    import json
-
-    from crosswind.base.errors import BadFile, CrosswindError
     from crosswind.core.laws import stackable
-    from crosswind.core.perturbation import load_layers
     from crosswind.mcp import live
 
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadFile(f"{path}: cannot be read ({error})") from None
-    layers = load_layers(data, str(path))
+    layers = read_stack(path)
     if bad := [layer.kind for layer in layers if live.needs_task(layer.kind)]:
         apply = ", ".join(live.applicable())
         raise CrosswindError(f"{path}: {', '.join(bad)} need a task, and a live server has none; these apply: {apply}")

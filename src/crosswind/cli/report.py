@@ -6,34 +6,27 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
 from crosswind.base import terminal
-from crosswind.cli.options import Json
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
-Folder = Annotated[Path, typer.Argument(help="The folder of a run, as `crosswind run --out` wrote it.")]
-Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown and nothing else.")]
+Markdown = Annotated[bool, Option("--markdown", help="Print Markdown and nothing else.")]
+app = Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(report)
-    app.command()(compare)
-    app.command()(show)
-
-
+@app.command()
 def report(
-    folder: Folder,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="The page to write; by default DIR/report.html.")
-    ] = None,
+    folder: RunFolder,
+    out: Annotated[Path | None, Option("-o", "--out", help="The page to write; by default DIR/report.html.")] = None,
     json_: Json = False,
     markdown: Markdown = False,
-    episodes: Annotated[int, typer.Option(min=0, max=2000, help="Episodes to open on the page.")] = 48,
+    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes to open on the page.")] = 48,
     baselines: Annotated[
         int | None,
-        typer.Option(
+        Option(
             show_default=False,
             min=0,
             help="Shifted episodes to play scripted agents on, for scale; 0: none. 150 unless given, and none where "
@@ -87,12 +80,13 @@ def report(
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
 
 
+@app.command()
 def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Two or more folders of runs; the first is compared with.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path("compare.html"),
+    folders: Annotated[list[Path], Argument(help="Two or more folders of runs; the first is compared with.")],
+    out: Annotated[Path, Option("-o", "--out", help="The page to write.")] = Path("compare.html"),
     json_: Json = False,
     markdown: Markdown = False,
-    episodes: Annotated[int, typer.Option(min=0, max=2000, help="Episodes to open on the page.")] = 24,
+    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes to open on the page.")] = 24,
 ) -> None:
     """Compare runs over the episodes that they share, pair by pair.
 
@@ -105,7 +99,6 @@ def compare(
 
       crosswind compare runs/a runs/b runs/c --markdown
     """
-    from crosswind.base.errors import CrosswindError
     from crosswind.report import compare as pairs
     from crosswind.runs.comparison import compare as compare_runs
     from crosswind.runs.store import load_run
@@ -128,13 +121,14 @@ def compare(
         print(f"wrote {terminal.safe(str(out))}")
 
 
+@app.command()
 def show(
-    folder: Folder,
-    episode: Annotated[str, typer.Argument(help="A number from the list, a key, or a part of one.")] = "",
-    outcome: Annotated[str, typer.Option(help="List only these: pass, fail, error or unjudged.")] = "",
-    condition: Annotated[str, typer.Option(help="List only conditions that have this in their name.")] = "",
-    cause: Annotated[str, typer.Option(help="List only failures with this in their cause.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Lines of the list.")] = 40,
+    folder: RunFolder,
+    episode: Annotated[str, Argument(help="A number from the list, a key, or a part of one.")] = "",
+    outcome: Annotated[str, Option(help="List only these: pass, fail, error or unjudged.")] = "",
+    condition: Annotated[str, Option(help="List only conditions that have this in their name.")] = "",
+    cause: Annotated[str, Option(help="List only failures with this in their cause.")] = "",
+    limit: Annotated[int, Option(min=1, help="Lines of the list.")] = 40,
     json_: Json = False,
 ) -> None:
     """List the episodes of a run, or show one: what the agent saw, what the world saw, and the certified way.
@@ -147,7 +141,6 @@ def show(
 
       crosswind show runs/mine 17
     """
-    from crosswind.base.errors import CrosswindError
     from crosswind.report import show as shown
     from crosswind.runs.reading import read
     from crosswind.runs.store import load_run
@@ -179,15 +172,12 @@ def show(
 
 
 def _one_form(json_: bool, markdown: bool) -> None:
-    from crosswind.base.errors import CrosswindError
-
     if json_ and markdown:
         raise CrosswindError("--json and --markdown both say what to print; give one of them")
 
 
 def _write(path: Path, page: str) -> None:
     """Put a page in place, whole or not at all."""
-    from crosswind.base.errors import CrosswindError
     from crosswind.runs.store import replace_file
 
     try:

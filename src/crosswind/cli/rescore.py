@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option, Typer
 
 from crosswind.base import terminal
-from crosswind.cli.options import Json
+from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: crosswind rescore runs/mini")(rescore)
+app = Typer()
 
 
+@app.command(epilog="Example: crosswind rescore runs/mini")
 def rescore(
-    folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
-    write: Annotated[bool, typer.Option("--write", help="Store the new verdicts; the old file is kept.")] = False,
+    folder: RunFolder,
+    write: Annotated[bool, Option("--write", help="Store the new verdicts; the old file is kept.")] = False,
     json_: Json = False,
 ) -> None:
     """Judge the stored episodes of a run with the verifier of this version, and say what changed."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
+import traceback
 import warnings
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Context, Exit, Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli.forecast import forecast
-from crosswind.cli.options import Json
+from crosswind.cli.options import Json, Seed
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run_outcome import STOPPED, conclude
 
@@ -39,16 +42,13 @@ crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-t
 The same command with the same --out continues a run that was stopped or killed. The exit status says nothing about the
 score (that is `crosswind gate`): 0 done or stopped by a budget, 2 something to mend in the command, 3 the provider or
 the disk stopped it, 70 a bug, 130 interrupted."""
-
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog=RUN_EPILOG)(run)
+app = Typer()
 
 
 # ---------------------------------------------------------------- run
 
 
-def from_config(ctx: typer.Context, path: Path | None) -> Path | None:
+def from_config(ctx: Context, path: Path | None) -> Path | None:
     """Let a configuration stand for the options that are not given."""
     if path is not None:
         from crosswind.cli.config import load_config
@@ -57,73 +57,65 @@ def from_config(ctx: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+@app.command(epilog=RUN_EPILOG)
 def run(
-    suite: Annotated[str, typer.Argument(help="A suite (see `crosswind catalog`) or a YAML file with one.")],
-    agent: Annotated[str, typer.Option(help="The agent: a scripted one, openai:MODEL@URL, python:MODULE:NAME, ...")],
+    suite: Annotated[str, Argument(help="A suite (see `crosswind catalog`) or a YAML file with one.")],
+    agent: Annotated[str, Option(help="The agent: a scripted one, openai:MODEL@URL, python:MODULE:NAME, ...")],
     config: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             is_eager=True,
             callback=from_config,
             help="Take options that are not given from this file; `crosswind init` writes one.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run (default: a new one under runs/).")] = None,
+    out: Annotated[Path | None, Option(help="Folder of the run (default: a new one under runs/).")] = None,
     concurrency: Annotated[
-        int, typer.Option(show_default=False, min=0, max=1024, help="Episodes at a time; 0: the agent's default.")
+        int, Option(show_default=False, min=0, max=1024, help="Episodes at a time; 0: the agent's default.")
     ] = 0,
     limit: Annotated[
-        int, typer.Option(show_default=False, min=0, help="Stop after this many episodes in all; 0: the whole suite.")
+        int, Option(show_default=False, min=0, help="Stop after this many episodes in all; 0: the whole suite.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal tasks and stacks.")] = 0,
-    trials: Annotated[int, typer.Option(min=1, help="Times to play each episode.")] = 1,
+    seed: Seed = 0,
+    trials: Annotated[int, Option(min=1, help="Times to play each episode.")] = 1,
     tasks: Annotated[
-        int, typer.Option(show_default=False, min=0, help="Tasks per domain and condition; 0: the suite's number.")
+        int, Option(show_default=False, min=0, help="Tasks per domain and condition; 0: the suite's number.")
     ] = 0,
-    domain: Annotated[str, typer.Option(help="Run in this domain only (default: all of the suite).")] = "all",
+    domain: Annotated[str, Option(help="Run in this domain only (default: all of the suite).")] = "all",
     episode_timeout: Annotated[
-        float,
-        typer.Option(show_default=False, min=0, help="Seconds before an episode counts as failed; 0: no limit."),
+        float, Option(show_default=False, min=0, help="Seconds before an episode counts as failed; 0: no limit.")
     ] = 0,
     deadline: Annotated[
-        float, typer.Option(show_default=False, min=0, help="Seconds before the run stops; 0: no limit.")
+        float, Option(show_default=False, min=0, help="Seconds before the run stops; 0: no limit.")
     ] = 0,
     max_tokens: Annotated[
-        int, typer.Option(show_default=False, min=0, help="Stop once the run has used this many tokens; 0: no limit.")
+        int, Option(show_default=False, min=0, help="Stop once the run has used this many tokens; 0: no limit.")
     ] = 0,
     max_cost: Annotated[
-        float, typer.Option(show_default=False, min=0, help="Stop once the run has cost this much; 0: no limit.")
+        float, Option(show_default=False, min=0, help="Stop once the run has cost this much; 0: no limit.")
     ] = 0,
-    keep_errors: Annotated[
-        bool, typer.Option("--keep-errors", help="Do not retry episodes that ended as errors.")
-    ] = False,
+    keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
         int | None,
-        typer.Option(
+        Option(
             show_default=False, min=1, help="Most tokens in one reply of a model (default: 1024, fewer in process)."
         ),
     ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="Sampling temperature (default: the provider's).")
-    ] = None,
-    protocol: Annotated[str, typer.Option(help="How a model calls tools: auto, native or text.")] = "auto",
+    temperature: Annotated[float | None, Option(min=0, help="Sampling temperature (default: the provider's).")] = None,
+    protocol: Annotated[str, Option(help="How a model calls tools: auto, native or text.")] = "auto",
     context: Annotated[
-        int,
-        typer.Option(show_default=False, min=0, help="Context of a model in process, in tokens; 0: its own."),
+        int, Option(show_default=False, min=0, help="Context of a model in process, in tokens; 0: its own.")
     ] = 0,
-    request_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one request to a provider.")] = 120,
-    price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million input tokens.")] = None,
-    price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million output tokens.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Estimate episodes, tokens and cost; run nothing.")
-    ] = False,
-    progress: Annotated[bool, typer.Option(help="Show progress.")] = True,
+    request_timeout: Annotated[float, Option(min=0.1, help="Seconds for one request to a provider.")] = 120,
+    price_in: Annotated[float | None, Option(min=0, help="Price of a million input tokens.")] = None,
+    price_out: Annotated[float | None, Option(min=0, help="Price of a million output tokens.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Estimate episodes, tokens and cost; run nothing.")] = False,
+    progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
 ) -> None:
     """Run an agent over a suite. Episodes are saved as they finish; rerun the command to resume."""
     from crosswind.api.evaluate import narrowed
-    from crosswind.base.errors import CrosswindError
     from crosswind.episodes.suite import load_suite
     from crosswind.models.base import AgentSettings
     from crosswind.models.spec import open_agent
@@ -178,7 +170,6 @@ def _guarded(
     """Run it; whatever stops it comes out as a line and an exit code."""
     import asyncio
 
-    from crosswind.base.errors import InfrastructureError
     from crosswind.runs.runner import Crash
     from crosswind.runs.store import CannotStore
 
@@ -188,20 +179,20 @@ def _guarded(
             return asyncio.run(_run(suite, source, folder, limits, given, watch))
     except (CannotStore, InfrastructureError) as error:
         print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
-        raise typer.Exit(STOPPED) from None
+        raise Exit(STOPPED) from None
     except Crash as crash:
         print(f"error: {terminal.safe(_crash_text(crash, folder))}", file=sys.stderr)
-        raise typer.Exit(BUG) from None
+        raise Exit(BUG) from None
     except SystemExit as left:  # out of a task that an agent started on its own
         gone = Crash("one that was under way", left, by_agent=True)
         print(f"error: {terminal.safe(_crash_text(gone, folder))}", file=sys.stderr)
-        raise typer.Exit(BUG) from None
+        raise Exit(BUG) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
         print(
             f"stopped; every finished episode is in {folder}. The same command with --out {folder} continues it",
             file=sys.stderr,
         )
-        raise typer.Exit(130) from None
+        raise Exit(130) from None
 
 
 async def _run(
@@ -231,8 +222,6 @@ def _warn_unhandled(about: dict[str, Any]) -> None:
 
 def _scrubbed(text: str) -> str:
     """Text out of an agent's code, without the keys of the environment."""
-    import os
-
     from crosswind.models.python_agent import KEYS
     from crosswind.models.redact import Secrets
 
@@ -241,8 +230,6 @@ def _scrubbed(text: str) -> str:
 
 def _crash_text(crash: Any, folder: Path) -> str:
     """What happened, for whoever reports it. The places in the code go to a file, without any values."""
-    import traceback
-
     places = traceback.extract_tb(crash.error.__traceback__)
     frames = "".join(f"{place.filename}:{place.lineno} in {place.name}\n" for place in places)
     path = folder / "crash.txt"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Exit
 
 from crosswind.base import terminal
 
@@ -40,7 +40,7 @@ def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
     else:
         _show(ran, drops, folder)
     if ran.broken:
-        raise typer.Exit(STOPPED)
+        raise Exit(STOPPED)
 
 
 def tier_drops(folder: Path) -> dict[str, Drop]:

@@ -8,9 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
-import typer
+from typer import Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import CannotPerturb, CrosswindError
+from crosswind.cli.options import DomainName, Family, Perturb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,31 +31,22 @@ crosswind serve mcp --domain poi --task-seed 3 --perturb semantic_rename:4 --per
 
 In a client's configuration: {"mcpServers": {"tools": {"command": "crosswind", "args": ["serve", "mcp", "--domain",
 "poi"]}}}. To evaluate an agent over many episodes: crosswind run SUITE --agent 'cmd:...' (docs/serve.md)."""
+app = Typer(name="serve", no_args_is_help=True, help="Offer an episode to agents elsewhere.")
 
 
-def register(app: typer.Typer) -> None:
-    served = typer.Typer(help="Offer an episode to agents elsewhere.", no_args_is_help=True)
-    served.callback()(_nothing)
-    served.command(epilog=MCP_EPILOG)(mcp)
-    app.add_typer(served, name="serve")
-
-
-def _nothing() -> None:
-    """Offer an episode to agents elsewhere."""
-
-
+@app.command(epilog=MCP_EPILOG)
 def mcp(
-    domain: Annotated[str, typer.Option(help="The domain to play in.")],
-    task_seed: Annotated[int, typer.Option(min=0, help="Which task; equal seeds give equal tasks.")] = 0,
-    family: Annotated[str, typer.Option(help="The family of tasks; by default the seed chooses.")] = "",
-    perturb: Annotated[list[str], typer.Option(help="kind or kind:severity; may be given several times.")] = [],  # noqa: B006
-    recipe: Annotated[str, typer.Option(help="Instead of --perturb: a recipe by name, or a YAML file with one.")] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Of the perturbations.")] = 0,
+    domain: DomainName,
+    task_seed: Annotated[int, Option(min=0, help="Which task; equal seeds give equal tasks.")] = 0,
+    family: Family = "",
+    perturb: Perturb = [],  # noqa: B006
+    recipe: Annotated[str, Option(help="Instead of --perturb: a recipe by name, or a YAML file with one.")] = "",
+    seed: Annotated[int, Option(min=0, help="Of the perturbations.")] = 0,
     http: Annotated[
-        bool, typer.Option("--http", help="Streamable HTTP on this machine instead of standard input and output.")
+        bool, Option("--http", help="Streamable HTTP on this machine instead of standard input and output.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0: any that is free.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="A folder for the episode, for `show` and `diagnose`.")] = None,
+    port: Annotated[int, Option(min=0, max=65535, help="With --http; 0: any that is free.")] = 0,
+    out: Annotated[Path | None, Option(help="A folder for the episode, for `show` and `diagnose`.")] = None,
 ) -> None:
     """Serve one episode over MCP, with obstacles or without, and judge it by the state that the agent leaves.
 
@@ -77,19 +70,15 @@ def mcp(
 
 
 def _drawn(domain: str, task_seed: int, family: str, perturb: list[str], recipe: str, seed: int) -> Drawn:
-    from crosswind.base.errors import CannotPerturb, CrosswindError, UnknownName
+    from crosswind.api.episode import task_of
     from crosswind.core.draw import draw, parse_kind
-    from crosswind.core.registry import domains, near
+    from crosswind.core.registry import domains
     from crosswind.episodes.recipe import follow, load_recipe
 
     if recipe and perturb:
         raise CrosswindError("--recipe and --perturb both say what to perturb; give one of them")
     here = domains[domain]
-    names = list(here.families)
-    family = family or names[task_seed % len(names)]
-    if family not in names:
-        raise UnknownName(f"no family {family!r} in {domain}; {near(family, names)}")
-    task = here.task(family, task_seed)
+    task = task_of(here, family, task_seed)
     try:
         if recipe:
             return follow(here, task, load_recipe(recipe), seed)

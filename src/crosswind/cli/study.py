@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.options import Json
+from crosswind.cli.train import Shown, goes_on, need_packages, written
 
 if TYPE_CHECKING:
     from crosswind.study.definition import Part, Study
@@ -29,53 +30,45 @@ crosswind study report studies/mine
 Run the same command again to resume; finished arms are skipped. docs/study.md explains how to write a study."""
 
 StudyPath = Annotated[
-    Path, typer.Argument(metavar="STUDY", help="The folder of a study, with a definition.yaml, or such a file.")
+    Path, Argument(metavar="STUDY", help="The folder of a study, with a definition.yaml, or such a file.")
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `study run` wrote (its --out).")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")]
+Folder = Annotated[Path, Argument(metavar="DIR", help="A folder that `study run` wrote (its --out).")]
+Out = Annotated[Path, Option(metavar="DIR", help="The folder to write to.")]
+app = Typer(name="study", no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
-    for command in (run, arms, report, collect, pack, unpack):
-        group.command()(command)
-    app.add_typer(group, name="study")
-
-
+@app.command()
 def run(
     study: StudyPath,
     out: Out,
-    arms: Annotated[str | None, typer.Option(metavar="A,B", help="Arms to run (default: all).")] = None,
+    arms: Annotated[str | None, Option(metavar="A,B", help="Arms to run (default: all).")] = None,
     seeds: Annotated[
-        str | None,
-        typer.Option(metavar="0,1", help="Seeds to run (default: those of each arm). Named arms run any seed."),
+        str | None, Option(metavar="0,1", help="Seeds to run (default: those of each arm). Named arms run any seed.")
     ] = None,
     budget_minutes: Annotated[
-        float | None, typer.Option(min=0.1, help="Stop after this many minutes; start nothing that will not fit.")
+        float | None, Option(min=0.1, help="Stop after this many minutes; start nothing that will not fit.")
     ] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="With a budget, start arms that will not fit; rerun to resume them.")
+        bool, Option("--partial", help="With a budget, start arms that will not fit; rerun to resume them.")
     ] = False,
     only_train: Annotated[
-        bool, typer.Option("--only-train", help="Train without testing; rerun without this option to test.")
+        bool, Option("--only-train", help="Train without testing; rerun without this option to test.")
     ] = False,
-    dev: Annotated[bool, typer.Option("--dev", help="Test on the dev suite, for making choices.")] = False,
+    dev: Annotated[bool, Option("--dev", help="Test on the dev suite, for making choices.")] = False,
     set_: Annotated[
-        list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change an option of the arms; needs --dev, --tag.")
+        list[str], Option("--set", metavar="KEY=VALUE", help="Change an option of the arms; needs --dev, --tag.")
     ] = [],  # noqa: B006
-    tag: Annotated[str, typer.Option(help="Suffix for the names of the arms that --set changes.")] = "",
-    model: Annotated[str, typer.Option(help="Override the model of the study.")] = "",
-    slots: Annotated[int | None, typer.Option(min=1, help="Conversations kept on the device.")] = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Episodes played at a time.")] = None,
-    commit: Annotated[str | None, typer.Option(help="Commit to record, where there is no repository.")] = None,
+    tag: Annotated[str, Option(help="Suffix for the names of the arms that --set changes.")] = "",
+    model: Annotated[str, Option(help="Override the model of the study.")] = "",
+    slots: Annotated[int | None, Option(min=1, help="Conversations kept on the device.")] = None,
+    concurrency: Annotated[int | None, Option(min=1, help="Episodes played at a time.")] = None,
+    commit: Annotated[str | None, Option(help="Commit to record, where there is no repository.")] = None,
     json_: Json = False,
 ) -> None:
     """Train and test arms, one after the other. Each arm is saved as it ends; rerun the command to resume.
 
     Exits with 1 if an arm failed; the others run all the same.
     """
-    from crosswind.cli.train import Shown, goes_on, need_packages
-
     need_packages("a study")
     defined = _load(study, model)
     names = [name for name in (arms or "").split(",") if name]
@@ -117,13 +110,14 @@ def run(
         if done.stopped:
             print(f"stopped: {done.stopped}")
     if done.failed:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
+@app.command()
 def arms(
     study: StudyPath,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
+        Path | None, Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
     ] = None,
     json_: Json = False,
 ) -> None:
@@ -142,21 +136,21 @@ def arms(
     terminal.console().print(table)
 
 
+@app.command()
 def report(
     study: StudyPath,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
+        Path | None, Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where report.md and its plots go (default: DIR, or the study's folder)."),
+        Option(metavar="DIR", help="Where report.md and its plots go (default: DIR, or the study's folder)."),
     ] = None,
 ) -> None:
     """Make the tables and plots of a study from its stored episodes.
 
     Runs the study's findings.py, if it has one.
     """
-    from crosswind.cli.train import written
     from crosswind.study.findings import load_findings
     from crosswind.study.report import write
 
@@ -167,12 +161,11 @@ def report(
             print(path)
 
 
+@app.command()
 def collect(
-    folder: Folder,
-    into: Annotated[Path, typer.Option(metavar="DIR", help="Where results are kept, such as STUDY/results.")],
+    folder: Folder, into: Annotated[Path, Option(metavar="DIR", help="Where results are kept, such as STUDY/results.")]
 ) -> None:
     """Copy the results of finished arms, without trajectories and weights, to where they are kept."""
-    from crosswind.cli.train import written
     from crosswind.study.bundle import collect
 
     _has_arms(folder)
@@ -180,17 +173,17 @@ def collect(
         print(f"{collect(folder, into)} results are in {into}")
 
 
+@app.command()
 def pack(
     folder: Folder,
-    into: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")],
-    adapters: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Adapters to include.")] = "",
-    runs: Annotated[str, typer.Option(metavar="ARM/SEED,...", help="Runs to include, with all trajectories.")] = "",
+    into: Annotated[Path, Option(metavar="DIR", help="Where the files go.")],
+    adapters: Annotated[str, Option(metavar="ARM/SEED,...", help="Adapters to include.")] = "",
+    runs: Annotated[str, Option(metavar="ARM/SEED,...", help="Runs to include, with all trajectories.")] = "",
     trainings: Annotated[
-        str, typer.Option(metavar="ARM/SEED,...", help="Trainings to include, to resume them elsewhere.")
+        str, Option(metavar="ARM/SEED,...", help="Trainings to include, to resume them elsewhere.")
     ] = "",
 ) -> None:
     """Pack results into few files, to carry them elsewhere; `unpack` puts them back."""
-    from crosswind.cli.train import written
     from crosswind.study.bundle import bundle
 
     _has_arms(folder)
@@ -201,10 +194,8 @@ def pack(
             print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
-def unpack(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that `pack` made.")],
-    out: Out,
-) -> None:
+@app.command()
+def unpack(files: Annotated[list[Path], Argument(metavar="FILE...", help="Files that `pack` made.")], out: Out) -> None:
     """Put packed results back into a folder."""
     from crosswind.study.bundle import unbundle
 
