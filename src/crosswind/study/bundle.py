@@ -26,12 +26,7 @@ MEMBER = re.compile(rf"{re.escape(LOG)}|{re.escape(COPY)}|arms/[^/\0]+/seed-\d+/
 
 
 def bundle(
-    out: Path,
-    into: Path,
-    *,
-    adapters: Sequence[str] = (),
-    runs: Sequence[str] = (),
-    trainings: Sequence[str] = (),
+    out: Path, into: Path, *, adapters: Sequence[str] = (), runs: Sequence[str] = (), trainings: Sequence[str] = ()
 ) -> list[Path]:
     """Pack the tables of all arms into one file; return the paths of all files.
 

@@ -181,11 +181,7 @@ def drawn_at(
 
 
 def stream(
-    config: DataConfig,
-    start: int = 0,
-    *,
-    measure: Measure | None = None,
-    counts: Counter[str] | None = None,
+    config: DataConfig, start: int = 0, *, measure: Measure | None = None, counts: Counter[str] | None = None
 ) -> Iterator[Demonstration]:
     """Demonstrations without end, from an index on."""
     for index in count(start):

@@ -39,17 +39,7 @@ from crosswind.train.grpo_rows import Learnt, agreement, check_output, direction
 from crosswind.train.model import device_of, in_bf16, prepare, save, started
 from crosswind.train.rollouts import Group, Players, play_groups
 from crosswind.train.rows import Tokens
-from crosswind.train.sft import (
-    Progress,
-    Result,
-    Update,
-    _cut_metrics,
-    begin,
-    claimed,
-    compile_layers,
-    end,
-    story,
-)
+from crosswind.train.sft import Progress, Result, Update, _cut_metrics, begin, claimed, compile_layers, end, story
 
 SLOTS = 1024  # conversations at a time, at most, unless given
 FRESH, HELD = 10**9, 2 * 10**9  # first indices of draws to train on and to measure on; demonstrations begin at 0

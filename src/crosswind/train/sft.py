@@ -35,27 +35,9 @@ from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
 from crosswind.runs.store import append_file, exclusive_lock, replace_file
 from crosswind.train.batches import Buffers, Feed
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
-from crosswind.train.config import (
-    CHECKPOINTS,
-    METRICS,
-    RUN,
-    Halt,
-    Method,
-    TrainConfig,
-    another,
-    leads,
-)
+from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Halt, Method, TrainConfig, another, leads
 from crosswind.train.data import DataConfig
-from crosswind.train.model import (
-    all_folded,
-    device_of,
-    fused,
-    in_bf16,
-    load_base,
-    quiet,
-    save,
-    versions,
-)
+from crosswind.train.model import all_folded, device_of, fused, in_bf16, load_base, quiet, save, versions
 
 LOCK = "lock"
 WORKERS = 16  # at most, unless given
