@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import fmean
@@ -29,9 +30,10 @@ from crosswind.train import grpo, grpo_rows  # noqa: E402
 from crosswind.train.batches import as_tensors, collate  # noqa: E402
 from crosswind.train.config import GrpoConfig, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at, drawn_at  # noqa: E402
-from crosswind.train.grpo import FRESH, Training, run  # noqa: E402
+from crosswind.train.grpo import FRESH, Training  # noqa: E402
 from crosswind.train.grpo_rows import Learnt, learnt, log_probs, packed  # noqa: E402
 from crosswind.train.model import about, load_base  # noqa: E402
+from crosswind.train.progress import Update  # noqa: E402
 from crosswind.train.rollouts import (  # noqa: E402
     Group,
     Player,
@@ -44,10 +46,12 @@ from crosswind.train.rollouts import (  # noqa: E402
     sampled,
 )
 from crosswind.train.rows import Tokens, rows, tokens  # noqa: E402
-from crosswind.train.sft import Update, gathered  # noqa: E402
+from crosswind.train.run import train  # noqa: E402
+from crosswind.train.sft import gathered  # noqa: E402
 from tests import tiny  # noqa: E402
 
 TASKS = 2  # the toy problem: so many tasks over and over
+run = partial(train, method="grpo")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -124,7 +128,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(warm: Path, tmp_path:
             raise Stopped
 
     with pytest.raises(Stopped):
-        run(wanted, tmp_path / "broken", stop)
+        run(wanted, tmp_path / "broken", progress=stop)
     held = tmp_path / "broken" / "checkpoints"
     (held / "checkpoint-7").mkdir()  # as if it was killed while it wrote this one
     shutil.copytree(held / "checkpoint-1", held / "checkpoint-2")  # and this one is not what it was

@@ -31,12 +31,13 @@ from crosswind.models.loading import merged  # noqa: E402
 from crosswind.models.prompts import script_of, spoken  # noqa: E402
 from crosswind.train import adaptive, sft, stages  # noqa: E402
 from crosswind.train.batches import Buffers, Feed, as_tensors, collate  # noqa: E402
-from crosswind.train.config import Adaptive, GrpoConfig, Halt, TrainConfig, for_method, load  # noqa: E402
+from crosswind.train.config import Adaptive, GrpoConfig, TrainConfig, for_method, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
 from crosswind.train.model import about, adapted, all_folded, load_base, prepare  # noqa: E402
+from crosswind.train.progress import Halt, Update  # noqa: E402
 from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
 from crosswind.train.run import train  # noqa: E402
-from crosswind.train.sft import Stretch, Update, gathered  # noqa: E402
+from crosswind.train.sft import Stretch, gathered  # noqa: E402
 from crosswind.train.transfer import Matrix, transfer  # noqa: E402
 from crosswind.words.splits import HELD_OUT  # noqa: E402
 from tests import tiny  # noqa: E402

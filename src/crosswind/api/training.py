@@ -13,7 +13,8 @@ from crosswind.train.config import GrpoConfig, Method, TrainConfig, kind_of, loa
 from crosswind.train.rows import Demonstration
 
 if TYPE_CHECKING:
-    from crosswind.train.sft import Result, Update
+    from crosswind.train.progress import Update
+    from crosswind.train.sft import Result
 
 INSTALL = "pip install 'crosswind[train]'"
 
@@ -51,12 +52,8 @@ def train(
         config = load(None if config is None else os.fspath(config), changes, kind_of(method))
     folder = None if out is None else Path(out)
     try:
-        if isinstance(config, GrpoConfig):
-            from crosswind.train.grpo import run
+        from crosswind.train.run import train as run
 
-            return run(config, folder, progress=progress)
-        from crosswind.train.run import train as fine_tune
-
-        return fine_tune(config, folder, method=method, progress=progress)
+        return run(config, folder, method="grpo" if isinstance(config, GrpoConfig) else method, progress=progress)
     except ModuleNotFoundError as error:
         raise CrosswindError(f"training needs {error.name}, which is not installed; run: {INSTALL}") from None

@@ -19,7 +19,8 @@ from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
     from crosswind.train.config import Method
-    from crosswind.train.sft import Result, Update
+    from crosswind.train.progress import Update
+    from crosswind.train.sft import Result
 
 NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
 # what safetensors and torch say of a full disk

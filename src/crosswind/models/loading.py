@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,6 +70,20 @@ def told(error: Exception) -> str:
     return words.rstrip(".") if len(words) <= 300 else words[:297] + "..."
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars of transformers' own while a model is loaded or stored."""
+    logging = sdk("transformers", "train").utils.logging
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+@quiet()
 def load(name: str, dtype: Any) -> Loaded:
     """A causal language model and its tokenizer; what is neither is refused in one line."""
     transformers = sdk("transformers", "train")
@@ -76,8 +91,6 @@ def load(name: str, dtype: Any) -> Loaded:
     where = place_of(name)
     if where.gguf:
         sdk("gguf", "train")
-    bar = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
     try:
         described = transformers.AutoConfig.from_pretrained(where.path, **where.options)
         kinds = list(getattr(described, "architectures", None) or ())
@@ -89,9 +102,6 @@ def load(name: str, dtype: Any) -> Loaded:
         model = transformers.AutoModelForCausalLM.from_pretrained(where.path, dtype=dtype, **where.options)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, broken) as error:
         raise CrosswindError(f"{name}: cannot be loaded as a causal language model: {told(error)}; {WANTED}") from None
-    finally:
-        if bar:
-            transformers.utils.logging.enable_progress_bar()
     _sound(name, model, tokenizer)
     if hasattr(model.config, "quantization_config"):  # of the GGUF file; the weights were unpacked
         del model.config.quantization_config

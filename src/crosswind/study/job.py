@@ -10,32 +10,27 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import Document
 from crosswind.base.version import __version__
-from crosswind.models.base import AgentSettings, AgentSource
+from crosswind.models.base import AgentSettings
 from crosswind.models.loading import ABOUT
-from crosswind.models.spec import open_agent
 from crosswind.runs.runner import Limits
-from crosswind.runs.runner import run as play_suite
 from crosswind.runs.store import EPISODES, MANIFEST, append_file, exclusive_lock, load_manifest, now, replace_file
 from crosswind.study import outcomes
 from crosswind.study.definition import Arm, Part, Study
 from crosswind.study.results import FAILED, LOG, Done, read_done
 from crosswind.train.checkpoints import whole_ones
-from crosswind.train.config import CHECKPOINTS, Halt, for_method, kind_of
-
-if TYPE_CHECKING:
-    from crosswind.runs.runner import Progress as RunProgress
-    from crosswind.train.sft import Progress, Update
+from crosswind.train.config import CHECKPOINTS, for_method, kind_of
+from crosswind.train.progress import Halt, Progress, Update, play_suite
 
 SPENT, LOCK = "spent.json", "lock"
 MARGIN = 8.0  # seconds kept free at the end of a budget, for writing
@@ -119,11 +114,9 @@ class ArmJob:
             spent[what] = round(spent.get(what, 0.0) + time.monotonic() - began, 2)
             replace_file(self.folder / SPENT, json.dumps(spent).encode())
 
-    @contextmanager
-    def locked(self) -> Iterator[bool]:
+    def locked(self) -> AbstractContextManager[bool]:
         """The folder for this process alone; False: another process has it."""
-        with exclusive_lock(self.folder / LOCK) as ours:
-            yield ours
+        return exclusive_lock(self.folder / LOCK)
 
     # -- training
 
@@ -198,37 +191,26 @@ class ArmJob:
         """Play all suites of the part in one batch, into one run."""
         self._log("begins", means.commit)
         slots, concurrency = means.slots, means.concurrency
-
-        async def go() -> str:
-            source = open_agent(self.agent(), AgentSettings(max_tokens=self.study.max_tokens, protocol="text"))
-            self._anonymise(source)
-            if slots:
-                source.slots = slots  # type: ignore[attr-defined]
-            try:
-                ran = await play_suite(
-                    self.suite,
-                    source,
-                    self.run,
-                    seed=self.study.seed(self.part),
-                    limits=Limits(deadline=None if means.budget.seconds is None else max(1.0, means.budget.left)),
-                    concurrency=min(concurrency, slots) if concurrency and slots else concurrency or slots,
-                    watch=_Watch(self.part, means.progress) if means.progress else None,
-                )
-            finally:
-                await source.aclose()
-            if ran.broken:
-                raise CrosswindError(f"{self.name} could not be tested: {ran.stopped or ran.progress.trouble}")
-            return ran.stopped
-
-        if stopped := asyncio.run(go()):
-            raise OutOfTime(f"{self.name} is tested in part: {stopped}")
+        playing = play_suite(
+            self.agent(),
+            self.suite,
+            self.run,
+            AgentSettings(max_tokens=self.study.max_tokens, protocol="text"),
+            name=f"{self.study.name}:{self.name}",
+            about={"model": Path(self.study.model).name, "config": self.config_hash},
+            slots=slots,
+            doing=f"playing {self.part}",
+            progress=means.progress,
+            seed=self.study.seed(self.part),
+            limits=Limits(deadline=None if means.budget.seconds is None else max(1.0, means.budget.left)),
+            concurrency=min(concurrency, slots) if concurrency and slots else concurrency or slots,
+        )
+        ran = asyncio.run(playing)
+        if ran.broken:
+            raise CrosswindError(f"{self.name} could not be tested: {ran.stopped or ran.progress.trouble}")
+        if ran.stopped:
+            raise OutOfTime(f"{self.name} is tested in part: {ran.stopped}")
         self._log("ended", means.commit)
-
-    def _anonymise(self, source: AgentSource) -> None:
-        """Name the arm in records instead of the paths of its files, so that the folder can be moved."""
-        source.name = f"{self.study.name}:{self.name}"
-        kept = {key: value for key, value in source.settings.items() if key not in ("model", "adapter")}
-        source.settings = {**kept, "model": Path(self.study.model).name, "config": self.config_hash}
 
     def _log(self, event: str, commit: str) -> None:
         line = {
@@ -301,18 +283,6 @@ class ArmJob:
         if (self.run / MANIFEST).is_file():
             every = load_manifest(self.run).planned or every
         return max(0, every - max(0, lines_in(self.run / EPISODES)))
-
-
-class _Watch:
-    """Reports the progress of a run like that of a training."""
-
-    def __init__(self, part: str, progress: Progress) -> None:
-        self.part, self.progress = part, progress
-
-    def show(self, progress: RunProgress) -> None:
-        from crosswind.train.sft import Update
-
-        self.progress(Update(f"playing {self.part}", progress.before + progress.done, progress.total))
 
 
 def folder_of(out: Path, arm: str, seed: int) -> Path:

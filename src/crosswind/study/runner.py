@@ -19,16 +19,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crosswind.base.errors import CrosswindError
 from crosswind.runs.store import replace_file
 from crosswind.study.definition import Part, Study
 from crosswind.study.job import ArmJob, Budget, Means, OutOfTime, free_memory
 from crosswind.study.results import FAILED, Done, read_done
-
-if TYPE_CHECKING:
-    from crosswind.train.sft import Progress
+from crosswind.train.progress import Progress
 
 COPY = "study.yaml.json"
 SLACK = 1.15  # how much slower an arm may be than those before it

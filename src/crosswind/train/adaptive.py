@@ -39,7 +39,8 @@ from crosswind.train.config import CHECKPOINTS, ROUNDS, Adaptive, Evaluation, Tr
 from crosswind.train.data import DataConfig
 from crosswind.train.groups import Component, component
 from crosswind.train.model import prepare
-from crosswind.train.sft import Progress, Result, finish, holds_weights, stretch
+from crosswind.train.progress import Progress
+from crosswind.train.sft import Result, finish, holds_weights, stretch
 from crosswind.train.stages import agent_of, copied, measure, suite_of, with_extra
 
 RESULT = "result.json"  # of one round

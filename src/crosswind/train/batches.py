@@ -161,7 +161,7 @@ class Feed:
             sampler=mine,
             num_workers=min(self.workers, len(mine)),
             prefetch_factor=self.ahead,
-            collate_fn=_as_it_is,
+            collate_fn=as_it_is,
         )
         yield from loader
 
@@ -171,8 +171,9 @@ def _part(whole: int, n: int, count: int) -> int:
     return whole * (n + 1) // count - whole * n // count
 
 
-def _as_it_is(buffer: Buffer) -> Buffer:
-    return buffer
+def as_it_is(made: Any) -> Any:
+    """Collate nothing: what was made is a batch already. Worker processes can unpickle a function with a name."""
+    return made
 
 
 def as_tensors(batch: Batch) -> dict[str, Any]:

@@ -19,8 +19,11 @@ from crosswind.train.config import TrainConfig, another
 _NOT_SEALED = ("rng_state_", ABOUT, "README")
 
 
-def seal(folder: Path, told: dict[str, Any]) -> None:
-    """Say in a checkpoint that it is whole, once all of it is on the disk, and how large its files are."""
+def seal(folder: Path, told: dict[str, Any], keep: int) -> None:
+    """Say in a checkpoint that it is whole, once all of it is on the disk, and how large its files are.
+
+    Only so many of the whole ones are kept, the last.
+    """
     sizes = {}
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith(_NOT_SEALED):
@@ -28,6 +31,9 @@ def seal(folder: Path, told: dict[str, Any]) -> None:
                 os.fsync(file.fileno())
             sizes[path.name] = path.stat().st_size
     replace_file(folder / ABOUT, json.dumps({**told, "files": sizes}).encode())
+    whole = whole_ones(folder.parent)
+    for old in sorted(whole)[:-keep]:
+        shutil.rmtree(whole[old], ignore_errors=True)
 
 
 def whole_ones(folder: Path) -> dict[int, Path]:

@@ -49,10 +49,6 @@ class DomainStage(Options):
     steps: int = Field(ge=1, le=10**9)
 
 
-class Halt(Exception):
-    """Raised by whoever is told of progress to stop a run: it is saved first, and goes on from there."""
-
-
 class Evaluation(Options):
     """How a model is measured between stages, or between the rounds of adaptive training."""
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,13 +31,14 @@ from crosswind.models.loading import merged
 from crosswind.runs.store import append_file
 from crosswind.train.batches import collate
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
-from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig, Halt, check
+from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig
 from crosswind.train.data import DataConfig, drawn_at
 from crosswind.train.grpo_rows import Learnt, agreement, check_output, direction, learnt, log_probs, packed
-from crosswind.train.model import device_of, in_bf16, prepare, save, started
+from crosswind.train.model import device_of, enough_memory, in_bf16, prepare, save
+from crosswind.train.progress import Halt, Progress, Update
 from crosswind.train.rollouts import Group, Players, play_groups
 from crosswind.train.rows import Tokens
-from crosswind.train.sft import Progress, Result, Update, _cut_metrics, begin, claimed, compile_layers, end, story
+from crosswind.train.sft import Result, compile_layers, cut_metrics, story
 
 SLOTS = 1024  # conversations at a time, at most, unless given
 FRESH, HELD = 10**9, 2 * 10**9  # first indices of draws to train on and to measure on; demonstrations begin at 0
@@ -74,23 +73,13 @@ class Totals:
 LAST = 5  # steps over which the reward at the end is taken
 
 
-def run(config: GrpoConfig, out: Path | str | None = None, progress: Progress | None = None) -> Result:
-    """Train by a configuration into a folder, or go on where an earlier run of the same configuration stopped."""
-    config = started(config)
-    check(config)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise CrosswindError("grpo runs in one process on one device; start it without accelerate launch")
-    if not (out or config.out):
-        raise CrosswindError("no folder to write to; give --out, or out in the configuration")
-    folder = Path(out or config.out)
-    if found := begin(folder, config, "grpo"):
-        return found
-    with claimed(folder):
-        training = Training(config, folder, progress)
-        try:
-            return end(folder, config, training.go())
-        finally:
-            training.close()
+def reinforce(config: GrpoConfig, folder: Path, progress: Progress | None = None) -> Result:
+    """Train by a configuration into a folder that was claimed for it."""
+    training = Training(config, folder, progress)
+    try:
+        return training.go()
+    finally:
+        training.close()
 
 
 class Training:
@@ -179,17 +168,11 @@ class Training:
             )
         laps.append(time.perf_counter())
         ready = learnt(groups, std=config.scale == "std", even=config.weigh == "episode")
-        try:
+        with enough_memory(self._too_large):
             self._score([row for group in ready for row in group])
             laps.append(self._now())
             figures = self._learn(ready)
             laps.append(self._now())
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise self._too_large() from error
-        except RuntimeError as error:
-            if "can't allocate memory" in str(error):
-                raise self._too_large() from error
-            raise
         if ready:
             self.sync()
         laps.append(self._now())
@@ -455,9 +438,6 @@ class Training:
             speed, reward = line["tokens_per_second"], line["reward"]
             self.progress(Update("training", self.step, config.steps, self.loss, speed, left, reward))
 
-    def _whole(self) -> dict[int, Path]:
-        return whole_ones(self.folder / CHECKPOINTS)
-
     def _save(self) -> None:
         """A checkpoint; the note in it is written last and says that it is whole."""
         path = self.folder / CHECKPOINTS / f"checkpoint-{self.step}"
@@ -465,17 +445,14 @@ class Training:
         weights = {name: p.detach() for name, p in self.weights.items()}
         torch.save({"weights": weights, "optimizer": self.optimizer.state_dict()}, path / "state.pt")
         told = {"step": self.step, "loss": self.loss, "recipe": self.config.recipe(), "totals": asdict(self.totals)}
-        seal(path, told)
-        whole = self._whole()
-        for old in sorted(whole)[: -self.config.keep]:
-            shutil.rmtree(whole[old], ignore_errors=True)
+        seal(path, told, self.config.keep)
 
     def _load(self) -> Totals:
         """Take up the last whole checkpoint, if there is one."""
-        whole = self._whole()
+        whole = whole_ones(self.folder / CHECKPOINTS)
         clear(self.folder / CHECKPOINTS)
         self.step = self.resumed = max(whole, default=0)
-        _cut_metrics(self.folder / METRICS, self.step)
+        cut_metrics(self.folder / METRICS, self.step)
         if self.step:
             told = of_checkpoint(whole[self.step], self.config)
             self.totals, self.loss = Totals(**told["totals"]), told.get("loss")

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
 from crosswind.models.adapters import as_folder
-from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, sort_of
+from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, quiet, sort_of
 from crosswind.models.prompts import script_of
 from crosswind.runs.store import replace_file
 from crosswind.train.config import C, GrpoConfig, TrainConfig
@@ -73,40 +73,31 @@ def load_base(name: str, dtype: Any = torch.float32) -> Loaded:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """No bars of transformers' own while a model is stored."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+def enough_memory(otherwise: Callable[[], CrosswindError]) -> Iterator[None]:
+    """Raise what `otherwise` returns where the memory of a device or of the machine runs out."""
     try:
         yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
+    except (MemoryError, RuntimeError) as error:
+        full = isinstance(error, torch.OutOfMemoryError | MemoryError) or "allocate memory" in str(error)
+        if not full:
+            raise
+        raise otherwise() from error
 
 
 def prepare(config: TrainConfig) -> Loaded:
     """The model of a configuration, ready to train: with its adapter, or with all parameters free."""
-    try:
-        return _prepared(config)
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
-            raise
+
+    def too_large() -> CrosswindError:
         smaller = "a smaller model" if config.full else f"a smaller model or lora.rank (it is {config.lora.rank:,})"
-        raise CrosswindError(f"out of memory before the first step; take {smaller}") from None
+        return CrosswindError(f"out of memory before the first step; take {smaller}")
 
-
-def _prepared(config: TrainConfig) -> Loaded:
-    bf16 = in_bf16(config)
-    frozen = torch.bfloat16 if bf16 and not config.full else torch.float32
-    model, tokenizer = load_base(config.model, frozen)
-    _long_enough(model, config)
-    if config.full:
-        for parameter in model.parameters():
-            parameter.requires_grad_(True)
-        return Loaded(model, tokenizer)
-    return Loaded(adapted(model, config), tokenizer)
+    with enough_memory(too_large):
+        frozen = torch.bfloat16 if in_bf16(config) and not config.full else torch.float32
+        model, tokenizer = load_base(config.model, frozen)
+        _long_enough(model, config)
+        if config.full:
+            return Loaded(model.requires_grad_(True), tokenizer)
+        return Loaded(adapted(model, config), tokenizer)
 
 
 def _long_enough(model: Any, config: TrainConfig) -> None:

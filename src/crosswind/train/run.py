@@ -12,7 +12,8 @@ from crosswind.base.errors import CrosswindError
 from crosswind.train.adaptive import train_adaptively
 from crosswind.train.config import GrpoConfig, Method, TrainConfig, check, for_method
 from crosswind.train.model import prepare, started
-from crosswind.train.sft import Progress, Result, begin, claimed, end, finish, stretch
+from crosswind.train.progress import Progress
+from crosswind.train.sft import Result, begin, claimed, end, finish, stretch
 from crosswind.train.stages import measured_once, train_stages
 
 
@@ -23,26 +24,28 @@ def train(
 
     Nothing is kept outside of the folder and the result, so that one process can train many configurations in turn.
     """
-    if method == "grpo":
-        from crosswind.train.grpo import run as reinforce
-
-        assert isinstance(config, GrpoConfig)
-        return reinforce(config, out, progress)
     config = started(for_method(config, method))
     check(config)
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+        if method == "grpo":
+            raise CrosswindError("grpo runs in one process on one device; start it without accelerate launch")
         if config.stages or config.adaptive or config.evaluate:
             raise CrosswindError(
                 "stages, adaptive and evaluate measure in between and run in one process; use one device"
             )
         atexit.register(_part)
-    folder = Path(out or config.out)
     if not (out or config.out):
         raise CrosswindError("no folder to write to; give --out, or out in the configuration")
+    folder = Path(out or config.out)
     if found := begin(folder, config, method):
         return found
     with claimed(folder):
-        if config.stages:
+        if method == "grpo":
+            from crosswind.train.grpo import reinforce
+
+            assert isinstance(config, GrpoConfig)
+            result = reinforce(config, folder, progress)
+        elif config.stages:
             result = train_stages(config, folder, method, progress, train)
         elif config.adaptive:
             result = train_adaptively(config, folder, progress)

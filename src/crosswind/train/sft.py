@@ -14,9 +14,8 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,32 +30,17 @@ from trl import SFTConfig, SFTTrainer
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.types import Model
 from crosswind.models import weights
-from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of
+from crosswind.models.loading import ABOUT, EMBEDDED, Loaded, place_of, quiet
 from crosswind.runs.store import append_file, exclusive_lock, replace_file
-from crosswind.train.batches import Buffers, Feed
+from crosswind.train.batches import Buffers, Feed, as_it_is
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
-from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Halt, Method, TrainConfig, another, leads
+from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Method, TrainConfig, another, leads
 from crosswind.train.data import DataConfig
-from crosswind.train.model import all_folded, device_of, fused, in_bf16, load_base, quiet, save, versions
+from crosswind.train.model import all_folded, device_of, enough_memory, fused, in_bf16, load_base, save, versions
+from crosswind.train.progress import Halt, Progress, Update
 
 LOCK = "lock"
 WORKERS = 16  # at most, unless given
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """How far a run is."""
-
-    doing: str  # training, or what it does between
-    step: int
-    steps: int
-    loss: float | None = None
-    tokens_per_second: float | None = None
-    left: float | None = None  # seconds, as far as one can tell
-    reward: float | None = None  # of the step's episodes, in reinforcement
-
-
-Progress = Callable[[Update], None]
 
 
 class Result(Model):
@@ -195,13 +179,9 @@ class Stretch:
         self.loss: float | None = None
         self.halt: Halt | None = None
 
-    def whole(self) -> dict[int, Path]:
-        """The checkpoints that were written to their end."""
-        return whole_ones(self.checkpoints)
-
     def go(self) -> None:
         """Train up to the step wanted; afterwards `totals` tells what was done in all."""
-        every = self.whole()
+        every = whole_ones(self.checkpoints)
         whole = {step: path for step, path in every.items() if step <= self.until}
         start = max(whole, default=0)
         if start:
@@ -213,7 +193,7 @@ class Stretch:
             clear(self.checkpoints)
             for path in ahead:
                 shutil.rmtree(path, ignore_errors=True)
-            _cut_metrics(self.folder / METRICS, start)
+            cut_metrics(self.folder / METRICS, start)
         self.resumed = start or None
         if start >= self.until:
             self._load(whole[start])
@@ -222,14 +202,8 @@ class Stretch:
             return
         trainer = self.trainer(start)
         try:
-            with quiet(), fused(self.model, self.config):
+            with quiet(), fused(self.model, self.config), enough_memory(self._too_large):
                 trainer.train(resume_from_checkpoint=str(whole[start]) if start else None)
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise self._too_large() from error
-        except RuntimeError as error:
-            if "can't allocate memory" in str(error):
-                raise self._too_large() from error
-            raise
         finally:
             trainer.accelerator.free_memory()
         if self.halt:
@@ -255,7 +229,7 @@ class Stretch:
             args=args,
             train_dataset=Dataset.from_dict({"input_ids": [[0]], "labels": [[0]]}),  # TRL wants to see one
             processing_class=self.tokenizer,
-            data_collator=_as_it_is,
+            data_collator=as_it_is,
             callbacks=[_Watching(self)],
         )
         trainer.feed = self.feed
@@ -351,10 +325,7 @@ class Stretch:
         if not self.main:
             return
         told = {"step": step, "recipe": self.config.recipe(), "totals": totals}
-        seal(self.checkpoints / f"checkpoint-{step}", told)
-        whole = self.whole()
-        for old in sorted(whole)[: -self.config.keep]:
-            shutil.rmtree(whole[old], ignore_errors=True)
+        seal(self.checkpoints / f"checkpoint-{step}", told, self.config.keep)
 
     def counted(self) -> dict[str, Any]:
         """What was trained on by all processes, earlier parts of the run included; each of them must ask."""
@@ -370,10 +341,6 @@ class Stretch:
         out["seconds"] = before.get("seconds", 0.0) + time.perf_counter() - self.clock
         out["left_out"] = dict(sum((left for _, left in every), Counter(before.get("left_out", {}))))
         return out
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
 
 
 def workers(config: TrainConfig) -> int:
@@ -397,7 +364,7 @@ def compile_layers(model: Any) -> None:
             module.compile(dynamic=True)
 
 
-def _cut_metrics(path: Path, step: int) -> None:
+def cut_metrics(path: Path, step: int) -> None:
     """Take away the lines after a step: they will be written again."""
     if not path.is_file():
         return

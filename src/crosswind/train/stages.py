@@ -21,13 +21,11 @@ from crosswind.episodes.record import Record
 from crosswind.episodes.suite import Condition, Suite
 from crosswind.models.base import AgentSettings
 from crosswind.models.loading import ABOUT
-from crosswind.models.spec import open_agent
-from crosswind.runs.runner import Progress as RunProgress
-from crosswind.runs.runner import run as play_suite
 from crosswind.runs.store import iter_records, replace_file
 from crosswind.train.config import Evaluation, Method, TrainConfig
 from crosswind.train.model import about
-from crosswind.train.sft import Progress, Result, Update, story
+from crosswind.train.progress import Progress, play_suite
+from crosswind.train.sft import Result, story
 from crosswind.train.transfer import Matrix, transfer
 from crosswind.words.splits import train_kinds
 
@@ -51,16 +49,6 @@ def suite_of(how: Evaluation, domains: Sequence[str], *, split: Split, kinds: It
     )
 
 
-class _Told:
-    """Tells of a run's progress as of a training's."""
-
-    def __init__(self, doing: str, progress: Progress) -> None:
-        self.doing, self.progress = doing, progress
-
-    def show(self, progress: RunProgress) -> None:
-        self.progress(Update(self.doing, progress.before + progress.done, progress.total))
-
-
 def agent_of(model: str, adapter: str = "") -> str:
     """The spec of a model in training."""
     return f"hf:{model}+{adapter}" if adapter else f"hf:{model}"
@@ -79,22 +67,22 @@ def measure(
 ) -> list[Record]:
     """Play a suite with a local model into a folder; what is there already is not played again."""
 
-    async def go() -> None:
-        source = open_agent(agent, AgentSettings(max_tokens=max_tokens))
-        # Not by where its files lie: a folder that was moved goes on.
-        source.name = doing.removeprefix("measuring ")
-        source.settings = {key: value for key, value in source.settings.items() if key not in ("model", "adapter")}
-        if slots:
-            source.slots = slots  # type: ignore[attr-defined]
-        watch = _Told(doing, progress) if progress else None
-        try:
-            ran = await play_suite(suite, source, folder, seed=seed, concurrency=slots, watch=watch)
-        finally:
-            await source.aclose()
-        if ran.broken or ran.stopped:
-            raise CrosswindError(f"{folder}: the model could not be measured: {ran.stopped or ran.progress.trouble}")
-
-    asyncio.run(go())
+    playing = play_suite(
+        agent,
+        suite,
+        folder,
+        AgentSettings(max_tokens=max_tokens),
+        name=doing.removeprefix("measuring "),
+        about={},
+        slots=slots,
+        doing=doing,
+        progress=progress,
+        seed=seed,
+        concurrency=slots,
+    )
+    ran = asyncio.run(playing)
+    if ran.broken or ran.stopped:
+        raise CrosswindError(f"{folder}: the model could not be measured: {ran.stopped or ran.progress.trouble}")
     return [record for record in iter_records(folder) if record.judged]
 
 
