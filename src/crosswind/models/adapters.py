@@ -7,7 +7,6 @@ other way. Nothing is fetched.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -51,8 +50,7 @@ def digest(path: Path) -> str:
     """The SHA-256 of an adapter's weights."""
     if path.is_dir():
         path = next(iter(sorted(path.glob("adapter_model.*"))), path / PEFT)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return weights.digest(path)
 
 
 def as_gguf(name: str) -> Path:

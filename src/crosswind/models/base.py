@@ -7,7 +7,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pydantic import Field
 
 from crosswind.core.draw import Drawn
-from crosswind.core.types import Agent, Model
+from crosswind.core.types import Agent, Message, Model, Request
+from crosswind.episodes.record import Usage
+from crosswind.models.parsing import parse
 
 
 class Price(NamedTuple):
@@ -18,6 +20,27 @@ class Price(NamedTuple):
 
     def of(self, input_tokens: int, output_tokens: int) -> float:
         return (self.input * input_tokens + self.output * output_tokens) / 1e6
+
+
+def used(price: Price | None, input_tokens: int, output_tokens: int) -> Usage:
+    """What one request used, its cost included where the price is known."""
+    cost = price.of(input_tokens, output_tokens) if price else None
+    return Usage(input_tokens=input_tokens, output_tokens=output_tokens, requests=1, cost=cost)
+
+
+class LocalAgent:
+    """One episode's agent on a model in this process, whose calls are read out of its text."""
+
+    def __init__(self, price: Price | None) -> None:
+        self.price, self.usage, self.calls = price, Usage(), 0
+
+    def said(self, written: str, input_tokens: int, output_tokens: int) -> Message:
+        """What the model wrote as a message; its tokens are counted."""
+        self.usage = self.usage.plus(used(self.price, input_tokens, output_tokens))
+        text, calls = parse(written)
+        first, self.calls = self.calls, self.calls + len(calls)
+        requests = (Request(id=f"call_{first + i}", tool=c.tool, args=c.args) for i, c in enumerate(calls))
+        return Message(role="assistant", content=text, requests=tuple(requests))
 
 
 class AgentSettings(Model):

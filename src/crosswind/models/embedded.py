@@ -11,19 +11,17 @@ import asyncio
 import importlib.util
 import os
 import secrets
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.version import installed
 from crosswind.core.draw import Drawn
-from crosswind.core.types import Message, Request, Tools
-from crosswind.episodes.record import Usage
+from crosswind.core.types import Message, Tools
 from crosswind.models import adapters, prompts, weights
-from crosswind.models.base import AgentSettings, Price
-from crosswind.models.parsing import clean, parse
+from crosswind.models.base import AgentSettings, LocalAgent, Price
+from crosswind.models.parsing import clean
 from crosswind.models.spec import EMBEDDED
 
 WINDOW = 8192  # tokens that the model was trained with
@@ -51,7 +49,7 @@ class Embedded:
         self.settings: dict[str, Any] = {
             "model": weights.MODEL,
             "sha256": weights.SHA256,
-            PACKAGE: _version(),
+            PACKAGE: installed(PACKAGE),
             "context": self.window,
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
@@ -64,7 +62,7 @@ class Embedded:
 
     def make(self, drawn: Drawn) -> EmbeddedAgent:
         if self._server is None:
-            path = str(weights.fetch(_say))
+            path = str(weights.fetch())
             self._server = serve(path, self.window, adapter=str(adapters.as_gguf(self.adapter)) if self.adapter else "")
         return EmbeddedAgent(self)
 
@@ -87,13 +85,14 @@ class Embedded:
         return answer
 
 
-class EmbeddedAgent:
+class EmbeddedAgent(LocalAgent):
     """One episode's agent."""
 
     trial = 0  # set by a run
 
     def __init__(self, source: Embedded) -> None:
-        self.source, self.usage, self.calls = source, Usage(), 0
+        super().__init__(source.price)
+        self.source = source
         self.wrote: dict[int, Message] = {}  # by place in the chat: its own turns as it wrote them, thoughts and all
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
@@ -104,23 +103,12 @@ class EmbeddedAgent:
             if "context" in told or "exceed" in told:
                 return Message(role="assistant")  # the conversation is too long for the model: it has no more to say
             raise InfrastructureError(f"{self.source.name}: the model could not be run: {told}")
-        used = answer["usage"]
-        price = self.source.price
-        tokens = used["prompt_tokens"], used["completion_tokens"]
-        self.usage = self.usage.plus(
-            Usage(
-                input_tokens=tokens[0], output_tokens=tokens[1], requests=1, cost=price.of(*tokens) if price else None
-            )
-        )
         written = clean(answer["choices"][0]["text"])
         if prompts.OPEN in written and prompts.CLOSE not in written:
             written += prompts.CLOSE  # at which it stopped
         self.wrote[len(chat)] = Message(role="assistant", content=written)
-        text, calls = parse(written)
-        self.calls += len(calls)
-        first = self.calls - len(calls)
-        requests = (Request(id=f"call_{first + i}", tool=c.tool, args=c.args) for i, c in enumerate(calls))
-        return Message(role="assistant", content=text, requests=tuple(requests))
+        used = answer["usage"]
+        return self.said(written, used["prompt_tokens"], used["completion_tokens"])
 
 
 def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str = "", adapter: str = "") -> Any:
@@ -147,14 +135,3 @@ def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str =
     except Exception as error:
         beside = f" with the adapter {adapter}" if adapter else ""
         raise CrosswindError(f"the embedded model could not be loaded from {path}{beside}: {error}") from None
-
-
-def _version() -> str:
-    try:
-        return version(PACKAGE)
-    except PackageNotFoundError:
-        return ""
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

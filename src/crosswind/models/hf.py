@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
-from crosswind.core.types import Message, Request, Tools
-from crosswind.episodes.record import Usage
+from crosswind.core.types import Message, Tools
 from crosswind.models import adapters, prompts
-from crosswind.models.base import AgentSettings, Price
+from crosswind.models.base import AgentSettings, LocalAgent, Price
 from crosswind.models.loading import ABOUT, load, with_adapter
 from crosswind.models.openai_compatible import args_of, name_of
-from crosswind.models.parsing import clean, parse
+from crosswind.models.parsing import clean
 from crosswind.models.remote import sdk
 
 if TYPE_CHECKING:
@@ -159,14 +158,14 @@ class HuggingFace:
         return str(backend.decode(ids, skip_special_tokens=True)).removesuffix("<|im_end|>")
 
 
-class HuggingFaceAgent:
+class HuggingFaceAgent(LocalAgent):
     """One episode's agent."""
 
     trial: int | None = None  # set by a run, which may be one that goes on
 
     def __init__(self, source: HuggingFace, engine: Engine, key: int, seed: tuple[int, str] | None) -> None:
+        super().__init__(source.price)
         self.source, self.engine, self.key, self.seed = source, engine, key, seed
-        self.usage, self.calls = Usage(), 0
         self.conversation = prompts.Conversation(source.script) if source.script else None
 
     def __del__(self) -> None:
@@ -191,15 +190,7 @@ class HuggingFaceAgent:
             return Message(role="assistant")  # the conversation is too long for the model: it has no more to say
         if self.conversation:
             self.conversation.wrote(written.ids)
-        price, tokens = source.price, (len(ids), len(written.ids))
-        used = Usage(
-            input_tokens=tokens[0], output_tokens=tokens[1], requests=1, cost=price.of(*tokens) if price else None
-        )
-        self.usage = self.usage.plus(used)
-        said, calls = parse(clean(source.text_of(written.ids)))
-        first, self.calls = self.calls, self.calls + len(calls)
-        requests = (Request(id=f"call_{first + i}", tool=c.tool, args=c.args) for i, c in enumerate(calls))
-        return Message(role="assistant", content=said, requests=tuple(requests))
+        return self.said(clean(source.text_of(written.ids)), len(ids), len(written.ids))
 
 
 def _parts(rest: str) -> tuple[str, str]:

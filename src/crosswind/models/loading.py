@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +14,8 @@ from typing import Any, NamedTuple
 from crosswind.base.errors import CrosswindError
 from crosswind.models import adapters, weights
 from crosswind.models.remote import sdk
+from crosswind.models.spec import EMBEDDED
 
-EMBEDDED = "embedded"
 ABOUT = "crosswind.json"  # beside what was trained here
 WANTED = f"give a model's folder, a .gguf file, {EMBEDDED!r} or a name that transformers knows"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # what transformers would look up elsewhere; the rest is a path
@@ -45,7 +44,7 @@ class Place(NamedTuple):
 def place_of(name: str) -> Place:
     """The files that `embedded`, a folder, a GGUF file or a name stands for."""
     if name == EMBEDDED:
-        path = weights.fetch(lambda text: print(text, file=sys.stderr, flush=True))
+        path = weights.fetch()
         return Place(str(path.parent), path.name)
     path = Path(name)
     if path.suffix == ".gguf":

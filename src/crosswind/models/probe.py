@@ -7,11 +7,11 @@ import importlib.util
 import json
 import os
 import time
-from importlib.metadata import PackageNotFoundError, version
 from random import Random
 from typing import Literal, NamedTuple
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.version import installed
 from crosswind.core.registry import domains
 from crosswind.core.types import Message, Param, ToolSpec
 from crosswind.models import weights
@@ -60,7 +60,7 @@ def installation() -> list[ProbeResult]:
             text = f"{', '.join(missing)} not installed; for {purpose}: pip install 'crosswind[{extra}]'"
             out.append(ProbeResult(extra, "note", text))
         else:
-            out.append(ProbeResult(extra, "ok", ", ".join(f"{p} {_version(p)}" for p in packages)))
+            out.append(ProbeResult(extra, "ok", ", ".join(f"{p} {installed(p)}" for p in packages)))
     for variable in (OURS, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         there = bool(os.environ.get(variable, "").strip())
         out.append(ProbeResult(variable, "ok" if there else "note", "set" if there else "not set"))
@@ -163,10 +163,3 @@ async def _local(source: AgentSource) -> list[ProbeResult]:
         return [ProbeResult("agent", "bad", trajectory.why)]
     text = f"{judge(trajectory).outcome} in {len(trajectory.steps)} steps, {seconds:.1f} s"
     return [ProbeResult("agent", "ok", f"ready in {ready:.1f} s"), ProbeResult("episode", "ok", text)]
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

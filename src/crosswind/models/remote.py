@@ -29,7 +29,7 @@ from crosswind.core.draw import Drawn
 from crosswind.core.flow import rng_for
 from crosswind.core.types import Message, Request, Tools
 from crosswind.episodes.record import Usage
-from crosswind.models.base import AgentSettings, Price
+from crosswind.models.base import AgentSettings, Price, used
 from crosswind.models.parsing import arguments, clean, parse, spoken_aloud
 from crosswind.models.prompts import as_text
 from crosswind.models.redact import Secrets, bare, passwords
@@ -212,19 +212,13 @@ class RemoteModel:
                 self.given_up += 1
                 raise self.failure(fault) from None
             self.worked, self.given_up = True, 0
-            self._charge(agent, said)
+            agent.usage = agent.usage.plus(used(self.price, said.input_tokens, said.output_tokens))
             if native and self.limits.protocol == "auto" and not self.worked_natively and _unseen(said, body):
                 self.native = False
                 self.say("the server takes tools and does not show them to the model; they are called as text instead")
                 continue
             self.worked_natively |= native
             return self._message(agent, said, native)
-
-    def _charge(self, agent: ModelAgent, said: Said) -> None:
-        cost = self.price.of(said.input_tokens, said.output_tokens) if self.price else None
-        agent.usage = agent.usage.plus(
-            Usage(input_tokens=said.input_tokens, output_tokens=said.output_tokens, requests=1, cost=cost)
-        )
 
     def _message(self, agent: ModelAgent, said: Said, native: bool) -> Message:
         text, calls = clean(said.text), said.calls

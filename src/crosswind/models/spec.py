@@ -66,13 +66,9 @@ def open_agent(agent: object, settings: AgentSettings | None = None) -> AgentSou
     provider, colon, rest = spec.partition(":")
     if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
-        raise CrosswindError(f"no agent {_shown(spec)!r}; {near(_shown(spec), names)}; {FORMS}")
+        shown = bare(spec)  # what is no spec may hold a secret in an address
+        raise CrosswindError(f"no agent {shown!r}; {near(shown, names)}; {FORMS}")
     if not rest and spec != EMBEDDED:
         raise CrosswindError(f"{spec!r} names nothing after the colon; {FORMS}")
     source: AgentSource = resolve(LOADERS[f"agent:{provider}"])(rest, settings)
     return source
-
-
-def _shown(spec: str) -> str:
-    """A spec that is none, as it may be repeated: without what may be a secret in an address."""
-    return bare(spec)

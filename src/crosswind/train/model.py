@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ import torch
 import torch.nn.functional as F
 
 from crosswind.base.errors import CrosswindError
-from crosswind.base.version import __version__
+from crosswind.base.version import __version__, installed
 from crosswind.models.adapters import as_folder
 from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, quiet, sort_of
 from crosswind.models.prompts import script_of
@@ -296,13 +295,8 @@ def fused(model: Any, config: TrainConfig) -> Iterator[None]:
 
 def versions() -> dict[str, str]:
     """What a run was made with."""
-    out = {"crosswind": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            out[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return out
+    others = {package: found for package in PACKAGES if (found := installed(package))}
+    return {"crosswind": __version__, "python": platform.python_version(), **others}
 
 
 def save(model: Any, tokenizer: Any, folder: Path, about: dict[str, Any]) -> Path:
