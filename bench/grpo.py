@@ -36,7 +36,7 @@ from crosswind.core.draw import Drawn
 from crosswind.models import prompts
 from crosswind.models.engine import Completion
 from crosswind.train.config import GrpoConfig, load
-from crosswind.train.data import drawn_at
+from crosswind.train.data import demonstration_at
 from crosswind.train.grpo import FRESH, Training
 from crosswind.train.rollouts import Group, Player, Players, Seed, play_groups
 
@@ -118,7 +118,7 @@ def in_trl(config: GrpoConfig, steps: int, rows: int) -> list[dict[str, Any]]:
             groups = play_groups(
                 own.players,
                 indices,
-                lambda index: drawn_at(config.data, index)[0],
+                lambda index: demonstration_at(config.data, index).drawn,
                 copies=config.copies,
                 seed=("grpo", config.seed, trainer.state.global_step),
             )

@@ -33,7 +33,7 @@ from crosswind.models import prompts
 from crosswind.models.parsing import parse
 from crosswind.models.prompts import Conversation, Script, script_of, spoken
 from crosswind.train import data as data_module
-from crosswind.train.data import DataConfig, Stage, demonstration_at, drawn_at, estimate, stream
+from crosswind.train.data import DataConfig, Stage, demonstration_at, estimate, stream
 from crosswind.train.formats import FORMATS, Format, written
 from crosswind.train.groups import COMPONENTS, OURS, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows, tokens
@@ -700,7 +700,7 @@ def test_values_that_end_a_call_or_a_thought_are_left_out(value: str, where: str
         changed = message.model_copy(update={"content": message.content.replace("<think>", f"<think>{value}; ")})
     else:
         changed = message.model_copy(update={"content": f"<think>stop</think>\n{value}"})
-    worse = Demonstration((*shown.chat[:at], changed, *shown.chat[at + 1 :]), shown.menus, shown.meta)
+    worse = replace(shown, chat=(*shown.chat[:at], changed, *shown.chat[at + 1 :]))
     harmless = where == "argument" and "</think>" in value  # a thought ends before the call
     assert legible(worse) is harmless
 
@@ -718,7 +718,8 @@ def test_a_slip_is_answered_as_a_session_does_mended_and_not_learnt() -> None:
     codes: Counter[str] = Counter()
     config = DataConfig(domains={"poi": 1.0, "retail": 1.0}, share=1.0, slips=1.0, max_tokens=0)
     for index in range(60):
-        drawn, shown = drawn_at(config, index)
+        shown = demonstration_at(config, index)
+        drawn = shown.drawn
         bare = demonstration(drawn)
         if not shown.slipped:
             assert shown.chat == bare.chat

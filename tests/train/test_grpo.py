@@ -29,7 +29,7 @@ from crosswind.models.prompts import script_of  # noqa: E402
 from crosswind.train import grpo, grpo_rows  # noqa: E402
 from crosswind.train.batches import as_tensors, collate  # noqa: E402
 from crosswind.train.config import GrpoConfig, load  # noqa: E402
-from crosswind.train.data import DataConfig, demonstration_at, drawn_at  # noqa: E402
+from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
 from crosswind.train.grpo import FRESH, Training  # noqa: E402
 from crosswind.train.grpo_rows import Learnt, learnt, log_probs, packed  # noqa: E402
 from crosswind.train.model import about, load_base  # noqa: E402
@@ -206,7 +206,11 @@ def test_a_group_shares_task_layers_and_seed_and_steps_are_fresh(cold: Path) -> 
     def played(first: int) -> list[Group]:
         players.seen.clear()
         return play_groups(
-            players, range(first, first + 6), lambda n: drawn_at(data, n)[0], copies=3, seed=("grpo", 0, first)
+            players,
+            range(first, first + 6),
+            lambda n: demonstration_at(data, n).drawn,
+            copies=3,
+            seed=("grpo", 0, first),
         )
 
     groups = played(FRESH)
@@ -235,7 +239,7 @@ def test_faults_of_the_infrastructure_are_masked_and_not_scored(shelf: Domain) -
         return Saying((drawn.certificate.gold.final, "no", None)[int(str(seed[-1])) % 3])
 
     players = Instant(tiny.tokenizer("shelf"), said)
-    (group,) = play_groups(players, [FRESH], lambda n: drawn_at(data, n)[0], copies=6)
+    (group,) = play_groups(players, [FRESH], lambda n: demonstration_at(data, n).drawn, copies=6)
     rewards = [one.reward for one in group.rollouts]
     assert rewards == [1.0, 0.0, None] * 2
     assert group.rollouts[2].ended == "error"

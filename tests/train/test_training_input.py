@@ -40,13 +40,12 @@ def test_a_training_that_is_stopped_says_how_it_goes_on(
     args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("trl")
-    from crosswind.train import grpo, run
+    from crosswind.train import run
 
     monkeypatch.chdir(tmp_path)
     for name in ("a.yaml", "b.yaml"):
         Path(name).write_text("steps: 2\n")
     monkeypatch.setattr(run, "train", interrupted)
-    monkeypatch.setattr(grpo, "run", interrupted)
     assert said(monkeypatch, capsys, "train", *args, "--out", "out") == (130, AGAIN)
 
 

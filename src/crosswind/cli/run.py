@@ -8,8 +8,10 @@ import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,9 +25,8 @@ from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run_outcome import STOPPED, conclude
 
 if TYPE_CHECKING:
-    from crosswind.episodes.suite import Suite
     from crosswind.models.base import AgentSource
-    from crosswind.runs.runner import Limits, Ran
+    from crosswind.runs.runner import Ran
 
 BUG = 70  # exit code: something is wrong with the code
 
@@ -119,7 +120,7 @@ def run(
     from crosswind.episodes.suite import load_suite
     from crosswind.models.base import AgentSettings
     from crosswind.models.spec import open_agent
-    from crosswind.runs.runner import Limits
+    from crosswind.runs import runner
 
     if protocol not in ("auto", "native", "text"):
         raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
@@ -141,19 +142,24 @@ def run(
     if dry_run:
         forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, json_=json_)
         return
-    limits = Limits(
+    limits = runner.Limits(
         episode=episode_timeout or None, deadline=deadline or None, tokens=max_tokens or None, cost=max_cost or None
     )
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
-    given = {
-        "seed": seed,
-        "trials": trials,
-        "limit": limit or None,
-        "concurrency": concurrency or None,
-        "keep_errors": keep_errors,
-    }
-    ran = _guarded(chosen, source, folder, limits, given, quiet=json_ or not progress)
-    conclude(ran, folder, json_=json_)
+    play = partial(
+        runner.run,
+        chosen,
+        source,
+        folder,
+        seed=seed,
+        trials=trials,
+        limit=limit or None,
+        limits=limits,
+        concurrency=concurrency or None,
+        keep_errors=keep_errors,
+        watch=RunDisplay(quiet=json_ or not progress),
+    )
+    conclude(_guarded(play, source, folder), folder, json_=json_)
 
 
 def folder_name(suite: str, agent: str) -> str:
@@ -164,29 +170,23 @@ def folder_name(suite: str, agent: str) -> str:
     return "-".join((*parts, datetime.now().strftime("%Y%m%d-%H%M%S")))
 
 
-def _guarded(
-    suite: Suite, source: AgentSource, folder: Path, limits: Limits, given: dict[str, Any], *, quiet: bool
-) -> Ran:
+def _guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
     """Run it; whatever stops it comes out as a line and an exit code."""
     import asyncio
 
     from crosswind.runs.runner import Crash
     from crosswind.runs.store import CannotStore
 
-    watch = RunDisplay(quiet=quiet)
     try:
-        with watch:
-            return asyncio.run(_run(suite, source, folder, limits, given, watch))
+        with play.keywords["watch"]:
+            return asyncio.run(_run(play, source))
     except (CannotStore, InfrastructureError) as error:
-        print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
-        raise Exit(STOPPED) from None
+        raise _ended(str(error), STOPPED) from None
     except Crash as crash:
-        print(f"error: {terminal.safe(_crash_text(crash, folder))}", file=sys.stderr)
-        raise Exit(BUG) from None
+        raise _ended(_crash_text(crash, folder), BUG) from None
     except SystemExit as left:  # out of a task that an agent started on its own
         gone = Crash("one that was under way", left, by_agent=True)
-        print(f"error: {terminal.safe(_crash_text(gone, folder))}", file=sys.stderr)
-        raise Exit(BUG) from None
+        raise _ended(_crash_text(gone, folder), BUG) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
         print(
             f"stopped; every finished episode is in {folder}. The same command with --out {folder} continues it",
@@ -195,12 +195,13 @@ def _guarded(
         raise Exit(130) from None
 
 
-async def _run(
-    suite: Suite, source: AgentSource, folder: Path, limits: Limits, given: dict[str, Any], watch: RunDisplay
-) -> Ran:
-    import asyncio
+def _ended(text: str, code: int) -> Exit:
+    print(f"error: {terminal.safe(text)}", file=sys.stderr)
+    return Exit(code)
 
-    from crosswind.runs import runner
+
+async def _run(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource) -> Ran:
+    import asyncio
 
     asyncio.get_running_loop().set_exception_handler(lambda _, about: _warn_unhandled(about))
     task = asyncio.current_task()
@@ -208,7 +209,7 @@ async def _run(
         with suppress(ValueError, NotImplementedError, RuntimeError):  # only where this is the main thread
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        return await runner.run(suite, source, folder, limits=limits, watch=watch, **given)
+        return await play()
     finally:
         await source.aclose()
 

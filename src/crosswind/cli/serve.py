@@ -108,7 +108,8 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(ValueError, NotImplementedError, RuntimeError):
             asyncio.get_running_loop().add_signal_handler(number, leave)
-    _introduce(episode.query, episode.briefing, told)
+    briefing, query = terminal.safe(episode.briefing), terminal.safe(episode.query)
+    print(f"policy:  {briefing}\n\nrequest: {query}\n", file=told, flush=True)
     try:
         if port is not None:
             await server.start(port)
@@ -131,10 +132,6 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
     finally:
         playing.cancel()
         await server.aclose()
-
-
-def _introduce(query: str, briefing: str, told: TextIO) -> None:
-    print(f"policy:  {terminal.safe(briefing)}\n\nrequest: {terminal.safe(query)}\n", file=told, flush=True)
 
 
 def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:

@@ -113,7 +113,7 @@ class RemoteModel:
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
         self.model, whole = _split(rest, self.provider, self.home)
-        self.url, self.query = _without_query(whole)
+        self.url, self.query = _without_query(whole)  # the query goes with every request
         self.limits = settings
         self.max_tokens = settings.max_tokens or TOKENS
         self._key = _key(self.url, self.variable, f"{self.provider}:{self.model}")
@@ -142,7 +142,10 @@ class RemoteModel:
             base_url=self.url,
             max_retries=0,
             timeout=self.limits.timeout,
-            http_client=_http_client(sdk, self.url, self.query),
+            # no redirects, since a key goes to one address; no proxy on the way to this machine
+            http_client=sdk.DefaultAsyncHttpxClient(
+                follow_redirects=False, trust_env=not loopback(self.url), params=self.query or None
+            ),
         )
 
     # -- a provider's own
@@ -252,7 +255,8 @@ class RemoteModel:
         except Fault:
             raise
         except Exception as error:  # no connection, or one that broke: of the SDK, or of the HTTP client below it
-            if not isinstance(error, (package.APIError, OSError)) and _root(error) not in HTTP:
+            root = type(error).__module__.partition(".")[0]
+            if not isinstance(error, (package.APIError, OSError)) and root not in HTTP:
                 raise
             cause = error.__cause__ or error
             told = self._told(f"{type(cause).__name__}: {cause}")
@@ -336,14 +340,6 @@ def sdk(package: str, extra: str) -> Any:
         raise CrosswindError(f"this agent needs the package {package!r}; pip install 'crosswind[{extra}]'") from None
 
 
-def _http_client(package: Any, url: str, query: list[tuple[str, str]]) -> Any:
-    """The SDK's HTTP client: no redirects, since a key goes to one address; no proxy on the way to this machine.
-
-    What the address has as its query goes with every request.
-    """
-    return package.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not loopback(url), params=query or None)
-
-
 def loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     try:
@@ -401,11 +397,6 @@ def _key(url: str, variable: str, spec: str) -> str:
 def _unseen(said: Said, body: dict[str, Any]) -> bool:
     """Can a prompt of so few tokens not have held the tools? Some servers drop what their chat template cannot show."""
     return 0 < said.input_tokens < len(json.dumps(body.get("tools", ()))) / DENSEST
-
-
-def _root(error: Exception) -> str:
-    """The package that an exception comes from."""
-    return type(error).__module__.partition(".")[0]
 
 
 def _message_of(body: object) -> str:

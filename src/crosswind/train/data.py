@@ -130,18 +130,6 @@ def demonstration_at(
     estimate; give `lambda row: len(tokens(row, tokenizer).ids)` where a tokenizer is at hand. `counts` grows by what
     was drawn and what was left out.
     """
-    return drawn_at(config, index, progress, measure=measure, counts=counts)[1]
-
-
-def drawn_at(
-    config: DataConfig,
-    index: int,
-    progress: float = 0.0,
-    *,
-    measure: Measure | None = None,
-    counts: Counter[str] | None = None,
-) -> tuple[Drawn, Demonstration]:
-    """The same with the draw that it demonstrates."""
     plan = _plan(config.model_dump_json())
     counts = Counter() if counts is None else counts
     at = index % config.fixed if config.fixed else index
@@ -172,7 +160,7 @@ def drawn_at(
             kept = {layer.kind for layer in drawn.layers}
             shown.meta["severities"] = {kind: severity for kind, severity in picks if kind in kept}
             shown.meta["index"] = index
-            return drawn, shown
+            return shown
     raise CrosswindError(
         f"nothing fit for training was found at index {index} in {PICKED} picks of {LOOKED} tasks "
         f"({', '.join(f'{what}: {n}' for what, n in counts.items()) or 'the recipe picks no kind'}); "

@@ -32,7 +32,7 @@ from crosswind.runs.store import append_file
 from crosswind.train.batches import collate
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig
-from crosswind.train.data import DataConfig, drawn_at
+from crosswind.train.data import DataConfig, demonstration_at
 from crosswind.train.grpo_rows import Learnt, agreement, check_output, direction, learnt, log_probs, packed
 from crosswind.train.model import device_of, enough_memory, in_bf16, prepare, save
 from crosswind.train.progress import Halt, Progress, Update
@@ -249,7 +249,7 @@ class Training:
 
         def draw(index: int) -> Drawn:
             began = time.perf_counter()
-            drawn, _ = drawn_at(data, index, far, counts=counts)
+            drawn = demonstration_at(data, index, far, counts=counts).drawn
             self.drawing += time.perf_counter() - began
             return drawn
 

@@ -150,9 +150,8 @@ def play_groups(
     copies: int,
     seed: Seed = (),
     partial: float = 0.0,
-    together: int | None = None,
 ) -> list[Group]:
-    """Play a group for each index, `together` episodes at a time; the next is drawn while others are under way.
+    """Play a group for each index, as many episodes at a time as the engine has slots; others are drawn meanwhile.
 
     Every copy has the same draw. What it samples follows from `seed`, its index and its number among the copies.
     """
@@ -167,7 +166,7 @@ def play_groups(
 
     async def every() -> list[Group]:
         assert players.engine
-        room = asyncio.Semaphore(together or players.engine.slots)
+        room = asyncio.Semaphore(players.engine.slots)
         begun: list[tuple[int, tuple[str, ...], list[asyncio.Task[Rollout]]]] = []
         async with asyncio.TaskGroup() as tasks:
             for index in indices:

@@ -7,7 +7,7 @@ see `data.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ class Demonstration:
     chat: tuple[Message, ...]  # system, user, then the agent's turns and what came back
     menus: tuple[tuple[int, Tools], ...]  # (the place in the chat from which it was shown, the tools); the first at 0
     meta: dict[str, Any]  # which task under which layers, as JSON
+    drawn: Drawn = field(compare=False, repr=False)  # what it demonstrates
     slipped: frozenset[int] = frozenset()  # places in the chat of mistakes, which are not learnt
 
     @property
@@ -78,7 +79,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
     hopeless = thinking.hopeless(menus[0][1]) if thinking else ""
     if hopeless and drawn.domain.judge(task, drawn.domain.state(task), gold.final).outcome == "pass":
         chat.append(Message(role="assistant", content=_after(hopeless, gold.final)))
-        return Demonstration(tuple(chat), tuple(menus), _meta(drawn, 0), frozenset())
+        return Demonstration(tuple(chat), tuple(menus), _meta(drawn, 0), drawn)
     late = [n for n, step in enumerate(gold.steps) if n and step.call.tool not in (ASK, SAY)]
     wrong = slips.choice(late) if slips and thinking and late and not again else None
     for n, step in enumerate(gold.steps):
@@ -109,7 +110,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
         menus.append((len(chat), again.tools()))
     said = thinking.before(len(gold.steps), menus[-1][1]) if thinking else ""
     chat.append(Message(role="assistant", content=_after(said, gold.final)))
-    return Demonstration(tuple(chat), tuple(menus), _meta(drawn, len(gold.steps)), frozenset(slipped))
+    return Demonstration(tuple(chat), tuple(menus), _meta(drawn, len(gold.steps)), drawn, frozenset(slipped))
 
 
 def legible(shown: Demonstration) -> bool:

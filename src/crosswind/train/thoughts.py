@@ -44,7 +44,8 @@ class Thinking:
         parts += [self.notes[n]] if n in self.notes and not slipped else []
         last = n == len(self.steps)
         failed = slipped or (self.steps[n - 1].result.error if n else None)
-        why = self._stop(failed is not None) if last else self._why(n, self.named(menu), slipped is not None)
+        stop = "stop" if failed and isinstance(self.gold.end, Refusal) else ""
+        why = stop if last else self._why(n, self.named(menu), slipped is not None)
         if failed and not why and not last:
             why = self.steps[n].call.tool
         return "; ".join([*parts, *([f"{failed.code}: {why}" if failed else why] if why else [])])
@@ -194,6 +195,3 @@ class Thinking:
                     if given in values:
                         return at, key
         return None
-
-    def _stop(self, failed: bool) -> str:
-        return "stop" if failed and isinstance(self.gold.end, Refusal) else ""

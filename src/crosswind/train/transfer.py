@@ -14,8 +14,6 @@ Where there is no such domain a figure is None: with a single stage nothing can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
@@ -68,14 +66,8 @@ def transfer(matrix: Matrix) -> Transfer:
             if first > 1:
                 found["forward"] = of[first - 1] - of[0]
         by_domain[name] = {key: float(value) for key, value in found.items() if not np.isnan(value)}
-    return Transfer(
-        **{key: _mean([d[key] for d in by_domain.values() if key in d]) for key in Transfer.model_fields if key != BY},
-        by_domain=by_domain,
-    )
-
-
-BY = "by_domain"
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
+    figures: dict[str, list[float]] = {}
+    for of_one in by_domain.values():
+        for key, value in of_one.items():
+            figures.setdefault(key, []).append(value)
+    return Transfer(**{key: float(np.mean(values)) for key, values in figures.items()}, by_domain=by_domain)
