@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,24 @@ RESERVED = frozenset({"all", "clean", "stack", "crosswind", "ask_user"})  # word
 def write(sort: str, name: str, out: Path, *, force: bool = False) -> list[Path]:
     """Write NAME.py and test_NAME.py into a folder."""
     _check(sort, name)
+    title = "".join(part.capitalize() for part in name.split("_"))
     paths = {out / f"{name}.py": sort, out / f"test_{name}.py": f"{sort}_test"}
+    return write_templates(paths, {"name": name, "Name": title}, force=force)
+
+
+def write_templates(paths: Mapping[Path, str], words: Mapping[str, str], *, force: bool) -> list[Path]:
+    """Write a template of the package to each path, with these words put in; files that exist only with `force`."""
     if not force:
         for path in paths:
             if path.exists():
                 raise CrosswindError(f"{path} exists; choose another name or --out, or --force to write over it")
-    title = "".join(part.capitalize() for part in name.split("_"))
     for path, template in paths.items():
         text = files("crosswind").joinpath("data", "templates", f"{template}.txt").read_text(encoding="utf-8")
+        for word, value in words.items():
+            text = text.replace(f"{{{{{word}}}}}", value)
         try:
-            out.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.replace("{{name}}", name).replace("{{Name}}", title), encoding="utf-8")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise CrosswindError(f"{path} cannot be written ({error.strerror}); choose another --out") from None
     return list(paths)

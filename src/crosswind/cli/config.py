@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from crosswind.authoring.new import write_templates
 from crosswind.base.errors import CrosswindError
 from crosswind.base.files import Document, read
 from crosswind.core.types import Model
@@ -79,16 +79,4 @@ def write_start(out: Path, agent: str, *, force: bool = False) -> list[Path]:
         raise CrosswindError(
             f"{agent!r} is no agent; give one as for `crosswind run --agent`, such as openai:MODEL@URL"
         )
-    paths = {out / NAME: "config", out / WORKFLOW: "workflow"}
-    if not force:
-        for path in paths:
-            if path.exists():
-                raise CrosswindError(f"{path} exists; choose another --out, or --force to write over it")
-    for path, template in paths.items():
-        text = files("crosswind").joinpath("data", "templates", f"{template}.txt").read_text(encoding="utf-8")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.replace("{{agent}}", agent), encoding="utf-8")
-        except OSError as error:
-            raise CrosswindError(f"{path} cannot be written ({error.strerror}); choose another --out") from None
-    return list(paths)
+    return write_templates({out / NAME: "config", out / WORKFLOW: "workflow"}, {"agent": agent}, force=force)

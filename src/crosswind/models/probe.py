@@ -129,19 +129,14 @@ async def _remote(source: RemoteModel) -> list[ProbeResult]:
     speed = f"{seconds:.1f} s for {used.input_tokens} tokens in, {used.output_tokens} out"
     out.append(ProbeResult("request", "ok", speed))
     if not source.native:
-        out.append(
-            ProbeResult(
-                "tools", "note", f"not taken or not shown; called as text instead. To switch them on: {SWITCHES}"
-            )
-        )
+        told = f"not taken or not shown; called as text instead. To switch them on: {SWITCHES}"
     elif message.requests:
         call = message.requests[0]
-        out.append(ProbeResult("tools", "ok", f"called {call.tool}({json.dumps(call.args, default=str)})"))
+        told = f"called {call.tool}({json.dumps(call.args, default=str)})"
     else:
-        out.append(
-            ProbeResult("tools", "note", f"taken, but the model did not call one when it should have. Maybe {SWITCHES}")
-        )
-    return out
+        told = f"taken, but the model did not call one when it should have. Maybe {SWITCHES}"
+    state: State = "ok" if source.native and message.requests else "note"
+    return [*out, ProbeResult("tools", state, told)]
 
 
 async def _local(source: AgentSource) -> list[ProbeResult]:

@@ -24,20 +24,7 @@ from crosswind.core.types import Model
 from crosswind.episodes.recipe import known_kinds
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN, Suite
-from crosswind.train.config import (
-    FREE,
-    FREE_IN_GRPO,
-    SEEDS,
-    Adaptive,
-    Method,
-    TrainConfig,
-    another,
-    check,
-    differences,
-    for_method,
-    kind_of,
-    merged,
-)
+from crosswind.train import config as training
 from crosswind.words.splits import held_out_kinds
 
 DEFINITION, RESULTS = "definition.yaml", "results"  # in the folder of a study
@@ -52,7 +39,7 @@ def _once(seeds: tuple[int, ...]) -> tuple[int, ...]:
     return seeds
 
 
-Seeds = Annotated[tuple[Annotated[int, Field(ge=0, le=SEEDS)], ...], AfterValidator(_once)]
+Seeds = Annotated[tuple[Annotated[int, Field(ge=0, le=training.SEEDS)], ...], AfterValidator(_once)]
 
 
 class Arm(Model):
@@ -61,7 +48,7 @@ class Arm(Model):
     name: Name
     wave: Name = "A"  # a stage of the study, for the list of arms
     about: str = ""
-    method: Method | None = None  # None: nothing is trained
+    method: training.Method | None = None  # None: nothing is trained
     like: str = ""  # an earlier arm, whose method, start and options this one takes over
     start: str = ""  # an earlier arm, whose adapter this one continues to train
     seeds: Seeds = ()  # default: those of the study
@@ -184,7 +171,7 @@ class Study(Model):
                     update={
                         "method": arm.method or of.method,
                         "start": arm.start or of.start,
-                        "train": merged(of.train, arm.train),
+                        "train": training.merged(of.train, arm.train),
                     }
                 )
             out[arm.name] = arm
@@ -242,7 +229,7 @@ class Study(Model):
         named: dict[str, Any] = {"model": Path(self.model).name}
         options = self.options(arm, seed)
         if (rounds := options.get("adaptive")) is not None:
-            named["adaptive"] = {"rule": Adaptive().rule, **rounds}
+            named["adaptive"] = {"rule": training.Adaptive().rule, **rounds}
         return {**options, **named} if arm.method else named
 
     def config_hash(self, arm: Arm, seed: int) -> str:
@@ -257,16 +244,16 @@ class Study(Model):
         own = self.told(arm, seed)
         if not arm.method:
             return f"the model was {config.get('model')}, now {own['model']}"
-        kept = {key: value for key, value in config.items() if key not in (*FREE, *FREE_IN_GRPO)}
+        kept = {key: value for key, value in config.items() if key not in (*training.FREE, *training.FREE_IN_GRPO)}
         rounds, now = kept.get("adaptive"), own.get("adaptive")
         if rounds is not None and now is not None and "rule" not in rounds:  # results of the first have none
-            return f"adaptive.rule was 1, now {Adaptive().rule}"
+            return f"adaptive.rule was 1, now {training.Adaptive().rule}"
         if arm.method != "grpo":  # the class of its options would load all that trains
             with suppress(ValidationError):
-                kept = TrainConfig.model_validate(kept, strict=False).recipe()
-            return another(kept, TrainConfig.model_validate(own, strict=False)) or self._start_of(arm)
-        own = {key: value for key, value in own.items() if key not in (*FREE, *FREE_IN_GRPO)}
-        return "; ".join(differences(kept, own)) or self._start_of(arm)
+                kept = training.TrainConfig.model_validate(kept, strict=False).recipe()
+            return training.another(kept, training.TrainConfig.model_validate(own, strict=False)) or self._start_of(arm)
+        own = {key: value for key, value in own.items() if key not in (*training.FREE, *training.FREE_IN_GRPO)}
+        return "; ".join(training.differences(kept, own)) or self._start_of(arm)
 
     def _start_of(self, arm: Arm) -> str:
         return f"{arm.start}, which it starts from, was another" if arm.start else ""
@@ -318,7 +305,8 @@ def _check_arm(document: Document, study: Study, i: int, arm: Arm) -> None:
     lines = {at[3:]: line for at, line in document.lines.items() if at[:3] == (*place, "train")}
     own = Document(options, {(): document.lines[place], **lines}, document.where)
     try:
-        check(for_method(own.fit(kind_of(arm.method)), arm.method, own.at(())), own, draw=False)
+        config = training.for_method(own.fit(training.kind_of(arm.method)), arm.method, own.at(()))
+        training.check(config, own, draw=False)
     except CrosswindError as error:
         raise BadFile(f"{error} (the arm {arm.name!r})") from None
 
