@@ -75,7 +75,7 @@ An answer of more than `LONGEST` characters is judged by its beginning and its e
 one kind the first and the last are weighed.  Thoughts before "</think>" are not part of an answer.
 """
 
-from crosswind.text.answers.claims import Expected, Kind
 from crosswind.text.answers.decision import states
+from crosswind.text.answers.reading import Expected, Kind
 
 __all__ = ["Expected", "Kind", "states"]

@@ -2,20 +2,123 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any
 
-from crosswind.text.answers.claims import NAMED, Claim, Expected, Kind, start_of
-from crosswind.text.answers.cues import CUES, by_answer
-from crosswind.text.answers.finders import FINDERS
+from crosswind.text.answers.cues import ANSWER, CUES, Rivalry, by_answer, roles_of
+from crosswind.text.answers.finders import FINDERS, candidate_places
 from crosswind.text.answers.judgement import judge_claims
-from crosswind.text.answers.lists import is_assigned, is_paired
-from crosswind.text.answers.names import candidate_places
-from crosswind.text.answers.reading import AnswerText
-from crosswind.text.answers.rivalry import Rivalry
-from crosswind.text.answers.yes_no import answers_yes_no
-from crosswind.text.values.number import is_close
+from crosswind.text.answers.reading import NAMED, AnswerText, Claim, Expected, Kind, start_of
+from crosswind.text.answers.request import asked_roles
+from crosswind.text.values.numbers import is_close
 from crosswind.text.values.plain import plain_text
 from crosswind.text.values.reading import number_of
+
+# ---------------------------------------------------------------- lists
+
+
+def is_paired(reading: AnswerText, expected: Sequence[Expected], given: AnswerText) -> bool:
+    """Whether names and the values listed after them occur in matching order."""
+    pairs = [
+        (left, right)
+        for left, right in pairwise(expected)
+        if left.kind in NAMED and right.kind not in NAMED and right.kind != "yesno"
+    ]
+    for kind in {right.kind for _, right in pairs}:
+        same = [pair for pair in pairs if pair[1].kind == kind]
+        if (
+            len(same) > 1
+            and len({str(right.value) for _, right in same}) == len(same)
+            and not _in_order(reading, same, given)
+        ):
+            return False
+    return True
+
+
+def _in_order(reading: AnswerText, pairs: Sequence[tuple[Expected, Expected]], given: AnswerText) -> bool:
+    """Whether the first mentions of the names are in the order of the first mentions of their values."""
+    return _order(reading, [left for left, _ in pairs], given) == _order(reading, [right for _, right in pairs], given)
+
+
+def _order(reading: AnswerText, expected: Sequence[Expected], given: AnswerText) -> list[int]:
+    """The indices of expected values by first mention."""
+    firsts = []
+    for index, item in enumerate(expected):
+        found = [claim.start for claim in FINDERS[item.kind](reading, item, given) if claim.match]
+        firsts.append((min(found, default=0), index))
+    return [index for _, index in sorted(firsts)]
+
+
+def is_assigned(reading: AnswerText, expected: Sequence[Expected], given: AnswerText) -> bool:
+    """Whether a start and an end that the request asks for are not given the other way round."""
+    asked = asked_roles(given.low)
+    for kind in ("time", "date"):
+        wanted = [item for item in expected if item.kind == kind]
+        if len(asked) != 2 or len(wanted) != 2:
+            continue
+        for item, role in zip(wanted, asked, strict=True):
+            claims = FINDERS[kind](reading, item, given)
+            said = {said for claim, said in zip(claims, roles_of(reading, claims), strict=True) if claim.match and said}
+            if said and role not in said:
+                return False
+    return True
+
+
+# ---------------------------------------------------------------- yes and no
+
+_YES_NO = re.compile(
+    r"(?P<both>\byes\s(?:and|or)\sno\b|\byes\s?/\s?no\b)"
+    r"|(?P<not>(?:\bnot|n't)\s(?:quite\s|entirely\s|really\s)?)?\b(?:(?P<yes>yes|yep|yeah|yup|affirmative|(?:true"
+    r"|correct|right)"
+    r"(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n)))|(?P<no>nope|nah|(?:false|incorrect"
+    r"|wrong)(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n))"
+    r"|(?P<bare>no(?![\w'-]))))(?![a-z])"
+)
+_NO_AFTER = re.compile(
+    r"\s*[*_\"'`]{0,3}\s*(?:[.,!;:}(\])–—-]|$|\n|it\b|there\b|you\b|the\b|they\b|he\b|she\b|that\b|this\b|i\b"
+    r"|we\b|not\b)"
+)
+_UNSURE = re.compile(
+    r"\b(?:not\s(?:sure|certain)|unsure|uncertain|maybe|perhaps|possibly|probably|do\snot\sknow|don't\sknow|unclear"
+    r"|(?:cannot|can't|could\snot|couldn't)\s(?:say|tell|confirm|determine|verify))\b"
+)
+
+
+def _polarity(match: re.Match[str], low: str) -> bool | None:
+    """Whether a match says yes or no; None if it says neither."""
+    if match["both"]:
+        return None
+    if match["bare"] and not _NO_AFTER.match(low, match.end("bare")):
+        return None
+    return bool(match["yes"]) != bool(match["not"])
+
+
+def answers_yes_no(reading: AnswerText, value: Any) -> bool:
+    """Whether a text answers a yes-or-no question as expected."""
+    if isinstance(value, str):
+        value = value.strip().lower() in ("yes", "true")
+    low = reading.low
+    unsure = {reading.sentence(match.start()) for match in _UNSURE.finditer(low)}
+    verdicts: list[tuple[int, bool]] = []
+    for match in _YES_NO.finditer(low):
+        index = reading.sentence(match.start())
+        polarity = _polarity(match, low)
+        if polarity is not None and index not in unsure and not reading.sentences[index].question:
+            verdicts.append((match.start(), polarity))
+    for cue in ANSWER.finditer(low):
+        at = bisect_left(verdicts, cue.end(), key=itemgetter(0))
+        if at < len(verdicts) and verdicts[at][0] - cue.end() < 12:
+            return verdicts[at][1] is bool(value)
+    if not verdicts or any(reading.sentences[index].start < verdicts[0][0] for index in unsure):
+        return False
+    return verdicts[0][1] is bool(value)
+
+
+# ---------------------------------------------------------------- the decision
 
 MOST_CLAIMS = 200
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from crosswind.text.speech.denial import FLAT
-from crosswind.text.speech.inability import NONE_ENDED, RESULT, inability_kind, is_mild, names_next_free
+from crosswind.text.speech.inability import FLAT, NONE_ENDED, RESULT, inability_kind, is_mild, names_next_free
 from crosswind.text.speech.request import (
     ACT,
     DETAIL,
@@ -18,9 +17,8 @@ from crosswind.text.speech.request import (
     is_offer,
     wants_detail,
 )
-from crosswind.text.speech.retraction import took_back
 from crosswind.text.speech.sentences import Sentence, sentences_of
-from crosswind.text.speech.success import BUT, states_success, success_outweighs, tells_success
+from crosswind.text.speech.success import BUT, states_success, success_outweighs, tells_success, took_back
 
 Speech = Literal["answer", "question", "refusal"]
 

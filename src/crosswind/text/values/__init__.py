@@ -7,7 +7,6 @@ Patterns start with a plain character class and look behind only after it: the r
 characters of that class, which halves the time.
 """
 
-from crosswind.text.values.reading import dates, ids, mentions, moneys, numbers, times
-from crosswind.text.values.visible import shown
+from crosswind.text.values.reading import dates, ids, mentions, moneys, numbers, shown, times
 
 __all__ = ["dates", "ids", "mentions", "moneys", "numbers", "shown", "times"]

@@ -1,9 +1,13 @@
-"""Text as it is compared: without accents, invisible marks and typographic variants."""
+"""Text as it is compared, without accents, invisible marks and typographic variants; and spans of values in it."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 _SPELLED = {
     "‘": "'", "’": "'", "‚": "'", "‛": "'", "´": "'", "′": "'", "“": '"', "”": '"', "„": '"', "‟": '"',
@@ -59,3 +63,43 @@ def plain_text(text: str) -> str:
 def both_ends(text: str, limit: int) -> str:
     """The text, or its beginning and end if it is longer than the limit."""
     return text if len(text) <= limit else f"{text[: limit // 2]}\n{text[-limit // 2 :]}"
+
+
+# ---------------------------------------------------------------- places of values
+
+DIGIT = re.compile(r"[0-9]")
+
+
+class Found(NamedTuple):
+    """A value found in a text: where, which, and a note that depends on its kind."""
+
+    start: int
+    end: int
+    value: Any
+    note: str = ""
+
+
+BLANK = "ª"  # a letter that no plain text holds and that belongs to no value
+
+
+def blank_out(text: str, *groups: Sequence[Found]) -> str:
+    """The text with the found values overwritten, same length."""
+    found = [item for group in groups for item in group]
+    if not found:
+        return text
+    if len(found) > 1:
+        found.sort(key=itemgetter(0))
+    pieces: list[str] = []
+    at = 0
+    for start, end, *_ in found:
+        if end > at:
+            pieces += (text[at:start], BLANK * (end - max(start, at)))
+            at = end
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def is_inside(place: int, spans: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether a place lies in one of the spans, which are in order and apart."""
+    at = bisect_right(spans, place, key=itemgetter(0))
+    return at > 0 and place < spans[at - 1][1]
