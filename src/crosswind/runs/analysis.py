@@ -9,8 +9,7 @@ from crosswind.episodes.record import Record
 from crosswind.metrics.measures import Measures
 from crosswind.metrics.scores import Summary, summary
 from crosswind.runs.baselines import Baselines, play_baselines
-from crosswind.runs.outside import is_walkable
-from crosswind.runs.reading import Reader, Reading
+from crosswind.runs.reading import Reader, Reading, is_walkable
 from crosswind.runs.store import Run
 
 OPENED = 48  # episodes to open

@@ -27,7 +27,7 @@ from crosswind.episodes.record import SCHEMA, Record, Usage
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite
 from crosswind.models.spec import open_agent
-from crosswind.runs.outside import unplayable
+from crosswind.runs.reading import unplayable
 from crosswind.runs.runner import Watch, Workers
 from crosswind.runs.store import Run, as_line, replace_file
 

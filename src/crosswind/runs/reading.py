@@ -4,15 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
+from crosswind.core.registry import domains
 from crosswind.episodes.play import step_data
 from crosswind.episodes.record import Record, redrawn
 from crosswind.metrics.diagnosis import Diagnosis, diagnose
 from crosswind.metrics.measures import Gold, Measures, measure
-from crosswind.runs.outside import hosting_of
+
+# ---------------------------------------------------------------- worlds that live on somebody's server
+
+Hosting = Literal["", "started", "shared"]
+
+
+def hosting_of(domain: str) -> Hosting:
+    """Where the worlds of a domain live: here, on a server started for each, or on one that all share."""
+    return domains[domain].hosted if domain in domains and domains.origin(domain) else ""
+
+
+def is_walkable(domain: str) -> bool:
+    """May the certified ways of a domain be walked again?"""
+    return domain in domains and hosting_of(domain) != "shared"
+
+
+def unplayable(names: Iterable[str], asked: bool) -> dict[str, str]:
+    """The domains in which scripted agents are not played, and why."""
+    out = {}
+    for name in names:
+        hosting = hosting_of(name)
+        if name not in domains:
+            out[name] = (
+                f"No scripted agents are played in {name}, and no certified way is shown: the domain is not loaded "
+                "here. crosswind --plugin FILE report DIR loads it."
+            )
+        elif hosting == "shared":
+            out[name] = (
+                f"No scripted agents are played in {name}, asked for or not: its server runs on behind a url and "
+                "nothing resets it, so what they write would stay."
+            )
+        elif hosting and not asked:
+            out[name] = (
+                f"No scripted agents are played in {name}: each of their episodes would start its server once more. "
+                "--baselines N plays them on N shifted episodes."
+            )
+    return out
+
+
+# ---------------------------------------------------------------- readings
 
 SHARED = (
     "The certified way is not walked again: the server runs on behind a url and nothing resets it, so the calls of the "

@@ -8,9 +8,8 @@ from random import Random
 from typing import Any, ClassVar
 
 from crosswind.authoring.yaml_domain.domain import DeclaredDomain
-from crosswind.authoring.yaml_domain.references import Ref, conditions, filled, holes, ref
 from crosswind.authoring.yaml_domain.rows import TableShape, at, meets
-from crosswind.authoring.yaml_domain.schema import YamlStep, YamlTool, is_many
+from crosswind.authoring.yaml_domain.schema import Ref, YamlStep, YamlTool, conditions, filled, holes, is_many, ref
 from crosswind.authoring.yaml_domain.world import new_id
 from crosswind.core.domain import Family
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from crosswind.authoring.yaml_domain.checker import Checker
-from crosswind.authoring.yaml_domain.references import STEP, Ref, conditions, holes, ref, without_holes
+from crosswind.authoring.yaml_domain.checks import Checker
 from crosswind.authoring.yaml_domain.schema import (
+    STEP,
     Column,
+    Ref,
     YamlDetail,
     YamlFamily,
     YamlObstacle,
     YamlStep,
     argument_column,
     arguments,
+    conditions,
+    holes,
     is_many,
     reader_sort,
+    ref,
+    without_holes,
 )
 from crosswind.base.files import Place
 

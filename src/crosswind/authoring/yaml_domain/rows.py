@@ -8,8 +8,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from crosswind.authoring.yaml_domain.references import ColumnTest
-from crosswind.authoring.yaml_domain.schema import NAMES, Column, Declaration, YamlTable, minutes
+from crosswind.authoring.yaml_domain.schema import NAMES, Column, ColumnTest, Declaration, YamlTable, minutes
 from crosswind.core.domain import shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import Namer, Numbering

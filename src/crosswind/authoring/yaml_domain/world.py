@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from crosswind.authoring.yaml_domain.references import filled, holes, ref
 from crosswind.authoring.yaml_domain.rows import TableShape, TableShapes, meets
 from crosswind.authoring.yaml_domain.schema import (
     Column,
@@ -14,9 +13,12 @@ from crosswind.authoring.yaml_domain.schema import (
     YamlTool,
     argument_column,
     arguments,
+    filled,
+    holes,
     is_date,
     is_many,
     minutes,
+    ref,
 )
 from crosswind.base.errors import ToolFailure
 from crosswind.core.names import unused

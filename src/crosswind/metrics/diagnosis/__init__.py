@@ -14,11 +14,8 @@ from crosswind.core.types import Model
 from crosswind.episodes.record import Record
 from crosswind.episodes.record import certificate as certified
 from crosswind.metrics.diagnosis.case import Case
-from crosswind.metrics.diagnosis.ending import ending
 from crosswind.metrics.diagnosis.evidence import Divergence
-from crosswind.metrics.diagnosis.omissions import never_made
-from crosswind.metrics.diagnosis.refusal import to_be_refused
-from crosswind.metrics.diagnosis.writes import bad_write, unsafe
+from crosswind.metrics.diagnosis.questions import bad_write, ending, never_made, to_be_refused, unsafe
 
 UNDETERMINED = "undetermined"
 STAGES: Mapping[str, str] = {
