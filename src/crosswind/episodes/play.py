@@ -32,10 +32,7 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
     if not callable(getattr(agent, "reply", None)):
         raise CrosswindError(f"the agent {name!r} is {type(agent).__name__}, which has no method reply(chat, tools)")
     session = Session.of(drawn.domain, certificate.task, certificate.layers)
-    chat = [
-        Message(role="system", content=session.policy()),
-        Message(role="user", content=session.query()),
-    ]
+    chat = [Message(role="system", content=session.policy()), Message(role="user", content=session.query())]
     tools = tuple(tool.function() for tool in session.tools())
     policy, budget = session.policy(), certificate.budget
     final, why, seen = "", "", 0

@@ -9,8 +9,8 @@ from crosswind.base.version import __version__
 from crosswind.metrics.scores import CleanAndRobust, Drop
 from crosswind.report import charts, parts, words
 from crosswind.report import markdown as md
-from crosswind.report.markup import Markup, clipped, join, tag
-from crosswind.report.parts import lead, table
+from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
+from crosswind.report.parts import table
 from crosswind.runs.comparison import Comparison, Versus
 from crosswind.runs.reading import Reading
 
@@ -102,7 +102,7 @@ def page(said: Comparison) -> str:
         if one.opened:
             sections.append((f"episodes{i}", f"Episodes that differ{more}", _episodes(one, names)))
     header = join(
-        tag("div", "crosswind", class_="mark"),
+        div("mark", "crosswind"),
         tag("p", " · ".join(clipped(name, 100) for name in said.runs), class_="facts"),
         tag("h1", clipped(verdict(said), 1200)),
         parts.tiles(_tiles(said)),
@@ -162,7 +162,7 @@ def _ranks(ranks: CleanAndRobust) -> Markup:
         if found.rho is not None
     ]
     text = "; ".join(told) or "not defined, since one side does not vary"
-    return tag("p", f"Rank correlation of the clean score over {ranks.delta.n} agents, {text}.", class_="note")
+    return note(f"Rank correlation of the clean score over {ranks.delta.n} agents, {text}.")
 
 
 def _tiers(one: Versus, names: tuple[str, str]) -> Markup:
@@ -195,7 +195,7 @@ def _episodes(one: Versus, names: tuple[str, str]) -> Markup:
 
 def _both(a: Reading, b: Reading, names: tuple[str, str]) -> Markup:
     way = f"{names[0]} passed, {names[1]} failed" if a.record.passed else f"{names[1]} passed, {names[0]} failed"
-    heading = tag("h3", way, " ", tag("small", clipped(b.record.key, 160)))
+    heading = tag("h3", way, " ", small(clipped(b.record.key, 160)))
     return join(heading, parts.episode(a, by=names[0]), parts.episode(b, by=names[1]))
 
 

@@ -13,8 +13,8 @@ from crosswind.metrics import Averages, Drop, PassHatK, Summary
 from crosswind.metrics.diagnosis import CAUSES, STAGES
 from crosswind.report import charts, parts, words
 from crosswind.report.content import Content, Scale
-from crosswind.report.markup import Markup, Pieces, clipped, join, tag
-from crosswind.report.parts import lead, table
+from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
+from crosswind.report.parts import table
 from crosswind.runs.baselines import TELLS
 
 SIDES = ("clean", "shifted")
@@ -80,7 +80,7 @@ def _header(said: Content) -> Markup:
         manifest.created[:10],
     ]
     return join(
-        tag("div", "crosswind", class_="mark"),
+        div("mark", "crosswind"),
         tag("p", clipped(manifest.agent, 200), " · ", " · ".join(facts), class_="facts"),
         tag("h1", clipped(said.verdict, 600)),
         parts.tiles(_tiles(found)),
@@ -113,7 +113,7 @@ def _tile(name: str, drop: Drop) -> tuple[str, str, str, str]:
 
 
 def _scale(said: Content) -> Markup:
-    notes = (tag("p", clipped(note, 400), class_="note") for note in said.unplayed)
+    notes = (note(clipped(note, 400)) for note in said.unplayed)
     return join(_beside(said.scale) if said.scale else None, notes)
 
 
@@ -122,20 +122,14 @@ def _beside(scale: Scale) -> Markup:
     rows = (
         tag(
             "li",
-            tag("span", tag("b", clipped(name, 60)), tag("small", TELLS.get(name, "this run")), class_="name"),
-            tag(
-                "span",
-                charts.bar(found.clean.rate or 0.0, "pale"),
-                charts.bar(found.shifted.rate or 0.0),
-                class_="plot pair",
-            ),
-            tag(
-                "span",
+            span("name", tag("b", clipped(name, 60)), small(TELLS.get(name, "this run"))),
+            span("plot pair", charts.bar(found.clean.rate or 0.0, "pale"), charts.bar(found.shifted.rate or 0.0)),
+            span(
+                "value lines",
                 (
                     tag("span", tag("b", words.percent(cell.rate)), f" {side}")
                     for side, cell in zip(SIDES, (found.clean, found.shifted), strict=True)
                 ),
-                class_="value lines",
             ),
         )
         for name, found in scale.summaries.items()
@@ -212,7 +206,7 @@ def _doses(found: Summary) -> Markup:
 def _causes(found: Summary) -> Markup:
     return join(
         lead("Each failed episode has one stage and one cause: those of the first divergence that matters."),
-        tag("div", _bars("Stage", found.stages, STAGES), _bars("Cause", found.causes, CAUSES), class_="two"),
+        div("two", _bars("Stage", found.stages, STAGES), _bars("Cause", found.causes, CAUSES)),
     )
 
 
@@ -221,9 +215,9 @@ def _bars(heading: str, counts: Mapping[str, int], meant: Mapping[str, str]) -> 
     rows = (
         tag(
             "li",
-            tag("span", clipped(name, 60), tag("small", meant.get(name)), class_="name"),
-            tag("span", charts.bar(n / total, "pale" if name == "undetermined" else ""), class_="plot"),
-            tag("span", tag("b", n), f" · {words.percent(n / total)}", class_="value"),
+            span("name", clipped(name, 60), small(meant.get(name))),
+            span("plot", charts.bar(n / total, "pale" if name == "undetermined" else "")),
+            span("value", tag("b", n), f" · {words.percent(n / total)}"),
         )
         for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )
@@ -284,9 +278,9 @@ def _costs(said: Content) -> Markup:
     return join(
         table(("", "in all", "per episode"), rows),
         tag("h3", "Left out"),
-        tag("p", told, class_="note"),
+        note(told),
         tag("ul", reasons, class_="note") if excluded.reasons else None,
-        tag("p", f"{words.many(excluded.unpaired, 'shifted episode')} have no clean episode.", class_="note")
+        note(f"{words.many(excluded.unpaired, 'shifted episode')} have no clean episode.")
         if excluded.unpaired
         else None,
     )

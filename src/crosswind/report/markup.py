@@ -67,6 +67,27 @@ def tag(name: str, /, *pieces: Pieces, **attributes: str | float | bool | None) 
     return Markup(f"<{' '.join(opening)}>{''.join(_html(pieces))}</{name}>")
 
 
+def div(class_: str, *pieces: Pieces) -> Markup:
+    return tag("div", *pieces, class_=class_)
+
+
+def span(class_: str, *pieces: Pieces) -> Markup:
+    return tag("span", *pieces, class_=class_)
+
+
+def small(*pieces: Pieces) -> Markup:
+    return tag("small", *pieces)
+
+
+def lead(*pieces: Pieces) -> Markup:
+    """What a section opens with."""
+    return tag("p", *pieces, class_="lead")
+
+
+def note(*pieces: Pieces) -> Markup:
+    return tag("p", *pieces, class_="note")
+
+
 def style(css: str) -> Markup:
     """A style sheet of this package."""
     if "<" in css or "url(" in css or "@import" in css:

@@ -13,7 +13,7 @@ from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import By, Drop
 from crosswind.report import charts, words
 from crosswind.report.episode import STEPS, Exchange, Line, lines_of
-from crosswind.report.markup import Markup, Pieces, clipped, join, style, tag
+from crosswind.report.markup import Markup, Pieces, clipped, div, join, note, small, span, style, tag
 from crosswind.runs.reading import Reading
 
 SHOWN = 1_500  # characters of one text in an episode
@@ -55,21 +55,12 @@ def frame(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]
     return f"<!doctype html>\n{tag('html', head, body, lang='en').html}\n"
 
 
-def lead(*pieces: Pieces) -> Markup:
-    return tag("p", *pieces, class_="lead")
-
-
 def tiles(entries: Iterable[tuple[str, str, str, str]]) -> Markup:
     """Key figures: a name, the figure, a line under it, and the class of the figure."""
     return tag(
         "dl",
         (
-            tag(
-                "div",
-                tag("dt", name),
-                tag("dd", figure, class_=f"big {colour}".strip()),
-                tag("dd", tag("small", under)),
-            )
+            tag("div", tag("dt", name), tag("dd", figure, class_=f"big {colour}".strip()), tag("dd", small(under)))
             for name, figure, under, colour in entries
         ),
         class_="tiles",
@@ -80,7 +71,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Pieces]]) -> Markup:
     """A plain table; every column but the first holds numbers."""
     top = tag("tr", (tag("th", h, scope="col", class_="num" if i else None) for i, h in enumerate(heads)))
     body = (tag("tr", (tag("td", cell, class_="num" if i else None) for i, cell in enumerate(row))) for row in rows)
-    return tag("div", tag("table", tag("thead", top), tag("tbody", body)), class_="scroll")
+    return div("scroll", tag("table", tag("thead", top), tag("tbody", body)))
 
 
 # ---------------------------------------------------------------- changes
@@ -90,42 +81,35 @@ def changes(groups: Mapping[str, Sequence[tuple[str, str, Drop]]], names: tuple[
     """Changes as a forest plot, in groups with headings: name, a line under it, and the change."""
     drops = [drop for group in groups.values() for *_, drop in group]
     if not drops:
-        return tag("p", "Nothing to show: no pairs of episodes.", class_="note")
+        return note("Nothing to show: no pairs of episodes.")
     scale = charts.Scale([edge for drop in drops for edge in (drop.low, drop.high)])
     first, second = names
-    top = tag(
-        "div",
+    top = div(
+        "axis",
         tag("span"),
-        tag("span", charts.axis(scale), class_="plot"),
-        tag("span", f"points, {words.SURE}", class_="value"),
-        tag("span", f"{first} to {second}", class_="more"),
-        class_="axis",
+        span("plot", charts.axis(scale)),
+        span("value", f"points, {words.SURE}"),
+        span("more", f"{first} to {second}"),
     )
     rows: list[Markup] = []
     for heading, group in groups.items():
         if heading:
             rows.append(tag("li", heading, class_="head"))
         rows += [_change(name, under, drop, scale) for name, under, drop in group]
-    return tag("div", top, tag("ul", rows, class_="rows"), class_="rows")
+    return div("rows", top, tag("ul", rows, class_="rows"))
 
 
 def _change(name: str, under: str, drop: Drop, scale: charts.Scale) -> Markup:
     colour = charts.sign_class(drop.delta, words.clear(drop))
     return tag(
         "li",
-        tag("span", name, tag("small", under) if under else None, class_="name"),
-        tag("span", charts.forest(scale, drop.delta, drop.low, drop.high, clear=words.clear(drop)), class_="plot"),
-        tag(
-            "span",
-            tag("b", words.points(drop.delta), class_=colour),
-            tag("small", words.span(drop.low, drop.high)),
-            class_="value",
-        ),
-        tag(
-            "span",
+        span("name", name, small(under) if under else None),
+        span("plot", charts.forest(scale, drop.delta, drop.low, drop.high, clear=words.clear(drop))),
+        span("value", tag("b", words.points(drop.delta), class_=colour), small(words.span(drop.low, drop.high))),
+        span(
+            "value more",
             f"{words.percent(drop.clean)} to {words.percent(drop.shifted)}",
-            tag("small", f"{words.pairs(drop)}, {words.chance(drop.p_holm)}"),
-            class_="value more",
+            small(f"{words.pairs(drop)}, {words.chance(drop.p_holm)}"),
         ),
     )
 
@@ -152,11 +136,7 @@ def grouped_changes(
     return join(
         changes({heading: rows for heading, rows in groups.items() if rows and heading not in folded}, names),
         (
-            tag(
-                "details",
-                tag("summary", f"{heading} ({len(rows)})"),
-                tag("div", changes({"": rows}, names), class_="inside"),
-            )
+            tag("details", tag("summary", f"{heading} ({len(rows)})"), div("inside", changes({"": rows}, names)))
             for heading, rows in folded.items()
         ),
     )
@@ -165,14 +145,14 @@ def grouped_changes(
 def heat_cell(drop: Drop | None) -> Markup:
     """One cell of a heat table."""
     if drop is None or not drop.pairs:
-        return tag("td", tag("span", "–", aria_hidden="true"), tag("span", "no pairs", class_="hidden"), class_="none")
+        return tag("td", tag("span", "–", aria_hidden="true"), span("hidden", "no pairs"), class_="none")
     strength = min(HEATS, max(1, round(abs(drop.delta) * HEATS)))
     colour = "" if round(100 * drop.delta) == 0 else f"h{strength} {'down' if drop.delta < 0 else 'up'}"
     return tag(
         "td",
         tag("b", words.points(drop.delta)),
-        tag("small", words.span(drop.low, drop.high)),
-        tag("small", words.pairs(drop)),
+        small(words.span(drop.low, drop.high)),
+        small(words.pairs(drop)),
         class_=colour or None,
     )
 
@@ -196,13 +176,13 @@ def episode(shown: Reading, *, by: str = "", open_: bool = False) -> Markup:
     cause = record.cause or (shown.diagnosis.cause if shown.diagnosis else None)
     top = tag(
         "summary",
-        tag("span", record.outcome, class_=f"chip {record.outcome}"),
+        span(f"chip {record.outcome}", record.outcome),
         tag("b", by or clipped(record.condition, 80)),
-        tag("span", cause, class_="fall small") if cause and record.outcome == "fail" else None,
-        tag("span", clipped(record.task_id, 120), class_="small task"),
-        tag("span", words.many(len(record.steps), "step"), class_="small"),
+        span("fall small", cause) if cause and record.outcome == "fail" else None,
+        span("small task", clipped(record.task_id, 120)),
+        span("small", words.many(len(record.steps), "step")),
     )
-    return tag("details", top, tag("div", _inside(shown), class_="inside"), open=open_)
+    return tag("details", top, div("inside", _inside(shown)), open=open_)
 
 
 def fitting(pieces: Iterable[Markup]) -> list[Markup]:
@@ -221,7 +201,7 @@ def _inside(shown: Reading) -> Markup:
     record, found = shown.record, shown.diagnosis
     parts: list[Pieces] = [_said("The user", record.query, shown.at_start)]
     if record.refuse:
-        parts.append(tag("p", f"Refusing is right here: {shown.proof or 'the task cannot be done'}.", class_="note"))
+        parts.append(note(f"Refusing is right here: {shown.proof or 'the task cannot be done'}."))
     if record.layers:
         parts.append(_folded("Obstacles", [json.dumps(layer, ensure_ascii=False) for layer in record.layers]))
     if record.policy:
@@ -231,41 +211,38 @@ def _inside(shown: Reading) -> Markup:
         told = f"{found.cause}, {found.stage}: {clipped(found.why, SHOWN)}"
         where = f" (step {found.step})" if found.step is not None and found.step <= len(record.steps) else ""
         before = f" (The run recorded: {clipped(record.cause, 60)}.)" if record.cause not in (None, found.cause) else ""
-        parts.append(tag("p", tag("b", "Where it went wrong: "), told, where, tag("small", before)))
+        parts.append(tag("p", tag("b", "Where it went wrong: "), told, where, small(before)))
     parts.append(_steps(lines_of(shown)))
     if len(record.steps) > STEPS:
-        parts.append(tag("p", f"The first {STEPS} of {len(record.steps)} steps.", class_="note"))
+        parts.append(note(f"The first {STEPS} of {len(record.steps)} steps."))
     parts.append(_said("The agent, at the end", record.final or "(says nothing)", wrong=shown.final_diverges))
     if shown.gold_final:
         parts.append(_said("The certified way ends with", shown.gold_final))
     if shown.missing:
-        parts.append(tag("p", clipped(shown.missing, SHOWN), class_="note"))
+        parts.append(note(clipped(shown.missing, SHOWN)))
     if record.why:
         blamed = "The infrastructure failed: " if record.outcome == "error" else "Why it ended: "
-        parts.append(tag("p", blamed, clipped(record.why, SHOWN), class_="note"))
+        parts.append(note(blamed, clipped(record.why, SHOWN)))
     checks = [
         f"{'✓' if c.passed else '✗'} {c.name}{': ' + clipped(c.why, SHOWN) if c.why else ''}" for c in record.checks
     ]
     budget = f"{record.gold_steps} steps certified, {record.budget} allowed"
     parts.append(tag("p", f"Ended: {record.ended}; {budget}. ", "; ".join(checks), class_="note text"))
-    parts.append(tag("p", "key ", tag("code", clipped(record.key, 300)), class_="note"))
+    parts.append(note("key ", tag("code", clipped(record.key, 300))))
     return join(*parts)
 
 
 def _said(who: str, text: str, met: Sequence[str] = (), *, wrong: bool = False) -> Markup:
-    chips = [tag("span", f"obstacle: {kind}", class_="chip met") for kind in met]
-    mark = tag("span", "first divergence", class_="chip turn") if wrong else None
-    return tag(
-        "div",
-        tag("span", who, " ", chips, mark, class_="small"),
-        tag("div", clipped(text, 2 * SHOWN), class_="text"),
-        class_="say wrong" if wrong else "say",
+    chips = [span("chip met", f"obstacle: {kind}") for kind in met]
+    mark = span("chip turn", "first divergence") if wrong else None
+    return div(
+        "say wrong" if wrong else "say", span("small", who, " ", chips, mark), div("text", clipped(text, 2 * SHOWN))
     )
 
 
 def _folded(name: str, texts: Iterable[str]) -> Markup:
-    inner = (tag("div", clipped(text, SHOWN), class_="text call") for text in texts)
-    return tag("details", tag("summary", name), tag("div", inner, class_="inside"))
+    inner = (div("text call", clipped(text, SHOWN)) for text in texts)
+    return tag("details", tag("summary", name), div("inside", inner))
 
 
 def _tool(tool: Mapping[str, object]) -> str:
@@ -280,31 +257,30 @@ def _tool(tool: Mapping[str, object]) -> str:
 
 def _steps(lines: Iterable[Line]) -> Markup:
     heads = ("", "what the agent saw", "what the world saw", "the certified way")
-    top = tag("div", (tag("div", h) for h in heads), class_="step heads")
-    return tag("div", top, map(_step, lines), class_="steps")
+    top = div("step heads", (tag("div", h) for h in heads))
+    return div("steps", top, map(_step, lines))
 
 
 def _step(line: Line) -> Markup:
-    flags = [tag("span", "first divergence", class_="chip turn")] if line.diverges else []
-    flags += [tag("span", f"obstacle: {kind}", class_="chip met") for kind in line.met]
-    heard = [tag("div", f"user: {clipped(text, SHOWN)}", class_="text") for text in line.heard]
-    return tag(
-        "div",
-        tag("div", line.step if line.step is not None else "", class_="nth"),
-        tag("div", flags, class_="flags") if flags else None,
+    flags = [span("chip turn", "first divergence")] if line.diverges else []
+    flags += [span("chip met", f"obstacle: {kind}") for kind in line.met]
+    heard = [div("text", f"user: {clipped(text, SHOWN)}") for text in line.heard]
+    return div(
+        "step wrong" if line.diverges else "step",
+        div("nth", line.step if line.step is not None else ""),
+        div("flags", flags) if flags else None,
         _side("agent", "agent", [line.agent] if line.agent else [], heard),
         _side("world", "world", line.world, []),
         _side("gold", f"certified way, step {line.gold_step}", [line.gold] if line.gold else [], []),
-        class_="step wrong" if line.diverges else "step",
     )
 
 
 def _side(side: str, label: str, exchanges: Sequence[Exchange], more: Sequence[Markup]) -> Markup:
     parts = [
         (
-            tag("div", clipped(one.call, SHOWN), class_="call text"),
-            tag("div", clipped(one.result, SHOWN), class_="reply text error" if one.failed else "reply text"),
+            div("call text", clipped(one.call, SHOWN)),
+            div("reply text error" if one.failed else "reply text", clipped(one.result, SHOWN)),
         )
         for one in exchanges
     ]
-    return tag("div", tag("div", label, class_="label"), parts, more, class_=side if parts or more else f"{side} empty")
+    return div(side if parts or more else f"{side} empty", div("label", label), parts, more)

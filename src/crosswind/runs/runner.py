@@ -290,12 +290,7 @@ class Workers:
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
         record = await play_episode(
-            episode,
-            source,
-            seed=self.seed,
-            seconds=self.limits.episode,
-            pauses=self.pauses,
-            diagnosing=self.diagnosing,
+            episode, source, seed=self.seed, seconds=self.limits.episode, pauses=self.pauses, diagnosing=self.diagnosing
         )
         self.sink.append(record)
         del self.under_way[episode.key]

@@ -286,12 +286,7 @@ _BY = re.compile(r"\b(?:by|since)\s(?:the\s|on\s|at\s)?$")
 def _moment_claims(low: str, found: Iterable[Found], wanted: str) -> list[Claim]:
     """Dates or times as claims; those that only bound another ("by 14:00") are soft."""
     return [
-        claim_of(
-            item,
-            item.value,
-            item.value == wanted,
-            bool(_BY.search(low[max(0, item.start - 20) : item.start])),
-        )
+        claim_of(item, item.value, item.value == wanted, bool(_BY.search(low[max(0, item.start - 20) : item.start])))
         for item in found
     ]
 
