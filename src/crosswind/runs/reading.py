@@ -14,8 +14,6 @@ from crosswind.episodes.record import Record, redrawn
 from crosswind.metrics.diagnosis import Diagnosis, diagnose
 from crosswind.metrics.measures import Gold, Measures, measure
 
-# ---------------------------------------------------------------- worlds that live on somebody's server
-
 Hosting = Literal["", "started", "shared"]
 
 

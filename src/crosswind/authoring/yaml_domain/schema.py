@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-# ---------------------------------------------------------------- references and conditions
-
 _DETAIL = re.compile(r"\{(\w*)\}")
 STEP = re.compile(r"\$(\w+)\.(\w+)")
 

@@ -20,8 +20,6 @@ from crosswind.metrics.diagnosis.divergences import (
 from crosswind.metrics.diagnosis.evidence import Act, Divergence, alike, leaves, strings
 from crosswind.text import answers, values
 
-# ---------------------------------------------------------------- the final message, or the lack of one
-
 MANY = 3  # calls in a row with nothing new in them are a loop
 
 

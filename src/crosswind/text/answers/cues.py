@@ -23,8 +23,6 @@ from crosswind.text.answers.request import (
 )
 from crosswind.text.values.plain import is_inside
 
-# ---------------------------------------------------------------- claims that compete
-
 _COPULA = re.compile(
     r"(?:\b(?:is|are|=|was|makes?|be|equals|costs?|to|at|of|pay|says)|[:=])(?:\s(?:the|hotel|only|just|then))?\s?$"
 )

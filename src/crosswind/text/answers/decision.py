@@ -18,8 +18,6 @@ from crosswind.text.values.numbers import is_close
 from crosswind.text.values.plain import plain_text
 from crosswind.text.values.reading import number_of
 
-# ---------------------------------------------------------------- lists
-
 
 def is_paired(reading: AnswerText, expected: Sequence[Expected], given: AnswerText) -> bool:
     """Whether names and the values listed after them occur in matching order."""

@@ -13,8 +13,6 @@ from crosswind.text.values.numbers import CURRENCIES, CURRENCY, is_close
 from crosswind.text.values.plain import Found, is_inside, plain_text
 from crosswind.text.values.reading import TextValues, dates, moneys, number_of, times
 
-# ---------------------------------------------------------------- numbers
-
 _COMPOSITE = re.compile(
     r"(?<![0-9a-z.,])([0-9]{1,3})\s?(?:h|hrs?|hours?)[\s,]{0,2}(?:and\s)?([0-9]{1,2})\s?(?:m|mins?|minutes?)(?![a-z])"
 )

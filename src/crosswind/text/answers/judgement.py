@@ -25,8 +25,6 @@ from crosswind.text.answers.reading import (
 )
 from crosswind.text.answers.request import HOURS_ASKED, ORDER
 
-# ---------------------------------------------------------------- names that come out better or worse
-
 _FEE = r"(?:fees?|prices?|costs?|charges?|rates?|tickets?|ticket\sprices?|amount|entry|admission)"
 _PAYING = r"(?:costs?|cost\syou|costs\syou|charg(?:es?|ing)|asks?(?:\sfor)?|pays?|paying|priced)"
 _WAY = r"(?:time|wait|trip|travel|way|journey|ride|route|distance|drive|walk|travel\stime)"

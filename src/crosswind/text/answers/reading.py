@@ -13,8 +13,6 @@ from typing import Any, Literal, NamedTuple
 from crosswind.text.values.plain import Found, both_ends
 from crosswind.text.values.reading import TextValues, lazy
 
-# ---------------------------------------------------------------- claims
-
 Kind = Literal["number", "money", "date", "time", "name", "id", "choice", "yesno"]
 
 

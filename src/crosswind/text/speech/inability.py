@@ -39,8 +39,6 @@ from crosswind.text.speech.vocabulary import (
     word_set,
 )
 
-# ---------------------------------------------------------------- it cannot, may not or will not be done
-
 # Denials: what cannot be done or was not done, in words such as "not" and "no".
 DENYING = word_set("cannot not no unable nothing none nobody never")
 DENIAL = any_of(

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from crosswind.text.speech.vocabulary import START, any_of, word_set
 
-# ---------------------------------------------------------------- one line of plain words
-
 _PART = 2000
 _TYPOGRAPHY = {
     "\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',

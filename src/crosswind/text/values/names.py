@@ -11,8 +11,6 @@ from itertools import pairwise
 
 from crosswind.text.values.plain import BLANK, DIGIT, Found, plain_text
 
-# ---------------------------------------------------------------- names
-
 LONGEST_NAME = 400
 SHORT_TEXT = 4000  # in which a name or an id is found sooner than a regex of it is made
 _GAP = r"[\s*_`\"'-]{1,8}"
