@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
-from crosswind.api.evaluate import agent_settings, in_loop
+from crosswind.api.evaluate import agent_settings, blocking
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.core import certify as certificates
 from crosswind.core import draw as draws
@@ -17,7 +17,7 @@ from crosswind.core.perturbation import Perturbation, load_layers
 from crosswind.core.registry import domains, near
 from crosswind.core.types import SPLITS, Split, Task, Trajectory, Verdict
 from crosswind.episodes import play as plays
-from crosswind.episodes.record import Record, base_task, trajectory_of
+from crosswind.episodes.record import Record, trajectory_of
 from crosswind.episodes.schedule import Episode
 from crosswind.episodes.suite import CLEAN
 from crosswind.models.base import AgentSettings
@@ -84,7 +84,7 @@ def certify(
     return certificates.certify(here, task_of(here, task, seed, "test", SIZE), stack, deep=deep)
 
 
-def play(
+async def aplay(
     agent: object,
     drawn: Drawn | None = None,
     *,
@@ -102,29 +102,14 @@ def play(
     >>> episode.outcome, episode.kinds, episode.exposed
     ('fail', ('semantic_rename',), True)
 
-    `agent` is what `evaluate` takes. The episode is one that `draw` gave, or is drawn from the keywords. `show`
-    prints it.
-    """
-    given = {name: value for name, value in locals().items() if name not in ("agent", "drawn")}
-    return in_loop(lambda: aplay(agent, drawn, **given))
+    `aplay` does the same in the event loop that is running:
 
-
-async def aplay(
-    agent: object,
-    drawn: Drawn | None = None,
-    *,
-    domain: str | Domain = "poi",
-    family: str = "",
-    perturb: Perturb = (),
-    seed: int = 0,
-    settings: AgentSettings | Mapping[str, Any] | None = None,
-    episode_timeout: float | None = None,
-) -> Record:
-    """Play one episode in the event loop that is running; otherwise the same as `play`.
-
-    >>> import asyncio, crosswind as cw
+    >>> import asyncio
     >>> asyncio.run(cw.aplay("oracle", domain="retail", seed=3)).outcome
     'pass'
+
+    `agent` is what `evaluate` takes. The episode is one that `draw` gave, or is drawn from the keywords. `show`
+    prints it.
     """
     if drawn is None:
         drawn = draw(domain, family, perturb, seed=seed)
@@ -141,6 +126,9 @@ async def aplay(
         await source.aclose()
 
 
+play = blocking(aplay)
+
+
 def judge(episode: Record | Trajectory) -> Verdict:
     """Judge a stored episode again: its calls are replayed in a fresh world, and the end is compared.
 
@@ -148,12 +136,7 @@ def judge(episode: Record | Trajectory) -> Verdict:
     >>> cw.judge(cw.play("oracle", seed=1)).outcome
     'pass'
     """
-    if isinstance(episode, Trajectory):
-        return plays.judge(episode)
-    task = base_task(episode)
-    for layer in load_layers(list(episode.layers), episode.key):
-        task = layer.on_task(task)
-    return plays.judge(trajectory_of(episode, task))
+    return plays.judge(episode if isinstance(episode, Trajectory) else trajectory_of(episode))
 
 
 def show(episode: Record) -> str:

@@ -12,8 +12,9 @@ import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
@@ -25,11 +26,61 @@ from crosswind.models.base import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner, store
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Told = Callable[[int, int], object]  # told how many episodes are done, and of how many
 
 
-def evaluate(
+# ---------------------------------------------------------------- event loops
+
+
+def blocking(main: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A plain function with the parameters and the documentation of a coroutine function."""
+
+    @wraps(main)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return _run_in_loop(lambda: main(*args, **kwargs))
+
+    run.__name__ = run.__qualname__ = main.__name__.removeprefix("a")
+    return run
+
+
+def _run_in_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine to its end, in a thread of its own where an event loop is running here, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(main())
+    done: Future[T] = Future()
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = Future()
+
+    async def noted() -> T:
+        begun.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        return await main()
+
+    def work() -> None:
+        try:
+            done.set_result(asyncio.run(noted()))
+        except BaseException as error:
+            done.set_exception(error)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="crosswind", daemon=True)
+    thread.start()
+    try:
+        return done.result()
+    except BaseException:
+        if not done.done():  # interrupted here: end what runs there, so that finished episodes are safe
+            loop, task = begun.result()
+            if task is not None:
+                loop.call_soon_threadsafe(task.cancel)
+            thread.join()
+        raise
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+async def aevaluate(
     agent: object,
     suite: str | os.PathLike[str] | Suite = "quick",
     *,
@@ -53,6 +104,12 @@ def evaluate(
     >>> run = cw.evaluate(agent, "quick", limit=4)
     >>> len(run), [episode.outcome for episode in run]
     (4, ['fail', 'fail', 'fail', 'fail'])
+
+    `aevaluate` does the same in the event loop that is running:
+
+    >>> import asyncio
+    >>> asyncio.run(cw.aevaluate("oracle", limit=2))
+    <Run of oracle on quick: 2 episodes, clean 100 %, shifted 100 %>
 
     `agent` is a function `agent(query, tools) -> str`, plain or async; an object with `reply(chat, tools)`; a class
     that makes one per episode; or a spec such as "oracle" or "openai:MODEL@URL". `suite` is a name, a YAML file or a
@@ -78,32 +135,6 @@ def evaluate(
 
     An exception in your agent counts as a failed episode. `print(run)` shows how many there were and the first
     traceback.
-    """
-    given = {name: value for name, value in locals().items() if name not in ("agent", "suite")}
-    return in_loop(lambda: aevaluate(agent, suite, **given))
-
-
-async def aevaluate(
-    agent: object,
-    suite: str | os.PathLike[str] | Suite = "quick",
-    *,
-    seed: int = 0,
-    trials: int = 1,
-    domain: str | None = None,
-    tasks: int | None = None,
-    limit: int | None = None,
-    out: str | os.PathLike[str] | None = None,
-    concurrency: int | None = None,
-    settings: AgentSettings | Mapping[str, Any] | None = None,
-    episode_timeout: float | None = None,
-    max_cost: float | None = None,
-    progress: Told | None = None,
-) -> Run:
-    """Run an agent over a suite in the event loop that is running; otherwise the same as `evaluate`.
-
-    >>> import asyncio, crosswind as cw
-    >>> asyncio.run(cw.aevaluate("oracle", limit=2))
-    <Run of oracle on quick: 2 episodes, clean 100 %, shifted 100 %>
     """
     for name, value, least in (("trials", trials, 1), ("tasks", tasks, 1), ("limit", limit, 1), ("seed", seed, 0)):
         if value is not None and value < least:
@@ -137,6 +168,9 @@ async def aevaluate(
         run = Run(store.load_run(folder), getattr(source, "raised", None))
         weakref.finalize(run, cleanup.pop_all().close)
     return run
+
+
+evaluate = blocking(aevaluate)
 
 
 def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSettings:
@@ -178,38 +212,3 @@ class _Watch:
         if done != self.told:
             self.told = done
             self.tell(done, progress.total)
-
-
-# ---------------------------------------------------------------- event loops
-
-
-def in_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end, in a thread of its own where an event loop is running here, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(main())
-    done: Future[T] = Future()
-    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = Future()
-
-    async def noted() -> T:
-        begun.set_result((asyncio.get_running_loop(), asyncio.current_task()))
-        return await main()
-
-    def work() -> None:
-        try:
-            done.set_result(asyncio.run(noted()))
-        except BaseException as error:
-            done.set_exception(error)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="crosswind", daemon=True)
-    thread.start()
-    try:
-        return done.result()
-    except BaseException:
-        if not done.done():  # interrupted here: end what runs there, so that finished episodes are safe
-            loop, task = begun.result()
-            if task is not None:
-                loop.call_soon_threadsafe(task.cancel)
-            thread.join()
-        raise

@@ -7,9 +7,9 @@ from crosswind.episodes.recipe import Choice
 from crosswind.episodes.suite import Condition, Suite, suites
 
 
-def _one(*kinds: str, severity: int = SEVERITY, where: tuple[str, ...] = ()) -> tuple[Condition, ...]:
+def _one(*kinds: str, severity: int = SEVERITY) -> tuple[Condition, ...]:
     levels = (severity, severity)
-    return tuple(Condition(name=k, stack=(Choice(kind=k, severity=levels),), domains=where) for k in kinds)
+    return tuple(Condition(name=k, stack=(Choice(kind=k, severity=levels),)) for k in kinds)
 
 
 # the scenarios of the study that named the four axes and tiers; medical is the domain that its agents had not seen

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from random import Random
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from crosswind.base.errors import UnknownName
 from crosswind.base.files import Document, read
 from crosswind.core.domain import Domain
 from crosswind.core.draw import SEVERITY, Drawn, draw, parse_kind
 from crosswind.core.flow import rng_for
-from crosswind.core.oracle import Walk
 from crosswind.core.registry import Registry, near, perturbations
 from crosswind.core.types import Model, Task
 from crosswind.words.splits import HELD_OUT, train_kinds
@@ -61,26 +60,16 @@ class Choice(Model):
     """One place in a stack: with a chance, one of some kinds (or several) by weight, at a severity from a range."""
 
     kind: str = ""  # the same as `one_of` with one kind
-    one_of: dict[str, float] = Field(default_factory=dict)  # kind -> weight
+    one_of: Annotated[dict[str, float], AfterValidator(above_zero)] = Field(default_factory=dict)  # kind -> weight
     group: Group | None = None  # all kinds of a group, weighed alike but for those that `one_of` names besides
     count: tuple[int, int] = (1, 1)  # how many different kinds are taken
     chance: float = Field(default=1.0, ge=0, le=1)
-    severity: tuple[int, int] = (SEVERITY, SEVERITY)
+    severity: Annotated[tuple[int, int], BeforeValidator(severities)] = (SEVERITY, SEVERITY)
 
     @field_validator("one_of", mode="before")
     @classmethod
     def _weights(cls, value: object) -> object:
         return dict.fromkeys(value, 1.0) if isinstance(value, (list, tuple)) else value
-
-    @field_validator("one_of")
-    @classmethod
-    def _above_zero(cls, value: dict[str, float]) -> dict[str, float]:
-        return above_zero(value)
-
-    @field_validator("severity", mode="before")
-    @classmethod
-    def _severities(cls, value: object) -> tuple[int, int]:
-        return severities(value)
 
     @field_validator("count", mode="before")
     @classmethod
@@ -181,9 +170,9 @@ def random_kinds(rng: Random, most: int, kinds: Sequence[str] | None = None) -> 
     return rng.sample(names, rng.randint(1, min(most, len(names))))
 
 
-def follow(domain: Domain, task: Task, recipe: Recipe, seed: int, clean: Walk | None = None) -> Drawn:
+def follow(domain: Domain, task: Task, recipe: Recipe, seed: int) -> Drawn:
     """One certified stack as a recipe has it; a kind that finds nothing to bite on is left out, and said so."""
-    return draw(domain, task, recipe.pick(rng_for("recipe", seed, task.id)), seed, strict=False, clean=clean)
+    return draw(domain, task, recipe.pick(rng_for("recipe", seed, task.id)), seed, strict=False)
 
 
 # ---------------------------------------------------------------- ours

@@ -143,9 +143,9 @@ def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usag
 # ---------------------------------------------------------------- back from the record
 
 
-def base_task(record: Record, domain: Domain | None = None) -> Task:
+def base_task(record: Record) -> Task:
     """The task before any layer, drawn again from its id."""
-    return _task(domain or domains[record.domain], record.task_id)
+    return _task(domains[record.domain], record.task_id)
 
 
 @lru_cache(maxsize=512)
@@ -161,18 +161,20 @@ def _task(domain: Domain, task_id: str) -> Task:
 
 def certificate(record: Record) -> Certificate:
     """The certificate of a stored episode, made again: the gold to compare with."""
-    domain = domains[record.domain]
-    return certify(domain, base_task(record, domain), load_layers(list(record.layers), record.key))
+    return redrawn(record).certificate
 
 
 def redrawn(record: Record) -> Drawn:
     """A stored episode as something that can be played again."""
     domain = domains[record.domain]
-    base = base_task(record, domain)
+    base = base_task(record)
     layers = load_layers(list(record.layers), record.key)
     return Drawn(domain, base, layers, certify(domain, base, layers))
 
 
-def trajectory_of(record: Record, task: Task) -> Trajectory:
-    """The stored episode as the verifier takes it; `task` is as the layers left it."""
+def trajectory_of(record: Record) -> Trajectory:
+    """The stored episode as the verifier takes it, with the task as the layers left it."""
+    task = base_task(record)
+    for layer in load_layers(list(record.layers), record.key):
+        task = layer.on_task(task)
     return Trajectory(task=task, **{name: getattr(record, name) for name in _PLAYED})

@@ -83,8 +83,7 @@ class Gold(NamedTuple):
 
 def walk_gold(record: Record) -> Gold:
     """Walk the certified way of a stored episode; no law is checked again."""
-    domain = domains[record.domain]
-    walks = Walks(domain, base_task(record, domain))
+    walks = Walks(domains[record.domain], base_task(record))
     for layer in load_layers(list(record.layers), record.key):
         walks.add(layer)
     return Gold(walks.shifted, walks.gold)

@@ -40,9 +40,9 @@ def heat(cells: dict[str, Drop]) -> str:
     return table(["", *AXES], rows)
 
 
-def worst(drops: dict[str, Drop], first: str, second: str, most: int = WORST) -> str:
+def worst(drops: dict[str, Drop], first: str, second: str) -> str:
     """The groups that change most, the worst first."""
-    chosen = sorted(drops.values(), key=lambda d: (d.delta, d.name))[:most]
+    chosen = sorted(drops.values(), key=lambda d: (d.delta, d.name))[:WORST]
     rows = [[literal(d.name), words.percent(d.clean), words.percent(d.shifted), change(d)] for d in chosen]
     return table(["", first, second, "change in points (95 %)"], rows)
 

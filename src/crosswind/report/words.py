@@ -45,9 +45,9 @@ def chance(p: float | None) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
-def many(n: int, one: str, more: str = "") -> str:
+def many(n: int, one: str) -> str:
     """A number of things."""
-    return f"{n:,} {one if n == 1 else more or one + 's'}"
+    return f"{n:,} {one}{'s' * (n != 1)}"
 
 
 def pairs(change: Drop) -> str:

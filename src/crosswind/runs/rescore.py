@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crosswind.core.domain import JUDGE
-from crosswind.core.perturbation import load_layers
-from crosswind.core.registry import domains
 from crosswind.episodes.play import judge
-from crosswind.episodes.record import Record, base_task, certificate, trajectory_of
+from crosswind.episodes.record import Record, certificate, trajectory_of
 from crosswind.runs.runner import diagnosed
 from crosswind.runs.store import Store, iter_records, load_manifest
 
@@ -49,11 +47,7 @@ def _judged(record: Record, out: Rescored) -> Record:
     if record.outcome == "error":
         return record
     out.judges[record.judge] = out.judges.get(record.judge, 0) + 1
-    domain = domains[record.domain]
-    task = base_task(record, domain)
-    for layer in load_layers(list(record.layers), record.key):
-        task = layer.on_task(task)
-    verdict = judge(trajectory_of(record, task), domain)
+    verdict = judge(trajectory_of(record))
     fresh = {"outcome": verdict.outcome, "checks": verdict.checks, "judge": verdict.judge}
     if verdict.outcome == record.outcome:
         return record.model_copy(update=fresh)

@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -373,15 +373,12 @@ class Store:
     def _set_aside(self) -> None:
         """Move the errors to a file of their own; whatever happens meanwhile, every other line stays."""
         fresh = self.path.with_name(EPISODES + ".new")
-        with fresh.open("wb") as kept:
+        with _synced(fresh) as kept:
             for _, record, line in _lines(self.path):
                 if record is not None and record.outcome != "error":
                     kept.write(line if line.endswith(b"\n") else line + b"\n")
                 elif record is not None:
                     append_file(self.folder / RETRIED, line)
-            kept.flush()
-            os.fsync(kept.fileno())
-        fresh.chmod(0o600)
         fresh.replace(self.path)
         sync_folder(self.folder)
 
@@ -441,10 +438,8 @@ class Store:
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
         self.backup = self.path.with_name(f"{EPISODES}.{stamp}")
         try:
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            with _synced(fresh) as file:
                 yield lambda record: file.writelines((as_line(record),))
-                file.flush()
-                os.fsync(file.fileno())
             shutil.copy2(self.path, self.backup)
             fresh.replace(self.path)
             sync_folder(self.folder)
@@ -493,14 +488,21 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
         yield True
 
 
+@contextmanager
+def _synced(path: Path, flag: int = os.O_TRUNC) -> Iterator[BinaryIO]:
+    """A file to write to, for its owner alone; what was written is on the disk when it closes."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Put a file in place, whole or not at all; of several that do so at a time, the last one's stays."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with _synced(fresh) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         fresh.replace(path)
     except OSError:
         with suppress(OSError):
@@ -510,10 +512,8 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def append_file(path: Path, data: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as file:
+    with _synced(path, os.O_APPEND) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
