@@ -91,8 +91,7 @@ _ROLE = re.compile(
     r"\b(?:(?P<start>open(?:s|ed|ing)?|start(?:s|ing)?|begin(?:s|ning)?|depart(?:s|ure|ing)?|leav(?:es?|ing)|from"
     r"|check-?\s?in"
     r"|boards?|boarding)|(?P<end>clos(?:es?|ing)|end(?:s|ing)?|finish(?:es)?|arriv(?:es?|al|ing)|until|till|to"
-    r"|check-?\s?out"
-    r"|returns?|back|reach(?:es)?))\b"
+    r"|check-?\s?out|returns?|back|reach(?:es)?))\b"
 )
 _DASH = re.compile(r"\s?(?:-|–|—|to|until|till)\s?")
 
@@ -126,8 +125,7 @@ ANSWER = re.compile(
 _CONCLUSION = re.compile(
     r"\b(?:so(?!\s(?:that|far|many|much|long))|therefore|thus|hence|consequently|overall|altogether|in\stotal|in\sall"
     r"|total(?:s(?!:)|ling)?|sums?|(?:that|which)\s(?:makes|gives|leaves|means)|makes|making|giving|comes?\sto"
-    r"|amounts?\sto"
-    r"|adds?\sup\sto|equals|leaving|in\sshort|actually)\b"
+    r"|amounts?\sto|adds?\sup\sto|equals|leaving|in\sshort|actually)\b"
 )
 _WHICH_IS = re.compile(r"(?:\b(?:which|that)\s(?:is|are|equals)|\bi\.e\.,?|\bnamely|\bin\sother\swords,?|\bmake)\s?$")
 _BUT_ONLY = re.compile(r"\bbut\s(?:only\s)?(?:the\s)?(?:one\sat\s)?$|\bbut\sonly$")
@@ -141,8 +139,7 @@ _SUPERLATIVE = re.compile(
     r"|highest|lowest|largest|biggest|smallest|oldest|newest|soonest|worst|(?:most|least)\s[a-z]+|winner|wins|right"
     r"|correct|recommend(?:ed|ation)?|suggest"
     r"|pick(?:ed)?|choice|choose|chose|chosen|opt(?:ed)?\sfor|select(?:ed)?|cheaper|closer|faster|better|booked"
-    r"|reserved"
-    r"|should\s(?:take|stay|visit|go|choose|book|pick|use)|take|beats|first|last|next"
+    r"|reserved|should\s(?:take|stay|visit|go|choose|book|pick|use)|take|beats|first|last|next"
     r"|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
 )
 # These single out a value only where the request asks in these words.
@@ -154,8 +151,7 @@ _SUPERLATIVE_AFTER = re.compile(
     r"\s(?:cheapest|earliest|latest|best|closest|nearest|fastest|quickest|shortest|longest|highest|lowest|largest"
     r"|biggest"
     r"|smallest|oldest|newest|soonest|worst|(?:most|least)\s[a-z]+|winner|wins|right|correct|recommended|cheaper|closer"
-    r"|faster|better"
-    r"|beats|answer|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
+    r"|faster|better|beats|answer|lower|higher|greater|shorter|quicker|earlier|later|larger|smaller|bigger|longer)\b"
 )
 _PRONOUN = re.compile(
     r"(?:\b(?:she|he|it|they|this|that|which|one|and)\s(?:is|are|was|has|have|offers|would\sbe)"

@@ -71,8 +71,7 @@ def is_assigned(reading: AnswerText, expected: Sequence[Expected], given: Answer
 _YES_NO = re.compile(
     r"(?P<both>\byes\s(?:and|or)\sno\b|\byes\s?/\s?no\b)"
     r"|(?P<not>(?:\bnot|n't)\s(?:quite\s|entirely\s|really\s)?)?\b(?:(?P<yes>yes|yep|yeah|yup|affirmative|(?:true"
-    r"|correct|right)"
-    r"(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n)))|(?P<no>nope|nah|(?:false|incorrect"
+    r"|correct|right)(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n)))|(?P<no>nope|nah|(?:false|incorrect"
     r"|wrong)(?=\s*(?:[.,!;:}\])*\"'–—-]|$|that\b|\n))"
     r"|(?P<bare>no(?![\w'-]))))(?![a-z])"
 )

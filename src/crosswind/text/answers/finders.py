@@ -67,8 +67,7 @@ _UNIT_SAID = re.compile(r"(?:\s(?:or|and|to)\s[0-9]{1,6})?[\s-]([a-z]{3,12})")
 
 _NONE = re.compile(
     r"\b(?:none|nothing|no\s(?!problem|worr|doubt|longer|more\b|less\b|fewer\b|later\b|one\b|matter|need|idea"
-    r"|info|data|answer"
-    r"|way|access|later|earlier|further|other|and\b|or\b|it\b|there\b|i\b|you\b|that\b|the\b)(?=[a-z])"
+    r"|info|data|answer|way|access|later|earlier|further|other|and\b|or\b|it\b|there\b|i\b|you\b|that\b|the\b)(?=[a-z])"
     r"|not\s(?:have\s)?any\b)|n't\s(?:have\s)?any\b"
 )
 _FREE = re.compile(

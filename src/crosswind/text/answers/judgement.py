@@ -184,8 +184,7 @@ _NEGATED = re.compile(
 _DOUBTED = re.compile(
     r"\b(?:not\ssure|unsure|not\scertain|uncertain|no\sidea|whether|if|unless|assuming|suppose|supposing|unable\sto"
     r"|(?:do\snot|don't|didn't|did\snot|cannot|can't|could\snot|couldn't)\s(?:think|believe|know|say|tell|confirm"
-    r"|determine"
-    r"|verify|find))\b[^,;:]{0,60}$"
+    r"|determine|verify|find))\b[^,;:]{0,60}$"
 )
 _BEATEN = re.compile(
     r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|undercuts?|outscores?|edges\sout|outperforms?"
@@ -204,8 +203,7 @@ _APPROXIMATE = re.compile(
     r"|up\sto"
     r"|over|under|above|below|as\s(?:much|many|few|little)\sas|upwards\sof|exceeds|starting\s(?:at|from)|minimum\sof"
     r"|maximum\sof|(?:min|max)\.?|some|estimated?(?:\s(?:at|to\sbe))?|shortly\s(?:after|before)|just\s(?:after"
-    r"|before|under|over))"
-    r"(?:\s(?:a|the|total|of)){0,3}|[~≈<>≥≤])\s?$"
+    r"|before|under|over))(?:\s(?:a|the|total|of)){0,3}|[~≈<>≥≤])\s?$"
 )
 _BOUND = re.compile(r"\b(?:after|before|(?:later|earlier)\sthan|prior\sto)(?:\s(?:the|on|at))?\s?$")
 _FROM = re.compile(r"\bfrom\s?$")
@@ -218,8 +216,7 @@ _HOURS = re.compile(r"\b(?:opens?|opened|closes?|(?:opening|closing)\s(?:time|ho
 _MAYBE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|likely|potentially|might|may|could|either|between|guess(?:ing)?"
     r"|alternatively|or)(?:\s(?:be|have|cost|costs|take|takes|it|it's|is|its|on|at|the|a|by|as|in|about|around"
-    r"|even|maybe"
-    r"|perhaps|also|hotel|museum|open|opens|leave|leaves|well|something|somewhere|like)){0,3}\s?$"
+    r"|even|maybe|perhaps|also|hotel|museum|open|opens|leave|leaves|well|something|somewhere|like)){0,3}\s?$"
 )
 _TAIL_HEDGE = re.compile(
     r"(?:\+(?!\s?[0-9(€$])|-?ish\b|\s?(?:euros?|minutes?|hours?|[a-z]{1,12})?,?\s(?:or\s(?:so|more|less|fewer"
@@ -229,14 +226,12 @@ _TAIL_HEDGE = re.compile(
 _TAIL_DOUBT = re.compile(
     r"[^.;!?\n]{0,15}?(?:\b(?:i\sguess|perhaps|maybe|probably|possibly)\b"
     r"|(?:\bi'm|\bi\sam|\bam)\snot\s(?:sure|certain)|\b(?:could\snot|couldn't|can't|cannot)\s(?:confirm|verify)"
-    r"|\bunsure"
-    r"|\bthere\s(?:may|might|could)\sbe\s(?:more|fewer|others))|\s(?:might|may|could)\sbe\b|\sis\s(?:probably"
+    r"|\bunsure|\bthere\s(?:may|might|could)\sbe\s(?:more|fewer|others))|\s(?:might|may|could)\sbe\b|\sis\s(?:probably"
     r"|possibly|perhaps|likely)\b"
 )
 _REFUTED = re.compile(
     r"(?:'s)?\s(?:is|was|are|were|would\sbe|seems)?\s?(?:not\b|wrong\b|incorrect\b|false\b|ruled\sout)|\s(?:isn't"
-    r"|wasn't|aren't|weren't"
-    r"|can't\sbe|cannot\sbe|won't|wouldn't)\b"
+    r"|wasn't|aren't|weren't|can't\sbe|cannot\sbe|won't|wouldn't)\b"
 )
 _DISMISSED = re.compile(
     r"(?:(?!\b(?:and|but|while)\b)[^.;,]){0,20}?\b(?:is|are|was|were|looks|seems|costs?|has|have|asks?|charges?"
@@ -249,8 +244,7 @@ _DISMISSED = re.compile(
 )
 _WHOLE = re.compile(
     r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your|her|his|my)|\bamong(?:\s(?:the"
-    r"|all|those))?"
-    r"|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof"
+    r"|all|those))?|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof"
     r"|(?:^\W*(?:out\s)?|\b(?:left|remains?)\s)of\s(?:the|its|their|your|an?)(?:\s[a-z]+){1,3}\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
 )
 _SLASHED = re.compile(r"[0-9]\s?/\s?$")

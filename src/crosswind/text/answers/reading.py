@@ -219,8 +219,7 @@ BETWEEN = re.compile(r"\bbetween\s(?:the\s)?$")
 _STRICTLY = re.compile(r"\s?(?:,|,?\s?(?:and|&|as\swell\sas|plus))\s?(?:the\s|also\s|hotel\s|museum\s|on\s|at\s)?")
 _ALTERNATIVE = re.compile(
     r"[^.;:!?\n]{0,25}?(?:\bor|\balternatively|\bversus|\bvs\.?)\s(?:(?:maybe|perhaps|possibly|even|the|at|on"
-    r"|about|around|a"
-    r"|just|up|to|as|much|else|hotel|by)\s){0,3}"
+    r"|about|around|a|just|up|to|as|much|else|hotel|by)\s){0,3}"
 )
 _ASIDE = re.compile(r"\s?\([^()]{0,60}\)")
 

@@ -54,8 +54,7 @@ def asked_roles(given: str) -> list[str]:
 
 _ASKED = re.compile(
     r"\b(?:how\smany|number\sof|count\sof|what(?:\sis|'s|\swas)\sthe)((?:\s(?!are\b|is\b|do\b|does\b|did\b|can\b"
-    r"|will\b|have\b|has\b"
-    r"|in\b|at\b|of\b|on\b|for\b|with\b|that\b|there\b|i\b|we\b|you\b|would\b|should\b|to\b"
+    r"|will\b|have\b|has\b|in\b|at\b|of\b|on\b|for\b|with\b|that\b|there\b|i\b|we\b|you\b|would\b|should\b|to\b"
     r"|from\b)[a-z-]{2,20}){1,4})"
 )
 _UNITS_ASKED = (

@@ -45,8 +45,7 @@ DENIAL = any_of(
     r" (?:i|we) (?:"
     rf"{ADVERB}(?:{UNABLE}|will not) (?!{KNOWING}|{FIGURATIVE})"
     rf"|(?:am|are|was|were) {LY}not {LY}(?:allowed|permitted|authori[sz]ed|in a position|going to|comfortable|willing"
-    r"|prepared) "
-    rf"|(?:have|had|see|know of|know) no {gap(2)}{MEANS}"
+    rf"|prepared) |(?:have|had|see|know of|know) no {gap(2)}{MEANS}"
     rf"|(?:have )?{DONE_BY_ME}(?:nothing|no|none|neither|nobody) "
     rf"|(?:have|did|had) {ADVERB}not {LY}(?:{DONE_BY_ME}|{UNMET}|{SETTLED}|{DO}))",
     rf" (?:cannot|could not|can no longer|could no longer|may not|must not) {LY}be (?!(?:undone|reversed|revoked"
@@ -194,13 +193,11 @@ FULL = any_of(
     rf" (?:{NO}|not have any ){gap(3)}{PLACE}(?:"
     rf"{gap(6)}(?:left|available|free|remaining|open) "
     rf"|{gap(8)}(?:that|those|these|this|your|requested) (?:dates?|days?|times?|week|month|evening|nights?|period"
-    r"|conditions|criteria) "
-    r"|(?:fits?|match|meets?|suits?) "
+    r"|conditions|criteria) |(?:fits?|match|meets?|suits?) "
     rf"|{gap(2)}(?:i|we) (?:could|can) )",
     rf" (?<! you have )(?:{NO}|not have (?:any|an?) ){UNREPORTED}{gap(3)}{PLACE}"
     rf"(?:{gap(8)}(?:on|for|before|after|between|until) (?:\d|monday|tuesday|wednesday|thursday|friday|saturday"
-    rf"|sunday)"
-    rf"|{gap(5)}(?:has|have|had|with|long enough|big enough|large enough|fits?|takes?|offers?) )",
+    rf"|sunday)|{gap(5)}(?:has|have|had|with|long enough|big enough|large enough|fits?|takes?|offers?) )",
     rf" there (?:is|are|was|were) {NO}{UNREPORTED}{gap(3)}{PLACE}(?!limit)",
     rf" (?:none|neither) of {gap(2)}{PLACE}{gap(6)}(?:has|have|had|is|are|was|were|fits?|offers?|can|could|holds?"
     r"|carr(?:y|ies)|takes?|seats?) ",

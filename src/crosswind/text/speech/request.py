@@ -41,8 +41,7 @@ DETAIL = any_of(
     rf"|{gap(10)}(?:and|or) (?:confirm|tell|let|send me|give|describe|provide|share|specify|enter) )",
     rf" (?:i|we) {gap(3)}ask (?:for|you) ",
     START + r"(?:(?:just|simply|so|then|now|first|go ahead|and|,) ){0,3}(?:tell (?:me|us)|give (?:me|us)|reply|confirm"
-    r"|choose|pick"
-    r"|select|specify|provide|say|send (?:me|us)|share) ",
+    r"|choose|pick|select|specify|provide|say|send (?:me|us)|share) ",
     r" (?:could|can|would|will|may|might) (?:you|i) "
     r"(?:(?:please|kindly|also|perhaps|just|maybe|mind|possibly|then) ){0,2}"
     rf"(?:{GIVE}|(?:telling|giving|sharing|providing|confirming|sending|have|get|know|ask|let) )",
@@ -68,8 +67,7 @@ _PROMPT = any_of(
     r" not (?:quite |fully )?(?:understand|catch|get|follow) (?:your|what|that|the|you) ",
     r" not (?:quite |entirely )?(?:sure|clear) (?:to me )?(?:which|what|who|whether you|if you) ",
     r" (?:if|once|when|after|as soon as) you (?:(?:can|could|have) )?(?:tell|told|name|confirm|confirmed|give|given"
-    r"|provide"
-    r"|provided|share|shared|choose|chosen|pick|specify|send (?:me|us)|let (?:me|us) know|approve) ",
+    r"|provide|provided|share|shared|choose|chosen|pick|specify|send (?:me|us)|let (?:me|us) know|approve) ",
     rf"{START}{MAY_LEAD}(?:(?:could|can|would|will) you|(?:may|can|could|shall|should) i) ",
     rf"{START}{MAY_LEAD}(?:what|which|when|where|who|how) {gap(4)}(?:do|would|should|shall|can|could|will|did|works?"
     r"|suits?) (?:best |better )?(?:for )?(?:you|i|we|me) ",
@@ -148,8 +146,7 @@ _PROPOSED = any_of(
     r" want (?:me|us|to|an?|the|it|that|this|some) ",
     r" (?:proceed|go ahead|go-ahead|continue|carry on|sure|ready to|approve|approval|consent) ",
     r" (?:is|are|does|would|if) (?:it|this|that|everything|all|you) (?:all )?(?:be )?(?:look )?(?:ok|okay|right"
-    r"|alright|fine"
-    r"|correct|good|happy) ",
+    r"|alright|fine|correct|good|happy) ",
     r" (?:ok|okay|correct|right|alright|agreed|deal) \?",
     r" (?:do you|please|to|your) (?:confirm|confirmation|approve|agree|authori[sz]e) "
     r"(?!(?:the|your|a|an|which|what|how|when|where|who|me|us) )",

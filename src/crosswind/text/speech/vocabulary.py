@@ -127,8 +127,7 @@ GIVE = (
 ASKED_FOR_WORDS = (
     "city town date day time length duration minutes number name id hospital department address seats people guests"
     " patient customer card amount reason thing things detail details information clarification confirmation input"
-    " piece"
-    " party size period month year place kind destination recipient reference"
+    " piece party size period month year place kind destination recipient reference"
     " store product quantity units wallet buyer branch payee team role colleague mailbox region engineer replicas"
 ).split()
 ASKED_FOR = either("|".join(ASKED_FOR_WORDS))

@@ -104,8 +104,7 @@ _NO_ID = re.compile(
     r"[0-9]+(?:[-_][0-9]+)*[½¼¾]?"
     r"|[0-9]+-?(?:st|nd|rd|th|s|h|hrs?|hours?|m|mins?|minutes?|secs?|d|days?|nights?|weeks?|km|kms|mi|miles?|cm|mm|ft"
     r"|kgs?|g|lbs?|l|ml|kb|mb|gb|tb|kw|kwh|w|v|hz|c|f|x|k|am|pm|eur|euros?|usd|chf|gbp|pp|pax|px|pts?|p|stars?"
-    r"|k?m[2²])"
-    r"|[0-9]+(?:-[a-z]+)+|[0-9]+[hx][0-9]+(?:m|min)?|x[0-9]+"
+    r"|k?m[2²])|[0-9]+(?:-[a-z]+)+|[0-9]+[hx][0-9]+(?:m|min)?|x[0-9]+"
     r"|(?:mid|pre|post|top|under|over|non|plus|early|late|the|day|and|or|to|eur|usd|chf|gbp)-?[0-9]+"
 )
 WIDE_TOKEN = re.compile(
