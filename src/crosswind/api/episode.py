@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from io import StringIO
 from typing import Any
 
 from crosswind.api.evaluate import agent_settings, blocking
@@ -150,16 +149,11 @@ def show(episode: Record) -> str:
     PASS
     <BLANKLINE>
     """
-    from rich.console import Console
-
     from crosswind.report.show import episode as print_episode
-    from crosswind.report.table import WIDTH
+    from crosswind.report.table import printed
     from crosswind.runs.reading import read
 
-    out = StringIO()
-    console = Console(file=out, width=WIDTH, markup=False, highlight=False, emoji=False, color_system=None)
-    print_episode(console, read(episode), 1)
-    return out.getvalue()
+    return printed(lambda console: print_episode(console, read(episode), 1))
 
 
 # ---------------------------------------------------------------- what was meant

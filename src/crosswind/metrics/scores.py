@@ -172,13 +172,17 @@ def _drop(name: str, found: Sequence[Pair], seed: int, resamples: int) -> Drop |
 
 def drops(records: Iterable[Record], by: By, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> dict[str, Drop]:
     """The drop of each group of pairs, p-values adjusted over the groups of this grouping (Holm)."""
-    found = pairs(records)
-    clean_of = {id(shifted): clean for clean, shifted in found}
-    groups = grouped((shifted for _, shifted in found), by)
+    return grouped_drops(pairs(records), by, seed=seed, resamples=resamples)
+
+
+def grouped_drops(found: Sequence[Pair], by: By, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> dict[str, Drop]:
+    """The same, of given pairs."""
+    first = {id(second): one for one, second in found}
+    groups = grouped((second for _, second in found), by)
     out = {
         name: made
         for name, members in groups.items()
-        if (made := drop(name, [(clean_of[id(r)], r) for r in members], seed=seed, resamples=resamples))
+        if (made := drop(name, [(first[id(r)], r) for r in members], seed=seed, resamples=resamples))
     }
     return _adjusted(out)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from crosswind.base.version import __version__
 from crosswind.metrics.scores import CleanAndRobust, Drop
-from crosswind.report import charts, parts, words
 from crosswind.report import markdown as md
+from crosswind.report import parts, words
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
 from crosswind.runs.comparison import Comparison, Versus
@@ -123,13 +123,11 @@ def notes(said: Comparison) -> Iterator[str]:
             yield f"{words.many(one.other, 'episode')} of one key have other obstacles in {one.name}, and are left out"
 
 
-def _tiles(said: Comparison) -> Iterator[tuple[str, str, str, str]]:
+def _tiles(said: Comparison) -> Iterator[parts.Tile]:
     for one in said.versus:
         for name, found in (("all", one.every), ("clean world", one.clean), ("open world", one.shifted)):
             if found:
-                under = f"{words.span(found.low, found.high)}, {words.pairs(found)}"
-                colour = charts.sign_class(found.delta, words.clear(found))
-                yield f"{clipped(one.name, 40)}, {name}, points", words.points(found.delta), under, colour
+                yield parts.tile(f"{clipped(one.name, 40)}, {name}", found)
 
 
 def _runs(said: Comparison) -> Markup:
@@ -176,7 +174,7 @@ def _tiers(one: Versus, names: tuple[str, str]) -> Markup:
 
 
 def _kinds(one: Versus, names: tuple[str, str]) -> Markup:
-    found = sorted(one.groups["condition"].values(), key=lambda d: (d.delta, d.high, d.name))
+    found = parts.worst_first(one.groups["condition"].values())
     return join(
         lead(f"Filled points are more than chance after Holm's correction for {len(found)} comparisons."),
         parts.changes({"": [(clipped(d.name, 80), "", d) for d in found]}, names),
@@ -204,15 +202,11 @@ def _both(a: Reading, b: Reading, names: tuple[str, str]) -> Markup:
 
 def markdown(said: Comparison) -> str:
     """The comparison without its episodes."""
-    rows = [
-        [md.literal(name), words.percent(s.clean.rate), words.percent(s.shifted.rate), md.change(s.drop)]
-        for name, s in said.summaries.items()
-    ]
     out = [
         "## crosswind: comparison",
         md.literal(verdict(said), 1500),
         *(f"> Note: {md.literal(told, 400)}" for told in notes(said)),
-        md.table(["run", "clean", "shifted", "change"], rows),
+        md.scores("run", said.summaries),
     ]
     for one in said.versus:
         out.append(f"### {md.literal(one.name)} beside {md.literal(said.first)}")

@@ -88,32 +88,27 @@ def _header(said: Content) -> Markup:
     )
 
 
-def _tiles(found: Summary) -> Iterator[tuple[str, str, str, str]]:
+def _tiles(found: Summary) -> Iterator[parts.Tile]:
     for name, cell in (("clean world", found.clean), ("open world", found.shifted)):
         under = f"{words.range_of(cell.low, cell.high)}, {words.many(cell.n, 'episode')}"
         yield f"Solved, {name}", words.percent(cell.rate), under, ""
     if found.drop:
-        yield _tile("Change", found.drop)
+        yield parts.tile("Change", found.drop)
         if found.drop.exposed:
-            yield _tile("Change where it was seen", found.drop.exposed)
+            yield parts.tile("Change where it was seen", found.drop.exposed)
     if found.mild:
-        yield _tile("Change at severity 1", found.mild)
+        yield parts.tile("Change at severity 1", found.mild)
     usage = found.usage
     if usage.input_tokens + usage.output_tokens:
         cost = f"{words.number(usage.cost)} in all" if usage.cost is not None else "no price known"
         yield "Tokens", f"{(usage.input_tokens + usage.output_tokens) / 1000:,.0f} k", cost, ""
 
 
-def _tile(name: str, drop: Drop) -> tuple[str, str, str, str]:
-    under = f"{words.span(drop.low, drop.high)}, {words.pairs(drop)}"
-    return f"{name}, points", words.points(drop.delta), under, charts.sign_class(drop.delta, words.clear(drop))
-
-
 # ---------------------------------------------------------------- sections
 
 
 def _scale(said: Content) -> Markup:
-    notes = (note(clipped(note, 400)) for note in said.unplayed)
+    notes = (note(clipped(why, 400)) for why in said.unplayed)
     return join(_beside(said.scale) if said.scale else None, notes)
 
 
@@ -160,9 +155,9 @@ def _kinds(said: Content) -> Markup:
     groups: dict[str, list[tuple[str, str, Drop]]] = {}
     for tier in TIERS:
         some = [d for name, d in kinds.items() if perturbations[name].tier == tier]
-        groups[tier] = [(d.name, parts.under(d, perturbations[d.name].axis), d) for d in _worst_first(some)]
+        groups[tier] = [(d.name, parts.under(d, perturbations[d.name].axis), d) for d in parts.worst_first(some)]
     others = [d for name, d in found.drops["condition"].items() if name in stacked]
-    groups["several at once"] = [(clipped(d.name, 80), parts.under(d), d) for d in _worst_first(others)]
+    groups["several at once"] = [(clipped(d.name, 80), parts.under(d), d) for d in parts.worst_first(others)]
     return join(
         lead(
             f"The point is the change, the line its {words.SURE}. A filled point is more than chance, also after "
@@ -170,10 +165,6 @@ def _kinds(said: Content) -> Markup:
         ),
         parts.changes({name: group for name, group in groups.items() if group}, SIDES),
     )
-
-
-def _worst_first(drops: Sequence[Drop]) -> list[Drop]:
-    return sorted(drops, key=lambda d: (d.delta, d.high, d.name))
 
 
 def _doses(found: Summary) -> Markup:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.core.types import AXES, TIERS
-from crosswind.metrics import Drop
+from crosswind.metrics import Drop, Summary
 from crosswind.report import words
 from crosswind.report.content import Content
 from crosswind.report.markup import clipped, visible
@@ -34,6 +34,15 @@ def change(drop: Drop | None) -> str:
     return f"{mark}{words.points(drop.delta)}{mark} ({words.span(drop.low, drop.high)}; {words.pairs(drop)})"
 
 
+def scores(what: str, summaries: Mapping[str, Summary]) -> str:
+    """How agents or runs did, a row each."""
+    rows = [
+        [literal(name), words.percent(s.clean.rate), words.percent(s.shifted.rate), change(s.drop)]
+        for name, s in summaries.items()
+    ]
+    return table([what, "clean", "shifted", "change"], rows)
+
+
 def heat(cells: dict[str, Drop]) -> str:
     """Tier by axis."""
     rows = [[tier, *(change(cells.get(f"{tier} x {axis}")) for axis in AXES)] for tier in TIERS]
@@ -58,13 +67,9 @@ def report(said: Content) -> str:
         *(f"> Note: {literal(problem, 400)}" for problem in said.run.problems),
     ]
     if said.scale:
-        rows = [
-            [literal(name), words.percent(s.clean.rate), words.percent(s.shifted.rate), change(s.drop)]
-            for name, s in said.scale.summaries.items()
-        ]
         out += [
             "### For scale, on the same episodes",
-            table(["agent", "clean", "shifted", "change"], rows),
+            scores("agent", said.scale.summaries),
             "The change is by pairs: a clean episode counts once for each shifted one of its task.",
         ]
     if said.unplayed:

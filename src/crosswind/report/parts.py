@@ -25,6 +25,7 @@ TASKS: tuple[tuple[By, str, str], ...] = (
     ("level", "Level", "level "),
     ("family", "Family", ""),
 )
+Tile = tuple[str, str, str, str]  # a name, the figure, a line under it, and the class of the figure
 
 
 # ---------------------------------------------------------------- the frame
@@ -55,8 +56,14 @@ def frame(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]
     return f"<!doctype html>\n{tag('html', head, body, lang='en').html}\n"
 
 
-def tiles(entries: Iterable[tuple[str, str, str, str]]) -> Markup:
-    """Key figures: a name, the figure, a line under it, and the class of the figure."""
+def tile(name: str, drop: Drop) -> Tile:
+    """A change as a key figure."""
+    under = f"{words.span(drop.low, drop.high)}, {words.pairs(drop)}"
+    return f"{name}, points", words.points(drop.delta), under, charts.sign_class(drop.delta, words.clear(drop))
+
+
+def tiles(entries: Iterable[Tile]) -> Markup:
+    """Key figures."""
     return tag(
         "dl",
         (
@@ -112,6 +119,10 @@ def _change(name: str, under: str, drop: Drop, scale: charts.Scale) -> Markup:
             small(f"{words.pairs(drop)}, {words.chance(drop.p_holm)}"),
         ),
     )
+
+
+def worst_first(drops: Iterable[Drop]) -> list[Drop]:
+    return sorted(drops, key=lambda d: (d.delta, d.high, d.name))
 
 
 def under(drop: Drop, axis: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 
 from rich.console import Console
@@ -42,6 +42,11 @@ def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     table = terminal.table_of(*heads)
     for row in rows:
         table.add_row(*map(terminal.safe, row))
+    return printed(lambda console: console.print(table))
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What is shown on a console, as plain text."""
     out = StringIO()
-    Console(file=out, width=WIDTH, markup=False, highlight=False, emoji=False, color_system=None).print(table)
+    show(Console(file=out, width=WIDTH, markup=False, highlight=False, emoji=False, color_system=None))
     return out.getvalue()

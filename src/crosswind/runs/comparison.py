@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosswind.base.errors import CrosswindError
 from crosswind.episodes.record import Record
-from crosswind.metrics.groups import By, grouped
-from crosswind.metrics.scores import CleanAndRobust, Drop, Pair, Summary, clean_and_robust, drop, summary
-from crosswind.metrics.stats import holm
+from crosswind.metrics.groups import By
+from crosswind.metrics.scores import CleanAndRobust, Drop, Pair, Summary, clean_and_robust, drop, grouped_drops, summary
 from crosswind.runs.analysis import select
 from crosswind.runs.reading import Reading, read_both
 from crosswind.runs.store import Run
@@ -82,9 +81,9 @@ def _versus(name: str, first: Run, second: Run, opened: int) -> Versus | None:
     clean, shifted = [(a, b) for a, b in same if b.clean], [(a, b) for a, b in same if not b.clean]
     before = {b.key: a for a, b in same}
     groups: dict[By, dict[str, Drop]] = {}
-    for by in GROUPS:
-        found = {n: drop(n, [(before[r.key], r) for r in of]) for n, of in grouped((b for _, b in same), by).items()}
-        groups[by] = _adjusted({n: d for n, d in found.items() if d})
+    for by in GROUPS:  # what was seen in the second run says nothing of the first
+        found = grouped_drops(same, by)
+        groups[by] = {name: one.model_copy(update={"exposed": None}) for name, one in found.items()}
     keys = {r.key for r in first.records} | {r.key for r in second.records}
     return Versus(
         name=name,
@@ -104,11 +103,3 @@ def _changed(pairs: Sequence[Pair], limit: int) -> list[Record]:
     fixed = select([b for a, b in pairs if b.passed and not a.passed], limit)
     broke = broke[: limit - min(limit // 3, len(fixed))]
     return [*broke, *fixed[: limit - len(broke)]]
-
-
-def _adjusted(found: Mapping[str, Drop]) -> dict[str, Drop]:
-    ps = holm([one.p for one in found.values()])
-    return {
-        name: one.model_copy(update={"p_holm": p, "exposed": None})
-        for (name, one), p in zip(found.items(), ps, strict=True)
-    }
