@@ -11,7 +11,7 @@ REPEATED = {  # name -> the reason
     "Banking": "a suite of AgentDojo, and a domain",
     "Workspace": "a suite of AgentDojo, and a domain",
     **dict.fromkeys(
-        "Desk Entry Episode Full Idle Link Refusal Request Run Scale Server Suite Versus".split(),
+        "Desk Entry Episode Form Full Idle Link Refusal Request Server Suite".split(),
         "to be renamed",
     ),
 }

@@ -37,7 +37,7 @@ from crosswind.runs.analysis import analyse, select
 from crosswind.runs.baselines import NAMES, sample
 from crosswind.runs.comparison import compare
 from crosswind.runs.reading import read
-from crosswind.runs.store import Manifest, Run, as_line
+from crosswind.runs.store import Manifest, StoredRun, as_line
 from tests.test_rooms import FILES, imported
 
 
@@ -66,7 +66,7 @@ def played(agent: str, suite: str = "quick", tasks: int = 4) -> tuple[Record, ..
     return tuple(asyncio.run(run()))
 
 
-def run_of(records: tuple[Record, ...], folder: Path, agent: str = "", suite: str = "quick") -> Run:
+def run_of(records: tuple[Record, ...], folder: Path, agent: str = "", suite: str = "quick") -> StoredRun:
     """Records as a run in a folder."""
     manifest = Manifest(
         created="2026-01-02T03:04:05+00:00",
@@ -84,7 +84,7 @@ def run_of(records: tuple[Record, ...], folder: Path, agent: str = "", suite: st
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").write_text(manifest.model_dump_json())
     (folder / "episodes.jsonl").write_bytes(b"".join(map(as_line, records)))
-    return Run(folder, manifest, list(records))
+    return StoredRun(folder, manifest, list(records))
 
 
 class Reader(HTMLParser):

@@ -22,7 +22,7 @@ from crosswind.report.content import content
 from crosswind.runs.analysis import analyse
 from crosswind.runs.comparison import compare
 from crosswind.runs.reading import read
-from crosswind.runs.store import Run
+from crosswind.runs.store import StoredRun
 from tests.report.test_report import Reader, crosswind, played, run_of
 
 SCRIPTS = [
@@ -96,7 +96,7 @@ def poisoned(record: Record, text: str) -> Record:
     )
 
 
-def hostile_run(folder: Path, port: int = 9) -> Run:
+def hostile_run(folder: Path, port: int = 9) -> StoredRun:
     """A run that is poisoned in every place, its manifest and notes included."""
     text = payload(port)
     records = tuple(poisoned(r, text) for r in played("by_name"))
@@ -110,7 +110,7 @@ def hostile_run(folder: Path, port: int = 9) -> Run:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("hostile")
     run, other = hostile_run(folder / "a"), run_of(played("oracle"), folder / "b")
-    renamed = Run(
+    renamed = StoredRun(
         run.folder,
         run.manifest,
         [r.model_copy(update={"key": p.key}) for r, p in zip(run.records, other.records, strict=True)],

@@ -61,7 +61,7 @@ class Run:
     'memorised interface'
     """
 
-    def __init__(self, stored: store.Run, raised: Raised | None = None) -> None:
+    def __init__(self, stored: store.StoredRun, raised: Raised | None = None) -> None:
         self.stored = stored
         self.raised = raised or Raised()  # exceptions of the agent since `evaluate` was called
 

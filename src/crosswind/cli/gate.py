@@ -78,7 +78,7 @@ def gate(
     """
     from crosswind.cli.config import NAME, GateRules, load_config
     from crosswind.gate.gate import examine, parse_rule
-    from crosswind.runs.store import Run, load_run
+    from crosswind.runs.store import StoredRun, load_run
 
     rules, held = [parse_rule(text) for text in max_drop], GateRules()
     if config or (not rules and min_clean is None and Path(NAME).exists()):
@@ -86,7 +86,7 @@ def gate(
     if baseline is None and held.baseline:
         baseline = Path(held.baseline)
     run = load_run(folder)
-    other: Run | None = load_run(baseline) if baseline else None
+    other: StoredRun | None = load_run(baseline) if baseline else None
     runs = [run, other] if other else [run]
     unfinished = [f"{one.folder}: {one.lacks}" for one in runs if one.lacks and not allow_unfinished]
     outcome = examine(

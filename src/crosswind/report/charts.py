@@ -16,7 +16,7 @@ from crosswind.report.words import MINUS
 STEP = 0.25  # between the lines of a scale of changes
 
 
-class Scale:
+class ChangeScale:
     """A scale of changes from the lowest to the highest that is shown, zero and whole steps included."""
 
     def __init__(self, values: Sequence[float]) -> None:
@@ -39,7 +39,7 @@ def sign_class(delta: float, clear: bool) -> str:
     return "even" if not clear or delta == 0 else "fall" if delta < 0 else "rise"
 
 
-def axis(scale: Scale) -> Markup:
+def axis(scale: ChangeScale) -> Markup:
     """The numbers over a column of forest rows."""
     every = [m for m in scale.marks if len(scale.marks) <= 6 or round(m / STEP) % 2 == 0]
     texts = [
@@ -55,7 +55,7 @@ def axis(scale: Scale) -> Markup:
     return tag("svg", texts, aria_hidden="true", height=22)
 
 
-def forest(scale: Scale, delta: float, low: float, high: float, *, clear: bool) -> Markup:
+def forest(scale: ChangeScale, delta: float, low: float, high: float, *, clear: bool) -> Markup:
     """A point with its interval on a scale of changes."""
     colour = f"fill-{sign_class(delta, clear)}"
     lines = [

@@ -11,7 +11,7 @@ from crosswind.report import markdown as md
 from crosswind.report import parts, words
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
-from crosswind.runs.comparison import Comparison, Versus
+from crosswind.runs.comparison import Comparison, Contrast
 from crosswind.runs.reading import Reading
 
 # ---------------------------------------------------------------- in words
@@ -22,7 +22,7 @@ def verdict(said: Comparison) -> str:
     return " ".join(_sentence(said, one) for one in said.versus)
 
 
-def _sentence(said: Comparison, one: Versus) -> str:
+def _sentence(said: Comparison, one: Contrast) -> str:
     every = one.every
     start = (
         f"Over {words.many(every.pairs, 'shared episode')} of {words.many(every.tasks, 'task')} {one.name} solves "
@@ -36,7 +36,7 @@ def _sentence(said: Comparison, one: Versus) -> str:
     return f"{start}: {told}{_falls(said, one)}."
 
 
-def _falls(said: Comparison, one: Versus) -> str:
+def _falls(said: Comparison, one: Contrast) -> str:
     ours, theirs = said.summaries[one.name].drop, said.summaries[said.first].drop
     if not ours or not theirs:
         return ""
@@ -163,7 +163,7 @@ def _ranks(ranks: CleanAndRobust) -> Markup:
     return note(f"Rank correlation of the clean score over {ranks.delta.n} agents, {text}.")
 
 
-def _tiers(one: Versus, names: tuple[str, str]) -> Markup:
+def _tiers(one: Contrast, names: tuple[str, str]) -> Markup:
     rows = {"": [(found.name, "", found) for found in one.groups["tier"].values()]}
     return join(
         lead(f"Points by which {names[1]} is above {names[0]} in the same shifted episodes."),
@@ -173,7 +173,7 @@ def _tiers(one: Versus, names: tuple[str, str]) -> Markup:
     )
 
 
-def _kinds(one: Versus, names: tuple[str, str]) -> Markup:
+def _kinds(one: Contrast, names: tuple[str, str]) -> Markup:
     found = parts.worst_first(one.groups["condition"].values())
     return join(
         lead(f"Filled points are more than chance after Holm's correction for {len(found)} comparisons."),
@@ -181,11 +181,11 @@ def _kinds(one: Versus, names: tuple[str, str]) -> Markup:
     )
 
 
-def _tasks(one: Versus, names: tuple[str, str]) -> Markup:
+def _tasks(one: Contrast, names: tuple[str, str]) -> Markup:
     return parts.grouped_changes(one.groups, (("severity", "Severity", "severity "), *parts.TASKS), names)
 
 
-def _episodes(one: Versus, names: tuple[str, str]) -> Markup:
+def _episodes(one: Contrast, names: tuple[str, str]) -> Markup:
     shown = parts.fitting(_both(a, b, names) for a, b in one.opened)
     changed = one.every.broke + one.every.fixed
     return join(lead(f"{len(shown)} of the {words.many(changed, 'episode')} that only one of the two solved."), shown)

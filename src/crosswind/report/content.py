@@ -10,7 +10,7 @@ from crosswind.report import words
 from crosswind.runs.analysis import Analysis
 from crosswind.runs.baselines import Baselines
 from crosswind.runs.reading import Reading
-from crosswind.runs.store import Run
+from crosswind.runs.store import StoredRun
 
 LITTLE = 0.05  # a clean score below which there is nothing to lose
 
@@ -26,7 +26,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    run: Run
+    run: StoredRun
     summary: Summary
     verdict: str
     scale: Scale | None  # None where there are no baselines

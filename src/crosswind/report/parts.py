@@ -89,7 +89,7 @@ def changes(groups: Mapping[str, Sequence[tuple[str, str, Drop]]], names: tuple[
     drops = [drop for group in groups.values() for *_, drop in group]
     if not drops:
         return note("Nothing to show: no pairs of episodes.")
-    scale = charts.Scale([edge for drop in drops for edge in (drop.low, drop.high)])
+    scale = charts.ChangeScale([edge for drop in drops for edge in (drop.low, drop.high)])
     first, second = names
     top = div(
         "axis",
@@ -106,7 +106,7 @@ def changes(groups: Mapping[str, Sequence[tuple[str, str, Drop]]], names: tuple[
     return div("rows", top, tag("ul", rows, class_="rows"))
 
 
-def _change(name: str, under: str, drop: Drop, scale: charts.Scale) -> Markup:
+def _change(name: str, under: str, drop: Drop, scale: charts.ChangeScale) -> Markup:
     colour = charts.sign_class(drop.delta, words.clear(drop))
     return tag(
         "li",

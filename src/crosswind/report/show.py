@@ -15,7 +15,7 @@ from crosswind.episodes.record import Record
 from crosswind.report import words
 from crosswind.report.episode import Exchange, Line, lines_of
 from crosswind.runs.reading import Reading
-from crosswind.runs.store import Run
+from crosswind.runs.store import StoredRun
 
 COLOURS = {"pass": "green", "fail": "red", "error": "yellow", "unjudged": "cyan"}
 
@@ -37,7 +37,7 @@ def pick(records: Sequence[Record], wanted: str) -> tuple[int, Record]:
     raise CrosswindError(f"{len(found)} episodes have {terminal.short(wanted, 120)!r} in their key: {few}, ...")
 
 
-def listing(console: Console, run: Run, chosen: Sequence[tuple[int, Record]], limit: int) -> None:
+def listing(console: Console, run: StoredRun, chosen: Sequence[tuple[int, Record]], limit: int) -> None:
     """The episodes of a run, one line each, numbered by their place in it."""
     table = terminal.table_of("#", "outcome", "condition", "task", "steps", "ended", "cause")
     for n, record in chosen[:limit]:

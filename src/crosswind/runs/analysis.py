@@ -10,7 +10,7 @@ from crosswind.metrics.measures import Measures
 from crosswind.metrics.scores import Summary, summary
 from crosswind.runs.baselines import Baselines, play_baselines
 from crosswind.runs.reading import Reader, Reading, is_walkable
-from crosswind.runs.store import Run
+from crosswind.runs.store import StoredRun
 
 OPENED = 48  # episodes to open
 
@@ -19,14 +19,14 @@ OPENED = 48  # episodes to open
 class Analysis:
     """A run and what was computed from it."""
 
-    run: Run
+    run: StoredRun
     summary: Summary
     measures: Mapping[str, Measures]  # by key; none where a domain cannot be walked again
     readings: tuple[Reading, ...]  # the episodes to open
     baselines: Baselines
 
 
-def analyse(run: Run, *, baselines: int | None = None, opened: int = OPENED) -> Analysis:
+def analyse(run: StoredRun, *, baselines: int | None = None, opened: int = OPENED) -> Analysis:
     """Work out what a run shows. Gold is walked once for each episode.
 
     `baselines` is the number of shifted episodes on which scripted agents are played, 150 unless given. Where a server

@@ -29,7 +29,7 @@ from crosswind.episodes.suite import Suite
 from crosswind.models.spec import open_agent
 from crosswind.runs.reading import unplayable
 from crosswind.runs.runner import Watch, Workers
-from crosswind.runs.store import Run, as_line, replace_file
+from crosswind.runs.store import StoredRun, as_line, replace_file
 
 FILE = "baselines.jsonl"
 PLAYED = 150  # shifted episodes on which baselines are played
@@ -146,7 +146,7 @@ def sample(records: Sequence[Record], limit: int) -> list[Record]:
     return [*{r.pair: clean[r.pair] for r in shifted}.values(), *shifted]
 
 
-def play_baselines(run: Run, limit: int | None, draw: Callable[[Record], Drawn | None]) -> Baselines:
+def play_baselines(run: StoredRun, limit: int | None, draw: Callable[[Record], Drawn | None]) -> Baselines:
     """Scripted agents on up to `limit` shifted episodes of a run: read back where they are stored, or else played.
 
     Unless a limit is given, they are not played where that starts somebody's server. `draw` certifies an episode again;
@@ -191,7 +191,7 @@ def _head(covers: Iterable[str] = ()) -> _Head:
     return _Head(crosswind=__version__, judge=JUDGE, agents=digests, covers=tuple(covers))
 
 
-def _load(run: Run) -> Known:
+def _load(run: StoredRun) -> Known:
     """Stored baselines that still hold: by the same code, on episodes as the run has them."""
     try:
         head, *lines = (run.folder / FILE).read_bytes().splitlines()
@@ -204,7 +204,7 @@ def _load(run: Run) -> Known:
     return {(r.agent, r.key): r for r in found if layers.get(r.key) == r.layers}
 
 
-def _store(run: Run, known: Known) -> str:
+def _store(run: StoredRun, known: Known) -> str:
     """Write the baselines beside the episodes, whole or not at all; why that failed, if it did."""
     lasting = {at: record for at, record in known.items() if record.judged}
     head = _head(dict.fromkeys(key for _, key in lasting)).model_dump_json().encode() + b"\n"

@@ -11,13 +11,13 @@ from crosswind.metrics.groups import By
 from crosswind.metrics.scores import CleanAndRobust, Drop, Pair, Summary, clean_and_robust, drop, grouped_drops, summary
 from crosswind.runs.analysis import select
 from crosswind.runs.reading import Reading, read_both
-from crosswind.runs.store import Run
+from crosswind.runs.store import StoredRun
 
 GROUPS: tuple[By, ...] = ("tier", "cell", "kind", "condition", "severity", "domain", "level", "family")
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
+class Contrast:
     """A run beside the first: a `Drop` here has the first run as clean and this one as shifted."""
 
     name: str
@@ -32,9 +32,9 @@ class Versus:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    runs: dict[str, Run]
+    runs: dict[str, StoredRun]
     summaries: dict[str, Summary]
-    versus: tuple[Versus, ...]
+    versus: tuple[Contrast, ...]
     ranks: CleanAndRobust | None  # of three runs or more
 
     @property
@@ -42,11 +42,11 @@ class Comparison:
         return next(iter(self.runs))
 
 
-def compare(runs: Sequence[Run], *, opened: int = 24) -> Comparison:
+def compare(runs: Sequence[StoredRun], *, opened: int = 24) -> Comparison:
     """Compare each run with the first over the episodes that both have."""
     named = dict(zip(_names(runs), runs, strict=True))
     first, *others = named
-    versus: list[Versus] = []
+    versus: list[Contrast] = []
     for name in others:
         found = _versus(name, named[first], named[name], opened)
         if found is None:
@@ -60,7 +60,7 @@ def compare(runs: Sequence[Run], *, opened: int = 24) -> Comparison:
     return Comparison(named, summaries, tuple(versus), clean_and_robust(falls) if len(falls) > 2 else None)
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def _names(runs: Sequence[StoredRun]) -> list[str]:
     """What each run is called: its agent, and its folder or a number where that does not tell it apart."""
     agents = [run.manifest.agent for run in runs]
     out: list[str] = []
@@ -70,7 +70,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return out
 
 
-def _versus(name: str, first: Run, second: Run, opened: int) -> Versus | None:
+def _versus(name: str, first: StoredRun, second: StoredRun, opened: int) -> Contrast | None:
     theirs = {r.key: r for r in first.records if r.judged}
     ours = {r.key: r for r in second.records if r.judged}
     shared = [(theirs[key], record) for key, record in ours.items() if key in theirs]
@@ -85,7 +85,7 @@ def _versus(name: str, first: Run, second: Run, opened: int) -> Versus | None:
         found = grouped_drops(same, by)
         groups[by] = {name: one.model_copy(update={"exposed": None}) for name, one in found.items()}
     keys = {r.key for r in first.records} | {r.key for r in second.records}
-    return Versus(
+    return Contrast(
         name=name,
         every=every,
         clean=drop("clean", clean),

@@ -82,7 +82,7 @@ SAME = ("crosswind", "judge", "suite", "conditions", "seed", "trials", "agent", 
 
 
 @dataclass(slots=True)
-class Run:
+class StoredRun:
     """What a folder holds. An unfinished run is as readable as a finished one."""
 
     folder: Path
@@ -101,7 +101,7 @@ class Run:
         return ""
 
 
-def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
+def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
     """Read the folder of a run. Raises `BadFile` where it is none, or where a line before the last is damaged.
 
     With `damaged` such lines are left out, and named among the problems.
@@ -127,7 +127,7 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> Run:
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
         problems.append(f"the run is not finished ({len(records)}{of} episodes); the same command continues it")
-    run = Run(folder, manifest, records, problems)
+    run = StoredRun(folder, manifest, records, problems)
     if manifest.state == "finished" and run.lacks:
         problems.append(f"{run.lacks}; the same command plays them again")
     return run
