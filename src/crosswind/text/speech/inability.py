@@ -5,100 +5,73 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from crosswind.text.speech import vocabulary as v
 from crosswind.text.speech.request import OFFER
 from crosswind.text.speech.sentences import Sentence
 from crosswind.text.speech.success import clause_start
-from crosswind.text.speech.vocabulary import (
-    ADVERB,
-    CHANGES,
-    DO,
-    DONE,
-    DONE_BY_ME,
-    FIGURATIVE,
-    KNOWING,
-    LY,
-    MEANS,
-    NO,
-    NOT_BEEN,
-    NUMBER,
-    OPENING,
-    PLACE,
-    REJECTED,
-    RULER,
-    SETTLED,
-    START,
-    STEPS,
-    TASK,
-    TOOL,
-    UNABLE,
-    UNMET,
-    UNREPORTED,
-    any_of,
-    either,
-    gap,
-    word_set,
-)
+from crosswind.text.speech.vocabulary import any_of, either, gap, word_set
 
 # Denials: what cannot be done or was not done, in words such as "not" and "no".
 DENYING = word_set("cannot not no unable nothing none nobody never")
 DENIAL = any_of(
     r" (?:i|we) (?:"
-    rf"{ADVERB}(?:{UNABLE}|will not) (?!{KNOWING}|{FIGURATIVE})"
-    rf"|(?:am|are|was|were) {LY}not {LY}(?:allowed|permitted|authori[sz]ed|in a position|going to|comfortable|willing"
-    rf"|prepared) |(?:have|had|see|know of|know) no {gap(2)}{MEANS}"
-    rf"|(?:have )?{DONE_BY_ME}(?:nothing|no|none|neither|nobody) "
-    rf"|(?:have|did|had) {ADVERB}not {LY}(?:{DONE_BY_ME}|{UNMET}|{SETTLED}|{DO}))",
-    rf" (?:cannot|could not|can no longer|could no longer|may not|must not) {LY}be (?!(?:undone|reversed|revoked"
+    rf"{v.ADVERB}(?:{v.UNABLE}|will not) (?!{v.KNOWING}|{v.FIGURATIVE})"
+    rf"|(?:am|are|was|were) {v.LY}not {v.LY}(?:allowed|permitted|authori[sz]ed|in a position|going to|comfortable"
+    rf"|willing"
+    rf"|prepared) |(?:have|had|see|know of|know) no {gap(2)}{v.MEANS}"
+    rf"|(?:have )?{v.DONE_BY_ME}(?:nothing|no|none|neither|nobody) "
+    rf"|(?:have|did|had) {v.ADVERB}not {v.LY}(?:{v.DONE_BY_ME}|{v.UNMET}|{v.SETTLED}|{v.DO}))",
+    rf" (?:cannot|could not|can no longer|could no longer|may not|must not) {v.LY}be (?!(?:undone|reversed|revoked"
     r"|guaranteed|found|located|identified|verified|determined|seen|combined|used|better|ruled|matched"
     r"|happier|easier|more) )",
-    rf" (?:so|therefore|thus|hence|but|consequently) {LY}(?:cannot|could not|unable|not able) (?!{KNOWING})",
-    rf" (?:is|are|was|were|be|seems|appears) {LY}(?:not|no longer) {LY}(?:possible|feasible|doable|achievable"
+    rf" (?:so|therefore|thus|hence|but|consequently) {v.LY}(?:cannot|could not|unable|not able) (?!{v.KNOWING})",
+    rf" (?:is|are|was|were|be|seems|appears) {v.LY}(?:not|no longer) {v.LY}(?:possible|feasible|doable|achievable"
     r"|supported|something i can) ",
-    rf" (?:is|was) {LY}(?:not|no longer) {LY}(?:permitted|allowed|eligible|entitled|authori[sz]ed|cleared) ",
-    rf" (?:are|were) {LY}(?:not|no longer) {LY}(?:permitted|allowed|authori[sz]ed|cleared) to {DO}",
-    rf" (?:was|were|has|have) {ADVERB}not {LY}(?:been )?{LY}{UNMET}(?!yet |before )",
-    rf" (?:returns?|disputes?) {NOT_BEEN}opened ",
-    rf"{START}(?:the|your|this) {gap(1)}(?:order|purchase) {NOT_BEEN}paid \|",
+    rf" (?:is|was) {v.LY}(?:not|no longer) {v.LY}(?:permitted|allowed|eligible|entitled|authori[sz]ed|cleared) ",
+    rf" (?:are|were) {v.LY}(?:not|no longer) {v.LY}(?:permitted|allowed|authori[sz]ed|cleared) to {v.DO}",
+    rf" (?:was|were|has|have) {v.ADVERB}not {v.LY}(?:been )?{v.LY}{v.UNMET}(?!yet |before )",
+    rf" (?:returns?|disputes?) {v.NOT_BEEN}opened ",
+    rf"{v.START}(?:the|your|this) {gap(1)}(?:order|purchase) {v.NOT_BEEN}paid \|",
     # How a thing stands, unless it follows from something, or something is given as the reason.
-    rf" (?:so|therefore|hence|thus) {gap(4)}{NOT_BEEN}{SETTLED}(?!yet |before )",
-    rf" {NOT_BEEN}{SETTLED}(?:either )?(?:, )?(?:because|since|as|due|:) ",
+    rf" (?:so|therefore|hence|thus) {gap(4)}{v.NOT_BEEN}{v.SETTLED}(?!yet |before )",
+    rf" {v.NOT_BEEN}{v.SETTLED}(?:either )?(?:, )?(?:because|since|as|due|:) ",
     rf" (?:is|are|was|were|has been) (?:suspended|blocked|frozen|locked|inactive) (?:and|so|:) {gap(2)}(?:cannot|may"
     rf" not) ",
-    rf" (?:no one|nobody) (?:was|were|has been|could be|got) (?:{UNMET}|{SETTLED})",
+    rf" (?:no one|nobody) (?:was|were|has been|could be|got) (?:{v.UNMET}|{v.SETTLED})",
     rf" there (?:is|are|was|were) (?:no|none|not an?|not any) (?!need |reason |rush |hurry |charge )"
-    rf"{gap(4)}to (?!{KNOWING}){DO}",
+    rf"{gap(4)}to (?!{v.KNOWING}){v.DO}",
     r" not (?:(?:anything|much) (?:(?:more|else|further|that) )?(?:i|we) can|qualify|an option|(?:go|come|gone) through"
     r"|(?:within|in) (?:my|our) (?:power|scope|capabilities|remit|control)) ",
     r" no (?:can do "
     rf"|{gap(2)}(?:tools?|functions?|way|means|endpoint|method|option to|option for) "
-    rf"|{gap(1)}(?:changes? |money |funds |amount |card |engineer |colleague |contact |{PLACE}|{TASK})"
-    rf"(?:(?:was|were|has been|have been|could be|can be) (?:{UNMET}|{SETTLED})"
-    rf"|(?:(?:is|are) )?(?!scheduled ){DONE})"
-    rf"|{gap(1)}{TASK}(?:is|was) (?:possible|allowed|permitted|available) )",
+    rf"|{gap(1)}(?:changes? |money |funds |amount |card |engineer |colleague |contact |{v.PLACE}|{v.TASK})"
+    rf"(?:(?:was|were|has been|have been|could be|can be) (?:{v.UNMET}|{v.SETTLED})"
+    rf"|(?:(?:is|are) )?(?!scheduled ){v.DONE})"
+    rf"|{gap(1)}{v.TASK}(?:is|was) (?:possible|allowed|permitted|available) )",
     rf" (?:not|no|none) {gap(6)}(?:allows?|lets?|enables?|permits?) (?:me|us) ",
     rf" none of (?:the |my |these )?{gap(2)}(?:tools|functions) ",
-    rf" (?:so|therefore|hence|:|\|) no {TASK}[|,]",
-    rf" nothing (?:(?:was|were|has been|could be|can be|got) (?:{UNMET}|{SETTLED})"
-    rf"|(?:(?:is|remains) )?(?!scheduled |recalled |disputed )(?:{DONE}|{either(STEPS)})"
+    rf" (?:so|therefore|hence|:|\|) no {v.TASK}[|,]",
+    rf" nothing (?:(?:was|were|has been|could be|can be|got) (?:{v.UNMET}|{v.SETTLED})"
+    rf"|(?:(?:is|remains) )?(?!scheduled |recalled |disputed )(?:{v.DONE}|{either(v.STEPS)})"
     r"(?!now |any (?:more|longer) )"
     r"|(?:(?:more|else|further|that) )?(?:i|we) can )",
-    rf" nothing (?:left )?(?:for (?:me|us) )?to (?:{DO}|report |answer )",
-    rf" do not (?:have|see) {gap(3)}{MEANS}",
-    rf" (?:will|would) not be (?:possible |feasible |right |appropriate |proper |ethical |acceptable |{DONE})",
+    rf" nothing (?:left )?(?:for (?:me|us) )?to (?:{v.DO}|report |answer )",
+    rf" do not (?:have|see) {gap(3)}{v.MEANS}",
+    rf" (?:will|would) not be (?:possible |feasible |right |appropriate |proper |ethical |acceptable |{v.DONE})",
     r" (?:that|this) (?:will|would) not work ",
     r" not available to (?:me|us) ",
-    rf" (?:i|we) can only {gap(8)}not {DO}",
-    rf" (?:may not|must not|you cannot) {DO}",
-    rf" (?:cannot|could not) (?:{DO}|sell ){gap(6)}(?:while|because|since|as long as) ",
-    rf" no {gap(1)}{TASK}(?:went|goes|has gone|will go) (?:out|through|ahead) ",
+    rf" (?:i|we) can only {gap(8)}not {v.DO}",
+    rf" (?:may not|must not|you cannot) {v.DO}",
+    rf" (?:cannot|could not) (?:{v.DO}|sell ){gap(6)}(?:while|because|since|as long as) ",
+    rf" no {gap(1)}{v.TASK}(?:went|goes|has gone|will go) (?:out|through|ahead) ",
     r" called (?:nothing|none|no one|nobody) off ",
-    rf" (?:do|does|did|will) not {LY}(?:allow|permit|support|let) {gap(2)}{CHANGES}",
-    rf" {RULER}{gap(3)}(?:do|does|did|will|would) not {LY}(?:allow|permit|support|let|accept) ",
-    rf" (?:do|does|did|will|would) not {LY}(?:allow|accept|permit|take) (?:the|your|this|that|another|an?|any) "
-    rf"{gap(1)}{TASK}",
-    rf" limits? (?:do|does|did|will|would) not {LY}(?:allow|permit|cover|leave room) ",
-    rf" only {gap(8)}(?:can|may) be {UNMET}{gap(6)}(?:is|are|was|were|has|have) not [|,]",
-    rf" {TASK}(?:did|does|has|will|can|could) not (?:happened|happen|take place|taken place|succeed|go ahead"
+    rf" (?:do|does|did|will) not {v.LY}(?:allow|permit|support|let) {gap(2)}{v.CHANGES}",
+    rf" {v.RULER}{gap(3)}(?:do|does|did|will|would) not {v.LY}(?:allow|permit|support|let|accept) ",
+    rf" (?:do|does|did|will|would) not {v.LY}(?:allow|accept|permit|take) (?:the|your|this|that|another|an?|any) "
+    rf"{gap(1)}{v.TASK}",
+    rf" limits? (?:do|does|did|will|would) not {v.LY}(?:allow|permit|cover|leave room) ",
+    rf" only {gap(8)}(?:can|may) be {v.UNMET}{gap(6)}(?:is|are|was|were|has|have) not [|,]",
+    rf" {v.TASK}(?:did|does|has|will|can|could) not (?:happened|happen|take place|taken place|succeed|go ahead"
     r"|go out|gone out|work out) ",
     r" not (?:been )?(?:given|granted|allowed) access ",
 )
@@ -118,10 +91,10 @@ BAR = any_of(
     r" (?:i|we) (?:(?:have |am |are )?(?:stopped|stopping|given up|gave up|giving up|declined|declining|refused"
     r"|refusing|exhausted|ran out of|run out of) "
     rf"|{gap(3)}(?:decline|refuse|rather not|decided not|prefer not|chose not|choose not) "
-    rf"|{ADVERB}lack {gap(2)}{MEANS})",
-    rf" (?:is|are|was|be|seems|appears) {LY}(?:infeasible|impossible|unfeasible|prohibited|forbidden|ineligible) ",
-    rf" (?:rejects?|refuses?|forbids?|prohibits?|disallows?|excludes?) {gap(2)}{CHANGES}",
-    rf" {RULER}{gap(3)}(?:forbids?|prohibits?|refuses?|rejects?|prevents?|disallows?|rules? out|rejected|refused"
+    rf"|{v.ADVERB}lack {gap(2)}{v.MEANS})",
+    rf" (?:is|are|was|be|seems|appears) {v.LY}(?:infeasible|impossible|unfeasible|prohibited|forbidden|ineligible) ",
+    rf" (?:rejects?|refuses?|forbids?|prohibits?|disallows?|excludes?) {gap(2)}{v.CHANGES}",
+    rf" {v.RULER}{gap(3)}(?:forbids?|prohibits?|refuses?|rejects?|prevents?|disallows?|rules? out|rejected|refused"
     r"|denied|blocked|prevented|keeps? (?:rejecting|refusing|failing)) ",
     r" (?:prevents?|stops?|keeps?|bars?|blocks?) (?:me|us) from ",
     r" (?:would|could|will) (?:violate|breach|break|be against|go against) ",
@@ -132,32 +105,32 @@ BAR = any_of(
     rf" (?:leave|leaving|left|keep|kept) {gap(4)}(?:untouched|unchanged|alone|as is"
     r"|as (?:it|they|things) (?:is|are|was|were)) ",
     r" (?:stays?|remains?) (?:untouched|as is|(?:as|where) (?:it|they) (?:is|are|was|were)) ",
-    rf" {TASK}{gap(2)}(?:remains?|is|was) unchanged ",
+    rf" {v.TASK}{gap(2)}(?:remains?|is|was) unchanged ",
     # "Sharing it was refused", "so the page was rejected", "transfers from it are rejected"
-    rf"(?: [a-z]{{2,16}}ing | (?:so|therefore|hence|and|,) (?:the|your|this|that) (?:{TASK}|signature )"
-    rf"| (?:transfers|orders|payments|deployments|meetings|changes|bookings) |{START}(?:the )?signature ){gap(4)}"
-    rf"(?:is|are|was|were|got|has been|have been) {LY}{REJECTED}(?!on \d|at \d|with |yesterday |in )",
+    rf"(?: [a-z]{{2,16}}ing | (?:so|therefore|hence|and|,) (?:the|your|this|that) (?:{v.TASK}|signature )"
+    rf"| (?:transfers|orders|payments|deployments|meetings|changes|bookings) |{v.START}(?:the )?signature ){gap(4)}"
+    rf"(?:is|are|was|were|got|has been|have been) {v.LY}{v.REJECTED}(?!on \d|at \d|with |yesterday |in )",
     r" would (?:exceed|go over|overrun|be exceeded) ",
     rf" would (?:take|put|push|bring) {gap(3)}(?:over|above|beyond) ",
     rf" limit {gap(3)}is (?:too|not) (?:low|small|high enough|enough) ",
-    rf" lacks {gap(2)}{MEANS}",
-    rf" {TASK}(?:was|were|is|has been) stopped by ",
-    rf"{START}(?:the )?[a-z]{{3,16}}ing {gap(4)}failed (?!once |twice |at first |but )",
+    rf" lacks {gap(2)}{v.MEANS}",
+    rf" {v.TASK}(?:was|were|is|has been) stopped by ",
+    rf"{v.START}(?:the )?[a-z]{{3,16}}ing {gap(4)}failed (?!once |twice |at first |but )",
     # A tool that is not there, unless the agent did without it.
-    rf" {TOOL}{gap(6)}(?:(?:is|are|was|were|seems|appears) {LY}(?:missing|gone|unavailable|down|turned off"
+    rf" {v.TOOL}{gap(6)}(?:(?:is|are|was|were|seems|appears) {v.LY}(?:missing|gone|unavailable|down|turned off"
     r"|not (?:available|offered|provided|there|present|part of)|no longer|out of (?:service|order|action))"
     r"|(?:do|does) not (?:exist|work)|no longer (?:works?|exists?)|keeps? failing) "
     rf"(?!{gap(6)}so (?:i|we) (?!am |could |cannot |did |do |have |had ))",
     # Causes that leave nothing to be done.
-    rf" (?:(?:is|are|was|been|being) {LY}|\| )barred ",
+    rf" (?:(?:is|are|was|been|being) {v.LY}|\| )barred ",
     rf" (?:cover|coverage|insurance|policy) {gap(4)}(?:lapsed|expired|ran out|run out|inactive|invalid"
     r"|(?:not|no longer) (?:valid|active)) ",
     r" (?:no|not have|not have any|without|lapsed) (?:(?:valid|active|current) )?(?:cover|coverage|insurance) ",
-    rf" (?:patient|customer|[a-z]\d{{1,12}}) (?:is|was) (?:not|no longer) {LY}(?:covered|insured|in good standing) ",
+    rf" (?:patient|customer|[a-z]\d{{1,12}}) (?:is|was) (?:not|no longer) {v.LY}(?:covered|insured|in good standing) ",
     r" (?:is|are|was) closed (?:that day|on (?:that|the (?:chosen|requested)|\d{4}-))",
     r" have no answer ",
     r" came (?:up|back|away) (?:empty|empty-handed|with nothing) ",
-    rf"{OPENING}(?:nothing doing|no luck|no dice|no go) ",
+    rf"{v.OPENING}(?:nothing doing|no luck|no dice|no go) ",
     r" (?:lookup|search|call|tool|service|system) (?:has |have )?failed (?:repeatedly|again|every|each|permanently) ",
 )
 # Headlines: "Not possible", "REFUSED: ...", "Order not placed", at the start of a sentence.
@@ -166,20 +139,20 @@ HEADING = word_set(
     " unsuccessful aborted stopped"
 )
 HEADLINE = any_of(
-    rf"{OPENING}(?:(?:{UNABLE}|unable|not able) (?!{KNOWING})"
-    rf"|(?:{TASK})?not (?:possible|feasible|allowed|permitted|supported) "
-    rf"|(?:{TASK})?(?:not (?:done |{UNMET}|{SETTLED})"
-    rf"|(?:{REJECTED}|failed |failure |infeasible |unsuccessful |aborted |stopped )"
+    rf"{v.OPENING}(?:(?:{v.UNABLE}|unable|not able) (?!{v.KNOWING})"
+    rf"|(?:{v.TASK})?not (?:possible|feasible|allowed|permitted|supported) "
+    rf"|(?:{v.TASK})?(?:not (?:done |{v.UNMET}|{v.SETTLED})"
+    rf"|(?:{v.REJECTED}|failed |failure |infeasible |unsuccessful |aborted |stopped )"
     r"(?:\||,|: (?!\d)|because|by|due|as|since|permanently|for good))"
     r"|(?:\w{1,20} )?impossible (?:\||,|:|because|as|since|due))",
-    rf"{START}(?:i am )?(?:very )?sorry (?:, )?(?:but )?no \|",
-    rf"{START}(?:the|your|this|my) (?:(?!first|last|second|third|previous|old)\w{{1,20}} )?{TASK}"
+    rf"{v.START}(?:i am )?(?:very )?sorry (?:, )?(?:but )?no \|",
+    rf"{v.START}(?:the|your|this|my) (?:(?!first|last|second|third|previous|old)\w{{1,20}} )?{v.TASK}"
     rf"(?:(?:for|of|from|to|about) {gap(3)})?"
-    rf"(?:(?:has )?failed |(?:has been|was|is|got) {REJECTED})(?!on \d|in |at \d|with)",
+    rf"(?:(?:has )?failed |(?:has been|was|is|got) {v.REJECTED})(?!on \d|in |at \d|with)",
 )
 # "I cannot do this: ...", whatever the reason.
 FLAT = re.compile(
-    rf"{OPENING}(?:i|we) (?:cannot|could not|am unable to|was unable to) (?:do|help with) (?:this|that|it) :"
+    rf"{v.OPENING}(?:i|we) (?:cannot|could not|am unable to|was unable to) (?:do|help with) (?:this|that|it) :"
 )
 
 
@@ -189,58 +162,58 @@ FILLED = word_set(
     "no not any sold fully up out solid full none neither all every everything each nothing zero taken gone"
 )
 FULL = any_of(
-    rf" (?:no|not any|not have any) (?:available|free|open|remaining|vacant) (?:\w{{1,20}} )?{PLACE}",
-    rf" (?:{NO}|not have any ){gap(3)}{PLACE}(?:"
+    rf" (?:no|not any|not have any) (?:available|free|open|remaining|vacant) (?:\w{{1,20}} )?{v.PLACE}",
+    rf" (?:{v.NO}|not have any ){gap(3)}{v.PLACE}(?:"
     rf"{gap(6)}(?:left|available|free|remaining|open) "
     rf"|{gap(8)}(?:that|those|these|this|your|requested) (?:dates?|days?|times?|week|month|evening|nights?|period"
     r"|conditions|criteria) |(?:fits?|match|meets?|suits?) "
     rf"|{gap(2)}(?:i|we) (?:could|can) )",
-    rf" (?<! you have )(?:{NO}|not have (?:any|an?) ){UNREPORTED}{gap(3)}{PLACE}"
+    rf" (?<! you have )(?:{v.NO}|not have (?:any|an?) ){v.UNREPORTED}{gap(3)}{v.PLACE}"
     rf"(?:{gap(8)}(?:on|for|before|after|between|until) (?:\d|monday|tuesday|wednesday|thursday|friday|saturday"
     rf"|sunday)|{gap(5)}(?:has|have|had|with|long enough|big enough|large enough|fits?|takes?|offers?) )",
-    rf" there (?:is|are|was|were) {NO}{UNREPORTED}{gap(3)}{PLACE}(?!limit)",
-    rf" (?:none|neither) of {gap(2)}{PLACE}{gap(6)}(?:has|have|had|is|are|was|were|fits?|offers?|can|could|holds?"
+    rf" there (?:is|are|was|were) {v.NO}{v.UNREPORTED}{gap(3)}{v.PLACE}(?!limit)",
+    rf" (?:none|neither) of {gap(2)}{v.PLACE}{gap(6)}(?:has|have|had|is|are|was|were|fits?|offers?|can|could|holds?"
     r"|carr(?:y|ies)|takes?|seats?) ",
     rf" neither {gap(4)}nor {gap(4)}(?:has|have|had) ",
     rf" nothing {gap(4)}(?:fits?|fitted|left|free|available|suitable|open|long enough|remains|remained) (?!to |of )",
-    rf" {PLACE}{gap(6)}(?:carry|carries|takes?|holds?) nothing ",
-    rf" no (?!other |earlier |later )(?:{PLACE}|{TASK}){gap(6)}(?:can|could) (?:carry|take|hold|leave|go|fit) ",
-    rf" (?:is|are|was|were) {LY}full (?:on \d|that day|on that)",
+    rf" {v.PLACE}{gap(6)}(?:carry|carries|takes?|holds?) nothing ",
+    rf" no (?!other |earlier |later )(?:{v.PLACE}|{v.TASK}){gap(6)}(?:can|could) (?:carry|take|hold|leave|go|fit) ",
+    rf" (?:is|are|was|were) {v.LY}full (?:on \d|that day|on that)",
     r" (?:(?:that|chosen|requested|wanted) (?:day|date|slot|time|evening)|(?:day|date|slot|time|evening) (?:that )?you"
-    rf" (?:have )?\w{{1,12}}) (?:is|was) {LY}(?:full|taken|gone) ",
-    rf" (?:all|every|everything|each) {gap(6)}(?:(?:is|are|was|were) {LY}(?:taken|full|gone|occupied)"
+    rf" (?:have )?\w{{1,12}}) (?:is|was) {v.LY}(?:full|taken|gone) ",
+    rf" (?:all|every|everything|each) {gap(6)}(?:(?:is|are|was|were) {v.LY}(?:taken|full|gone|occupied)"
     r"|(?:has|have|had) (?:fewer|less|too (?:few|little))) ",
     r" (?:sold out|fully booked|booked up|booked out|booked solid|out of stock|completely full|no availability) ",
     rf" (?:none|neither) (?:of {gap(4)})?(?:is|are|was|were) (?:free|available|left|open) ",
-    rf" (?:all|every) (?:of )?(?:the )?{gap(2)}{PLACE}{gap(4)}(?:is|are|was|were) {LY}(?:taken|booked|full|gone"
+    rf" (?:all|every) (?:of )?(?:the )?{gap(2)}{v.PLACE}{gap(4)}(?:is|are|was|were) {v.LY}(?:taken|booked|full|gone"
     r"|occupied|shorter|too (?:short|small)) ",
 )
 LOSING = word_set("cannot not no unable nothing none nobody zero")
 _SUPPLY = r"(?:shipments?|deliver(?:y|ies)|restock(?:ing|s)?|refills?|consignments?) "
 LOST = any_of(
-    rf" (?:i|we) (?:{ADVERB}{UNABLE} {KNOWING}"
+    rf" (?:i|we) (?:{v.ADVERB}{v.UNABLE} {v.KNOWING}"
     r"|do not (?:yet |currently )?(?:have|know) (?:your|the|which|what|who|where|whether|enough|when) )",
     # Something that was sought is not there at all.
-    rf" there (?:is|are|was|were|exists?) {NO}{UNREPORTED}",
+    rf" there (?:is|are|was|were|exists?) {v.NO}{v.UNREPORTED}",
     r" (?<! you )(?<! i )(?<! we )(?:(?:has|have|had) no|(?:does|did) not (?:(?:seem|appear) to )?have (?:an?|any)) "
-    rf"{UNREPORTED}",
-    rf" no {UNREPORTED}{gap(6)}(?:found|exists?|on file|listed|registered) ",
-    rf"{OPENING}no (?:matching |such |{UNREPORTED}{gap(3)}(?:in|at) )",
-    rf" (?:not one|not a single) {UNREPORTED}",
+    rf"{v.UNREPORTED}",
+    rf" no {v.UNREPORTED}{gap(6)}(?:found|exists?|on file|listed|registered) ",
+    rf"{v.OPENING}no (?:matching |such |{v.UNREPORTED}{gap(3)}(?:in|at) )",
+    rf" (?:not one|not a single) {v.UNREPORTED}",
     r" not to be (?:had|found) ",
     rf" (?:found|finds?|returned|returns|gave|yields?|yielded|shows?|showed|got) (?:nothing|no|none|zero|not an?) "
-    rf"{UNREPORTED}",
+    rf"{v.UNREPORTED}",
     rf" none of {gap(3)}(?:is|are|was|were) (?:on|at|in|for|with|from) ",
-    rf" (?:do|does|did) not {LY}(?:carry|sell|stock|employ|list) (?!\d|enough |that (?:many|much) |as |more |less )"
-    rf"{UNREPORTED}",
-    rf" (?:runs?|sells?|carr(?:y|ies)|stocks?|employs?|lists?|keeps?) no {UNREPORTED}",
+    rf" (?:do|does|did) not {v.LY}(?:carry|sell|stock|employ|list) (?!\d|enough |that (?:many|much) |as |more |less )"
+    rf"{v.UNREPORTED}",
+    rf" (?:runs?|sells?|carr(?:y|ies)|stocks?|employs?|lists?|keeps?) no {v.UNREPORTED}",
     rf" no {gap(1)}{_SUPPLY}{gap(8)}(?:planned|due|coming|expected|brings?|has|have|reach(?:es)?) ",
     rf" (?:no|not any|not an?) {gap(1)}(?:mails?|emails?|messages?|files?) (?:about|on|regarding|concerning|called"
     r"|titled|with (?:the|that) (?:topic|subject)) ",
     r" (?:no one|nobody) (?:(?:is|was|has|will be|seems to be) )?(?:listed as )?(?:on call|on duty|the pager"
     r"|on the rota|on-call) (?:in|for|at|on|there|then|that) ",
     rf" (?:no one|nobody) {gap(6)}(?:accepts?|takes?|offers?|treats?|is free|is available) ",
-    rf"{OPENING}(?:{UNABLE}|unable|not able) {KNOWING}",
+    rf"{v.OPENING}(?:{v.UNABLE}|unable|not able) {v.KNOWING}",
     r" (?:could not|cannot) be (?:found|located|identified|verified|determined|matched) ",
     rf" no (?:such |longer exists? |{gap(3)}(?:called|named|matching|matches|under|by (?:the|that) name) )",
     r" not (?:(?:seem to |appear to )?exist|found|registered|on file|recogni[sz]ed|in (?:the|our|my) (?:system|database"
@@ -251,7 +224,7 @@ LOST = any_of(
 # ---------------------------------------------------------------- the kind of inability, and whether it counts
 
 _REASON = re.compile(r" (?:because|since|as|given) ")
-_COUNTED = re.compile(START + r"(?:\d{1,6}|one|two|three|four|five|some|several|many|most) (?:of|out of) ")
+_COUNTED = re.compile(v.START + r"(?:\d{1,6}|one|two|three|four|five|some|several|many|most) (?:of|out of) ")
 _Kind = Literal["full", "plain", "lost"]
 # The first that fits is the kind of a sentence.
 _INABILITIES: tuple[tuple[_Kind, frozenset[str], re.Pattern[str]], ...] = (
@@ -265,16 +238,16 @@ _OBSTRUCTED = word_set(
     "unavailable not no taken occupied full already expired frozen blocked discontinued exceeds exceed insufficient"
 )
 _MILD = re.compile(
-    rf" (?:(?:is|are|was|were|be|has|have) {LY}(?:unavailable|not available|no longer available|taken|occupied|full"
+    rf" (?:(?:is|are|was|were|be|has|have) {v.LY}(?:unavailable|not available|no longer available|taken|occupied|full"
     r"|already (?:taken|booked|reserved|occupied|full)|expired|frozen|blocked|discontinued)"
     r"|exceeds?|insufficient|not enough (?:funds|money|balance|seats|stock|credit)) "
 )
 # A cause that leaves nothing to be done, if the message says nothing else.
 _CAUSE = re.compile(
-    rf"{START}(?!{gap(5)}card )(?:{gap(5)}(?:account|access|engineer|buyer|user|organi[sz]er|file|files) {gap(2)}"
-    rf"(?:is|are|has been|was) {LY}(?:blocked|frozen|suspended|inactive|confidential|not active|not in good standing)"
-    rf"|{gap(5)}{NUMBER.strip()} {gap(2)}"  # a number alone may be what was to be frozen
-    rf"(?:is|are|has been|was) {LY}(?:blocked|suspended|inactive|confidential|not active|not in good standing)) "
+    rf"{v.START}(?!{gap(5)}card )(?:{gap(5)}(?:account|access|engineer|buyer|user|organi[sz]er|file|files) {gap(2)}"
+    rf"(?:is|are|has been|was) {v.LY}(?:blocked|frozen|suspended|inactive|confidential|not active|not in good standing)"
+    rf"|{gap(5)}{v.NUMBER.strip()} {gap(2)}"  # a number alone may be what was to be frozen
+    rf"(?:is|are|has been|was) {v.LY}(?:blocked|suspended|inactive|confidential|not active|not in good standing)) "
     r"(?:for transfers |at present |at the moment )?\|"
 )
 _REGRET = re.compile(
@@ -301,7 +274,7 @@ _ASIDE = any_of(
     rf"(?:{gap(8)})(?:and|but|,) {gap(3)}not {gap(1)}(?:paid|signed|launched|sent|invited|charged) \|",
     rf" (?:status|state|title|subject|message|error|reply) {gap(6)}(?:is|was|reads|says) : ",
 )
-_YES_NO = re.compile(START + r"(?:yes|no) , ")
+_YES_NO = re.compile(v.START + r"(?:yes|no) , ")
 _SELF = re.compile(r" (?:i|we|that|this) ")
 _I = re.compile(r" (?:i|we) ")
 _NEXT = re.compile(rf" (?:first|next|earliest|nearest|soonest) {gap(6)}(?:is|are) ")

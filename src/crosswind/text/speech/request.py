@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import re
 
+from crosswind.text.speech import vocabulary as v
 from crosswind.text.speech.sentences import Sentence
-from crosswind.text.speech.vocabulary import (
-    ANY_LY,
-    ASKED_FOR,
-    ASKED_FOR_WORDS,
-    DO,
-    GIVE,
-    LY,
-    MAY_LEAD,
-    MEANS,
-    START,
-    TASK,
-    any_of,
-    gap,
-    word_set,
-)
+from crosswind.text.speech.vocabulary import any_of, gap, word_set
 
 _LIFTING = word_set("without until unless before till enough sufficient")
 _LIFTED = any_of(
-    rf" without (?!(?:an?|any) {TASK}\|)"
+    rf" without (?!(?:an?|any) {v.TASK}\|)"
     r"(?:your |you |knowing |it |(?:the|a|an|this|that|these|more|further|any|additional|at least|having) "
     rf"(?!{gap(2)}(?:fees?|penalty|charge|costs?|permission|problem|authori[sz]ation|approval|tool|access|success) ))",
     r" (?:until|unless|before|till) (?:(?:you|i|we) (?:\w{1,20} )?(?:tell|told|given?|provided?|confirm|confirmed|share"
@@ -37,17 +24,18 @@ _GIVING = word_set(
     " might what need require missing lack needed required ask"
 )
 DETAIL = any_of(
-    rf" (?:please|kindly) (?:(?:(?:{ANY_LY}|also|first|just|now|either|do) )?{GIVE}"
+    rf" (?:please|kindly) (?:(?:(?:{v.ANY_LY}|also|first|just|now|either|do) )?{v.GIVE}"
     rf"|{gap(10)}(?:and|or) (?:confirm|tell|let|send me|give|describe|provide|share|specify|enter) )",
     rf" (?:i|we) {gap(3)}ask (?:for|you) ",
-    START + r"(?:(?:just|simply|so|then|now|first|go ahead|and|,) ){0,3}(?:tell (?:me|us)|give (?:me|us)|reply|confirm"
-    r"|choose|pick|select|specify|provide|say|send (?:me|us)|share) ",
+    v.START
+    + r"(?:(?:just|simply|so|then|now|first|go ahead|and|,) ){0,3}(?:tell (?:me|us)|give (?:me|us)|reply"
+    r"|confirm|choose|pick|select|specify|provide|say|send (?:me|us)|share) ",
     r" (?:could|can|would|will|may|might) (?:you|i) "
     r"(?:(?:please|kindly|also|perhaps|just|maybe|mind|possibly|then) ){0,2}"
-    rf"(?:{GIVE}|(?:telling|giving|sharing|providing|confirming|sending|have|get|know|ask|let) )",
+    rf"(?:{v.GIVE}|(?:telling|giving|sharing|providing|confirming|sending|have|get|know|ask|let) )",
     r" what (?:is|are|was) (?:your|the|his|her|their|its) ",
-    rf" (?:i|we) (?:(?:{ANY_LY}|still|just|also|will|would|do|may|only|first|then|now) ){{0,3}}"
-    rf"(?:need|require|am missing|are missing|lack(?! {gap(2)}{MEANS})) "
+    rf" (?:i|we) (?:(?:{v.ANY_LY}|still|just|also|will|would|do|may|only|first|then|now) ){{0,3}}"
+    rf"(?:need|require|am missing|are missing|lack(?! {gap(2)}{v.MEANS})) "
     r"(?:to (?:know|have|ask|confirm|verify|be told)|your?|the|an?|some|more|one|two|three|at least|both|it|that|this"
     r"|further|additional|these|those|information|details|following|:) ",
 )
@@ -68,8 +56,9 @@ _PROMPT = any_of(
     r" not (?:quite |entirely )?(?:sure|clear) (?:to me )?(?:which|what|who|whether you|if you) ",
     r" (?:if|once|when|after|as soon as) you (?:(?:can|could|have) )?(?:tell|told|name|confirm|confirmed|give|given"
     r"|provide|provided|share|shared|choose|chosen|pick|specify|send (?:me|us)|let (?:me|us) know|approve) ",
-    rf"{START}{MAY_LEAD}(?:(?:could|can|would|will) you|(?:may|can|could|shall|should) i) ",
-    rf"{START}{MAY_LEAD}(?:what|which|when|where|who|how) {gap(4)}(?:do|would|should|shall|can|could|will|did|works?"
+    rf"{v.START}{v.MAY_LEAD}(?:(?:could|can|would|will) you|(?:may|can|could|shall|should) i) ",
+    rf"{v.START}{v.MAY_LEAD}(?:what|which|when|where|who|how) {gap(4)}(?:do|would|should|shall|can|could|will|did"
+    rf"|works?"
     r"|suits?) (?:best |better )?(?:for )?(?:you|i|we|me) ",
 )
 # A detail is said to be lacking.
@@ -78,33 +67,33 @@ _LACKING = word_set(
     " stated indicated supplied told said say name need needed required"
     " unknown unclear waiting have mention specify tell give please only"
 )
-_LACKED = frozenset(ASKED_FOR_WORDS) | word_set("you message request mail note waiting")
+_LACKED = frozenset(v.ASKED_FOR_WORDS) | word_set("you message request mail note waiting")
 _SAID = (
     r"(?:given?|specif(?:y|ied)|mention(?:ed)?|provided?|named?|stated?|indicated?|supplied|supply|told|tell"
     r"|said|say|included?) "
 )
 _LACK = any_of(
-    rf" {ASKED_FOR}{gap(4)}(?:(?:(?:is|are) {LY}(?:still )?)?(?:missing|needed|required)"
+    rf" {v.ASKED_FOR}{gap(4)}(?:(?:(?:is|are) {v.LY}(?:still )?)?(?:missing|needed|required)"
     r"|(?:is|are) (?:still )?(?:unknown|unclear)) (?!from )",
     r" if (?:i|we) (?:only )?(?:knew|had) ",
     rf" (?:missing|still open|left open) (?:information |details? )?(?:is |are |: )(?:the |an? |your"
-    rf" )?{gap(3)}{ASKED_FOR}",
-    rf" no {gap(2)}{ASKED_FOR}{gap(3)}(?:was|were|is|are|has been|have been|yet) {_SAID}",
-    rf" {ASKED_FOR}{gap(3)}(?:is|are|was|were|has|have) not (?:yet )?(?:been )?(?:yet )?{_SAID}",
+    rf" )?{gap(3)}{v.ASKED_FOR}",
+    rf" no {gap(2)}{v.ASKED_FOR}{gap(3)}(?:was|were|is|are|has been|have been|yet) {_SAID}",
+    rf" {v.ASKED_FOR}{gap(3)}(?:is|are|was|were|has|have) not (?:yet )?(?:been )?(?:yet )?{_SAID}",
     rf" you (?:have|did|do) not (?:\w{{1,10}} )?{_SAID}",
     rf" (?:your|the) (?:message|request|mail|note) (?:(?:do|does|did) not (?:\w{{1,10}} )?{_SAID}|only (?:says"
     rf"|mentions) )",
     r" you (?:have )?(?:left out|omitted|forgot|forgotten|skipped) ",
-    rf" (?:no|not an?|not any) {gap(2)}{ASKED_FOR}(?:given )?(?:in|from) (?:your|the) (?:message|request|mail|note) ",
+    rf" (?:no|not an?|not any) {gap(2)}{v.ASKED_FOR}(?:given )?(?:in|from) (?:your|the) (?:message|request|mail|note) ",
     r" (?:i|we|(?:your|the) (?:message|request)) (?:have|has) no (?:date|day|city|name|number|id|address|length"
     r"|hospital) ",
-    rf" need is (?:the |an? |your )?{gap(3)}{ASKED_FOR}",
-    rf"{START}need (?:the |an? |your )?{gap(2)}{ASKED_FOR}",
+    rf" need is (?:the |an? |your )?{gap(3)}{v.ASKED_FOR}",
+    rf"{v.START}need (?:the |an? |your )?{gap(2)}{v.ASKED_FOR}",
     r" (?:(?:i am|we are) (?:\w{1,10} )?|\| (?:still )?)waiting (?:for|on|to (?:hear|know|learn)) (?!the (?:bank"
     r"|system|service|tool) )",
-    rf" do not (?:yet |currently )?(?:have|know) (?:your|the|an?) {gap(3)}{ASKED_FOR}(?:yet )?[|,:]",
-    rf"{START}(?:(?:and|just) )?(?:the|your|an?) {gap(4)}{ASKED_FOR}{gap(3)}, please [|,]",
-    rf"{START}name (?:the|an?|your|one|it) ",
+    rf" do not (?:yet |currently )?(?:have|know) (?:your|the|an?) {gap(3)}{v.ASKED_FOR}(?:yet )?[|,:]",
+    rf"{v.START}(?:(?:and|just) )?(?:the|your|an?) {gap(4)}{v.ASKED_FOR}{gap(3)}, please [|,]",
+    rf"{v.START}name (?:the|an?|your|one|it) ",
 )
 _ELSEWHERE = re.compile(
     r" (?:by (?:clicking|calling|mail|phone)|in the (?:app|portal|email|mail)|on arrival|upon arrival|when you arrive"
@@ -120,7 +109,7 @@ OFFER = any_of(
 )
 MORE = re.compile(r" (?:would you like|do you want me|want me|shall i also|should i also) ")
 GO_AHEAD = re.compile(r" (?:proceed|go ahead|continue) ")
-ACT = re.compile(rf" (?:to|i) {LY}(?!add |send |forward |share ){DO}(?:it|this|that|them|one|the|your|for|now) ")
+ACT = re.compile(rf" (?:to|i) {v.LY}(?!add |send |forward |share ){v.DO}(?:it|this|that|them|one|the|your|for|now) ")
 _OTHER = re.compile(r" (?:another|other|different|alternatives?|alternatively|instead|else|new) ")
 TO_USER = re.compile(r" (?:you|your|yours|i|me|we|us|my) ")
 # A question about a detail, whatever else the message says.
@@ -134,9 +123,9 @@ _PRESSING = re.compile(
     r"|requires?|required|precise|vague|enough|exact|specific|format|otherwise) "
 )
 _RECALLED = re.compile(
-    START + r"(?:you (?:asked|wanted to know|wondered)|your question|did you know|guess what|who (?:knows|does not)) "
+    v.START + r"(?:you (?:asked|wanted to know|wondered)|your question|did you know|guess what|who (?:knows|does not)) "
 )
-_YES_OR_NO = re.compile(START + r"(?:yes|no|yep|nope) ")
+_YES_OR_NO = re.compile(v.START + r"(?:yes|no|yep|nope) ")
 
 _PROPOSED = any_of(
     r" (?:shall|should|can|may|could) (?:i|we) (?!(?:please )?(?:have|get(?! you | it | them )|ask|know|take your"

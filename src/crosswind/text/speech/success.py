@@ -4,68 +4,54 @@ from __future__ import annotations
 
 import re
 
+from crosswind.text.speech import vocabulary as v
 from crosswind.text.speech.sentences import Sentence
-from crosswind.text.speech.vocabulary import (
-    ANY_LY,
-    DOING,
-    DONE,
-    DONE_BY_ME,
-    ID,
-    LY,
-    NUMBER,
-    PLACE,
-    START,
-    STEPS,
-    TASK,
-    any_of,
-    either,
-    gap,
-    word_set,
-)
+from crosswind.text.speech.vocabulary import any_of, either, gap, word_set
 
 _BY_ME = any_of(
     rf" (?:i|we) (?:{gap(8)}and (?:then |also )?"
-    rf"|(?:(?:have|{ANY_LY}|already|also|both|then|now|instead|just) ){{0,3}})"
-    rf"{DONE_BY_ME}(?!sure |nothing |no |none |neither |nobody |that |there |with |on |off |it is |it can)"
+    rf"|(?:(?:have|{v.ANY_LY}|already|also|both|then|now|instead|just) ){{0,3}})"
+    rf"{v.DONE_BY_ME}(?!sure |nothing |no |none |neither |nobody |that |there |with |on |off |it is |it can)"
     # "I made three attempts" and "I created a ticket" are work, but not the task's.
     rf"(?!(?:an?|another|several|two|three|many|some|repeated|multiple|\d{{1,3}}) {gap(2)}(?:attempts?|tickets?|note"
     r"|escalation|calls?|tries|search|requests?) )",
-    rf"{START}(?:{TASK}|{PLACE}){DONE}(?!by )",  # "Booking confirmed: ..."
+    rf"{v.START}(?:{v.TASK}|{v.PLACE}){v.DONE}(?!by )",  # "Booking confirmed: ..."
     # "Held: ...", "Booked and paid"
-    rf"{START}(?:(?:ok|okay|all|,) ){{0,2}}{LY}{DONE_BY_ME}(?=(?:[:,|]|for|at|on|to|as|under|and|with|now|it"
+    rf"{v.START}(?:(?:ok|okay|all|,) ){{0,2}}{v.LY}{v.DONE_BY_ME}(?=(?:[:,|]|for|at|on|to|as|under|and|with|now|it"
     rf"|[a-z]?\d) ?)",
     r" (?:i|we) (?:(?:then|instead) )?took (?=\d|the (?!liberty|time ))",
-    rf"{START}(?:the )?(?:{TASK})?{NUMBER}(?:is|has been) (?:now )?(?:prepared|staged|scheduled|entered) "
-    rf"(?:for|at|in|as|on|,|\||{ANY_LY} )",
+    rf"{v.START}(?:the )?(?:{v.TASK})?{v.NUMBER}(?:is|has been) (?:now )?(?:prepared|staged|scheduled|entered) "
+    rf"(?:for|at|in|as|on|,|\||{v.ANY_LY} )",
     # "is prepared as TF1234567", "the page is out: PG0012345"
-    rf" (?:is|are|was|were|been|and|,) (?:{DONE}|{either(STEPS + '|paid|frozen|open|out|live')})"
-    rf"(?:{gap(5)}(?:as|under|number|id|reference|:|,|is|and) )?{NUMBER}"
+    rf" (?:is|are|was|were|been|and|,) (?:{v.DONE}|{either(v.STEPS + '|paid|frozen|open|out|live')})"
+    rf"(?:{gap(5)}(?:as|under|number|id|reference|:|,|is|and) )?{v.NUMBER}"
     r"(?!(?:is|was|can|cannot|could|has|does|did|lacks) )",
 )
 _SUCCESS = any_of(
-    rf" (?:now|successfully) {DONE}",
+    rf" (?:now|successfully) {v.DONE}",
     r" went through (?!your |the |all |every |each |my )",
     r" (?:succeeded|worked|success|successful|successfully) ",
     r" all (?:set|done) ",
-    START + r"(?:(?:ok|okay|,) ){0,2}done ",
-    rf" (?:i|we) (?:was|were) {LY}able to ",
+    v.START + r"(?:(?:ok|okay|,) ){0,2}done ",
+    rf" (?:i|we) (?:was|were) {v.LY}able to ",
     r" (?:i|we) (?:have )?managed to ",
     r" (?:is|are) (?:yours|in place) ",
     r" so you (?:can|may) ",
     rf" so {gap(3)}(?:is|are) (?:now )?(?:at|on|for) \d",
-    rf" (?:your|the) new {TASK}{gap(3)}(?:is|are) (?!not )",
+    rf" (?:your|the) new {v.TASK}{gap(3)}(?:is|are) (?!not )",
     r" (?:is|are) on (?:its|their|the) way ",
-    rf" receipts? {gap(4)}{ID}(?!(?:is|was|can|cannot|could|has|does|did) )",
-    rf" (?:release|link|message)(?: id| number| no)? (?:: |is )?{NUMBER}(?!(?:is|was|can|cannot|could|has|does|did) )",
-    rf"{START}{NUMBER}is (?:now )?(?:at|for) \d",
-    rf" {PLACE}(?:is|are) on hold ",
+    rf" receipts? {gap(4)}{v.ID}(?!(?:is|was|can|cannot|could|has|does|did) )",
+    rf" (?:release|link|message)(?: id| number| no)? (?:: |is )?{v.NUMBER}(?!(?:is|was|can|cannot|could|has|does"
+    rf"|did) )",
+    rf"{v.START}{v.NUMBER}is (?:now )?(?:at|for) \d",
+    rf" {v.PLACE}(?:is|are) on hold ",
     r" (?:healthy|back|running|working|up|online|available) again ",
 )
 _SUCCEEDING = word_set(
     "now through succeeded worked success successful successfully set done able managed yours so place again way"
     " receipt receipts hold new release link message at for"
 )
-_STATED = re.compile(rf" (?:is|are|was|were|has been|have been|got) (?:also |both )?{DONE}(?!by )")
+_STATED = re.compile(rf" (?:is|are|was|were|has been|have been|got) (?:also |both )?{v.DONE}(?!by )")
 # Before a report, in its own part of the sentence: it is denied, or on a condition, or a reason.
 _DENIED = re.compile(
     r" (?:no|not|nothing|none|never|neither|without|if|once|unless|until|because|since|as|when|before|cannot|whether"
@@ -76,7 +62,7 @@ _PAST = re.compile(
     r"|september|october|november|december)) "
 )
 BUT = re.compile(r" (?:but|however|still|instead) ")
-_LED_ON = any_of(BUT.pattern, rf" so {gap(4)}(?:is|are) (?:now )?{DONE}")
+_LED_ON = any_of(BUT.pattern, rf" so {gap(4)}(?:is|are) (?:now )?{v.DONE}")
 _HENCE = re.compile(
     rf" (?:so|therefore|thus|hence|means|reason|consequently|result) {gap(4)}(?:cannot|not|no|unable|nothing) "
 )
@@ -98,14 +84,14 @@ def success_outweighs(sentences: list[Sentence], blocked: int) -> bool:
 def tells_success(sentence: Sentence) -> bool:
     """Whether success is told (step 5)."""
     words = sentence.words
-    if not DOING.isdisjoint(words) and _holds(_BY_ME, sentence):
+    if not v.DOING.isdisjoint(words) and _holds(_BY_ME, sentence):
         return True
     return not _SUCCEEDING.isdisjoint(words) and _holds(_SUCCESS, sentence)
 
 
 def states_success(sentence: Sentence) -> bool:
     """Whether success is stated (step 5)."""
-    return not DOING.isdisjoint(sentence.words) and _holds(_STATED, sentence)
+    return not v.DOING.isdisjoint(sentence.words) and _holds(_STATED, sentence)
 
 
 def _holds(report: re.Pattern[str], sentence: Sentence) -> bool:
@@ -143,7 +129,7 @@ _UNDONE = any_of(
     # "I couldn't sign it, so I recalled it", "I removed the staged deployment since it could not be launched"
     rf" {_WITHDRAWN}(?:the|that|this|my|its) {_EARLIER}{gap(4)}(?:since|because|as) {gap(4)}(?:could not|cannot) ",
     rf" (?:cannot|could not|unable to|failed|fails|failing|refused|rejected|denied|broken) {gap(10)}"
-    rf"(?:so|therefore|hence|and|,) (?:i|we) {gap(1)}{_WITHDRAWN}(?!{gap(8)}and {gap(1)}{DONE_BY_ME})",
+    rf"(?:so|therefore|hence|and|,) (?:i|we) {gap(1)}{_WITHDRAWN}(?!{gap(8)}and {gap(1)}{v.DONE_BY_ME})",
     rf" (?:is|are|was|were|stays?|remains?|left) {gap(3)}(?:as|where|how|what) (?:it|they|things) (?:is|was|were)"
     rf" before ",
     r" the way (?:it|they|things) (?:was|were) ",
@@ -154,12 +140,12 @@ _TAKEN_BACK = any_of(
     rf" (?:cancell?ed|removed|dropped) (?:the|that|this|my) {gap(1)}hold ",
     rf" (?:gave|given|rolled|taken|took|put|set) {gap(4)}back ",
     rf" let {gap(3)}go ",
-    rf" released (?:it|them|the {gap(1)}(?:hold|{PLACE}))",
+    rf" released (?:it|them|the {gap(1)}(?:hold|{v.PLACE}))",
     rf" {_WITHDRAWN}{gap(6)}so (?:no|nothing|there is no) ",
     r" (?:reverted|reversed) ",
     r" (?:was|were|is|has been|been) (?:undone|withdrawn) ",
     # "recalled the transfer I had prepared", "the staged deployment was rolled back"
-    rf" {_WITHDRAWN}{gap(3)}(?:(?:i|we) (?:had|have) {LY}{DONE_BY_ME}|(?:was|were|had been) {LY}{DONE_BY_ME})",
+    rf" {_WITHDRAWN}{gap(3)}(?:(?:i|we) (?:had|have) {v.LY}{v.DONE_BY_ME}|(?:was|were|had been) {v.LY}{v.DONE_BY_ME})",
     rf" {_EARLIER}{gap(2)}(?:was|were|is|has been) {_WITHDRAWN}",
     rf" {_WITHDRAWN}(?:the|that|this|my|its) {_EARLIER}",
 )
