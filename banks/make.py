@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
-from crosswind.base.files import Document, read
+from crosswind.base.yaml_files import Document, read
 from crosswind.core.flow import digest, rng_for
 from crosswind.core.registry import domains
 from crosswind.core.types import SPLITS, Split
 from crosswind.domains.requests import Requests
 from crosswind.words import wording
 from crosswind.words.banks import KINDS_OF_PHRASES, REGISTERS, SORTS, lemma
-from crosswind.words.splits import layer_words
+from crosswind.words.held_out import layer_words
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "src" / "crosswind" / "data" / "banks"

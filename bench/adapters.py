@@ -28,9 +28,9 @@ from crosswind.core.draw import Drawn
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.schedule import Schedule
 from crosswind.models import adapters
-from crosswind.models.base import AgentSettings, AgentSource
 from crosswind.models.embedded import TRAINED, Embedded
 from crosswind.models.hf import HuggingFace
+from crosswind.models.source import AgentSettings, AgentSource
 from crosswind.study.definition import load_study
 from crosswind.study.runner import commit_of
 

@@ -21,7 +21,7 @@ from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import domains, perturbations
 from crosswind.episodes.recipe import random_kinds
 from crosswind.episodes.schedule import tasks
-from crosswind.words.splits import HELD_OUT
+from crosswind.words.held_out import HELD_OUT
 
 HEAD = """# Certificates
 

@@ -40,10 +40,10 @@ from crosswind.core.draw import Drawn
 from crosswind.episodes import schedule
 from crosswind.episodes.suite import Suite, suites
 from crosswind.models import prompts
-from crosswind.models.base import AgentSettings
 from crosswind.models.engine import Completion, Engine
 from crosswind.models.hf import HuggingFace, HuggingFaceAgent
 from crosswind.models.loading import load, with_adapter
+from crosswind.models.source import AgentSettings
 from crosswind.runs import runner
 
 

@@ -38,7 +38,7 @@ from crosswind.core.types import Agent, Message
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.schedule import episodes
 from crosswind.episodes.suite import Suite
-from crosswind.models.base import Price
+from crosswind.models.source import Price
 from crosswind.runs import runner
 from crosswind.runs.store import load_run
 

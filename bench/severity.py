@@ -22,7 +22,7 @@ from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.schedule import tasks
-from crosswind.words.splits import HELD_OUT
+from crosswind.words.held_out import HELD_OUT
 from tests.stumbler import COPES, Stumbler
 
 PLOT = Path(__file__).parent.parent / "docs" / "results" / "severity.svg"

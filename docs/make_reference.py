@@ -31,7 +31,7 @@ from crosswind.domains import graphs
 from crosswind.domains.desk import Desk
 from crosswind.domains.layout import Terms
 from crosswind.words import banks, wording
-from crosswind.words.splits import HELD_OUT
+from crosswind.words.held_out import HELD_OUT
 
 HERE = Path(__file__).parent / "reference"
 SEVERITY = 3

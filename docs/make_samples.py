@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from crosswind.base.errors import CannotPerturb
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.domain import Domain
 from crosswind.core.draw import draw
 from crosswind.core.perturbation import SEVERITIES
@@ -52,7 +52,7 @@ def lines(domain: Domain, family: str, count: int) -> list[str]:
         except CannotPerturb:
             continue
         shown = drawn.certificate.task
-        out.append(f"- `{split} {severity} {'+'.join(kinds)}` {skin.shown(shown, shown.brief.query)}")
+        out.append(f"- `{split} {severity} {'+'.join(kinds)}` {entity_names.shown(shown, shown.brief.query)}")
     return out
 
 

@@ -7,14 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "crosswind"
-REPEATED = {  # name -> the reason
-    "Banking": "a suite of AgentDojo, and a domain",
-    "Workspace": "a suite of AgentDojo, and a domain",
-    **dict.fromkeys(
-        "Desk Entry Episode Form Full Idle Link Refusal Request Server Suite".split(),
-        "to be renamed",
-    ),
-}
+REPEATED: dict[str, str] = {}  # name -> the reason
 
 
 def test_each_public_class_name_is_used_once() -> None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.episodes.suite import Condition as Condition, Suite as Suite, load_suite as load_suite
     from crosswind.episodes.suite import suites as suites
     from crosswind.metrics.diagnosis import diagnose as diagnose
-    from crosswind.models.base import AgentSettings as AgentSettings
+    from crosswind.models.source import AgentSettings as AgentSettings
     from crosswind.models.toolset import CallableTool as CallableTool, SyncToolset as SyncToolset, Toolset as Toolset
     from crosswind.study.findings import Hypothesis as Hypothesis, judge_hypotheses as judge_hypotheses
     from crosswind.study.findings import marks_table as marks_table

@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Mapping
 
 from crosswind.episodes.record import Record
 from crosswind.metrics import Cell, Drop, cell, clean_and_robust
-from crosswind.report import words
+from crosswind.report import formats
 from crosswind.report.markdown import literal
 from crosswind.study import plots, tables
 from crosswind.study.definition import Section
 from crosswind.study.findings import Hypothesis, JudgedHypothesis, count_marks, judge_hypotheses, marks_table
 from crosswind.study.results import Absent, ArmResults, Results, between, impossible, there
-from crosswind.words.splits import HELD_OUT
+from crosswind.words.held_out import HELD_OUT
 
 THREE = ("perception", "interaction", "reasoning")
 CLEAR = 0.20  # a loss of tens of points
@@ -75,7 +75,7 @@ Told = tuple[str, str]  # a mark and numbers
 
 
 def _span(one: Drop) -> str:
-    return f"{words.points(one.delta)} ({words.span(one.low, one.high)})"
+    return f"{formats.points(one.delta)} ({formats.span(one.low, one.high)})"
 
 
 def _tens(one: Drop) -> bool:
@@ -105,8 +105,8 @@ def _order(look: Look) -> Told:
 def _worse_than_untrained(look: Look) -> Told:
     clean, ours, before = look.clean("base"), look.three("static"), look.three("base")
     told = (
-        f"base solves {words.percent(clean)} clean; mean change {words.points(look.mean('base'))}, "
-        f"static {words.points(look.mean('static'))}"
+        f"base solves {formats.percent(clean)} clean; mean change {formats.points(look.mean('base'))}, "
+        f"static {formats.points(look.mean('static'))}"
     )
     if clean < ABLE:
         return ELSE, f"{told}: base has nothing to lose"
@@ -117,7 +117,7 @@ def _worse_than_untrained(look: Look) -> Told:
 def _longer(look: Look) -> Told:
     means = {arm: look.mean(arm) for arm in ("static-200", "static-400", "static", "static-3200")}
     first, last = means["static-200"], means["static-3200"]
-    told = ", ".join(f"{arm} {words.points(value)}" for arm, value in means.items())
+    told = ", ".join(f"{arm} {formats.points(value)}" for arm, value in means.items())
     if first > -CLEAR / 2:
         return ELSE, f"{told}: there is little to heal"
     if last > first / 4:
@@ -127,7 +127,7 @@ def _longer(look: Look) -> Told:
 
 def _more_data(look: Look) -> Told:
     few, many = look.mean("static-6k"), look.mean("static-24k")
-    told = f"static-6k {words.points(few)}, static-24k {words.points(many)}"
+    told = f"static-6k {formats.points(few)}, static-24k {formats.points(many)}"
     if few > -CLEAR / 2:
         return ELSE, f"{told}: there is little to heal"
     return (YES if many < few / 2 else NO if many > few / 4 else ELSE), told
@@ -144,7 +144,7 @@ def _won_back(look: Look, arm: str, suite: str, tiers: Collection[str]) -> dict[
 
 def _heals(look: Look) -> Told:
     back = _won_back(look, "paft", "original", THREE)
-    told = ", ".join(f"{tier} {words.percent(value)}" for tier, value in back.items())
+    told = ", ".join(f"{tier} {formats.percent(value)}" for tier, value in back.items())
     shares = [value for value in back.values() if value is not None]
     if not shares:
         return ELSE, "static hardly loses anything"
@@ -156,14 +156,14 @@ def _best_share(look: Look) -> Told:
     arms = ("paft-0.1", "paft-0.2", "paft", "paft-0.5")
     means = {arm: look.mean(arm) for arm in arms}
     best = max(means, key=lambda arm: means[arm])
-    told = ", ".join(f"{arm} {words.points(value)}" for arm, value in means.items())
+    told = ", ".join(f"{arm} {formats.points(value)}" for arm, value in means.items())
     near = means[best] - means["paft"] < 0.02
     return (YES if best == "paft" else ELSE if near else NO), f"{told}; best: {best}"
 
 
 def _forces(look: Look) -> Told:
     base, static = look.refusals("base"), look.refusals("static")
-    told = f"right refusals: base {words.percent(base)}, static {words.percent(static)}"
+    told = f"right refusals: base {formats.percent(base)}, static {formats.percent(static)}"
     if static >= base:
         return NO, told
     return (YES if static < 0.1 else ELSE), told
@@ -171,8 +171,8 @@ def _forces(look: Look) -> Told:
 
 def _refuses(look: Look) -> Told:
     paft, static = look.refusals("paft"), look.refusals("static")
-    told = f"right refusals: static {words.percent(static)}, PAFT {words.percent(paft)} ("
-    told += ", ".join(f"{kind} {words.percent(one.rate)}" for kind, one in look.by_kind("paft").items()) + ")"
+    told = f"right refusals: static {formats.percent(static)}, PAFT {formats.percent(paft)} ("
+    told += ", ".join(f"{kind} {formats.percent(one.rate)}" for kind, one in look.by_kind("paft").items()) + ")"
     return (YES if paft >= 0.9 and paft > static + 0.2 else NO if paft < static + 0.1 else ELSE), told
 
 
@@ -214,7 +214,7 @@ def _inversion(look: Look) -> Told:
 
 def _rl_forces(look: Look) -> Told:
     rl, static = look.refusals("rl"), look.refusals("static")
-    told = f"right refusals: static {words.percent(static)}, GRPO after SFT {words.percent(rl)}"
+    told = f"right refusals: static {formats.percent(static)}, GRPO after SFT {formats.percent(rl)}"
     return (YES if rl < 0.1 else NO if rl > static + 0.2 else ELSE), told
 
 
@@ -237,7 +237,7 @@ def _predicts(look: Look) -> Told:
         found = clean_and_robust(changes).kept
         if found.rho is None or found.p is None:
             return ELSE, f"{where}: all of {found.n} arms are alike in one of the two"
-        told.append(f"{where} {found.rho:+.2f} ({words.chance(found.p)})")
+        told.append(f"{where} {found.rho:+.2f} ({formats.chance(found.p)})")
         clear.append(found.p < 0.05)
         strong.append(found.rho > 0.5)
     mark = NO if all(clear) and all(strong) else YES if not any(clear) else ELSE
@@ -246,7 +246,7 @@ def _predicts(look: Look) -> Told:
 
 def _domain(look: Look) -> Told:
     here, there = look.clean("static"), look.clean("static", "medical")
-    told = f"static solves {words.percent(here)} on poi and {words.percent(there)} on medical, both clean"
+    told = f"static solves {formats.percent(here)} on poi and {formats.percent(there)} on medical, both clean"
     return (YES if there < here - CLEAR else NO if there > here - 0.05 else ELSE), told
 
 
@@ -379,10 +379,10 @@ def _paft_refuses(look: Look) -> Told:
     told = f"right {100 * right:.1f} %; false {100 * clean:.1f} % clean, {100 * shifted:.1f} % shifted"
     for suite in ("original", "heldout"):
         rates = pool.refusals(suite).rate, pool.false_refusals(suite).rate
-        told += f"; on {suite} {words.percent(rates[0])} and {words.percent(rates[1])} shifted"
+        told += f"; on {suite} {formats.percent(rates[0])} and {formats.percent(rates[1])} shifted"
     every = pool.clean_refusals().rate or 0.0  # the rule as it was frozen, before a model that refuses abroad was seen
     if every > FALSE >= clean:
-        told += f"; with clean medical, as the rule was frozen, {words.percent(every)} clean: not met"
+        told += f"; with clean medical, as the rule was frozen, {formats.percent(every)} clean: not met"
     return _met(right >= 0.97 and clean <= FALSE and shifted <= FALSE, told)
 
 
@@ -393,7 +393,7 @@ def _paft_heldout(look: Look) -> Told:
     if lost.delta >= -0.02:
         return UNMET, f"static loses {_span(lost)}: there is nothing to win back"
     back = (kept.delta - lost.delta) / -lost.delta
-    return _met(back >= 0.5, f"{words.percent(back)} of it: static {_span(lost)}, PAFT {_span(kept)}")
+    return _met(back >= 0.5, f"{formats.percent(back)} of it: static {_span(lost)}, PAFT {_span(kept)}")
 
 
 def _paft_medical(look: Look) -> Told:

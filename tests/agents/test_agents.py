@@ -12,7 +12,7 @@ from crosswind.core.types import TIERS
 from crosswind.episodes.schedule import episodes
 from crosswind.episodes.suite import CLEAN, balance, suites
 from crosswind.runs.baselines import Baseline, over_domains, sweep
-from crosswind.words.splits import HELD_OUT
+from crosswind.words.held_out import HELD_OUT
 
 NAMES = ["oracle", "idle", "refuser", "memoriser", "retrier", "one_shot", "by_name", "by_description", "obedient"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from crosswind.authoring.yaml_domain import load
 from crosswind.base.errors import BadFile, CannotPerturb, Unfair
-from crosswind.core import refusal
+from crosswind.core import refusal_proofs
 from crosswind.core.certify import certify
 from crosswind.core.domain import Domain
 from crosswind.core.draw import draw
@@ -172,7 +172,7 @@ def test_obstacles_and_missing_tools_are_refused_with_all_three_proofs_and_no_se
                 task = draw(LIBRARY, LIBRARY.task(family, seed), [kind], seed, severity=1 + seed % 5).certificate.task
             except CannotPerturb:
                 continue
-            proof = refusal.prove(LIBRARY, task)
+            proof = refusal_proofs.prove(LIBRARY, task)
             ways.add(proof.split(":")[0])
             if not proof.startswith("blind"):
                 hopes = LIBRARY.family(task).hopes(task.wish(), LIBRARY.state(task.wish()))
@@ -181,7 +181,7 @@ def test_obstacles_and_missing_tools_are_refused_with_all_three_proofs_and_no_se
             seen: set[Key] = set()
             walk(LIBRARY, task.wish(), seen=seen)
             working = {n: e for n, e in LIBRARY.world_class.entries.items() if n not in task.blocked}
-            other = refusal.indistinct(LIBRARY, task, seen, working)
+            other = refusal_proofs.indistinct(LIBRARY, task, seen, working)
             assert other is not None
             world = LIBRARY.world(other)
             assert all(world.call(call) == result for call, result in Search(LIBRARY, task).reads())
@@ -193,7 +193,7 @@ def test_every_obstacle_is_provable() -> None:
         for seed in range(4):
             task = LIBRARY.task(family.name, seed).wish()
             for edits in family.obstacles(task, LIBRARY.state(task), Random(seed)):
-                assert refusal.prove(LIBRARY, task.but(obstacle=edits))
+                assert refusal_proofs.prove(LIBRARY, task.but(obstacle=edits))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -17,7 +17,7 @@ from crosswind.core.session import Session
 from crosswind.core.types import ToolCall
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.suite import load_suite
-from crosswind.models.base import AgentSettings
+from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs.runner import run
 from crosswind.runs.store import iter_records

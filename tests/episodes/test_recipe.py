@@ -16,7 +16,7 @@ from crosswind.episodes.recipe import Choice, Recipe, follow, kinds_of, load_rec
 from crosswind.episodes.schedule import episodes
 from crosswind.episodes.suite import load_suite
 from crosswind.train.data import DataConfig, demonstration_at
-from crosswind.words.splits import HELD_OUT, check_kinds, train_kinds
+from crosswind.words.held_out import HELD_OUT, check_kinds, train_kinds
 from tests.toys import poi, task
 
 RECIPE = Recipe(

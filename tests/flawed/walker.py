@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from crosswind.agents._scripted import Reciter, requesting
 from crosswind.base.errors import CannotDraw, ToolFailed, Unfair
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.draw import Drawn
 from crosswind.core.flow import chain, drive, rng_for
 from crosswind.core.oracle import Walks, _Oracle, walk
@@ -67,7 +67,7 @@ class Flawed(Reciter):
             return ends.text
         except (Unfair, ToolFailed, LookupError, TypeError, AttributeError, ValueError):
             return SORRY
-        return skin.shown(self.task, end.text if isinstance(end, Refusal) else end)
+        return entity_names.shown(self.task, end.text if isinstance(end, Refusal) else end)
 
     def _lines(self, final: str) -> Iterator[Message]:
         for n, step in enumerate(self.session.steps):

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from crosswind.base.errors import CannotPerturb, Unfair
-from crosswind.core import refusal
+from crosswind.core import refusal_proofs
 from crosswind.core.domain import Domain
 from crosswind.core.draw import draw
 from crosswind.core.oracle import walk
@@ -39,14 +39,14 @@ def native(domain: Domain) -> list[Task]:
 
 def refute(domain: Domain, task: Task) -> str:
     """Why the proof does not hold, or nothing."""
-    proof = refusal.prove(domain, task)
+    proof = refusal_proofs.prove(domain, task)
     if not proof.startswith("blind"):
         hopes = domain.family(task).hopes(task.wish(), domain.state(task.wish()))
         return "a search reached the end" if Search(domain, task).reaches(hopes) else ""
     seen: set[Key] = set()
     walk(domain, task.wish(), seen=seen)
     working = {n: e for n, e in domain.world_class.entries.items() if n not in task.blocked}
-    other = refusal.indistinct(domain, task, seen, working)
+    other = refusal_proofs.indistinct(domain, task, seen, working)
     assert other is not None
     return tells_apart(domain, task, other)
 
@@ -85,14 +85,14 @@ def test_the_search_is_able(name: str) -> None:
     reached, told = [], []
     for task in (*refusals(domain, "unsolvable"), *refusals(domain, "missing_tool")):
         wish = task.wish()
-        proof = refusal.prove(domain, task)
+        proof = refusal_proofs.prove(domain, task)
         if not proof.startswith("blind"):
             reached.append(Search(domain, wish).reaches(domain.family(wish).ends(wish, domain.state(wish))))
         else:
             seen: set[Key] = set()
             walk(domain, wish, seen=seen)
             working = {n: e for n, e in domain.world_class.entries.items() if n not in task.blocked}
-            other = refusal.indistinct(domain, task, seen, working)
+            other = refusal_proofs.indistinct(domain, task, seen, working)
             assert other is not None
             told.append(bool(tells_apart(domain, wish, other.wish())))
     assert len(reached) >= 6
@@ -105,7 +105,7 @@ def test_the_search_is_able(name: str) -> None:
 def test_each_way_of_proving_is_used(name: str) -> None:
     domain = domains[name]
     tasks = [*refusals(domain, "unsolvable"), *refusals(domain, "missing_tool"), *native(domain)]
-    ways = {refusal.prove(domain, task).split(":")[0] for task in tasks}
+    ways = {refusal_proofs.prove(domain, task).split(":")[0] for task in tasks}
     assert ways == {"illegal", "unwritable", "blind"}
 
 
@@ -119,7 +119,7 @@ def test_nearly_every_obstacle_is_provable(name: str) -> None:
             task = domain.task(family.name, seed).wish()
             for edits in family.obstacles(task, domain.state(task), Random(seed)):
                 try:
-                    proved.append(bool(refusal.prove(domain, task.but(obstacle=edits))))
+                    proved.append(bool(refusal_proofs.prove(domain, task.but(obstacle=edits))))
                 except Unfair:
                     proved.append(False)
     assert sum(proved) >= 0.95 * len(proved)

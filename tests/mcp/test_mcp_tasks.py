@@ -36,7 +36,7 @@ from crosswind.mcp.learn import draft, look
 from crosswind.mcp.running import Running, Server
 from crosswind.mcp.wire import WireError
 from crosswind.mcp.worlds import ServerFailed
-from crosswind.models.base import AgentSettings
+from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner
 from crosswind.runs.store import iter_records

@@ -22,7 +22,7 @@ from crosswind.mcp import wire
 from crosswind.mcp.proxy import Connection, Journal
 from crosswind.mcp.proxy_http import HttpFront
 from crosswind.mcp.relay import Plan
-from crosswind.runs import interrupted
+from crosswind.runs import proxy_sessions
 from crosswind.runs.store import EPISODES, CannotStore, Store, load_run
 from tests.fake_mcp import TOOLS, Shop
 from tests.mcp.test_proxy import HELLO, PING, SERVER, Desk, Http, Json, Process, call, plan, run
@@ -62,7 +62,7 @@ def written(folder: Path) -> int:
 
 
 def notes(folder: Path) -> list[Path]:
-    return list((folder / interrupted.FOLDER).iterdir()) if (folder / interrupted.FOLDER).exists() else []
+    return list((folder / proxy_sessions.FOLDER).iterdir()) if (folder / proxy_sessions.FOLDER).exists() else []
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_guard_ends_what_is_left_and_is_started_again() -> None:
         assert guard._process is None
 
 
-HEAD = interrupted.SessionHead(
+HEAD = proxy_sessions.SessionHead(
     task_id="mcp/a",
     domain="mcp",
     seed=0,
@@ -184,9 +184,9 @@ def step(tool: str) -> Json:
     return {"call": {"tool": tool, "args": {}}, "result": {"content": 1}, "inner": [], "fired": [], "heard": []}
 
 
-def noted(folder: Path) -> interrupted.SessionLog:
+def noted(folder: Path) -> proxy_sessions.SessionLog:
     """A session with one call that is over, one under way and one that is torn."""
-    made = interrupted.SessionLog(folder, HEAD)
+    made = proxy_sessions.SessionLog(folder, HEAD)
     receipts = (Receipt(kind="envelope", fired=True, step=1, seen=False),)
     made.note(1, step("under way"), (), at=0.5, over=False)
     made.note(2, step("soon over"), receipts, at=0.7, over=False)
@@ -217,7 +217,7 @@ def test_what_is_left_is_recorded_once(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(CannotStore):
             journal.check()
         assert (written(folder), len(notes(folder))) == (there, 1)
-        assert [r.why for r in load_run(folder).records] == [interrupted.KILLED]
+        assert [r.why for r in load_run(folder).records] == [proxy_sessions.KILLED]
     monkeypatch.undo()
     journal.check()
     assert (written(folder), notes(folder)) == (1, [])
@@ -235,9 +235,9 @@ def test_what_is_left_is_recorded_once(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_file_without_a_session_does_no_harm(tmp_path: Path) -> None:
     journal = Journal(tmp_path, "a", Plan())
     journal.check()
-    (tmp_path / interrupted.FOLDER).mkdir()
+    (tmp_path / proxy_sessions.FOLDER).mkdir()
     for name, text in (("a", ""), ("b", '{"nth":1}'), ("c", json.dumps({"head": HEAD.model_dump()}))):
-        (tmp_path / interrupted.FOLDER / f"{name}.jsonl").write_text(text)
+        (tmp_path / proxy_sessions.FOLDER / f"{name}.jsonl").write_text(text)
     journal.check()
     assert not load_run(tmp_path).records
 
@@ -245,7 +245,7 @@ def test_a_file_without_a_session_does_no_harm(tmp_path: Path) -> None:
 def test_a_session_that_cannot_be_kept_is_recorded_at_its_end(proxy: Callable[..., Process], tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     Journal(tmp_path / "log", " ".join(SERVER), Plan()).check()
-    (tmp_path / "log" / interrupted.FOLDER).write_text("in the way")
+    (tmp_path / "log" / proxy_sessions.FOLDER).write_text("in the way")
     one = proxy("--log", str(tmp_path / "log"))
     one.begin()
     one.write(call(1, "get_customer", customer_id="C1"), call(2, "get_customer", customer_id="C2"))

@@ -32,8 +32,8 @@ from crosswind.mcp.http_server import BODY
 from crosswind.mcp.serve import FINAL, USER, EpisodeServer, Served, is_error
 from crosswind.mcp.server_wire import HttpServer, serve_lines
 from crosswind.mcp.wire import HANDSHAKE, MODERN, VERSION_KEY, Lines
-from crosswind.models.base import AgentSettings
 from crosswind.models.remote import ModelWarning
+from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs.runner import Limits, play_episode, run
 from crosswind.runs.store import load_run

@@ -18,9 +18,9 @@ pytest.importorskip("transformers")
 
 from crosswind.base.errors import CrosswindError  # noqa: E402
 from crosswind.models import prompts, slots  # noqa: E402
-from crosswind.models.base import AgentSettings  # noqa: E402
 from crosswind.models.engine import Completion, Engine, shared, stop_table  # noqa: E402
 from crosswind.models.loading import load, merged, with_adapter  # noqa: E402
+from crosswind.models.source import AgentSettings  # noqa: E402
 from crosswind.models.spec import open_agent  # noqa: E402
 from tests import tiny  # noqa: E402
 

@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import save_file
 
 from crosswind.base.errors import CrosswindError
-from crosswind.models.base import AgentSettings
 from crosswind.models.engine import stops_of
 from crosswind.models.hf import HuggingFace
 from crosswind.models.loading import load, merged, with_adapter
 from crosswind.models.prompts import end_of
+from crosswind.models.source import AgentSettings
 from crosswind.train.model import about, load_base
 from crosswind.train.run import train
 from tests import tiny

@@ -183,8 +183,8 @@ def test_both_engines_write_the_same_with_an_adapter(tmp_path: Path, monkeypatch
 
 def test_an_agent_with_an_adapter_says_which(tiny_adapter: Path) -> None:
     pytest.importorskip("xllamacpp")
-    from crosswind.models.base import AgentSettings
     from crosswind.models.embedded import Embedded
+    from crosswind.models.source import AgentSettings
 
     source = Embedded(str(tiny_adapter), AgentSettings())
     assert source.name == f"embedded:{tiny_adapter}"

@@ -33,10 +33,10 @@ from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, episodes
 from crosswind.episodes.suite import suites
 from crosswind.models import parsing, prompts, remote, weights
-from crosswind.models.base import AgentSettings, AgentSource, Price
 from crosswind.models.parsing import parse
 from crosswind.models.redact import Secrets, bare
 from crosswind.models.retry import Fault, pause, persist, retry_after
+from crosswind.models.source import AgentSettings, AgentSource, Price
 from crosswind.models.spec import open_agent
 from tests.fake_provider import Answer, FakeProvider, blocks, completion, failing, reply
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 
-from crosswind.api.evaluate import narrowed
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli import app as cli
 from crosswind.cli.forecast import Forecast
@@ -38,7 +37,7 @@ from crosswind.episodes.schedule import Episode, Schedule, episodes, under
 from crosswind.episodes.suite import Suite, suites
 from crosswind.metrics.stats import flipped
 from crosswind.models import spec
-from crosswind.models.base import Price
+from crosswind.models.source import Price
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner
 from crosswind.runs.rescore import rescore
@@ -159,13 +158,13 @@ def test_trials_repeat_an_episode() -> None:
 
 
 def test_a_narrowed_suite() -> None:
-    original = narrowed(suites["original"], 1, "medical")
+    original = suites["original"].narrowed(1, "medical")
     assert {c.name for c in original.conditions} >= {"medical: ambiguous"}
     assert original.domains == ("medical",)
     assert {episode.drawn.domain.name for episode in drawn(Schedule(original, 0))} == {"medical"}
-    assert narrowed(QUICK, 2, "all").tasks == 2
+    assert QUICK.narrowed(2, "all").tasks == 2
     with pytest.raises(CrosswindError, match="no domain 'pou'"):
-        narrowed(QUICK, 0, "pou")
+        QUICK.narrowed(0, "pou")
 
 
 def test_names_of_folders_are_harmless() -> None:

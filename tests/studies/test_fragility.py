@@ -14,11 +14,11 @@ from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.builtin_suites import ORIGINAL
 from crosswind.episodes.recipe import kinds_of
-from crosswind.report import words
+from crosswind.report import formats
 from crosswind.study.definition import RESULTS, load_study, suite_of
 from crosswind.study.findings import load_findings
 from crosswind.study.results import Absent, Results, load_results, read_done
-from crosswind.words.splits import HELD_OUT
+from crosswind.words.held_out import HELD_OUT
 from studies.fragility import findings, ship
 
 FOLDER = Path(__file__).parent.parent.parent / "studies" / "fragility"
@@ -165,10 +165,10 @@ def test_refusals_are_told_by_suite_and_kind() -> None:
     for kind, said in (("fatal_error", "fatal_error, never trained"), ("unsolvable", "unsolvable")):
         right, n = share("paft", "original", kind)
         assert n > 100
-        assert f"{said} {words.percent(right / n)}" in told
+        assert f"{said} {formats.percent(right / n)}" in told
     told = next(one for one in findings.of_asked(results, "paft-wide") if one.text.startswith("PAFT refuses")).numbers
     right, n = share("paft-wide", "heldout", "fatal_error")
-    assert f"on heldout {words.percent(right / n)} and " in told
+    assert f"on heldout {formats.percent(right / n)} and " in told
 
 
 def test_the_adapters_in_the_package_are_those_of_the_stored_results() -> None:

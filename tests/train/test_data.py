@@ -37,8 +37,8 @@ from crosswind.train.data import DataConfig, Stage, demonstration_at, estimate, 
 from crosswind.train.formats import FORMATS, Format, written
 from crosswind.train.groups import COMPONENTS, OURS, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows, tokens
-from crosswind.words import banks, splits
-from crosswind.words.splits import HELD_OUT, train_kinds
+from crosswind.words import banks, held_out
+from crosswind.words.held_out import HELD_OUT, train_kinds
 from tests import tiny
 
 SYSTEM = Message(role="system", content="Be brief.")
@@ -358,7 +358,7 @@ def test_only_train_kinds_train_words_and_train_entities(monkeypatch: pytest.Mon
     shown = list(islice(stream(config), 120))
     assert {one.base.split for one in seen} == {"train"}
     for one in seen:
-        splits.check_words(one.layers, one.base.domain)
+        held_out.check_words(one.layers, one.base.domain)
     kinds = {kind for one in shown for kind in one.meta["kinds"]}
     assert not kinds & HELD_OUT
     assert len(kinds) > 25
@@ -380,7 +380,7 @@ def test_rendered_demonstrations_hold_sentences_and_names_of_the_train_side_alon
                     yield from dealt(inner)
 
     pieces: dict[str, set[str]] = {split: set() for split in SPLITS}
-    names = {split: {word for word in words if "_" in word} for split, words in splits.layer_words().items()}
+    names = {split: {word for word in words if "_" in word} for split, words in held_out.layer_words().items()}
     for source in ("common", "poi", "medical"):
         for by_split in dealt(banks.data(source)):
             for split in SPLITS:

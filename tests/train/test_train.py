@@ -39,7 +39,7 @@ from crosswind.train.rows import demonstration, rows, tokens  # noqa: E402
 from crosswind.train.run import train  # noqa: E402
 from crosswind.train.sft import Stretch, gathered  # noqa: E402
 from crosswind.train.transfer import Matrix, transfer  # noqa: E402
-from crosswind.words.splits import HELD_OUT  # noqa: E402
+from crosswind.words.held_out import HELD_OUT  # noqa: E402
 from tests import tiny  # noqa: E402
 
 RENAMED = Recipe(stack=(Choice(kind="semantic_rename"),))

@@ -22,7 +22,7 @@ from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import SPLITS, Split
 from crosswind.episodes.recipe import random_kinds
 from crosswind.perturbations import _naming
-from crosswind.words import banks, splits, wording
+from crosswind.words import banks, held_out, wording
 
 ROOT = Path(__file__).parents[2]
 NAMES = domains.names()
@@ -120,7 +120,7 @@ def test_a_word_is_in_one_split_wherever_it_stands() -> None:
 
 
 def test_words_that_layers_bring_along_are_apart_too() -> None:
-    own = {split: {banks.lemma(w) for w in words} for split, words in splits.layer_words().items()}
+    own = {split: {banks.lemma(w) for w in words} for split, words in held_out.layer_words().items()}
     assert all(len(words) > 20 for words in own.values())
     assert not own["train"] & (own["dev"] | own["test"]) - {"capital"}  # names of ways to write a choice, never shown
     for source in ("common", *NAMES):
@@ -182,29 +182,29 @@ def test_train_draws_hold_no_word_of_another_split(domain: str) -> None:
     names = list(here.families)
     for n in range(60):
         task = here.task(names[n % len(names)], n, split="train")
-        kinds = random_kinds(rng_for("train words", domain, n), 4, splits.train_kinds())
+        kinds = random_kinds(rng_for("train words", domain, n), 4, held_out.train_kinds())
         drawn = draw(here, task, kinds, n, strict=False)
-        splits.check_drawn(drawn)
-        splits.check_words(drawn.layers, domain)
+        held_out.check_drawn(drawn)
+        held_out.check_words(drawn.layers, domain)
 
 
 def test_held_out_kinds_and_test_words_are_refused_for_training() -> None:
     poi = domains["poi"]
     assert len(perturbations.names()) == 44
-    assert len(splits.HELD_OUT) == 12
-    assert set(perturbations.names()) >= splits.HELD_OUT
-    for kind in splits.HELD_OUT:
+    assert len(held_out.HELD_OUT) == 12
+    assert set(perturbations.names()) >= held_out.HELD_OUT
+    for kind in held_out.HELD_OUT:
         with pytest.raises(NotForTraining, match="held out"):
-            splits.check_kinds([kind])
-    splits.check_kinds(splits.train_kinds())
+            held_out.check_kinds([kind])
+    held_out.check_kinds(held_out.train_kinds())
     drawn = draw(poi, poi.task("book_visit", 3), ["semantic_rename", "transient_error", "paraphrase"], 3)
     with pytest.raises(NotForTraining, match="split 'test'"):
-        splits.check_drawn(drawn)
+        held_out.check_drawn(drawn)
     for layer in drawn.layers:
         with pytest.raises(NotForTraining, match=f"{layer.kind}.*held out"):
-            splits.check_words((layer,), "poi")
+            held_out.check_words((layer,), "poi")
     clean = load_layers([{"kind": "transient_error", "tools": ["reserve"], "times": 1, "text": "Oh dear."}])
-    splits.check_words(clean, "poi")
+    held_out.check_words(clean, "poi")
 
 
 # ---------------------------------------------------------------- true
@@ -235,7 +235,7 @@ def test_one_entry_stands_for_one_thing(domain: str) -> None:
 
 
 def test_erased_names_in_training_are_words_of_no_bank() -> None:
-    rng, known = Random(5), set[str]().union(*splits.layer_words().values())
+    rng, known = Random(5), set[str]().union(*held_out.layer_words().values())
     made = [_naming.meaningless(rng) for _ in range(20_000)]
     assert len(set(made)) > 19_000
     assert not known.intersection(part for word in made for part in word.split("_"))
@@ -244,7 +244,7 @@ def test_erased_names_in_training_are_words_of_no_bank() -> None:
         here = domains[NAMES[n % len(NAMES)]]
         task = here.task(list(here.families)[n % len(here.families)], n, split="train")
         drawn = draw(here, task, ["identity_erasure"], n, severity=5)
-        splits.check_words(drawn.layers, here.name)
+        held_out.check_words(drawn.layers, here.name)
         seen |= {tool.name for tool in drawn.certificate.gold.session.tools()}
     assert any(name.startswith(_naming.ONSETS) for name in seen)
 
@@ -257,7 +257,7 @@ def test_what_layers_add_has_many_names_in_training_and_its_own_elsewhere() -> N
             for kind, field in kinds.items():
                 drawn = draw(poi, poi.task("book_visit", n, split=split), [kind], n, severity=3)
                 made[split].add(getattr(drawn.layers[0], field))
-    own = {split: set(words) for split, words in splits.layer_words().items()}
+    own = {split: set(words) for split, words in held_out.layer_words().items()}
     assert made["dev"] <= own["dev"]
     assert made["test"] <= own["test"]
     assert len(made["train"] - own["train"]) > 40

@@ -1,1 +1,4 @@
-"""Agents, one file each. Scripted ones are baselines: they are handed the certified draw they play in."""
+"""Scripted agents, one file each: baselines whose score is known beforehand.
+
+Agents on models are in `models/`; `models/spec.py` turns a spec such as `openai:MODEL` into one.
+"""

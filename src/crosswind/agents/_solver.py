@@ -8,7 +8,7 @@ from typing import Any
 
 from crosswind.agents._scripted import requesting
 from crosswind.base.errors import ToolFailed
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.domain import recover
 from crosswind.core.draw import Drawn
 from crosswind.core.types import ASK, NOTE, SAY, Message, Refusal, ToolCall, ToolResult, Tools
@@ -55,7 +55,7 @@ class Solver:
                 return self.call
             return self.flow.throw(ToolFailed(content["error"], content["message"]))
         if self.about:
-            found = recover(skin.plain(self.task, last.content), self.family.details, [self.about])
+            found = recover(entity_names.plain(self.task, last.content), self.family.details, [self.about])
             content = found[self.about]
         return self.flow.send(ToolResult(content))
 

@@ -13,13 +13,13 @@ from crosswind.core.certify import Certificate
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import SEVERITY, Drawn
 from crosswind.core.perturbation import Perturbation, load_layers
-from crosswind.core.registry import domains, near
+from crosswind.core.registry import did_you_mean, domains
 from crosswind.core.types import SPLITS, Split, Task, Trajectory, Verdict
 from crosswind.episodes import play as plays
 from crosswind.episodes.record import Record, trajectory_of
 from crosswind.episodes.schedule import Episode
 from crosswind.episodes.suite import CLEAN
-from crosswind.models.base import AgentSettings
+from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner
 
@@ -170,7 +170,7 @@ def task_of(domain: Domain, task: str | Task, seed: int, split: str = "test", si
     names = list(domain.families)
     family = task or names[seed % len(names)]
     if family not in domain.families:
-        raise UnknownName(f"no family {family!r} in {domain.name}; {near(family, names)}")
+        raise UnknownName(f"no family {family!r} in {domain.name}; {did_you_mean(family, names)}")
     if split not in SPLITS:
-        raise UnknownName(f"no split {split!r}; {near(split, list(SPLITS))}")
+        raise UnknownName(f"no split {split!r}; {did_you_mean(split, list(SPLITS))}")
     return domain.task(family, seed, size=size, split=split)

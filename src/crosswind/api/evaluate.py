@@ -20,9 +20,8 @@ from pydantic import ValidationError
 
 from crosswind.api.run import Run
 from crosswind.base.errors import CrosswindError
-from crosswind.core.registry import domains
 from crosswind.episodes.suite import Suite, load_suite
-from crosswind.models.base import AgentSettings
+from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner, store
 
@@ -140,7 +139,7 @@ async def aevaluate(
         if value is not None and value < least:
             raise CrosswindError(f"{name} is {value}; expected {least} or more")
     chosen = suite if isinstance(suite, Suite) else load_suite(os.fspath(suite))
-    chosen = narrowed(chosen, tasks or 0, domain or "all")
+    chosen = chosen.narrowed(tasks or 0, domain or "all")
     source = open_agent(agent, agent_settings(settings))
     if max_cost is not None and source.price is None:
         raise CrosswindError(
@@ -184,21 +183,6 @@ def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSett
         place = ".".join(map(str, first["loc"]))
         known = ", ".join(AgentSettings.model_fields)
         raise CrosswindError(f"settings: {place}: {first['msg']}; the settings are {known}") from None
-
-
-def narrowed(suite: Suite, tasks: int, domain: str) -> Suite:
-    """A suite with fewer tasks, or in one domain."""
-    if tasks:
-        fewer = [c.model_copy(update={"tasks": c.tasks and min(c.tasks, tasks)}) for c in suite.conditions]
-        suite = suite.model_copy(update={"tasks": tasks, "conditions": tuple(fewer)})
-    if domain != "all":
-        name = domains[domain].name
-        kept = [c for c in suite.conditions if name in suite.where(c) or not c.domains]
-        kept = [c.model_copy(update={"domains": ()}) for c in kept]
-        suite = suite.model_copy(update={"domains": (name,), "conditions": tuple(kept)})
-        if len(suite.all_conditions()) == 1:
-            raise CrosswindError(f"the suite {suite.name!r} has no condition in the domain {name}; choose another one")
-    return suite
 
 
 class _Watch:

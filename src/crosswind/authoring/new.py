@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
-from crosswind.core.registry import Registry, agents, domains, near, perturbations
+from crosswind.core.registry import Registry, agents, did_you_mean, domains, perturbations
 
 SORTS: dict[str, Registry[Any]] = {"domain": domains, "perturbation": perturbations, "agent": agents}
 RESERVED = frozenset({"all", "clean", "stack", "crosswind", "ask_user"})  # words with a meaning of their own here
@@ -45,7 +45,7 @@ def write_templates(paths: Mapping[Path, str], words: Mapping[str, str], *, forc
 
 def _check(sort: str, name: str) -> None:
     if sort not in SORTS:
-        raise CrosswindError(f"there is no starting point for a {sort!r}; {near(sort, list(SORTS))}")
+        raise CrosswindError(f"there is no starting point for a {sort!r}; {did_you_mean(sort, list(SORTS))}")
     if not re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", name) or len(name) > 40:
         raise CrosswindError(
             f"{name!r} is no name for the {sort}; use lower-case letters, digits and _, as in my_{sort}, 40 at most"

@@ -86,7 +86,7 @@ def load(path: Path | str) -> Plugin:
 def _declared(file: Path) -> Domain:
     """The domain that a YAML file declares: a world of its own, or tasks for an MCP server."""
     from crosswind.authoring.yaml_domain import load as load_domain
-    from crosswind.base.files import read
+    from crosswind.base.yaml_files import read
     from crosswind.mcp import tasks
 
     document = read(file)

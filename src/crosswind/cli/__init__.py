@@ -1,1 +1,5 @@
-"""The command line: one module per command; `app` puts them together."""
+"""The command line: `app` assembles the commands.
+
+A module has the command of its name. report.py also has `compare` and `show`, gate.py has `init`
+and `export`, app.py has `new`. options.py, progress.py, config.py, forecast.py and run_outcome.py are shared parts.
+"""

@@ -1,4 +1,4 @@
-"""The command line. Thin: parse, call one function, print. Heavy modules are imported by the commands themselves."""
+"""Assemble the command line. Commands live in the modules beside this one and import what is heavy when they run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Commands(TyperGroup):
             from pydantic import ValidationError
 
             if isinstance(error.__cause__, ValidationError):
-                from crosswind.base.files import complaint
+                from crosswind.base.yaml_files import complaint
 
                 first = error.__cause__.errors()[0]
                 low, high = getattr(error.param, "min", None), getattr(error.param, "max", None)

@@ -78,15 +78,15 @@ def catalog(
 
 def _checked(topic: str, given: dict[str, str]) -> str:
     """The topic, or the one that the filters are for; names that do not exist and filters that do not apply raise."""
-    from crosswind.core.registry import domains, near
+    from crosswind.core.registry import did_you_mean, domains
     from crosswind.core.types import AXES, TIERS
 
     if topic and topic not in TOPICS:
-        raise UnknownName(f"no topic {topic!r}; {near(topic, list(TOPICS))}")
+        raise UnknownName(f"no topic {topic!r}; {did_you_mean(topic, list(TOPICS))}")
     known: dict[str, list[str]] = {"domain": domains.names(), "tier": [*TIERS], "axis": [*AXES]}
     for name, value in given.items():
         if value not in known[name]:
-            raise UnknownName(f"no {name} {value!r}; {near(value, known[name])}")
+            raise UnknownName(f"no {name} {value!r}; {did_you_mean(value, known[name])}")
         topic = topic or FILTERS[name][0]
         if topic not in FILTERS[name]:
             raise CrosswindError(f"--{name} does not apply to {topic}; use it with {' or '.join(FILTERS[name])}")
@@ -109,7 +109,7 @@ def everything() -> dict[str, list[Row]]:
     from crosswind.core.registry import agents, domains, perturbations
     from crosswind.episodes.recipe import recipes
     from crosswind.episodes.suite import suites
-    from crosswind.words.splits import HELD_OUT
+    from crosswind.words.held_out import HELD_OUT
 
     scripted = [
         {"name": name, "summary": _first_line(agents[name]), "origin": agents.origin(name)} for name in agents.names()

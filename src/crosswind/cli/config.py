@@ -13,7 +13,7 @@ from pydantic import Field
 
 from crosswind.authoring.new import write_templates
 from crosswind.base.errors import CrosswindError
-from crosswind.base.files import Document, read
+from crosswind.base.yaml_files import Document, read
 from crosswind.core.types import Model
 from crosswind.gate.gate import MOST_ERRORS, Rule, rule
 

@@ -107,7 +107,7 @@ def data(
     from crosswind.train.data import demonstration_at, estimate
     from crosswind.train.formats import SAYS, piped, writing, written
     from crosswind.train.rows import rows
-    from crosswind.words.splits import check_kinds
+    from crosswind.words.held_out import check_kinds
 
     if out and str(out) == "-":
         out = None
@@ -185,13 +185,13 @@ def data(
 def _config(groups: tuple[str, ...], **options: Any) -> DataConfig:
     from pydantic import ValidationError
 
-    from crosswind.base.files import complaint
-    from crosswind.core.registry import near
+    from crosswind.base.yaml_files import complaint
+    from crosswind.core.registry import did_you_mean
     from crosswind.train.data import DataConfig
     from crosswind.train.groups import COMPONENTS
 
     if unknown := [name for name in groups if name not in COMPONENTS]:
-        raise CrosswindError(f"no component {unknown[0]!r}; {near(unknown[0], list(COMPONENTS))}")
+        raise CrosswindError(f"no component {unknown[0]!r}; {did_you_mean(unknown[0], list(COMPONENTS))}")
     try:
         return DataConfig.model_validate({**options, "groups": groups or COMPONENTS}, strict=False)
     except ValidationError as error:

@@ -82,7 +82,7 @@ def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
     from crosswind.core.types import Trajectory
     from crosswind.episodes.play import Opening, play
     from crosswind.metrics.diagnosis.repair import repair
-    from crosswind.models.base import AgentSettings
+    from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent
 
     async def run() -> list[Repair]:

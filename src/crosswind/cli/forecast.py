@@ -13,7 +13,7 @@ from crosswind.cli.progress import Display
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
     from crosswind.episodes.suite import Suite
-    from crosswind.models.base import AgentSource
+    from crosswind.models.source import AgentSource
 
 DRAWN = 2000  # episodes that a dry run draws at most, for each trial
 WEIGHED = 300  # of these, whose tokens it counts

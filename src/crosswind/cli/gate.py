@@ -1,4 +1,4 @@
-"""`gate`, `init` and `export`: runs before a CI system and before other tools."""
+"""`gate`, `init` and `export`: a verdict for CI, a starting configuration, and runs for other viewers."""
 
 from __future__ import annotations
 

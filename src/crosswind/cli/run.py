@@ -25,7 +25,7 @@ from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run_outcome import STOPPED, conclude
 
 if TYPE_CHECKING:
-    from crosswind.models.base import AgentSource
+    from crosswind.models.source import AgentSource
     from crosswind.runs.runner import Ran
 
 BUG = 70  # exit code: something is wrong with the code
@@ -116,15 +116,14 @@ def run(
     json_: Json = False,
 ) -> None:
     """Run an agent over a suite. Episodes are saved as they finish; rerun the command to resume."""
-    from crosswind.api.evaluate import narrowed
     from crosswind.episodes.suite import load_suite
-    from crosswind.models.base import AgentSettings
+    from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent
     from crosswind.runs import runner
 
     if protocol not in ("auto", "native", "text"):
         raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
-    chosen = narrowed(load_suite(suite), tasks, domain)
+    chosen = load_suite(suite).narrowed(tasks, domain)
     settings = AgentSettings.model_validate(
         {
             "max_tokens": reply_tokens,

@@ -246,7 +246,7 @@ def _changed(study: Study, names: list[str], changes: list[str], tag: str) -> tu
     """The study with changed copies of some arms, under new names."""
     from pydantic import ValidationError
 
-    from crosswind.base.files import complaint
+    from crosswind.base.yaml_files import complaint
     from crosswind.study.definition import RESERVED, Arm, Study
     from crosswind.train.config import assigned, fitted, merged
 

@@ -1,1 +1,10 @@
-"""The engine: worlds, tasks, perturbations, sessions, the oracle, the laws and certified draws."""
+"""The engine: worlds, tasks, perturbations, sessions, the oracle, the laws and certified draws.
+
+types.py, flow.py              calls, results, tasks; generators that ask for calls
+world.py, domain.py            rows and tools; task families with their solution and their goal
+perturbation.py, registry.py   a layer between agent and world; things by name
+toolbox.py, session.py, user.py    whatever answers calls, seen through layers, with a scripted user
+oracle.py, draw.py             a solution walked through layers; a certified stack of named kinds
+certify.py, laws.py, refusal_proofs.py    what makes a stack fair, the step budget, proofs that refusing is right
+names.py, entity_names.py      made-up names; entities under other names
+"""

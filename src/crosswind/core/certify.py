@@ -1,7 +1,7 @@
 """The certificate: a stack is fair when the oracle's walk through it proves it.
 
 `certify` compares that walk with the same request on the canonical interface and checks the laws (`laws.py`); where
-refusing is right, it demands a proof (`refusal.py`).
+refusing is right, it demands a proof (`refusal_proofs.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosswind.base.errors import Unfair
-from crosswind.core import laws, refusal
+from crosswind.core import laws, refusal_proofs
 from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import Layers, Perturbation
 from crosswind.core.types import Task
+
+STEPS_PER_GOLD_STEP, SPARE_STEPS = 3, 5
+
+
+def step_budget(gold: Walk) -> int:
+    """How many steps an agent may take: longer certified ways are not punished twice."""
+    return STEPS_PER_GOLD_STEP * len(gold.steps) + SPARE_STEPS
 
 
 @dataclass(slots=True)
@@ -26,7 +33,7 @@ class Certificate:
     gold: Walk
     clean: Walk
     proof: str  # "replay", or the proof that it cannot be done
-    budget: int  # steps an agent may take: longer certified ways are not punished twice
+    budget: int  # steps an agent may take
 
 
 def certify(
@@ -52,7 +59,7 @@ def certify(
             raise Unfair("refusal", "the request was made impossible by a layer that does not claim to")
         laws.refused(gold)
         laws.found_out(shifted, gold, reference)
-        proof = refusal.prove(domain, shifted)
+        proof = refusal_proofs.prove(domain, shifted)
     else:
         proof = "replay"
         laws.kept(walks.moved(), reference)
@@ -68,4 +75,4 @@ def certify(
         laws.round_trip(gold)
         laws.closed(domain, shifted, layers)
         laws.twin(domain, task, layers, certify)
-    return Certificate(shifted, layers, gold, walks.clean, proof, 3 * len(gold.steps) + 5)
+    return Certificate(shifted, layers, gold, walks.clean, proof, step_budget(gold))

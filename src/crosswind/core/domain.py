@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from crosswind.base.errors import BadFile, CannotDraw
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.flow import digest, rng_for
 from crosswind.core.names import Namer
 from crosswind.core.types import (
@@ -248,7 +248,7 @@ class Family:
     def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
         """The parts of the goal, each with its reason."""
         changes = self.domain.normalise(end)
-        said, answer = self.understood(task, answer), skin.plain(task, answer)
+        said, answer = self.understood(task, answer), entity_names.plain(task, answer)
         if task.refuse:
             return (
                 Check(name="refused", passed=said == "refusal", why=f"the final message is {_a(said)}"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crosswind.base.errors import CannotPerturb, CrosswindError, Unfair
-from crosswind.core import laws, refusal
+from crosswind.core import laws, refusal_proofs
 from crosswind.core.certify import Certificate, certify
 from crosswind.core.domain import Domain, Family
 from crosswind.core.flow import rng_for
@@ -106,7 +106,7 @@ class DrawScene:
     def provable(self, task: Task) -> bool:
         try:
             laws.refused(walk(self.domain, task))
-            refusal.prove(self.domain, task)
+            refusal_proofs.prove(self.domain, task)
         except Unfair:
             return False
         return True

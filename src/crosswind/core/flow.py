@@ -1,4 +1,4 @@
-"""The few lines everything composes with: chaining generators that ask for calls, and driving them.
+"""Chain generators that ask for calls, and drive them; seeded digests and random generators.
 
 `handle` of a layer and `perform` of its way round have one shape, so one `chain` serves agents and the oracle, and one
 driver each serves worlds (a function) and remote servers (a coroutine).

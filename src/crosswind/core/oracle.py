@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind.base.errors import ToolFailed, Unfair
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.domain import Domain, recover
 from crosswind.core.flow import Send, StepOf, driven
 from crosswind.core.perturbation import Layers, Memo, Perturbation, performed
@@ -57,7 +57,7 @@ class Walk:
     @property
     def final(self) -> str:
         end = self.end.text if isinstance(self.end, Refusal) else self.end
-        return skin.shown(self.session.task, end)
+        return entity_names.shown(self.session.task, end)
 
     @property
     def notes(self) -> dict[int, str]:
@@ -67,7 +67,7 @@ class Walk:
         """
         out: dict[int, str] = {}
         for at, working in self.noted:
-            text = skin.shown(self.session.task, str(working))
+            text = entity_names.shown(self.session.task, str(working))
             whole = f"{out[at]}; {text}" if at in out else text
             out[at] = whole if len(whole) <= NOTED else text
         return out
@@ -189,7 +189,7 @@ class _Oracle:
                 end: str | Refusal = stop.value
                 if isinstance(end, Refusal) or not session.user.pending:
                     return end
-                if session.say(skin.shown(self.task, end)) is None:
+                if session.say(entity_names.shown(self.task, end)) is None:
                     raise Unfair("replay", f"the final message {end!r} is not taken for an answer") from None
                 continue
             error = None
@@ -227,7 +227,7 @@ class _Oracle:
 
     def _ask(self, key: str) -> Any:
         reply = self.session.call(ToolCall(ASK, {"question": self.family.details[key].question})).content
-        return self._heard(skin.plain(self.task, reply), [key])[key]
+        return self._heard(entity_names.plain(self.task, reply), [key])[key]
 
     def _heard(self, text: str, keys: list[str]) -> dict[str, Any]:
         found = recover(text, self.family.details, keys)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile, UnknownName
-from crosswind.base.files import complaint
+from crosswind.base.yaml_files import complaint
 from crosswind.core.flow import Send, drive
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Axis, Flow, Model, Step, Task, Tier, ToolCall, ToolResult, Tools, ToolSpec

@@ -1,4 +1,4 @@
-"""Names to things: one class, several instances. Looking up a wrong name suggests right ones.
+"""Registries of domains, perturbations and agents by name. A wrong name gets suggestions.
 
 Things from outside the package (`authoring/plugins.py`) are listed with ours, and the registry knows their origin.
 
@@ -53,7 +53,7 @@ def adding_from(where: str) -> Iterator[None]:
         _sources.pop()
 
 
-def near(name: str, names: list[str]) -> str:
+def did_you_mean(name: str, names: list[str]) -> str:
     """Words for what somebody may have meant."""
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
@@ -107,7 +107,7 @@ class Registry(Generic[T]):
         if name not in self._things:
             if name in self.broken:
                 raise UnknownName(f"the {self.sort} {name!r} could not be loaded: {self.broken[name]}")
-            raise UnknownName(f"no {self.sort} {name!r}; {near(name, [*self.names(), *self.on_demand])}")
+            raise UnknownName(f"no {self.sort} {name!r}; {did_you_mean(name, [*self.names(), *self.on_demand])}")
         return self._things[name]
 
     def __contains__(self, name: object) -> bool:

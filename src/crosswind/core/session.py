@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Self
 
 from crosswind.base.errors import Unfair
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.domain import Domain
 from crosswind.core.flow import Send, StepOf, chain, once_each
 from crosswind.core.perturbation import Clock, Memo, Perturbation, handled
@@ -115,7 +115,7 @@ class Session:
 
     def query(self) -> str:
         """The request as the user says it."""
-        return skin.shown(self.task, self.task.brief.query)
+        return entity_names.shown(self.task, self.task.brief.query)
 
     def policy(self) -> str:
         return self.render(self.task.brief.policy)
@@ -263,7 +263,7 @@ class Session:
         if error is not None and "{" in error.text:
             return replace(result, error=ToolError(error.code, self.render(error.text), error.retryable))
         if self.speaks and error is None:
-            spoken = skin.through(result.content, self.render)
+            spoken = entity_names.through(result.content, self.render)
             return result if spoken == result.content else ToolResult(spoken)
         return result
 
@@ -277,7 +277,7 @@ class Session:
         if said == "question":
             reply = user.answer(text)
         elif said == "answer" and user.pending:
-            reply = skin.shown(user.task, self._voice(text).words)
+            reply = entity_names.shown(user.task, self._voice(text).words)
         self.steps.append(Step(ToolCall(SAY, {"text": text}), ToolResult(reply)))
         return reply
 
@@ -300,7 +300,7 @@ class Session:
         if user is not None and user.pending:
             after = user.pending[0].after
             if any(c.tool == after and r.error is None for c, r in inner):
-                heard = (skin.shown(user.task, self._voice().words),)
+                heard = (entity_names.shown(user.task, self._voice().words),)
         for i in self.rows:
             if i not in self.first and self._met_rows(inner):
                 fired.append(i)

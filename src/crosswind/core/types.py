@@ -1,4 +1,4 @@
-"""The nouns: what passes between an agent, its layers and a world.
+"""The data types that pass between an agent, its layers and a world.
 
 Calls, results and steps are made at every turn and are slotted dataclasses; what is stored or read from a file is a
 strict pydantic model. Nothing here acts.
@@ -206,7 +206,7 @@ class Change(Model):
 
 
 class Skin(Model):
-    """Other words for entities, as everybody in the episode says them; see `skin.py`."""
+    """Other words for entities, as everybody in the episode says them; see `entity_names.py`."""
 
     words: dict[str, str] = {}  # in the records -> in the episode, such as {"museum": "bakery"}
     endings: dict[str, str] = {}  # of made-up names

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.domain import Detail, Domain
 from crosswind.core.types import Change, Task
 from crosswind.core.world import World
@@ -37,8 +37,8 @@ class User:
 
     def answer(self, question: str) -> str:
         """The answer to a question, in the words of the episode."""
-        question = skin.plain(self.task, question[:4000])
-        return skin.shown(self.task, answer(question, self.task, self.details, self.changed))
+        question = entity_names.plain(self.task, question[:4000])
+        return entity_names.shown(self.task, answer(question, self.task, self.details, self.changed))
 
     def change(self, said: str) -> Change:
         """Voice the next change; `said` is what the agent said before."""

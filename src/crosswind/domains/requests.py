@@ -61,7 +61,7 @@ class Requests:
     @classmethod
     def read(cls, path: Path) -> Requests:
         """Those of a YAML file, for a domain outside this package."""
-        from crosswind.base.files import read
+        from crosswind.base.yaml_files import read
 
         return cls(read(path).data, str(path))
 

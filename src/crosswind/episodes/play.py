@@ -1,4 +1,7 @@
-"""One episode: an agent in a session, from the query to the final message, recorded and judged."""
+"""One episode: `play` lets an agent act in a session, from the query to the final message; `judge` gives the verdict.
+
+A trajectory is judged by replaying its calls in a fresh world, whether it was played just now or stored long ago.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.domain import Domain
 from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
@@ -112,7 +115,7 @@ def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
         spoken = step["call"]["tool"] == SAY
         said = step["call"]["args"]["text"] if spoken else ""
         for words in [step["result"].get("content")] if spoken else step["heard"]:
-            if pending and words == clip(skin.shown(task, pending[0].words)):
+            if pending and words == clip(entity_names.shown(task, pending[0].words)):
                 world.hear(pending.pop(0), said)
     return domain.judge(task, world.state, trajectory.final)
 

@@ -10,13 +10,13 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from crosswind.base.errors import UnknownName
-from crosswind.base.files import Document, read
+from crosswind.base.yaml_files import Document, read
 from crosswind.core.domain import Domain
 from crosswind.core.draw import SEVERITY, Drawn, draw, parse_kind
 from crosswind.core.flow import rng_for
-from crosswind.core.registry import Registry, near, perturbations
+from crosswind.core.registry import Registry, did_you_mean, perturbations
 from crosswind.core.types import Model, Task
-from crosswind.words.splits import HELD_OUT, train_kinds
+from crosswind.words.held_out import HELD_OUT, train_kinds
 
 Group = Literal[
     "train", "heldout", "all", "query", "action", "observation", "domain",
@@ -146,7 +146,7 @@ def known_kinds(document: Document, place: Sequence[str | int], recipe: Recipe, 
         for kind in choice.weights():
             if kind not in perturbations:
                 names = train_kinds() if training else perturbations.names()
-                raise document.error((*place, i), f"no perturbation {kind!r}; {near(kind, names)}")
+                raise document.error((*place, i), f"no perturbation {kind!r}; {did_you_mean(kind, names)}")
 
 
 def load_recipe(name: str, *, training: bool = False) -> Recipe:
@@ -155,7 +155,7 @@ def load_recipe(name: str, *, training: bool = False) -> Recipe:
         return recipes[name]
     if not name.endswith((".yaml", ".yml")):
         names = [n for n in recipes.names() if not (training and HELD_OUT.intersection(recipes[n].kinds()))]
-        raise UnknownName(f"no recipe {name!r}; {near(name, names)}")
+        raise UnknownName(f"no recipe {name!r}; {did_you_mean(name, names)}")
     document = read(name)
     recipe = document.fit(Recipe)
     if not recipe.stack:

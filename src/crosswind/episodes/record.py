@@ -1,7 +1,7 @@
-"""What a run leaves behind: a manifest, and one line of JSON for each finished episode.
+"""A finished episode as one line of JSON (the manifest of a run is in `runs/store.py`).
 
-Everything that is reported later (verdicts, metrics, diagnoses, pages) is computed from these lines and from the
-certificate, which is drawn again from the task and its layers. Nothing here plays or judges.
+Everything that is reported later (metrics, diagnoses, pages) is computed from these lines and from the certificate,
+which is drawn again from the task and its layers. `recorded` judges a trajectory and makes its line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from crosswind.base.errors import BadFile
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.certify import Certificate, certify
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import Drawn
@@ -132,7 +132,7 @@ def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usag
         severity=episode.severity,
         outcome=verdict.outcome,
         refuse=task.refuse,
-        query=skin.shown(task, task.brief.query),
+        query=entity_names.shown(task, task.brief.query),
         checks=verdict.checks,
         judge=verdict.judge,
         usage=usage,

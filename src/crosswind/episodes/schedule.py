@@ -1,4 +1,4 @@
-"""The episodes of a suite in order: tasks are dealt to conditions, and drawn when somebody asks for them."""
+"""The episodes of a suite in order: tasks are dealt to conditions; an episode is drawn, and so certified, on demand."""
 
 from __future__ import annotations
 

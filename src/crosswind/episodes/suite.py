@@ -12,10 +12,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from crosswind.base.errors import BadFile
-from crosswind.base.files import Place, read
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.yaml_files import Place, read
 from crosswind.core.draw import SEVERITY
-from crosswind.core.registry import LOADERS, Registry, domains, near, perturbations, resolve
+from crosswind.core.registry import LOADERS, Registry, did_you_mean, domains, perturbations, resolve
 from crosswind.core.types import TIERS, Model, Split
 from crosswind.episodes.recipe import Choice, Recipe, kinds_of, known_kinds
 
@@ -101,6 +101,21 @@ class Suite(Model):
     def where(self, condition: Condition) -> list[str]:
         return list(condition.domains or self.domains or domains.names())
 
+    def narrowed(self, tasks: int = 0, domain: str = "all") -> Suite:
+        """The suite with at most so many tasks, or in one domain."""
+        suite = self
+        if tasks:
+            fewer = [c.model_copy(update={"tasks": c.tasks and min(c.tasks, tasks)}) for c in suite.conditions]
+            suite = suite.model_copy(update={"tasks": tasks, "conditions": tuple(fewer)})
+        if domain != "all":
+            name = domains[domain].name
+            kept = [c for c in suite.conditions if name in suite.where(c) or not c.domains]
+            kept = [c.model_copy(update={"domains": ()}) for c in kept]
+            suite = suite.model_copy(update={"domains": (name,), "conditions": tuple(kept)})
+            if len(suite.all_conditions()) == 1:
+                raise CrosswindError(f"the suite {suite.name!r} has no condition in the domain {name}; choose another")
+        return suite
+
 
 def balance(kinds: Sequence[str], tasks: int) -> dict[str, int]:
     """How many tasks each kind gets so that tiers, and axes within a tier, come to the same number.
@@ -149,7 +164,7 @@ def load_suite(name: str) -> Suite:
     for place, names in places:
         for one in names:
             if one not in domains:
-                raise document.error(place, f"no domain {one!r}; {near(one, domains.names())}")
+                raise document.error(place, f"no domain {one!r}; {did_you_mean(one, domains.names())}")
     if len(suite.all_conditions()) == 1:
         raise BadFile(f"{document.at(())}: the suite has no condition; give conditions, each_of or stacks")
     return suite

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from crosswind.base.errors import CrosswindError
 from crosswind.base.terminal import safe
-from crosswind.core.registry import domains, near, perturbations
+from crosswind.core.registry import did_you_mean, domains, perturbations
 from crosswind.core.types import AXES, TIERS, Model
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
@@ -56,7 +56,9 @@ def rule(name: str, share: str | float, text: str = "") -> Rule:
         if name in names:
             return Rule(by=by, name=name, most=most)
     known = [*GROUP_OF, CLEAN, *TIERS, *(a for a in AXES if a != "domain"), *perturbations.names(), *domains.names()]
-    raise CrosswindError(f"no group of episodes is called {name!r}; {near(name, known)}; write it as in tier=0.10")
+    raise CrosswindError(
+        f"no group of episodes is called {name!r}; {did_you_mean(name, known)}; write it as in tier=0.10"
+    )
 
 
 def _share(share: str | float, text: str) -> float:

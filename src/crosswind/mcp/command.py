@@ -34,18 +34,18 @@ from typing import Any
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.draw import Drawn
-from crosswind.core.registry import near
+from crosswind.core.registry import did_you_mean
 from crosswind.core.types import Message, Tools
 from crosswind.mcp import bridge
 from crosswind.mcp.http_server import BODY
 from crosswind.mcp.serve import NAME, EpisodeServer, briefing
 from crosswind.mcp.server_wire import HttpServer, serve_lines
 from crosswind.mcp.wire import Lines, signal_group
-from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean
 from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents
 from crosswind.models.redact import Secrets
 from crosswind.models.remote import ModelWarning
+from crosswind.models.source import AgentSettings, Price
 from crosswind.models.toolset import Toolset
 
 ANSWER = 20_000  # bytes of an answer, the last ones
@@ -303,7 +303,7 @@ def _template(rest: str) -> list[str]:
         raise CrosswindError("cmd: names no command; expected such as cmd:my-agent --mcp-config {config} {query}")
     for place in (place for part in parts for place in _PLACE.findall(part)):
         if place not in PLACES:
-            raise CrosswindError(f"cmd: has the placeholder {{{place}}}; {near(place, list(PLACES))}")
+            raise CrosswindError(f"cmd: has the placeholder {{{place}}}; {did_you_mean(place, list(PLACES))}")
     if shutil.which(parts[0]) is None:
         raise CrosswindError(f"cmd: no command {parts[0]!r} here or on the PATH")
     return parts

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from crosswind.core.skin import through
+from crosswind.core.entity_names import through
 from crosswind.core.types import Model, ToolCall, ToolResult
 from crosswind.text import answers, speech
 from crosswind.text.answers import Expected, Kind

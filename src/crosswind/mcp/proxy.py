@@ -1,7 +1,7 @@
 """`crosswind proxy`: relays between clients and a server, over pipes or HTTP, and what they leave behind.
 
 One client session is one episode. Its record stands in the run format; since there was no task, it has no verdict.
-It is written when the session ends; until then `interrupted.py` keeps its data, should this process be killed.
+It is written when the session ends; until then `proxy_sessions.py` keeps its data, should this process be killed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from crosswind.mcp.live import DOMAIN
 from crosswind.mcp.relay import UNANSWERED, Plan, PlanFailure, Relay
 from crosswind.mcp.upstream import ServerLink, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
-from crosswind.runs import interrupted
-from crosswind.runs.interrupted import Interrupted, SessionHead, SessionLog
+from crosswind.runs import proxy_sessions
+from crosswind.runs.proxy_sessions import Interrupted, SessionHead, SessionLog
 from crosswind.runs.store import Locked, Manifest, Store, now
 
 CLOSED, MISTAKE, SERVER_FAILED = 0, 2, 3  # exit codes; 128 + n: ended by a signal
@@ -95,7 +95,7 @@ class Journal:
         """See that the folder can be written to, before anything is started; record what killed proxies left there."""
         with self._open() as store:
             store.begin(self._manifest())
-            if found := interrupted.interrupted_sessions(self.folder):
+            if found := proxy_sessions.interrupted_sessions(self.folder):
                 self._recover(store, found)
 
     def _open(self) -> Store:
@@ -126,7 +126,7 @@ class Journal:
         """Record a session."""
         with self._open() as store:
             manifest = store.begin(self._manifest())
-            trial = self._recover(store, interrupted.interrupted_sessions(self.folder))
+            trial = self._recover(store, proxy_sessions.interrupted_sessions(self.folder))
             steps = [step_data(step) for step in session.steps]
             record = head.record(trial, steps, session.receipts(), seconds=seconds, why=why)
             if notes is not None:
@@ -147,7 +147,7 @@ class Journal:
         for session in found:
             record, there = session.record(count), marked[session.key]
             try:
-                if there is None or not interrupted.is_same_session(record, there):
+                if there is None or not proxy_sessions.is_same_session(record, there):
                     session.mark(record.key)
                     store.append(record)
                     store.sync()
@@ -191,7 +191,7 @@ class Keeper:
             step = session.steps[-1]
         else:
             assert opened.asked is not None
-            lost = ToolResult(None, ToolError(UNANSWERED, interrupted.KILLED))
+            lost = ToolResult(None, ToolError(UNANSWERED, proxy_sessions.KILLED))
             inner = (*opened.inner, (opened.asked, lost))
             step = Step(opened.call, lost, inner, tuple(sorted(set(opened.fired))))
         self.head = self.head or self.journal.head(self.relay)

@@ -22,7 +22,7 @@ from typing import IO, Any, Self, TypeVar
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from crosswind.core.skin import through
+from crosswind.core.entity_names import through
 from crosswind.core.types import Model, ToolCall, ToolError, ToolResult
 from crosswind.mcp.upstream import Remote, open_channel
 from crosswind.mcp.wire import WireError

@@ -20,8 +20,8 @@ from crosswind.episodes.play import result_text
 from crosswind.mcp import wire
 from crosswind.mcp.schema import record
 from crosswind.mcp.wire import Message
-from crosswind.models.base import Price
 from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents
+from crosswind.models.source import Price
 from crosswind.models.toolset import Toolset
 
 UNSUPPORTED_VERSION, NO_RESOURCE = -32022, -32002

@@ -17,13 +17,13 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from crosswind.base.errors import ToolFailed, Unfair
-from crosswind.base.files import Document, Place, read
+from crosswind.base.yaml_files import Document, Place, read
 from crosswind.benchmarks.given import GivenDomain, GivenFamily, OutsideState, whole
 from crosswind.core.certify import certify
 from crosswind.core.domain import SIZE, Domain, Family
 from crosswind.core.draw import SEVERITY
 from crosswind.core.perturbation import Perturbation
-from crosswind.core.registry import near, perturbations
+from crosswind.core.registry import did_you_mean, perturbations
 from crosswind.core.session import NAME
 from crosswind.core.types import (
     ASK,
@@ -148,7 +148,7 @@ def fit(document: Document) -> TasksFile:
     file = document.fit(TasksFile)
     for i, kind in enumerate(file.kinds):
         if kind not in perturbations:
-            raise document.error(("kinds", i), f"no perturbation {kind!r}; {near(kind, perturbations.names())}")
+            raise document.error(("kinds", i), f"no perturbation {kind!r}; {did_you_mean(kind, perturbations.names())}")
     for i, condition in enumerate(file.conditions):
         known_kinds(document, ("conditions", i, "stack"), condition.recipe)
         if not condition.stack or condition.name == CLEAN:
@@ -382,13 +382,15 @@ class ServerDomain(GivenDomain):
             for n, tool in enumerate(tools):
                 if tool not in self.specs:
                     at = (*place, part, n)
-                    raise self.document.error(at, f"the server has no tool {tool!r}; {near(tool, list(self.specs))}")
+                    raise self.document.error(
+                        at, f"the server has no tool {tool!r}; {did_you_mean(tool, list(self.specs))}"
+                    )
         for n, rule in enumerate(entry.calls):
             params = self.specs[rule.tool].params
             if not self.listed[rule.tool].open and (unknown := [p for p in rule.args if p not in params]):
                 at = (*place, "calls", n, "args")
                 raise self.document.error(
-                    at, f"{rule.tool} has no parameter {unknown[0]!r}; {near(unknown[0], list(params))}"
+                    at, f"{rule.tool} has no parameter {unknown[0]!r}; {did_you_mean(unknown[0], list(params))}"
                 )
         for n, step in enumerate(entry.gold or ()):
             if not references(step.args) and (bad := misfit(step.args, self.listed[step.call].raw["inputSchema"])):

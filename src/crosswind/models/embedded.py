@@ -20,8 +20,8 @@ from crosswind.base.version import installed
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Message, Tools
 from crosswind.models import adapters, prompts, weights
-from crosswind.models.base import AgentSettings, LocalAgent, Price
 from crosswind.models.parsing import clean
+from crosswind.models.source import AgentSettings, LocalAgent, Price
 from crosswind.models.spec import EMBEDDED
 
 WINDOW = 8192  # tokens that the model was trained with

@@ -22,11 +22,11 @@ from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
 from crosswind.core.types import Message, Tools
 from crosswind.models import adapters, prompts
-from crosswind.models.base import AgentSettings, LocalAgent, Price
 from crosswind.models.loading import ABOUT, load, with_adapter
 from crosswind.models.openai_compatible import args_of, name_of
 from crosswind.models.parsing import clean
 from crosswind.models.remote import sdk
+from crosswind.models.source import AgentSettings, LocalAgent, Price
 
 if TYPE_CHECKING:
     from crosswind.models.engine import Completion, Engine

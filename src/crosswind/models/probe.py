@@ -15,8 +15,8 @@ from crosswind.base.version import installed
 from crosswind.core.registry import domains
 from crosswind.core.types import Message, Param, ToolSpec
 from crosswind.models import weights
-from crosswind.models.base import AgentSettings, AgentSource
 from crosswind.models.remote import OURS, ModelAgent, RemoteModel, loopback
+from crosswind.models.source import AgentSettings, AgentSource
 from crosswind.models.spec import open_agent
 
 SECONDS = 30.0  # for one request of a probe

@@ -34,10 +34,10 @@ from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Agent, Message, Request, Tools
 from crosswind.episodes.record import Usage
-from crosswind.models.base import AgentSettings, Price
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets
 from crosswind.models.remote import OURS, ModelWarning
+from crosswind.models.source import AgentSettings, Price
 from crosswind.models.toolset import SyncToolset, Toolset, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")

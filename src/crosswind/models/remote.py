@@ -29,11 +29,11 @@ from crosswind.core.draw import Drawn
 from crosswind.core.flow import rng_for
 from crosswind.core.types import Message, Request, Tools
 from crosswind.episodes.record import Usage
-from crosswind.models.base import AgentSettings, Price, used
 from crosswind.models.parsing import arguments, clean, parse, spoken_aloud
 from crosswind.models.prompts import as_text
 from crosswind.models.redact import Secrets, bare, passwords
 from crosswind.models.retry import RETRYABLE, Fault, persist, retry_after
+from crosswind.models.source import AgentSettings, Price, used
 
 OURS = "CROSSWIND_API_KEY"
 NO_KEY = "none"  # what to set a variable to where a server wants no key

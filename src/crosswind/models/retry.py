@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Literal, TypeVar
 
-from crosswind.models.base import AgentSettings
+from crosswind.models.source import AgentSettings
 
 T = TypeVar("T")
 Sort = Literal["", "key", "model", "quota", "tools", "context", "unreachable", "timeout", "nonsense"]

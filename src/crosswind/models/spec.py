@@ -18,10 +18,10 @@ from typing import Any
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
-from crosswind.core.registry import LOADERS, agents, near, resolve
+from crosswind.core.registry import LOADERS, agents, did_you_mean, resolve
 from crosswind.core.types import Agent
-from crosswind.models.base import AgentSettings, AgentSource, Price
 from crosswind.models.redact import bare
+from crosswind.models.source import AgentSettings, AgentSource, Price
 
 EMBEDDED = "embedded"
 PROVIDERS = ("openai", "anthropic", "python", "cmd", "hf", EMBEDDED)
@@ -67,7 +67,7 @@ def open_agent(agent: object, settings: AgentSettings | None = None) -> AgentSou
     if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
         shown = bare(spec)  # what is no spec may hold a secret in an address
-        raise CrosswindError(f"no agent {shown!r}; {near(shown, names)}; {FORMS}")
+        raise CrosswindError(f"no agent {shown!r}; {did_you_mean(shown, names)}; {FORMS}")
     if not rest and spec != EMBEDDED:
         raise CrosswindError(f"{spec!r} names nothing after the colon; {FORMS}")
     source: AgentSource = resolve(LOADERS[f"agent:{provider}"])(rest, settings)

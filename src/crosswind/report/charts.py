@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from crosswind.report.formats import MINUS
 from crosswind.report.markup import Markup, join, tag
-from crosswind.report.words import MINUS
 
 STEP = 0.25  # between the lines of a scale of changes
 

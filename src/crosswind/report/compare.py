@@ -7,8 +7,8 @@ from typing import Any
 
 from crosswind.base.version import __version__
 from crosswind.metrics.scores import CleanAndRobust, Drop
+from crosswind.report import formats, parts
 from crosswind.report import markdown as md
-from crosswind.report import parts, words
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
 from crosswind.runs.comparison import Comparison, Contrast
@@ -25,11 +25,11 @@ def verdict(said: Comparison) -> str:
 def _sentence(said: Comparison, one: Contrast) -> str:
     every = one.every
     start = (
-        f"Over {words.many(every.pairs, 'shared episode')} of {words.many(every.tasks, 'task')} {one.name} solves "
-        f"{words.percent(every.shifted)} and {said.first} {words.percent(every.clean)}"
+        f"Over {formats.many(every.pairs, 'shared episode')} of {formats.many(every.tasks, 'task')} {one.name} solves "
+        f"{formats.percent(every.shifted)} and {said.first} {formats.percent(every.clean)}"
     )
-    bounds = f"{words.points(every.delta)} points, {words.SURE} {words.span(every.low, every.high)}"
-    if not words.clear(every):
+    bounds = f"{formats.points(every.delta)} points, {formats.SURE} {formats.span(every.low, every.high)}"
+    if not formats.clear(every):
         told = f"no clear difference ({bounds})"
     else:
         told = f"{one.name} is {'better' if every.delta > 0 else 'worse'} ({bounds})"
@@ -40,7 +40,7 @@ def _falls(said: Comparison, one: Contrast) -> str:
     ours, theirs = said.summaries[one.name].drop, said.summaries[said.first].drop
     if not ours or not theirs:
         return ""
-    falls = f"{words.points(ours.delta)} points, {said.first} by {words.points(theirs.delta)}"
+    falls = f"{formats.points(ours.delta)} points, {said.first} by {formats.points(theirs.delta)}"
     return f"; in the open world it changes by {falls}"
 
 
@@ -118,9 +118,10 @@ def notes(said: Comparison) -> Iterator[str]:
         yield from (f"{name}: {problem}" for problem in run.problems)
     for one in said.versus:
         if one.unshared:
-            yield f"{words.many(one.unshared, 'episode')} of {said.first} or {one.name} have no partner that counts"
+            yield f"{formats.many(one.unshared, 'episode')} of {said.first} or {one.name} have no partner that counts"
         if one.other:
-            yield f"{words.many(one.other, 'episode')} of one key have other obstacles in {one.name}, and are left out"
+            other = formats.many(one.other, "episode")
+            yield f"{other} of one key have other obstacles in {one.name}, and are left out"
 
 
 def _tiles(said: Comparison) -> Iterator[parts.Tile]:
@@ -134,11 +135,13 @@ def _runs(said: Comparison) -> Markup:
     rows = [
         (
             clipped(name, 100),
-            words.percent(found.clean.rate),
-            words.percent(found.shifted.rate),
-            f"{words.points(found.drop.delta)} ({words.span(found.drop.low, found.drop.high)})" if found.drop else "–",
+            formats.percent(found.clean.rate),
+            formats.percent(found.shifted.rate),
+            f"{formats.points(found.drop.delta)} ({formats.span(found.drop.low, found.drop.high)})"
+            if found.drop
+            else "–",
             f"{found.episodes:,}",
-            words.number(found.usage.cost),
+            formats.number(found.usage.cost),
         )
         for name, found in said.summaries.items()
     ]
@@ -155,7 +158,7 @@ def _runs(said: Comparison) -> Markup:
 
 def _ranks(ranks: CleanAndRobust) -> Markup:
     told = [
-        f"{what}: {words.number(found.rho)} ({words.chance(found.p)})"
+        f"{what}: {formats.number(found.rho)} ({formats.chance(found.p)})"
         for what, found in (("with the change", ranks.delta), ("with the share of solved tasks kept", ranks.kept))
         if found.rho is not None
     ]
@@ -188,7 +191,7 @@ def _tasks(one: Contrast, names: tuple[str, str]) -> Markup:
 def _episodes(one: Contrast, names: tuple[str, str]) -> Markup:
     shown = parts.fitting(_both(a, b, names) for a, b in one.opened)
     changed = one.every.broke + one.every.fixed
-    return join(lead(f"{len(shown)} of the {words.many(changed, 'episode')} that only one of the two solved."), shown)
+    return join(lead(f"{len(shown)} of the {formats.many(changed, 'episode')} that only one of the two solved."), shown)
 
 
 def _both(a: Reading, b: Reading, names: tuple[str, str]) -> Markup:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.metrics import Summary, summary
-from crosswind.report import words
+from crosswind.report import formats
 from crosswind.runs.analysis import Analysis
 from crosswind.runs.baselines import Baselines
 from crosswind.runs.reading import Reading
@@ -82,27 +82,29 @@ def verdict(found: Summary, agent: str) -> str:
     if not found.overall.n:
         return f"{agent} has no finished episode that counts, so there is nothing to say yet."
     if drop is None:
-        passed = f"{found.overall.passed} of {words.many(found.overall.n, 'episode')}"
+        passed = f"{found.overall.passed} of {formats.many(found.overall.n, 'episode')}"
         return f"{agent} passed {passed}; no task was played both clean and shifted, so nothing is known of a fall."
     if drop.clean <= LITTLE:
         return (
             f"{agent} solves next to nothing even in the clean world ({found.clean.passed} of "
-            f"{words.many(found.clean.n, 'clean episode')}), so there is nothing to lose and no fall to measure yet."
+            f"{formats.many(found.clean.n, 'clean episode')}), so there is nothing to lose and no fall to measure yet."
         )
-    start = f"{agent} solves {words.percent(drop.clean)} of its tasks in the clean world"
-    if not words.clear(drop):
-        gap = f"a difference of {words.points(drop.delta)} points that may be chance" if drop.delta else "no difference"
+    start = f"{agent} solves {formats.percent(drop.clean)} of its tasks in the clean world"
+    if not formats.clear(drop):
+        gap = (
+            f"a difference of {formats.points(drop.delta)} points that may be chance" if drop.delta else "no difference"
+        )
         return (
-            f"{start} and {words.percent(drop.shifted)} of the same tasks in the open world, {gap} "
-            f"({words.SURE} {words.span(drop.low, drop.high)}, {words.pairs(drop)}){_could(found)}."
+            f"{start} and {formats.percent(drop.shifted)} of the same tasks in the open world, {gap} "
+            f"({formats.SURE} {formats.span(drop.low, drop.high)}, {formats.pairs(drop)}){_could(found)}."
         )
     size = f"{100 * abs(drop.delta):.0f} points"
     low, high = sorted((100 * abs(drop.low), 100 * abs(drop.high)))
-    bounds = f"{words.SURE} {low:.0f} to {high:.0f}"
+    bounds = f"{formats.SURE} {low:.0f} to {high:.0f}"
     if drop.delta > 0:
-        return f"{start} and {words.percent(drop.shifted)} in the open world, a rise of {size} ({bounds})."
+        return f"{start} and {formats.percent(drop.shifted)} in the open world, a rise of {size} ({bounds})."
     return (
-        f"{start} but {words.percent(drop.shifted)} of the same tasks in the open world, a fall of {size} "
+        f"{start} but {formats.percent(drop.shifted)} of the same tasks in the open world, a fall of {size} "
         f"({bounds}){_where(found)}."
     )
 
@@ -114,9 +116,9 @@ def _could(found: Summary) -> str:
 
 
 def _where(found: Summary) -> str:
-    tiers = [d for d in found.drops.get("tier", {}).values() if words.clear(d) and d.delta < 0]
+    tiers = [d for d in found.drops.get("tier", {}).values() if formats.clear(d) and d.delta < 0]
     worst = min(tiers, key=lambda d: d.delta, default=None)
-    out = f"; it falls furthest in {worst.name} ({words.points(worst.delta)})" if worst and len(tiers) > 1 else ""
+    out = f"; it falls furthest in {worst.name} ({formats.points(worst.delta)})" if worst and len(tiers) > 1 else ""
     named = {cause: n for cause, n in found.causes.items() if cause and cause != "undetermined"}
     if named:
         cause = max(named, key=lambda c: named[c])

@@ -11,7 +11,7 @@ from crosswind.core.types import TIERS
 from crosswind.episodes.record import Usage
 from crosswind.metrics import Averages, Drop, PassHatK, Summary
 from crosswind.metrics.diagnosis import CAUSES, STAGES
-from crosswind.report import charts, parts, words
+from crosswind.report import charts, formats, parts
 from crosswind.report.content import Content, Scale
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
@@ -23,26 +23,26 @@ UNMEASURED = (
     "server runs on behind a url, and cannot be where a domain is not loaded."
 )
 MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
-    ("solved", "accuracy", words.percent),
-    ("calls answered by an error", "tool_error_rate", words.percent),
-    ("… that were the agent's own doing", "own_error_rate", words.percent),
-    ("active exploration, 0 to 1", "exploration", words.number),
-    ("calls per episode", "chain_length", words.number),
-    ("… on the certified way", "gold_chain_length", words.number),
-    ("questions to the user per episode", "questions", words.number),
-    ("refused", "refusal_rate", words.percent),
-    ("refused though it could be done", "false_refusal_rate", words.percent),
-    ("not refused though it could not be done", "missed_refusal_rate", words.percent),
-    ("recovered after a fault", "recovery_rate", words.percent),
-    ("made the right call after a fault", "resumed_rate", words.percent),
-    ("collateral writes per episode", "collateral_writes", words.number),
-    ("duplicate writes per episode", "duplicate_writes", words.number),
-    ("claimed a success that was none", "false_success_rate", words.percent),
-    ("did the right thing and said a wrong one", "wrong_answer_rate", words.percent),
-    ("turns per episode", "turns", words.number),
-    ("input tokens per episode", "input_tokens", words.whole),
-    ("output tokens per episode", "output_tokens", words.whole),
-    ("seconds per episode", "seconds", words.number),
+    ("solved", "accuracy", formats.percent),
+    ("calls answered by an error", "tool_error_rate", formats.percent),
+    ("… that were the agent's own doing", "own_error_rate", formats.percent),
+    ("active exploration, 0 to 1", "exploration", formats.number),
+    ("calls per episode", "chain_length", formats.number),
+    ("… on the certified way", "gold_chain_length", formats.number),
+    ("questions to the user per episode", "questions", formats.number),
+    ("refused", "refusal_rate", formats.percent),
+    ("refused though it could be done", "false_refusal_rate", formats.percent),
+    ("not refused though it could not be done", "missed_refusal_rate", formats.percent),
+    ("recovered after a fault", "recovery_rate", formats.percent),
+    ("made the right call after a fault", "resumed_rate", formats.percent),
+    ("collateral writes per episode", "collateral_writes", formats.number),
+    ("duplicate writes per episode", "duplicate_writes", formats.number),
+    ("claimed a success that was none", "false_success_rate", formats.percent),
+    ("did the right thing and said a wrong one", "wrong_answer_rate", formats.percent),
+    ("turns per episode", "turns", formats.number),
+    ("input tokens per episode", "input_tokens", formats.whole),
+    ("output tokens per episode", "output_tokens", formats.whole),
+    ("seconds per episode", "seconds", formats.number),
 )
 
 
@@ -74,8 +74,8 @@ def _header(said: Content) -> Markup:
     facts = [
         f"suite {manifest.name}",
         f"seed {manifest.seed}",
-        words.many(found.episodes, "episode"),
-        words.many(found.tasks, "task"),
+        formats.many(found.episodes, "episode"),
+        formats.many(found.tasks, "task"),
         *([f"{found.trials} trials each"] if found.trials > 1 else []),
         manifest.created[:10],
     ]
@@ -90,8 +90,8 @@ def _header(said: Content) -> Markup:
 
 def _tiles(found: Summary) -> Iterator[parts.Tile]:
     for name, cell in (("clean world", found.clean), ("open world", found.shifted)):
-        under = f"{words.range_of(cell.low, cell.high)}, {words.many(cell.n, 'episode')}"
-        yield f"Solved, {name}", words.percent(cell.rate), under, ""
+        under = f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, 'episode')}"
+        yield f"Solved, {name}", formats.percent(cell.rate), under, ""
     if found.drop:
         yield parts.tile("Change", found.drop)
         if found.drop.exposed:
@@ -100,7 +100,7 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
         yield parts.tile("Change at severity 1", found.mild)
     usage = found.usage
     if usage.input_tokens + usage.output_tokens:
-        cost = f"{words.number(usage.cost)} in all" if usage.cost is not None else "no price known"
+        cost = f"{formats.number(usage.cost)} in all" if usage.cost is not None else "no price known"
         yield "Tokens", f"{(usage.input_tokens + usage.output_tokens) / 1000:,.0f} k", cost, ""
 
 
@@ -122,7 +122,7 @@ def _beside(scale: Scale) -> Markup:
             span(
                 "value lines",
                 (
-                    tag("span", tag("b", words.percent(cell.rate)), f" {side}")
+                    tag("span", tag("b", formats.percent(cell.rate)), f" {side}")
                     for side, cell in zip(SIDES, (found.clean, found.shifted), strict=True)
                 ),
             ),
@@ -141,7 +141,7 @@ def _tiers(found: Summary) -> Markup:
         lead(
             "Change in points when a task of the clean world meets one obstacle, by the stage of thought that it "
             "tries (tier) and where it lies (axis). Under each figure its "
-            f"{words.SURE}, and how many pairs of how many tasks it is over."
+            f"{formats.SURE}, and how many pairs of how many tasks it is over."
         ),
         parts.heat(found.drops["cell"]),
         tag("h3", "Tiers"),
@@ -160,7 +160,7 @@ def _kinds(said: Content) -> Markup:
     groups["several at once"] = [(clipped(d.name, 80), parts.under(d), d) for d in parts.worst_first(others)]
     return join(
         lead(
-            f"The point is the change, the line its {words.SURE}. A filled point is more than chance, also after "
+            f"The point is the change, the line its {formats.SURE}. A filled point is more than chance, also after "
             "Holm's correction for so many comparisons; a hollow one may be chance."
         ),
         parts.changes({name: group for name, group in groups.items() if group}, SIDES),
@@ -187,7 +187,7 @@ def _doses(found: Summary) -> Markup:
         for kind, row in several.items()
     )
     return join(
-        lead(f"Share of shifted episodes solved at each severity, 1 the mildest, with its {words.SURE}."),
+        lead(f"Share of shifted episodes solved at each severity, 1 the mildest, with its {formats.SURE}."),
         charts.dose(points, clean),
         tag("h3", "Change by kind and severity"),
         tag("table", tag("thead", top), tag("tbody", rows), class_="heat dense"),
@@ -208,7 +208,7 @@ def _bars(heading: str, counts: Mapping[str, int], meant: Mapping[str, str]) -> 
             "li",
             span("name", clipped(name, 60), small(meant.get(name))),
             span("plot", charts.bar(n / total, "pale" if name == "undetermined" else "")),
-            span("value", tag("b", n), f" · {words.percent(n / total)}"),
+            span("value", tag("b", n), f" · {formats.percent(n / total)}"),
         )
         for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )
@@ -233,7 +233,7 @@ def _behaviour(found: Summary) -> Markup:
 
 
 def _all_pass(found: PassHatK) -> str:
-    return f"{words.percent(found.value)} ({words.range_of(found.low, found.high)})"
+    return f"{formats.percent(found.value)} ({formats.range_of(found.low, found.high)})"
 
 
 def _measures(study: Mapping[str, Averages]) -> Iterator[Sequence[Pieces]]:
@@ -251,17 +251,17 @@ def _costs(said: Content) -> Markup:
     rows = [
         ("input tokens", f"{usage.input_tokens:,}", f"{usage.input_tokens / n:,.0f}"),
         ("output tokens", f"{usage.output_tokens:,}", f"{usage.output_tokens / n:,.0f}"),
-        ("requests to the model", f"{usage.requests:,}", words.number(usage.requests / n, 1)),
-        ("requests repeated", f"{usage.retries:,}", words.number(usage.retries / n, 2)),
-        ("time of episodes", words.duration(usage.seconds), words.duration(usage.seconds / n)),
-        ("cost", words.number(usage.cost), words.number(None if usage.cost is None else usage.cost / n, 4)),
+        ("requests to the model", f"{usage.requests:,}", formats.number(usage.requests / n, 1)),
+        ("requests repeated", f"{usage.retries:,}", formats.number(usage.retries / n, 2)),
+        ("time of episodes", formats.duration(usage.seconds), formats.duration(usage.seconds / n)),
+        ("cost", formats.number(usage.cost), formats.number(None if usage.cost is None else usage.cost / n, 4)),
     ]
     if not excluded.episodes:
         told = "No episode was lost to the infrastructure."
     else:
         told = (
-            f"{words.many(excluded.episodes, 'episode')} ended as errors of the infrastructure and count nowhere; "
-            f"{words.many(excluded.pairs, 'pair')} lack a side for it."
+            f"{formats.many(excluded.episodes, 'episode')} ended as errors of the infrastructure and count nowhere; "
+            f"{formats.many(excluded.pairs, 'pair')} lack a side for it."
         )
     reasons = (
         tag("li", f"{count} × {clipped(reason, 300)}", class_="text") for reason, count in excluded.reasons.items()
@@ -271,7 +271,7 @@ def _costs(said: Content) -> Markup:
         tag("h3", "Left out"),
         note(told),
         tag("ul", reasons, class_="note") if excluded.reasons else None,
-        note(f"{words.many(excluded.unpaired, 'shifted episode')} have no clean episode.")
+        note(f"{formats.many(excluded.unpaired, 'shifted episode')} have no clean episode.")
         if excluded.unpaired
         else None,
     )
@@ -282,7 +282,8 @@ def _episodes(said: Content) -> Markup:
     shown = parts.fitting(parts.episode(one, open_=i == opened) for i, one in enumerate(said.readings))
     every = len(said.run.records)
     told = (
-        f"{len(shown)} of {words.many(every, 'episode')}: failures first, one for each cause and kind before a second. "
+        f"{len(shown)} of {formats.many(every, 'episode')}: "
+        "failures first, one for each cause and kind before a second. "
         if len(shown) < every
         else "All episodes. "
     )
@@ -309,7 +310,7 @@ def _footer(said: Content) -> Markup:
         tag(
             "p",
             f"Played with crosswind {manifest.crosswind}, judged by verifier {manifest.judge}, reported by crosswind "
-            f"{__version__}. Pairs share task, seed and trial. Intervals are 95{words.PERCENT}; p-values are exact "
+            f"{__version__}. Pairs share task, seed and trial. Intervals are 95{formats.PERCENT}; p-values are exact "
             "and corrected (Holm). Errors of the infrastructure are excluded, never counted as failures.",
         ),
     )

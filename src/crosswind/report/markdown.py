@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import Drop, Summary
-from crosswind.report import words
+from crosswind.report import formats
 from crosswind.report.content import Content
 from crosswind.report.markup import clipped, visible
 
@@ -30,14 +30,14 @@ def change(drop: Drop | None) -> str:
     """A change with its interval, and what it was seen in."""
     if drop is None or not drop.pairs:
         return "–"
-    mark = "**" if words.clear(drop) else ""
-    return f"{mark}{words.points(drop.delta)}{mark} ({words.span(drop.low, drop.high)}; {words.pairs(drop)})"
+    mark = "**" if formats.clear(drop) else ""
+    return f"{mark}{formats.points(drop.delta)}{mark} ({formats.span(drop.low, drop.high)}; {formats.pairs(drop)})"
 
 
 def scores(what: str, summaries: Mapping[str, Summary]) -> str:
     """How agents or runs did, a row each."""
     rows = [
-        [literal(name), words.percent(s.clean.rate), words.percent(s.shifted.rate), change(s.drop)]
+        [literal(name), formats.percent(s.clean.rate), formats.percent(s.shifted.rate), change(s.drop)]
         for name, s in summaries.items()
     ]
     return table([what, "clean", "shifted", "change"], rows)
@@ -52,7 +52,7 @@ def heat(cells: dict[str, Drop]) -> str:
 def worst(drops: dict[str, Drop], first: str, second: str) -> str:
     """The groups that change most, the worst first."""
     chosen = sorted(drops.values(), key=lambda d: (d.delta, d.name))[:WORST]
-    rows = [[literal(d.name), words.percent(d.clean), words.percent(d.shifted), change(d)] for d in chosen]
+    rows = [[literal(d.name), formats.percent(d.clean), formats.percent(d.shifted), change(d)] for d in chosen]
     return table(["", first, second, "change in points (95 %)"], rows)
 
 
@@ -62,8 +62,9 @@ def report(said: Content) -> str:
     out = [
         f"## crosswind: {literal(manifest.agent)} on {literal(manifest.name)}",
         literal(said.verdict, 800),
-        f"{words.many(found.episodes, 'episode')}, {words.many(found.tasks, 'task')}, seed {manifest.seed}. Changes "
-        "are in percentage points, shifted minus clean; bold ones are more than chance after Holm's correction.",
+        f"{formats.many(found.episodes, 'episode')}, {formats.many(found.tasks, 'task')}, seed {manifest.seed}. "
+        "Changes are in percentage points, shifted minus clean; "
+        "bold ones are more than chance after Holm's correction.",
         *(f"> Note: {literal(problem, 400)}" for problem in said.run.problems),
     ]
     if said.scale:
@@ -82,8 +83,8 @@ def report(said: Content) -> str:
     if found.causes:
         ranked = sorted(found.causes.items(), key=lambda item: -item[1])
         total = sum(found.causes.values())
-        rows = [[literal(cause), str(n), words.percent(n / total)] for cause, n in ranked]
+        rows = [[literal(cause), str(n), formats.percent(n / total)] for cause, n in ranked]
         out += ["### Why it fails", table(["cause", "episodes", "share"], rows)]
     if found.excluded.episodes:
-        out.append(f"{words.many(found.excluded.episodes, 'episode')} excluded: errors of the infrastructure.")
+        out.append(f"{formats.many(found.excluded.episodes, 'episode')} excluded: errors of the infrastructure.")
     return "\n\n".join(out) + "\n"

@@ -11,7 +11,7 @@ from importlib import resources
 from crosswind.base.version import __version__
 from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import By, Drop
-from crosswind.report import charts, words
+from crosswind.report import charts, formats
 from crosswind.report.episode import STEPS, Exchange, Line, lines_of
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, note, small, span, style, tag
 from crosswind.runs.reading import Reading
@@ -58,8 +58,8 @@ def frame(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]
 
 def tile(name: str, drop: Drop) -> Tile:
     """A change as a key figure."""
-    under = f"{words.span(drop.low, drop.high)}, {words.pairs(drop)}"
-    return f"{name}, points", words.points(drop.delta), under, charts.sign_class(drop.delta, words.clear(drop))
+    under = f"{formats.span(drop.low, drop.high)}, {formats.pairs(drop)}"
+    return f"{name}, points", formats.points(drop.delta), under, charts.sign_class(drop.delta, formats.clear(drop))
 
 
 def tiles(entries: Iterable[Tile]) -> Markup:
@@ -95,7 +95,7 @@ def changes(groups: Mapping[str, Sequence[tuple[str, str, Drop]]], names: tuple[
         "axis",
         tag("span"),
         span("plot", charts.axis(scale)),
-        span("value", f"points, {words.SURE}"),
+        span("value", f"points, {formats.SURE}"),
         span("more", f"{first} to {second}"),
     )
     rows: list[Markup] = []
@@ -107,16 +107,16 @@ def changes(groups: Mapping[str, Sequence[tuple[str, str, Drop]]], names: tuple[
 
 
 def _change(name: str, under: str, drop: Drop, scale: charts.ChangeScale) -> Markup:
-    colour = charts.sign_class(drop.delta, words.clear(drop))
+    colour = charts.sign_class(drop.delta, formats.clear(drop))
     return tag(
         "li",
         span("name", name, small(under) if under else None),
-        span("plot", charts.forest(scale, drop.delta, drop.low, drop.high, clear=words.clear(drop))),
-        span("value", tag("b", words.points(drop.delta), class_=colour), small(words.span(drop.low, drop.high))),
+        span("plot", charts.forest(scale, drop.delta, drop.low, drop.high, clear=formats.clear(drop))),
+        span("value", tag("b", formats.points(drop.delta), class_=colour), small(formats.span(drop.low, drop.high))),
         span(
             "value more",
-            f"{words.percent(drop.clean)} to {words.percent(drop.shifted)}",
-            small(f"{words.pairs(drop)}, {words.chance(drop.p_holm)}"),
+            f"{formats.percent(drop.clean)} to {formats.percent(drop.shifted)}",
+            small(f"{formats.pairs(drop)}, {formats.chance(drop.p_holm)}"),
         ),
     )
 
@@ -128,7 +128,9 @@ def worst_first(drops: Iterable[Drop]) -> list[Drop]:
 def under(drop: Drop, axis: str = "") -> str:
     """The line under a name: the axis, and the change over pairs whose obstacle was seen, where that differs."""
     seen = drop.exposed
-    told = f"where seen: {words.points(seen.delta)} ({words.pairs(seen)})" if seen and seen.pairs < drop.pairs else ""
+    told = (
+        f"where seen: {formats.points(seen.delta)} ({formats.pairs(seen)})" if seen and seen.pairs < drop.pairs else ""
+    )
     return " · ".join(filter(None, (axis, told)))
 
 
@@ -161,9 +163,9 @@ def heat_cell(drop: Drop | None) -> Markup:
     colour = "" if round(100 * drop.delta) == 0 else f"h{strength} {'down' if drop.delta < 0 else 'up'}"
     return tag(
         "td",
-        tag("b", words.points(drop.delta)),
-        small(words.span(drop.low, drop.high)),
-        small(words.pairs(drop)),
+        tag("b", formats.points(drop.delta)),
+        small(formats.span(drop.low, drop.high)),
+        small(formats.pairs(drop)),
         class_=colour or None,
     )
 
@@ -191,7 +193,7 @@ def episode(shown: Reading, *, by: str = "", open_: bool = False) -> Markup:
         tag("b", by or clipped(record.condition, 80)),
         span("fall small", cause) if cause and record.outcome == "fail" else None,
         span("small task", clipped(record.task_id, 120)),
-        span("small", words.many(len(record.steps), "step")),
+        span("small", formats.many(len(record.steps), "step")),
     )
     return tag("details", top, div("inside", _inside(shown)), open=open_)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.episodes.record import Record
-from crosswind.report import words
+from crosswind.report import formats
 from crosswind.report.episode import Exchange, Line, lines_of
 from crosswind.runs.reading import Reading
 from crosswind.runs.store import StoredRun
@@ -55,7 +55,7 @@ def listing(console: Console, run: StoredRun, chosen: Sequence[tuple[int, Record
     matching = f"{len(chosen)} of " if len(chosen) < len(run.records) else ""
     agent, folder = terminal.short(run.manifest.agent, 80), shlex.quote(terminal.safe(str(run.folder)))
     first = chosen[0][0] if chosen else 1
-    console.print(Text(f"{some}{matching}{words.many(len(run.records), 'episode')} by {agent}; --limit lists more."))
+    console.print(Text(f"{some}{matching}{formats.many(len(run.records), 'episode')} by {agent}; --limit lists more."))
     console.print(Text(f"Open one by its number: crosswind show {folder} {first}"))
 
 
@@ -86,7 +86,7 @@ def episode(console: Console, shown: Reading, number: int | None = None) -> None
         console.print(Text(f"certified: {terminal.short(shown.gold_final, 2000)}"))
     if shown.missing:
         console.print(Text(terminal.safe(shown.missing), style="yellow"))
-    console.print(f"ended: {record.ended} after {words.many(len(record.steps), 'step')}; budget {record.budget}")
+    console.print(f"ended: {record.ended} after {formats.many(len(record.steps), 'step')}; budget {record.budget}")
     if record.why:
         blamed = "the infrastructure failed" if record.outcome == "error" else "why it ended"
         console.print(Text(f"{blamed}: {terminal.short(record.why, 600)}", style="yellow"))

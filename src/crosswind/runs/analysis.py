@@ -1,4 +1,7 @@
-"""Everything that a report on a run needs, worked out once: figures, baselines, and episodes beside their gold."""
+"""Everything that a report on a run needs, computed once: figures, baselines, and episodes with their gold.
+
+Baselines that are not stored with the run yet are played now (`baselines.py`).
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.metrics.groups import Count
-from crosswind.models.base import AgentSource
+from crosswind.models.source import AgentSource
 from crosswind.runs.store import Manifest, Store, now
 
 PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again; so many times more

@@ -36,7 +36,7 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.types import Model
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import SCHEMA, Record
-from crosswind.runs.interrupted import interrupted_sessions, is_same_session
+from crosswind.runs.proxy_sessions import interrupted_sessions, is_same_session
 
 MANIFEST, EPISODES, LOCK, TORN, RETRIED = "run.json", "episodes.jsonl", "lock", "episodes.jsonl.torn", "retried.jsonl"
 SHOWN = 5  # differences that a message lists

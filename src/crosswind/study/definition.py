@@ -17,15 +17,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import Document, Place, read
+from crosswind.base.yaml_files import Document, Place, read
 from crosswind.core.flow import rng_for
-from crosswind.core.registry import domains, near
+from crosswind.core.registry import did_you_mean, domains
 from crosswind.core.types import Model
 from crosswind.episodes.recipe import known_kinds
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN, Suite
 from crosswind.train import config as training
-from crosswind.words.splits import held_out_kinds
+from crosswind.words.held_out import held_out_kinds
 
 DEFINITION, RESULTS = "definition.yaml", "results"  # in the folder of a study
 RESERVED = ("model", "seed", "start", "out")  # options of a training that an arm cannot set
@@ -147,7 +147,7 @@ class Study(Model):
         ):
             for name in names:
                 if name not in known:
-                    raise ValueError(f"the report names the {what} {name!r}; {near(name, known)}")
+                    raise ValueError(f"the report names the {what} {name!r}; {did_you_mean(name, known)}")
         return self
 
     @property
@@ -179,7 +179,7 @@ class Study(Model):
 
     def arm(self, name: str) -> Arm:
         if name not in self.by_name:
-            raise CrosswindError(f"the study has no arm {name!r}; {near(name, list(self.by_name))}")
+            raise CrosswindError(f"the study has no arm {name!r}; {did_you_mean(name, list(self.by_name))}")
         return self.by_name[name]
 
     def seeds_of(self, arm: Arm) -> tuple[int, ...]:
@@ -280,7 +280,7 @@ def load_study(path: Path | str) -> Study:
             for name in condition.domains:
                 if name not in domains:
                     raise document.error(
-                        (part, "conditions", i, "domains"), f"no domain {name!r}; {near(name, domains.names())}"
+                        (part, "conditions", i, "domains"), f"no domain {name!r}; {did_you_mean(name, domains.names())}"
                     )
     for i, arm in enumerate(study.by_name.values()):
         _check_arm(document, study, i, arm)

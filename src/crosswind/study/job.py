@@ -19,10 +19,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import Document
 from crosswind.base.version import __version__
-from crosswind.models.base import AgentSettings
+from crosswind.base.yaml_files import Document
 from crosswind.models.loading import ABOUT
+from crosswind.models.source import AgentSettings
 from crosswind.runs.runner import Limits
 from crosswind.runs.store import EPISODES, MANIFEST, append_file, exclusive_lock, load_manifest, now, replace_file
 from crosswind.study import outcomes

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile, UnknownName
-from crosswind.core.registry import near
+from crosswind.core.registry import did_you_mean
 from crosswind.core.types import TIERS
 from crosswind.metrics import By, cell, grouped
-from crosswind.report import words
+from crosswind.report import formats
 from crosswind.report.markdown import literal, table
 from crosswind.study import plots
 from crosswind.study.definition import Arm, Curve, Study
@@ -32,7 +32,7 @@ def write(study: Study, folder: Path, into: Path, own: Findings | None = None) -
     known = [*TABLES, *own.sections, PLOTS]
     for section in study.report.sections:
         if section.make not in known:
-            raise UnknownName(f"the report has no table {section.make!r}; {near(section.make, known)}")
+            raise UnknownName(f"the report has no table {section.make!r}; {did_you_mean(section.make, known)}")
     results = load_results(study, folder)
     if not results.arms and not results.dev:
         raise BadFile(f"{folder}: has no finished arm (arms/ARM/seed-N/test.json); run some with `crosswind study run`")
@@ -71,7 +71,7 @@ def page(results: Results, own: Findings, drawn: list[str]) -> str:
         "arms and figures. Changes are in percentage points, shifted minus clean on the same tasks, with 95 % "
         "intervals that resample tasks. Bold ones are clear; where a row has the four tiers of a suite, after Holm's "
         "correction over them.",
-        f"{words.many(there, 'result')} of {len(queue)} are there, and {former} beside them, "
+        f"{formats.many(there, 'result')} of {len(queue)} are there, and {former} beside them, "
         "of former commits or of an arm run again. "
         + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
         *_failures(results.folder),
@@ -140,10 +140,10 @@ def _details(arm: ArmResults, suite: str, by: By) -> str:
     for name, one in arm.drops(suite, by).items():
         played = arm.averages(groups[name])
         right = arm.refused(r for r in groups[name] if impossible(r))
-        line = [literal(name), str(one.pairs), words.percent(one.clean), words.percent(one.shifted), change(one)]
-        line += [words.percent(played.tool_error_rate), words.number(played.exploration)]
-        line += [words.number(played.chain_length, 1), words.percent(right.rate)]
-        rows.append([*line, words.percent(played.false_refusal_rate)])
+        line = [literal(name), str(one.pairs), formats.percent(one.clean), formats.percent(one.shifted), change(one)]
+        line += [formats.percent(played.tool_error_rate), formats.number(played.exploration)]
+        line += [formats.number(played.chain_length, 1), formats.percent(right.rate)]
+        rows.append([*line, formats.percent(played.false_refusal_rate)])
     heads = [by, "pairs", "clean", "shifted", "change", "tool errors", "exploration", "chain", "refused", "false"]
     return table(heads, rows)
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import complaint
+from crosswind.base.yaml_files import complaint
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Model
 from crosswind.episodes.record import Record

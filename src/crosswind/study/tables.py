@@ -17,7 +17,7 @@ from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.record import Record
 from crosswind.metrics import Averages, Cell, Correlation, Drop, cell, clean_and_robust, grouped
-from crosswind.report import words
+from crosswind.report import formats
 from crosswind.report.markdown import literal, table
 from crosswind.study.definition import Section, suite_of
 from crosswind.study.findings import MISSING
@@ -30,8 +30,8 @@ def change(one: Drop | None) -> str:
     """A change with its interval; bold if it is clear."""
     if one is None:
         return "–"
-    mark = "**" if words.clear(one) else ""
-    return f"{mark}{words.points(one.delta)}{mark} ({words.span(one.low, one.high)})"
+    mark = "**" if formats.clear(one) else ""
+    return f"{mark}{formats.points(one.delta)}{mark} ({formats.span(one.low, one.high)})"
 
 
 def share(one: Cell) -> str:
@@ -109,7 +109,7 @@ def starts(results: Results, section: Section) -> str:
     for one, other in pairs:
         compared = [between(one, other, "", lambda r: r.domain in on)]
         compared += [between(one, other, suite, side) for suite in suites for side in sides]
-        wrong = (words.percent(arm.false_refusals(first).rate) for arm in (one, other))
+        wrong = (formats.percent(arm.false_refusals(first).rate) for arm in (one, other))
         rows.append([f"{literal(one.name)} to {literal(other.name)}", *map(change, compared), " to ".join(wrong)])
     heads = ["from, to", f"clean on {', '.join(on)}"]
     for suite in suites:
@@ -130,7 +130,7 @@ def _rewards(arm: ArmResults, folder: Path) -> list[list[str]]:
         lines = json_lines(folder / "arms" / arm.name / f"seed-{done.seed}" / REWARDS)
         extra = (done.train or {}).get("extra", {})
         greedy = [
-            f"{where} {words.percent(before)} to {words.percent(extra.get('greedy_after', {}).get(where))}"
+            f"{where} {formats.percent(before)} to {formats.percent(extra.get('greedy_after', {}).get(where))}"
             for where, before in extra.get("greedy_before", {}).items()
         ]
         figures = [first_and_last(lines, name) for name in ("reward", "clean", "perturbed", "signal")]
@@ -210,12 +210,12 @@ def refusals(results: Results, section: Section) -> str:
 
 
 PLAYED: tuple[tuple[str, Callable[[Averages], str]], ...] = (
-    ("Tool error rate, % of calls", lambda s: words.percent(s.tool_error_rate)),
-    ("Errors of the agent's own making, % of calls", lambda s: words.percent(s.own_error_rate)),
-    ("Exploration, 0 to 1", lambda s: words.number(s.exploration)),
+    ("Tool error rate, % of calls", lambda s: formats.percent(s.tool_error_rate)),
+    ("Errors of the agent's own making, % of calls", lambda s: formats.percent(s.own_error_rate)),
+    ("Exploration, 0 to 1", lambda s: formats.number(s.exploration)),
     (
         "Tool-chain length (on the certified way)",
-        lambda s: f"{words.number(s.chain_length, 1)} ({words.number(s.gold_chain_length, 1)})",
+        lambda s: f"{formats.number(s.chain_length, 1)} ({formats.number(s.gold_chain_length, 1)})",
     ),
 )
 
@@ -249,7 +249,7 @@ def correlation(results: Results, section: Section) -> str:
         rows.append([place, str(both.kept.n), _rho(both.delta), _rho(both.kept)])
     every = {name: one for name, arm in results.arms.items() if (one := arm.drop(""))}
     arms = [
-        [literal(name), words.percent(clean), words.points(delta), words.percent(kept)]
+        [literal(name), formats.percent(clean), formats.points(delta), formats.percent(kept)]
         for name, (clean, delta, kept) in clean_and_robust(every).agents.items()
     ]
     told = (
@@ -263,7 +263,7 @@ def correlation(results: Results, section: Section) -> str:
 
 
 def _rho(found: Correlation) -> str:
-    return "cannot be told" if found.rho is None else f"{found.rho:+.2f} ({words.chance(found.p)})"
+    return "cannot be told" if found.rho is None else f"{found.rho:+.2f} ({formats.chance(found.p)})"
 
 
 # ---------------------------------------------------------------- how results came about
@@ -318,7 +318,7 @@ def trained(results: Results, _: Section) -> str:
             ", ".join(map(str, arm.seeds)),
             str(train.get("steps", "–")),
             f"{train['demonstrations']:,}" if train.get("demonstrations") else "–",
-            ", ".join(f"{what} {words.duration(seconds)}" for what, seconds in first.spent.items()),
+            ", ".join(f"{what} {formats.duration(seconds)}" for what, seconds in first.spent.items()),
         ]
 
     heads = ["arm", "about", "method", "seeds", "steps", "demonstrations", "time of the first seed"]

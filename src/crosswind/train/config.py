@@ -17,11 +17,11 @@ import yaml
 from pydantic import Field, model_validator
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import Document, read
-from crosswind.core.registry import domains, near
+from crosswind.base.yaml_files import Document, read
+from crosswind.core.registry import did_you_mean, domains
 from crosswind.episodes.recipe import LARGE
 from crosswind.train.data import DataConfig, Domains, Options, demonstration_at
-from crosswind.words.splits import check_kinds
+from crosswind.words.held_out import check_kinds
 
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
@@ -288,7 +288,7 @@ def check(config: TrainConfig, document: Document | None = None, *, draw: bool =
     for place, names in places:
         for name in names:
             if name not in domains:
-                raise _at(document, place, f"no domain {name!r}; {near(name, domains.names())}")
+                raise _at(document, place, f"no domain {name!r}; {did_you_mean(name, domains.names())}")
     kinds: list[tuple[tuple[str, str], Sequence[str]]] = []
     try:
         kinds.append((("data", "recipe"), config.data.followed().kinds()))

@@ -19,13 +19,13 @@ from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.flow import once_each, rng_for
-from crosswind.core.registry import domains, near, perturbations
+from crosswind.core.registry import did_you_mean, domains, perturbations
 from crosswind.core.types import Model, ToolSpec
 from crosswind.episodes.recipe import Choice, Recipe, above_zero, load_recipe, severities
 from crosswind.models.prompts import signature, spoken, with_tools
 from crosswind.train.groups import COMPONENTS, Component, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows
-from crosswind.words import splits
+from crosswind.words import held_out
 
 RECIPE = "mixed"  # unless told otherwise
 LOOKED = 6  # tasks for one pick of kinds, before others are picked
@@ -192,7 +192,7 @@ def _drawn(
     if picks and not drawn.layers:
         counts[NOTHING] += 1
         return None
-    splits.check_drawn(drawn)
+    held_out.check_drawn(drawn)
     return drawn
 
 
@@ -207,7 +207,9 @@ class _Plan:
         self.places = [(domains[name], _families(domains[name], config)) for name in config.domains]
         every = [name for domain, _ in self.places for name in domain.families]
         if unknown := [name for name in config.families if name not in every]:
-            raise CrosswindError(f"no family {unknown[0]!r} in {', '.join(config.domains)}; {near(unknown[0], every)}")
+            raise CrosswindError(
+                f"no family {unknown[0]!r} in {', '.join(config.domains)}; {did_you_mean(unknown[0], every)}"
+            )
         if empty := [domain for domain, there in self.places if not there]:
             levels = sorted({family.level for family in empty[0].families.values()})
             raise CrosswindError(
@@ -219,7 +221,7 @@ class _Plan:
         self.stages = [(0.0, Recipe(stack=()))]
         if config.share:
             recipe = config.followed()
-            splits.check_kinds(recipe.kinds())
+            held_out.check_kinds(recipe.kinds())
             self.stages = [(0.0, _only(recipe, config, config.severity))]
             if config.curriculum:
                 self.stages = [(stage.start, _only(recipe, config, stage.severity)) for stage in config.curriculum]

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from crosswind.base.errors import NotForTraining
 from crosswind.core.registry import perturbations
-from crosswind.words.splits import HELD_OUT
+from crosswind.words.held_out import HELD_OUT
 
 Component = Literal["error_feedback", "symbols", "semantics", "structure", "refusal"]
 COMPONENTS: tuple[Component, ...] = get_args(Component)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.episodes.suite import Suite
-from crosswind.models.base import AgentSettings
+from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner
 

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Ended, Verdict
 from crosswind.episodes.play import judge, play
-from crosswind.models.base import AgentSettings
 from crosswind.models.engine import Completion, Engine
 from crosswind.models.hf import HuggingFace, HuggingFaceAgent
 from crosswind.models.prompts import script_of
+from crosswind.models.source import AgentSettings
 
 Seed = tuple[object, ...]
 

@@ -19,15 +19,15 @@ from crosswind.core.types import Split
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import Condition, Suite
-from crosswind.models.base import AgentSettings
 from crosswind.models.loading import ABOUT
+from crosswind.models.source import AgentSettings
 from crosswind.runs.store import iter_records, replace_file
 from crosswind.train.config import Evaluation, Method, TrainConfig
 from crosswind.train.model import about
 from crosswind.train.progress import Progress, play_suite
 from crosswind.train.sft import Result, story
 from crosswind.train.transfer import Matrix, transfer
-from crosswind.words.splits import train_kinds
+from crosswind.words.held_out import train_kinds
 
 MEASURED = "measured"  # the folder of the runs that measure
 

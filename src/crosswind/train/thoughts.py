@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.oracle import Walk
 from crosswind.core.types import ASK, Refusal, ToolCall, ToolError, Tools, ToolSpec
 from crosswind.models.prompts import call_form
@@ -72,7 +72,7 @@ class Thinking:
         task, family = self.gold.session.task, self.gold.session.domain.family(self.gold.session.task)
         stated, rules = task.brief.stated, task.brief.rules.items()
         values = [
-            skin.shown(task, str(stated[key])) if key in stated else f"{detail.label} ?"
+            entity_names.shown(task, str(stated[key])) if key in stated else f"{detail.label} ?"
             for key, detail in family.details.items()
         ]
         stand = [RULES.get(rule, "{rule} by {value}").format(rule=rule, value=value) for rule, value in rules]

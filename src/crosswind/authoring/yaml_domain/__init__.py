@@ -16,18 +16,18 @@ from crosswind.authoring.yaml_domain.family_checks import FamilyChecks
 from crosswind.authoring.yaml_domain.rows import TableShapes
 from crosswind.authoring.yaml_domain.schema import Declaration, YamlFamily, without_holes
 from crosswind.authoring.yaml_domain.world import DeclaredWorld, entry_of, world_body
-from crosswind.base import files
+from crosswind.base import yaml_files
 from crosswind.base.errors import BadFile
-from crosswind.base.files import Document, Place
+from crosswind.base.yaml_files import Document, Place
 from crosswind.core import domain as domains_module
 from crosswind.core.domain import Domain, Family
 
 
 def read_declaration(path: Path | str) -> tuple[Declaration, Document]:
     """Read and check a file; the document still knows the lines."""
-    document = files.read(path)
+    document = yaml_files.read(path)
     if not isinstance(document.data, dict):
-        raise BadFile(f"{document.where}:1: expected a YAML domain; {files.expected(Declaration, ())}")
+        raise BadFile(f"{document.where}:1: expected a YAML domain; {yaml_files.expected(Declaration, ())}")
     declared = document.fit(Declaration)
     Checker(document, declared).word(declared.domain, ("domain",), "the domain")
     for checks in (TableChecks, ToolChecks, FamilyChecks):

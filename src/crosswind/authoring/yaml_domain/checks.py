@@ -27,8 +27,8 @@ from crosswind.authoring.yaml_domain.schema import (
     ref,
 )
 from crosswind.base.errors import BadFile
-from crosswind.base.files import Document, Place
-from crosswind.core.registry import near
+from crosswind.base.yaml_files import Document, Place
+from crosswind.core.registry import did_you_mean
 from crosswind.core.world import STATUS
 
 _WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -51,7 +51,9 @@ class Checker:
 
     def one_of(self, name: str, names: Iterable[str], place: Place, what: str) -> None:
         if name not in (known := sorted(names)):
-            raise self.fail(place, f"there is no {what} {name!r}; {near(name, known) if known else 'none is declared'}")
+            raise self.fail(
+                place, f"there is no {what} {name!r}; {did_you_mean(name, known) if known else 'none is declared'}"
+            )
 
     def parsed(self, place: Place, value: Any) -> Ref:
         try:

@@ -23,7 +23,7 @@ from crosswind.authoring.yaml_domain.schema import (
     ref,
     without_holes,
 )
-from crosswind.base.files import Place
+from crosswind.base.yaml_files import Place
 
 HOPES = 2000  # ends that a refusal proof may have to rule out
 

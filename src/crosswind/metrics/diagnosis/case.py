@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.types import ASK, SAY, Step, ToolCall
 from crosswind.metrics.diagnosis.evidence import NEAR, Act, Evidence, covers, leaves, likeness, strings
 from crosswind.text import values
@@ -163,7 +163,9 @@ class Case(Evidence):
         return all(self.shows(v, text) for v in truth)
 
     def shows(self, value: Any, text: str) -> bool:
-        return self.stands(value, text) or (isinstance(value, str) and self.stands(skin.shown(self.task, value), text))
+        return self.stands(value, text) or (
+            isinstance(value, str) and self.stands(entity_names.shown(self.task, value), text)
+        )
 
     def recovered(self, act: Act) -> bool:
         """Was a failed call made good later, or of no consequence?"""
@@ -199,7 +201,9 @@ class Case(Evidence):
 
     def is_usual(self, act: Act) -> bool:
         """Does a result show what the world answered in the world's own form?"""
-        return covers(act.content, skin.through(act.inner[0][2], lambda text: skin.shown(self.task, text)))
+        return covers(
+            act.content, entity_names.through(act.inner[0][2], lambda text: entity_names.shown(self.task, text))
+        )
 
     def denied(self) -> str | None:
         """Something that the request names and results hold, and that the final message says is not there."""

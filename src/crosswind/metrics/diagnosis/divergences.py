@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.types import ASK, SAY, ToolCall, ToolSpec
 from crosswind.core.world import bad_arguments
 from crosswind.metrics.diagnosis.case import SCHEMA, Case
@@ -77,7 +77,9 @@ def unasked(case: Case, act: Act) -> Divergence | None:
     told = [a.text for a in case.acts[: act.n - 1] if a.call.tool in (ASK, SAY)]
     for key, value in case.task.withheld.items():
         if any(case.shows(value, text) for text in asked) and not any(case.shows(value, text) for text in told):
-            guesses = [v for v in case.family.details[key].read(skin.plain(case.task, case.record.query)) if v != value]
+            guesses = [
+                v for v in case.family.details[key].read(entity_names.plain(case.task, case.record.query)) if v != value
+            ]
             if any(v in c.args.values() for v in guesses for c, _, _ in act.inner):
                 why = f"the request leaves {key} open, and the user was not asked which is meant"
                 return Divergence(act.n, "wrong argument", "perception", why)

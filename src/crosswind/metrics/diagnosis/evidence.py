@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from crosswind.base.errors import Unfair
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, walk
@@ -142,7 +142,7 @@ class Evidence:
         """The request as the user has put it by the end, with every detail stated."""
         stated = {**self.task.brief.stated, **self.task.withheld}
         for change in self.task.changes:
-            if any(self._said(skin.shown(self.task, change.words), act) for act in self.acts):
+            if any(self._said(entity_names.shown(self.task, change.words), act) for act in self.acts):
                 stated |= change.stated
         return self.task.briefed(stated=stated, vague={}).but(withheld={}, changes=())
 
@@ -277,7 +277,7 @@ class Evidence:
 
         What the agent sent itself comes from nowhere when an error says it back.
         """
-        forms = [value, skin.shown(self.task, value)] if isinstance(value, str) else [value]
+        forms = [value, entity_names.shown(self.task, value)] if isinstance(value, str) else [value]
         out = set()
         for where, text in self._texts(before, forms):
             if where not in out and any(self.stands(form, text) for form in forms):

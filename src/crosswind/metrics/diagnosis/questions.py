@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.types import ToolCall
 from crosswind.metrics.diagnosis.case import SCHEMA, Case
 from crosswind.metrics.diagnosis.divergences import (
@@ -37,7 +37,7 @@ def ending(case: Case) -> Divergence | None:
     start = case.domain.state(case.task)
     if case.lawless is not None:
         free = case.family.answer(case.wanted.briefed(rules={}), start, start)
-        if free and answers.states(skin.plain(case.task, record.final), free, given=record.query):
+        if free and answers.states(entity_names.plain(case.task, record.final), free, given=record.query):
             why = "the final message says what would be right without the rules that the policy has here"
             return Divergence(case.end, "misread result", "reasoning", why)
     claims = case.claims()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind.core import skin
+from crosswind.core import entity_names
 from crosswind.core.names import Namer
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import SPLITS, Param, Skin, Step, Task, ToolCall, ToolError, ToolResult, Tools
@@ -95,16 +95,16 @@ class EntityReskin(Perturbation):
         return self._said(result, back=True)
 
     def _through(self, call: ToolCall, *, back: bool) -> ToolCall:
-        args = skin.through(dict(call.args), skin.translator(self.skin, back=back))
+        args = entity_names.through(dict(call.args), entity_names.translator(self.skin, back=back))
         return call if args == call.args else ToolCall(call.tool, args)
 
     def _said(self, result: ToolResult, *, back: bool) -> ToolResult:
-        translate = skin.translator(self.skin, back=back)
+        translate = entity_names.translator(self.skin, back=back)
         if result.error:
             error = result.error
             text = translate(error.text)
             return result if text == error.text else ToolResult(None, ToolError(error.code, text, error.retryable))
-        content = skin.through(result.content, translate)
+        content = entity_names.through(result.content, translate)
         return result if content == result.content else ToolResult(content)
 
 

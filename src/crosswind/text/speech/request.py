@@ -27,8 +27,7 @@ DETAIL = any_of(
     rf" (?:please|kindly) (?:(?:(?:{v.ANY_LY}|also|first|just|now|either|do) )?{v.GIVE}"
     rf"|{gap(10)}(?:and|or) (?:confirm|tell|let|send me|give|describe|provide|share|specify|enter) )",
     rf" (?:i|we) {gap(3)}ask (?:for|you) ",
-    v.START
-    + r"(?:(?:just|simply|so|then|now|first|go ahead|and|,) ){0,3}(?:tell (?:me|us)|give (?:me|us)|reply"
+    v.START + r"(?:(?:just|simply|so|then|now|first|go ahead|and|,) ){0,3}(?:tell (?:me|us)|give (?:me|us)|reply"
     r"|confirm|choose|pick|select|specify|provide|say|send (?:me|us)|share) ",
     r" (?:could|can|would|will|may|might) (?:you|i) "
     r"(?:(?:please|kindly|also|perhaps|just|maybe|mind|possibly|then) ){0,2}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from crosswind.base.errors import NotForTraining, UnknownName
-from crosswind.core.registry import near, perturbations
+from crosswind.core.registry import did_you_mean, perturbations
 from crosswind.core.types import SPLITS, Split
 from crosswind.words.banks import every_text, foreign
 
@@ -54,7 +54,7 @@ def check_kinds(kinds: Iterable[str]) -> None:
     """Refuse kinds that do not exist, and those that are held out from training."""
     for kind in kinds:
         if kind not in perturbations and kind not in perturbations.broken:
-            raise UnknownName(f"no perturbation {kind!r}; {near(kind, train_kinds())}")
+            raise UnknownName(f"no perturbation {kind!r}; {did_you_mean(kind, train_kinds())}")
         perturbations[kind]  # says so if it could not be loaded
         if kind in HELD_OUT:
             raise NotForTraining(

@@ -1,4 +1,4 @@
-"""Sessions of a proxy under way: what is kept of them on the disk until their record is written.
+"""The log of a proxy's session while it lasts, and what a killed proxy left.
 
     sessions/NAME.jsonl    one session: a head, and a line for each call that goes to the server and each that is over
 
