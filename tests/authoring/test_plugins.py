@@ -176,6 +176,10 @@ WRONG = [
     ),
     (DOMAIN.replace('add("sights"', 'add("seen"'), ": a domain that calls itself 'sights' is registered as 'seen'"),
     (LAYER.replace('"protocol"', '"edge"'), ": TypeError: Boxed.rank is 'edge'; expected one of"),
+    (
+        LAYER.replace("    severities", "    counts = 'keys'\n    severities"),
+        ": TypeError: Boxed.counts is 'keys'; expected",
+    ),
 ]
 
 
