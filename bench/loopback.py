@@ -26,7 +26,7 @@ def serve() -> None:
     from crosswind.models import weights
     from crosswind.models.embedded import serve as start
 
-    path = weights.fetch(lambda text: print(text, file=sys.stderr))
+    path = weights.fetch()
     server = start(str(path), 4096, slots=2, key=os.environ["CROSSWIND_API_KEY"], alias=MODEL)
     print(server.listening_address, flush=True)
     sys.stdin.read()

@@ -39,7 +39,7 @@ def ship(folder: Path, name: str, into: Path = adapters.FOLDER, study: Study | N
     made = folder / "train" / "adapter"
     target = into / name
     target.mkdir(parents=True, exist_ok=True)
-    convert(made, weights.fetch(lambda text: print(text, file=sys.stderr)), target / adapters.FILE, name=name)
+    convert(made, weights.fetch(), target / adapters.FILE, name=name)
     about: dict[str, Any] = json.loads((made / ABOUT).read_text(encoding="utf-8"))
     (target / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     card = card_of(study, name, ArmResults(study.arm(done.arm), [done], rows), about)

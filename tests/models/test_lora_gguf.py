@@ -129,7 +129,7 @@ def test_an_adapter_is_converted_once(
     base: Path, tiny_adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(weights, "fetch", lambda _: base)
+    monkeypatch.setattr(weights, "fetch", lambda *_: base)
     path = adapters.as_gguf(str(tiny_adapter))
     stamp = path.stat().st_mtime_ns
     assert adapters.as_gguf(str(tiny_adapter)) == path

@@ -992,7 +992,7 @@ def test_an_adapter_ships_with_a_card(mini: Study, ran: Path, tmp_path: Path, mo
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    monkeypatch.setattr(weights, "fetch", lambda _: path)
+    monkeypatch.setattr(weights, "fetch", lambda *_: path)
     made = ship(ran / "arms/static/seed-0", "static", tmp_path / "adapters", mini)
     assert sorted(p.name for p in made.iterdir()) == ["README.md", "adapter.gguf", "crosswind.json"]
     card = (made / "README.md").read_text()
