@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,16 +37,14 @@ def survey(
 
 def _row(domain: Domain, kind: str, count: int, seed: int, severity: int, deep: bool) -> dict[str, Any]:
     certified = refused = not_applicable = failed = 0
-    reasons: dict[str, int] = {}
+    reasons = Counter[str]()
 
     def note(unfair: Unfair | CannotPerturb) -> None:
         reason = unfair.reason if isinstance(unfair, Unfair) else str(unfair)
-        key = f"{unfair.law}: {reason}"[:200]
-        reasons[key] = reasons.get(key, 0) + 1
+        reasons[f"{unfair.law}: {reason}"[:200]] += 1
 
-    families = len(domain.families)
     for looked, task in enumerate(tasks(domain, seed)):
-        if certified == count or looked >= 10 * count + 10 * families:
+        if certified == count or looked >= 10 * (count + len(domain.families)):
             break
         try:
             drawn = draw(domain, task, [kind], seed, severity=severity, deep=deep)
@@ -68,5 +67,5 @@ def _row(domain: Domain, kind: str, count: int, seed: int, severity: int, deep: 
         "certified": certified,
         "refused": refused,
         "not_applicable": not_applicable,
-        "reasons": reasons,
+        "reasons": dict(reasons),
     }

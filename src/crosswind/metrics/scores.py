@@ -84,17 +84,11 @@ class Summary(Model):
     detectable: float | None  # the smallest difference that so many pairs show four times in five
 
 
-# ---------------------------------------------------------------- pairs
-
-
 def pairs(records: Iterable[Record]) -> list[Pair]:
     """The shifted episodes, each behind the clean one of the same task and trial; errors make no pair."""
     kept = [record for record in records if record.judged]
     clean = {record.pair: record for record in kept if record.clean}
     return [(clean[record.pair], record) for record in kept if not record.clean and record.pair in clean]
-
-
-# ---------------------------------------------------------------- shares and drops
 
 
 def cell(records: Iterable[Record]) -> Cell:
@@ -196,9 +190,6 @@ def _adjusted(found: Mapping[str, Drop]) -> dict[str, Drop]:
         exposed = one.exposed and one.exposed.model_copy(update={"p_holm": seen_ps[name]})
         out[name] = one.model_copy(update={"p_holm": ps[name], "exposed": exposed})
     return out
-
-
-# ---------------------------------------------------------------- all of it
 
 
 def summary(

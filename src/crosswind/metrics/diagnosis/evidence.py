@@ -20,6 +20,7 @@ from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, walk
 from crosswind.core.registry import domains
 from crosswind.core.types import ASK, SAY, Changes, Step, Task, ToolCall, ToolResult, ToolSpec, failed
+from crosswind.core.world import World
 from crosswind.episodes.record import Record
 from crosswind.text import speech, values
 
@@ -52,6 +53,11 @@ class Act:
     @property
     def worked(self) -> list[ToolCall]:
         return [call for call, ok, _ in self.inner if ok]
+
+    def repeat_in(self, world: World) -> None:
+        """Make the calls that reached the world again in another one."""
+        for call, worked, content in self.inner:
+            world.again(call, ToolResult(content) if worked else failed("failed"))
 
 
 def acts_of(steps: Sequence[Mapping[str, Any]]) -> list[Act]:
@@ -205,24 +211,14 @@ class Evidence:
     def extras(self) -> list[tuple[Act, list[ToolCall]]]:
         """The steps that left something changed in the end which should not be, with their calls that worked."""
         world = self.domain.world(self.task)
-        right = min(
-            (
-                [
-                    self.domain.normal(self.task, end)
-                    for end in self.family.ends(self.task, self.domain.state(self.task))
-                ]
-                if not self.task.refuse
-                else []
-            )
-            or [{}],
-            key=lambda end: len(self._apart(self._final, end)),
-        )
+        ends = [] if self.task.refuse else self.family.ends(self.task, self.domain.state(self.task))
+        normal = [self.domain.normal(self.task, end) for end in ends]
+        right = min(normal or [{}], key=lambda end: len(self._apart(self._final, end)))
         wrong = self._apart(self._final, right)
         out = []
         before: Changes = {}
         for act in self.acts:
-            for call, worked, content in act.inner:
-                world.again(call, ToolResult(content) if worked else failed("failed"))
+            act.repeat_in(world)
             if any(self.canonical[c.tool].spec.writes for c in act.worked if c.tool in self.canonical):
                 after = self.domain.normalise(world.state)
                 if any(key in after and key not in before for key in wrong) or any(
@@ -236,8 +232,7 @@ class Evidence:
     def _final(self) -> Changes:
         world = self.domain.world(self.task)
         for act in self.acts:
-            for call, worked, content in act.inner:
-                world.again(call, ToolResult(content) if worked else failed("failed"))
+            act.repeat_in(world)
         return self.domain.normalise(world.state)
 
     @staticmethod

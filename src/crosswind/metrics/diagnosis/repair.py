@@ -136,17 +136,13 @@ def retrace(record: Record, upto: int) -> Opening:
     return opening
 
 
-async def repair(
-    record: Record, play_again: Player, *, upto: int = 1, resumes: bool = False, check: bool = True
-) -> Repair:
-    """Repair each channel of a failed episode in turn. With `check` it is first played again as it is.
+async def repair(record: Record, play_again: Player, *, upto: int = 1, resumes: bool = False) -> Repair:
+    """Play a failed episode again as it is, then with each channel repaired in turn.
 
     `upto` is the step at which it failed; an agent that `resumes` takes it up there.
     """
     drawn = redrawn(record)
-    again: bool | None = None
-    if check:
-        again = judge(await play_again(drawn, None), drawn.domain).outcome == "fail"
+    again = judge(await play_again(drawn, None), drawn.domain).outcome == "fail"
     helped: list[str] = []
     useless: list[str] = []
     untried: list[str] = []
