@@ -7,25 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from crosswind.authoring.yaml_domain.schema import (
-    NAMES,
-    Column,
-    ColumnTest,
-    Declaration,
-    Identity,
-    NumberRange,
-    Ref,
-    YamlRule,
-    YamlTable,
-    YamlTool,
-    arguments,
-    conditions,
-    holes,
-    is_date,
-    minutes,
-    reader_sort,
-    ref,
-)
+from crosswind.authoring.yaml_domain import schema
 from crosswind.base.errors import BadFile
 from crosswind.base.yaml_files import Document, Place
 from crosswind.core.registry import did_you_mean
@@ -37,7 +19,7 @@ _WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 class Checker:
     """Checks what a schema cannot say. The first thing that does not fit is raised with its line."""
 
-    def __init__(self, document: Document, declared: Declaration) -> None:
+    def __init__(self, document: Document, declared: schema.Declaration) -> None:
         self.document, self.d = document, declared
 
     def fail(self, place: Sequence[str | int], text: str) -> BadFile:
@@ -55,54 +37,53 @@ class Checker:
                 place, f"there is no {what} {name!r}; {did_you_mean(name, known) if known else 'none is declared'}"
             )
 
-    def parsed(self, place: Place, value: Any) -> Ref:
+    def parsed(self, place: Place, value: Any) -> schema.Ref:
         try:
-            return ref(value)
+            return schema.ref(value)
         except ValueError as error:
             raise self.fail(place, str(error)) from None
 
-    def conditions(self, place: Place, given: Mapping[str, Any]) -> list[ColumnTest]:
+    def conditions(self, place: Place, given: Mapping[str, Any]) -> list[schema.ColumnTest]:
         try:
-            return conditions(given)
+            return schema.conditions(given)
         except ValueError as error:
             raise self.fail(place, str(error)) from None
 
-    def columns(self, table: str) -> dict[str, Column]:
+    def columns(self, table: str) -> dict[str, schema.Column]:
         """The columns of a table's rows: its own and, where it belongs to another, that one's key."""
         made = self.d.tables[table]
-        return {**self.d.tables[table].columns, **({self.key(made.of): Column(refer=made.of)} if made.of else {})}
+        return {**made.columns, **({self.key(made.of): schema.Column(refer=made.of)} if made.of else {})}
 
     def key(self, table: str) -> str:
         return self.d.tables[table].id.key
 
     def mentions(self, place: Place, text: str) -> None:
-        for name in holes(text):
+        for name in schema.holes(text):
             self.one_of(name, self.d.tools, place, "tool")
 
-    def range(self, place: Place, made: NumberRange) -> None:
+    def range(self, place: Place, made: schema.NumberRange) -> None:
         if made.step <= 0 or made.high < made.low + made.step:
             raise self.fail(place, "expected low < high and a step that fits between them")
 
-    def fits(self, place: Place, column: Column, value: Any, name: str) -> None:
+    def fits(self, place: Place, column: schema.Column, value: Any, name: str) -> None:
         """Can a column hold a literal value?"""
         wrong = (
             (column.refer or (column.choice and value not in column.choice))
             or (column.number and (isinstance(value, str) or not column.number.low <= value <= column.number.high))
-            or (column.date and not is_date(str(value)))
-            or (column.time and minutes(value) is None)
+            or (column.date and not schema.is_date(str(value)))
+            or (column.time and schema.minutes(value) is None)
         )
         if wrong:
             takes = ", ".join(column.choice) or (f"keys of {column.refer}" if column.refer else f"a {column.fill}")
             raise self.fail(place, f"{name} cannot be {value!r}; it holds {takes}")
 
-    def literal(self, place: Place, given: Ref) -> None:
+    def literal(self, place: Place, given: schema.Ref) -> None:
         if given.detail or given.step:
             raise self.fail(place, "only a plain value can stand here")
 
     def sort(self, detail: str) -> str:
         """Details of one sort are read alike."""
-        made = self.d.details[detail]
-        return reader_sort(self.d, made)
+        return schema.reader_sort(self.d, self.d.details[detail])
 
 
 class TableChecks(Checker):
@@ -112,7 +93,7 @@ class TableChecks(Checker):
         for name, table in self.d.tables.items():
             self.table(name, table)
 
-    def table(self, name: str, table: YamlTable) -> None:
+    def table(self, name: str, table: schema.YamlTable) -> None:
         place = ("tables", name)
         self.word(name, place, "a table")
         self.identity(name, table.id)
@@ -134,13 +115,13 @@ class TableChecks(Checker):
                 )
             self.column((*place, "columns", column), column, filling)
 
-    def identity(self, name: str, made: Identity) -> None:
+    def identity(self, name: str, made: schema.Identity) -> None:
         place = ("tables", name, "id")
         self.word(made.key, (*place, "key"), "a key")
         if bool(made.prefix) == bool(made.names):
             raise self.fail(place, "give either prefix, as in prefix: B, or names, as in names: town")
         if made.names:
-            self.one_of(made.names, NAMES, (*place, "names"), "sort of names")
+            self.one_of(made.names, schema.NAMES, (*place, "names"), "sort of names")
         for other, table in self.d.tables.items():
             if other == name:
                 break
@@ -153,13 +134,13 @@ class TableChecks(Checker):
                 if any(c.name == made.names for c in table.columns.values()):
                     raise self.fail((*place, "names"), f"{other} has a column of such names; choose another sort")
 
-    def column(self, place: Place, name: str, column: Column) -> None:
+    def column(self, place: Place, name: str, column: schema.Column) -> None:
         fills = column.fills()
         if len(fills) != 1:
             got = f"got {' and '.join(fills)}" if fills else "got none of them"
             raise self.fail(place, f"expected one of name, choice, number, date, time, refer, fixed; {got}")
         if column.name:
-            self.one_of(column.name, NAMES, (*place, "name"), "sort of names")
+            self.one_of(column.name, schema.NAMES, (*place, "name"), "sort of names")
         if column.refer:
             self.one_of(column.refer, self.d.tables, (*place, "refer"), "table")
             table = self.d.tables[column.refer]
@@ -173,16 +154,16 @@ class TableChecks(Checker):
             self.range((*place, "number"), column.number)
         elif column.unit:
             raise self.fail(place, "a unit belongs to a number; take it out")
-        if column.date and not is_date(column.date.first):
+        if column.date and not schema.is_date(column.date.first):
             raise self.fail((*place, "date", "first"), f"{column.date.first!r} is no date; write it as 2031-05-03")
         if column.time:
-            first, last = minutes(column.time.first), minutes(column.time.last)
+            first, last = schema.minutes(column.time.first), schema.minutes(column.time.last)
             if first is None or last is None or last < first + column.time.minutes:
                 raise self.fail((*place, "time"), 'expected two times of a day in quotes, as in first: "08:00"')
         if name in STATUS and not column.choice:
             raise self.fail(place, f"{name} is a column of a few values; fill it by choice")
 
-    def choice(self, place: Place, column: Column) -> None:
+    def choice(self, place: Place, column: schema.Column) -> None:
         if len(column.choice) < 2:
             raise self.fail((*place, "choice"), "a choice has two values or more; for one value write fixed: value")
         if column.weights and (
@@ -210,7 +191,7 @@ class ToolChecks(Checker):
         for i, rule in enumerate(self.d.rules):
             self.rule(i, rule)
 
-    def tool(self, name: str, tool: YamlTool) -> None:
+    def tool(self, name: str, tool: schema.YamlTool) -> None:
         place = ("tools", name)
         self.word(name, place, "a tool")
         if len(tool.acts) != 1:
@@ -248,7 +229,7 @@ class ToolChecks(Checker):
                 self.one_of(column, own, (*place, "set", column), f"column of {tool.table}")
                 self.put((*place, "set", column), tool, column, value)
 
-    def look(self, name: str, tool: YamlTool, columns: Mapping[str, Column], key: str) -> None:
+    def look(self, name: str, tool: schema.YamlTool, columns: Mapping[str, schema.Column], key: str) -> None:
         place = ("tools", name)
         if not tool.give:
             raise self.fail(place, "a look-up gives something; add give: [column, ...]")
@@ -267,7 +248,7 @@ class ToolChecks(Checker):
             needs = f"{self.key(of)} or {key}" if of else key
             raise self.fail((*place, "by"), f"rows are found through what they belong to; add {needs}")
 
-    def created(self, place: Place, tool: YamlTool, columns: Mapping[str, Column]) -> None:
+    def created(self, place: Place, tool: schema.YamlTool, columns: Mapping[str, schema.Column]) -> None:
         if not self.d.tables[tool.table].id.prefix:
             raise self.fail(
                 (*place, "create"), f"rows of {tool.table} go by names and cannot be made; give it a prefix"
@@ -281,7 +262,7 @@ class ToolChecks(Checker):
                 (*place, "row") if tool.row else place, f"a new row has no {', '.join(lacking)}; add them to row"
             )
 
-    def put(self, place: Place, tool: YamlTool, column: str, value: Any) -> None:
+    def put(self, place: Place, tool: schema.YamlTool, column: str, value: Any) -> None:
         """A value that a tool writes: an argument, or one that the column can hold."""
         given = self.parsed(place, value)
         if given.step:
@@ -293,18 +274,18 @@ class ToolChecks(Checker):
             return
         self.fits(place, self.columns(tool.table)[column], given.literal, column)
 
-    def undo(self, name: str, tool: YamlTool) -> None:
+    def undo(self, name: str, tool: schema.YamlTool) -> None:
         if not tool.undo:
             return
         place, key = ("tools", name, "undo"), self.key(tool.table)
         self.one_of(tool.undo, self.d.tools, place, "tool")
         back = self.d.tools[tool.undo]
-        if back.table != tool.table or back.act not in ("change", "delete") or arguments(back) != [key]:
+        if back.table != tool.table or back.act not in ("change", "delete") or schema.arguments(back) != [key]:
             raise self.fail(place, f"{tool.undo} does not take {key} alone and change or delete a row of {tool.table}")
         if key not in tool.give:
             raise self.fail(place, f"whoever undoes it needs {key}; add it to give")
 
-    def rule(self, i: int, rule: YamlRule) -> None:
+    def rule(self, i: int, rule: schema.YamlRule) -> None:
         place: Place = ("rules", i)
         self.one_of(rule.table, self.d.tables, (*place, "table"), "table")
         columns = self.columns(rule.table)
@@ -322,7 +303,7 @@ class ToolChecks(Checker):
                     (*place, "refer"), f"{rule.refer} refers to no table; take refer out or fill it by refer"
                 )
         self.condition_columns((*place, "must"), rule.must, columns[rule.refer].refer if rule.refer else rule.table)
-        for name in holes(rule.say):
+        for name in schema.holes(rule.say):
             self.one_of(name, (self.key(rule.table), *columns), (*place, "say"), f"column of {rule.table}")
 
     def condition_columns(self, place: Place, given: Mapping[str, Any], table: str) -> None:

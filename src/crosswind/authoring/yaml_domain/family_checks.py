@@ -5,39 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
+from crosswind.authoring.yaml_domain import schema
 from crosswind.authoring.yaml_domain.checks import Checker
-from crosswind.authoring.yaml_domain.schema import (
-    STEP,
-    Column,
-    Ref,
-    YamlDetail,
-    YamlFamily,
-    YamlObstacle,
-    YamlStep,
-    argument_column,
-    arguments,
-    conditions,
-    holes,
-    is_many,
-    reader_sort,
-    ref,
-    without_holes,
-)
 from crosswind.base.yaml_files import Place
 
 HOPES = 2000  # ends that a refusal proof may have to rule out
 
 
-def _refs(kind: YamlFamily) -> Iterator[tuple[Place, Ref]]:
+def _refs(kind: schema.YamlFamily) -> Iterator[tuple[Place, schema.Ref]]:
     """All references of a family's steps, with their places in the family."""
     for i, step in enumerate(kind.steps):
         for name, value in step.args.items():
-            yield ("steps", i, "args", name), ref(value)
-        for condition in conditions(step.where):
+            yield ("steps", i, "args", name), schema.ref(value)
+        for condition in schema.conditions(step.where):
             yield ("steps", i, "where", condition.column), condition.ref
 
 
-def _chooses(step: YamlStep) -> bool:
+def _chooses(step: schema.YamlStep) -> bool:
     return bool(step.max or step.min or step.only)
 
 
@@ -51,10 +35,10 @@ class FamilyChecks(Checker):
             self.family(name, kind)
         self.mentions(("policy",), self.d.policy)
         for name in self.d.details:
-            if not any(name in holes(kind.queries[0]) for kind in self.d.families.values()):
+            if not any(name in schema.holes(kind.queries[0]) for kind in self.d.families.values()):
                 raise self.fail(("details", name), "no family uses this detail; use it in a family or take it out")
 
-    def detail(self, name: str, detail: YamlDetail) -> None:
+    def detail(self, name: str, detail: schema.YamlDetail) -> None:
         place = ("details", name)
         self.word(name, place, "a detail")
         if bool(detail.of) == bool(detail.number):
@@ -78,7 +62,7 @@ class FamilyChecks(Checker):
         if detail.record:
             self.record((*place, "record"), detail)
 
-    def record(self, place: Place, detail: YamlDetail) -> None:
+    def record(self, place: Place, detail: schema.YamlDetail) -> None:
         tool, _, key = detail.record.partition(".")
         self.one_of(tool, self.d.tools, place, "tool")
         made = self.d.tools[tool]
@@ -86,15 +70,15 @@ class FamilyChecks(Checker):
             raise self.fail(place, "expected tool.key of a look-up by a key alone that gives this key")
         self.one_of(made.by[0], self.d.details, place, "detail")
 
-    def family(self, name: str, kind: YamlFamily) -> None:
+    def family(self, name: str, kind: schema.YamlFamily) -> None:
         place = ("families", name)
         self.word(name, place, "a family")
-        found: dict[str, YamlStep] = {}
+        found: dict[str, schema.YamlStep] = {}
         for i, step in enumerate(kind.steps):
             self.step((*place, "steps", i), step, found)
             found[step.step] = step
         self.queries(place, kind)
-        details = holes(kind.queries[0])
+        details = schema.holes(kind.queries[0])
         self.text((*place, "answer"), kind.answer, details, found)
         for i, value in enumerate(kind.expect):
             given = self.parsed((*place, "expect", i), value)
@@ -120,13 +104,13 @@ class FamilyChecks(Checker):
         if kind.refusal and not kind.obstacles:
             raise self.fail(place, "a refusal needs a reason; add obstacles")
 
-    def step(self, place: Place, step: YamlStep, found: Mapping[str, YamlStep]) -> None:
+    def step(self, place: Place, step: schema.YamlStep, found: Mapping[str, schema.YamlStep]) -> None:
         self.word(step.step, (*place, "step"), "a step")
         if step.step in found:
             raise self.fail((*place, "step"), f"a step above is called {step.step!r} too; rename one")
         self.one_of(step.call, self.d.tools, (*place, "call"), "tool")
         tool = self.d.tools[step.call]
-        wanted = arguments(tool)
+        wanted = schema.arguments(tool)
         for name in step.args:
             self.one_of(name, wanted, (*place, "args", name), f"argument of {step.call}")
         if lacking := [name for name in wanted if name not in step.args]:
@@ -134,8 +118,8 @@ class FamilyChecks(Checker):
         for name, value in step.args.items():
             given = self.parsed((*place, "args", name), value)
             self.known((*place, "args", name), given, found)
-            self.argument((*place, "args", name), given, argument_column(self.d, tool, name), found)
-        many = is_many(self.d, tool)
+            self.argument((*place, "args", name), given, schema.argument_column(self.d, tool, name), found)
+        many = schema.is_many(self.d, tool)
         if not many and (step.where or step.picks):
             raise self.fail(place, f"{step.call} gives one row; take out {', '.join(step.picks or ['where'])}")
         if many and len(step.picks) != 1:
@@ -149,45 +133,47 @@ class FamilyChecks(Checker):
             self.one_of(column, tool.give, at, f"key that {step.call} gives")
         self.text((*place, "none"), step.none, list(self.d.details), found)
 
-    def argument(self, place: Place, given: Ref, column: Column, found: Mapping[str, YamlStep]) -> None:
+    def argument(
+        self, place: Place, given: schema.Ref, column: schema.Column, found: Mapping[str, schema.YamlStep]
+    ) -> None:
         """Can what a step hands over be what the tool takes? Looks at keys and plain values."""
         if not given.detail and not given.step:
             self.fits(place, column, given.literal, str(place[-1]))
         elif column.refer:
             if given.detail:
-                sort = reader_sort(self.d, self.d.details[given.detail])
+                sort = schema.reader_sort(self.d, self.d.details[given.detail])
             else:
                 table = self.d.tools[found[given.step].call].table
                 own = given.key == self.key(table)
-                sort = f"id of {table if own else self.columns(table).get(given.key, Column()).refer}"
+                sort = f"id of {table if own else self.columns(table).get(given.key, schema.Column()).refer}"
             if sort != f"id of {column.refer}":
                 raise self.fail(place, f"{place[-1]} is the {self.key(column.refer)} of {column.refer}; this is none")
 
-    def known(self, place: Place, given: Ref, found: Mapping[str, YamlStep]) -> None:
+    def known(self, place: Place, given: schema.Ref, found: Mapping[str, schema.YamlStep]) -> None:
         if given.detail:
             self.one_of(given.detail, self.d.details, place, "detail")
         if given.step:
             self.result(place, given, found)
 
-    def result(self, place: Place, given: Ref, found: Mapping[str, YamlStep]) -> None:
+    def result(self, place: Place, given: schema.Ref, found: Mapping[str, schema.YamlStep]) -> None:
         self.one_of(given.step, found, place, "earlier step")
         step = found[given.step]
         keys = ("count",) if step.count else self.d.tools[step.call].give
         self.one_of(given.key, keys, place, f"key that the step {given.step} gives")
 
-    def text(self, place: Place, text: str, details: Sequence[str], found: Mapping[str, YamlStep]) -> None:
-        for name in holes(text):
+    def text(self, place: Place, text: str, details: Sequence[str], found: Mapping[str, schema.YamlStep]) -> None:
+        for name in schema.holes(text):
             self.one_of(name, details, place, "detail")
-        for step, key in STEP.findall(text):
-            self.result(place, Ref(step=step, key=key), found)
+        for step, key in schema.STEP.findall(text):
+            self.result(place, schema.Ref(step=step, key=key), found)
 
-    def queries(self, place: Place, kind: YamlFamily) -> None:
+    def queries(self, place: Place, kind: schema.YamlFamily) -> None:
         used = dict.fromkeys(given.detail for _, given in _refs(kind) if given.detail)
-        first = holes(kind.queries[0])
+        first = schema.holes(kind.queries[0])
         for i, query in enumerate(kind.queries):
             at = (*place, "queries", i)
-            said = holes(query)
-            if set("{}") & set(without_holes(query)):
+            said = schema.holes(query)
+            if set("{}") & set(schema.without_holes(query)):
                 raise self.fail(at, "a brace is left over; details are written as {detail}, and other braces left out")
             for name in said:
                 self.one_of(name, self.d.details, at, "detail")
@@ -204,7 +190,9 @@ class FamilyChecks(Checker):
                         at, f"{' and '.join(order)} are of one sort; keep them in the order of the first query"
                     )
 
-    def obstacle(self, place: Place, made: YamlObstacle, details: Sequence[str], found: Mapping[str, YamlStep]) -> None:
+    def obstacle(
+        self, place: Place, made: schema.YamlObstacle, details: Sequence[str], found: Mapping[str, schema.YamlStep]
+    ) -> None:
         if bool(made.step) == bool(made.table) or bool(made.table) != bool(made.id) or bool(made.set) == made.gone:
             raise self.fail(
                 place, "expected step: name, or table: name and id: reference; and set: {...} or gone: true"

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from crosswind.authoring.yaml_domain import schema
 from crosswind.authoring.yaml_domain.rows import TableShape, TableShapes, meets
-from crosswind.authoring.yaml_domain.schema import (
-    Column,
-    Declaration,
-    YamlRule,
-    YamlTool,
-    argument_column,
-    arguments,
-    filled,
-    holes,
-    is_date,
-    is_many,
-    minutes,
-    ref,
-)
 from crosswind.base.errors import ToolFailure
 from crosswind.core.names import unused
 from crosswind.core.types import Param, Row, ToolSpec
@@ -30,14 +17,14 @@ class DeclaredWorld(World):
     """State, tools and rules of a declared domain."""
 
     shapes: ClassVar[TableShapes]
-    rules: ClassVar[tuple[YamlRule, ...]]
+    rules: ClassVar[tuple[schema.YamlRule, ...]]
     written: ClassVar[tuple[str, ...]]  # tables that tools write
 
     def broken(self) -> str | None:
         return broken(self.state, self.shapes, self.rules, self.written)
 
 
-def broken(state: State, shapes: TableShapes, rules: Sequence[YamlRule], tables: Sequence[str]) -> str | None:
+def broken(state: State, shapes: TableShapes, rules: Sequence[schema.YamlRule], tables: Sequence[str]) -> str | None:
     """Words for the first rule that a written row breaks; whatever it refers to must exist as well."""
     for table in tables:
         shape = shapes[table]
@@ -49,11 +36,13 @@ def broken(state: State, shapes: TableShapes, rules: Sequence[YamlRule], tables:
                     return f"there is no {shapes[column.refer].label} {row[name]}"
             for rule in rules:
                 if rule.table == table and meets(row, rule.applies) and not _keeps(state, shapes, rule, row):
-                    return filled(rule.say, {shape.key: id, **{n: row[n] for n in holes(rule.say) if n in row}}, {})
+                    return schema.filled(
+                        rule.say, {shape.key: id, **{n: row[n] for n in schema.holes(rule.say) if n in row}}, {}
+                    )
     return None
 
 
-def _keeps(state: State, shapes: TableShapes, rule: YamlRule, row: Row) -> bool:
+def _keeps(state: State, shapes: TableShapes, rule: schema.YamlRule, row: Row) -> bool:
     shape = shapes[rule.table]
     if rule.limit is not None:
         assert shape.parent is not None
@@ -65,7 +54,7 @@ def _keeps(state: State, shapes: TableShapes, rule: YamlRule, row: Row) -> bool:
     return other is not None and meets(other, rule.demands)
 
 
-def world_body(declared: Declaration, shapes: TableShapes) -> dict[str, Any]:
+def world_body(declared: schema.Declaration, shapes: TableShapes) -> dict[str, Any]:
     """The body of a world class."""
     tables = tuple(dict.fromkeys(tool.table for tool in declared.tools.values() if tool.act != "look"))
     seen: set[str] = set()
@@ -74,7 +63,9 @@ def world_body(declared: Declaration, shapes: TableShapes) -> dict[str, Any]:
     for rule in declared.rules:
         other = shapes[rule.table].columns[rule.refer].refer if rule.refer else rule.table
         seen |= {
-            f"{rule.table}.{name}" for name in (*rule.when, *holes(rule.say)) if name in shapes[rule.table].columns
+            f"{rule.table}.{name}"
+            for name in (*rule.when, *schema.holes(rule.say))
+            if name in shapes[rule.table].columns
         }
         seen |= {f"{other}.{name}" for name in rule.must}
     return {
@@ -86,14 +77,14 @@ def world_body(declared: Declaration, shapes: TableShapes) -> dict[str, Any]:
     }
 
 
-def entry_of(declared: Declaration, shapes: TableShapes, name: str, tool: YamlTool) -> Entry:
+def entry_of(declared: schema.Declaration, shapes: TableShapes, name: str, tool: schema.YamlTool) -> Entry:
     """What is shown of a tool, its code and its footprint."""
     shape, table = shapes[tool.table], tool.table
-    params = {a: _param(argument_column(declared, tool, a)) for a in arguments(tool)}
+    params = {a: _param(schema.argument_column(declared, tool, a)) for a in schema.arguments(tool)}
     effects: set[str] = {f"{table}+"} if tool.act == "create" else {f"{table}-"} if tool.act == "delete" else set()
     for column, value in (*tool.row.items(), *tool.set.items()):
         if column in STATUS:
-            effects.add(f"{table}.{column}" if ref(value).detail else f"{table}.{column}={value}")
+            effects.add(f"{table}.{column}" if schema.ref(value).detail else f"{table}.{column}={value}")
         elif tool.act == "change":
             effects.add(f"{table}.{column}")
     if tool.act == "create":
@@ -106,15 +97,15 @@ def entry_of(declared: Declaration, shapes: TableShapes, name: str, tool: YamlTo
     return Entry(spec, run, frozenset(f"{table}.{c}" for c in columns), frozenset(effects))
 
 
-def _param(column: Column) -> Param:
+def _param(column: schema.Column) -> Param:
     doc = "YYYY-MM-DD" if column.date else "HH:MM" if column.time else ""
     return Param(column.type, doc, True, column.choice)
 
 
-def _runner(declared: Declaration, shapes: TableShapes, tool: YamlTool) -> Callable[..., Any]:
+def _runner(declared: schema.Declaration, shapes: TableShapes, tool: schema.YamlTool) -> Callable[..., Any]:
     """The code of a tool."""
     shape, table = shapes[tool.table], tool.table
-    own = {a: argument_column(declared, tool, a) for a in arguments(tool) if a not in tool.by}
+    own = {a: schema.argument_column(declared, tool, a) for a in schema.arguments(tool) if a not in tool.by}
 
     def given(id: str, row: Row) -> Row:
         return {c: id if c == shape.key else row[c] for c in tool.give}
@@ -131,7 +122,7 @@ def _runner(declared: Declaration, shapes: TableShapes, tool: YamlTool) -> Calla
 
     def create(world: World, /, **args: Any) -> Row:
         _check(world, shapes, own, args)
-        row = {**shape.fixed, **{c: ref(value).value(args, {}) for c, value in tool.row.items()}}
+        row = {**shape.fixed, **{c: schema.ref(value).value(args, {}) for c, value in tool.row.items()}}
         row = {c: row[c] for c in shape.columns}
         id = new_id(world.state, shape, row)
         world.state.put(table, id, row)
@@ -149,16 +140,16 @@ def _runner(declared: Declaration, shapes: TableShapes, tool: YamlTool) -> Calla
         if tool.act == "delete":
             world.state.put(table, id, None)
             return {shape.key: id}
-        new = {**row, **{c: ref(value).value(args, {}) for c, value in tool.set.items()}}
+        new = {**row, **{c: schema.ref(value).value(args, {}) for c, value in tool.set.items()}}
         world.state.put(table, id, new)
         return given(id, new)
 
     if tool.act == "look":
-        return search if is_many(declared, tool) else look
+        return search if schema.is_many(declared, tool) else look
     return create if tool.act == "create" else write
 
 
-def _check(world: World, shapes: TableShapes, own: Mapping[str, Column], args: Mapping[str, Any]) -> None:
+def _check(world: World, shapes: TableShapes, own: Mapping[str, schema.Column], args: Mapping[str, Any]) -> None:
     """Refuse arguments that the columns they are written to cannot hold."""
     for name, column in own.items():
         value = args[name]
@@ -167,9 +158,9 @@ def _check(world: World, shapes: TableShapes, own: Mapping[str, Column], args: M
         elif column.number and not column.number.low <= value <= column.number.high:
             reach = f"from {column.number.low} to {column.number.high}"
             raise ToolFailure("bad_arguments", f"{name!r} must be {reach}, got {brief_of(str(value))}")
-        elif column.date and not is_date(value):
+        elif column.date and not schema.is_date(value):
             raise ToolFailure("bad_arguments", f"{name!r} must look like 2031-05-03, got {brief_of(value)}")
-        elif column.time and minutes(value) is None:
+        elif column.time and schema.minutes(value) is None:
             raise ToolFailure("bad_arguments", f"{name!r} must look like 08:30, got {brief_of(value)}")
         elif isinstance(value, str) and len(value) > 200:
             raise ToolFailure("bad_arguments", f"{name!r} must have at most 200 characters, got {len(value)}")

@@ -10,17 +10,9 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
+from crosswind.text.answers import request
 from crosswind.text.answers.finders import EACH, LEFT_AFTER, LEFT_BEFORE
 from crosswind.text.answers.reading import MARKUP, NAMED, AnswerText, Claim, Context, Kind, are_linked
-from crosswind.text.answers.request import (
-    LEFT_ASKED,
-    LETTERS,
-    asked_roles,
-    asked_words,
-    asks_for_one,
-    states_asked_for,
-    stem,
-)
 from crosswind.text.values.plain import is_inside
 
 _COPULA = re.compile(
@@ -195,7 +187,7 @@ def _by_now(rivalry: Rivalry) -> bool | None:
 
 def _by_remainder(rivalry: Rivalry) -> bool | None:
     """What is said to be left decides over what it was taken from, if the request asks for that."""
-    if rivalry.kind not in ("number", "money") or not LEFT_ASKED.search(rivalry.given.low):
+    if rivalry.kind not in ("number", "money") or not request.LEFT_ASKED.search(rivalry.given.low):
         return None
     return rivalry.single(
         [c for c in rivalry.claims if LEFT_AFTER.match(c.context.after) or LEFT_BEFORE.search(c.context.before)]
@@ -205,7 +197,7 @@ def _by_remainder(rivalry: Rivalry) -> bool | None:
 def _by_question(rivalry: Rivalry) -> bool | None:
     """The word that the request asks for decides."""
     if rivalry.kind in ("date", "time"):
-        asked = asked_roles(rivalry.given.low)
+        asked = request.asked_roles(rivalry.given.low)
         roles = roles_of(rivalry.reading, rivalry.claims)
         if _MOVED.search(rivalry.reading.low) and "start" in roles:
             asked = ["end"]
@@ -215,22 +207,22 @@ def _by_question(rivalry: Rivalry) -> bool | None:
             claim for claim, role in zip(rivalry.claims, roles, strict=True) if len(asked) == 1 and role == asked[0]
         ]
         return rivalry.single(chosen)
-    if rivalry.kind == "money" and asks_for_one(rivalry.given.low):
+    if rivalry.kind == "money" and request.asks_for_one(rivalry.given.low):
         return rivalry.single([claim for claim in rivalry.claims if EACH.match(claim.context.after)])
     if rivalry.kind != "number":
         return None
-    asked_states = states_asked_for(rivalry.given.low)
+    asked_states = request.states_asked_for(rivalry.given.low)
     so = [
         claim for claim in rivalry.claims if (match := _IS_SO.match(claim.context.after)) and match[1] in asked_states
     ]
     if so:
         return rivalry.single(so)
-    spoken = {word for word in LETTERS.findall(rivalry.given.low) if len(word) > 3}
+    spoken = {word for word in request.LETTERS.findall(rivalry.given.low) if len(word) > 3}
     negated = bool(_NOT.search(rivalry.given.low))
     subset = [claim for claim in rivalry.claims if _is_asked_subset(claim.context, spoken, negated)]
     if subset:
         return rivalry.single(subset)
-    words = asked_words(rivalry.given.low)
+    words = request.asked_words(rivalry.given.low)
     return rivalry.single([claim for claim in rivalry.claims if words and _is_asked(claim.context, words)])
 
 
@@ -246,7 +238,7 @@ def _is_asked_subset(context: Context, spoken: set[str], negated: bool) -> bool:
         return True
     if not (_SUBSET.search(context.before) or _SUBSET_AFTER.match(context.after)):
         return False
-    return negated == bool(_NOT.search(context.after)) and not spoken.isdisjoint(LETTERS.findall(context.after))
+    return negated == bool(_NOT.search(context.after)) and not spoken.isdisjoint(request.LETTERS.findall(context.after))
 
 
 _PHRASE_END = re.compile(r"[.,;:()0-9]|\b(?:and|or|with|in|on|for|from|per|by|out)\b")
@@ -255,14 +247,14 @@ _PHRASE_END = re.compile(r"[.,;:()0-9]|\b(?:and|or|with|in|on|for|from|per|by|ou
 def _is_asked(context: Context, words: set[str]) -> bool:
     """Whether a number stands with one of the words asked for: "3 museums", "a rating of 4.6"."""
     after = _PHRASE_END.split(context.after, maxsplit=1)[0]
-    if any(stem(word) in words for word in LETTERS.findall(after)[:3]):
+    if any(request.stem(word) in words for word in request.LETTERS.findall(after)[:3]):
         return True
-    before = LETTERS.findall(re.split(r"[.,;()]", context.before)[-1])[-4:]
+    before = request.LETTERS.findall(re.split(r"[.,;()]", context.before)[-1])[-4:]
     if not before:
         return False
     if context.before.endswith(":"):
-        return stem(before[-1]) in words
-    return before[-1] in ("is", "of", "at", "was", "are") and any(stem(word) in words for word in before)
+        return request.stem(before[-1]) in words
+    return before[-1] in ("is", "of", "at", "was", "are") and any(request.stem(word) in words for word in before)
 
 
 def _by_conclusion(rivalry: Rivalry) -> bool | None:
