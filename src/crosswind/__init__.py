@@ -91,7 +91,7 @@ _PLACES = {  # module -> names
     "episodes.schedule": "tasks",
     "episodes.suite": "Condition Suite load_suite suites",
     "metrics.diagnosis": "diagnose",
-    "models.base": "AgentSettings",
+    "models.source": "AgentSettings",
     "models.toolset": "CallableTool SyncToolset Toolset",
     "study.findings": "Hypothesis judge_hypotheses marks_table",
     "study.results": "Results",

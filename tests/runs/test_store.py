@@ -15,22 +15,13 @@ from pathlib import Path
 import pytest
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.core.domain import JUDGE
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import suites
 from crosswind.models.spec import open_agent
 from crosswind.runs.runner import Limits, manifest_of, run
-from crosswind.runs.store import (
-    CannotStore,
-    Locked,
-    Manifest,
-    Store,
-    as_line,
-    differences,
-    iter_records,
-    load_run,
-    replace_file,
-)
+from crosswind.runs.store import CannotStore, Locked, Manifest, Store, as_line, differences, iter_records, load_run
 
 QUICK = suites["quick"]
 

@@ -33,9 +33,9 @@ from crosswind.models import prompts
 from crosswind.models.parsing import parse
 from crosswind.models.prompts import Conversation, Script, script_of, spoken
 from crosswind.train import data as data_module
+from crosswind.train.components import COMPONENTS, OURS, component
 from crosswind.train.data import DataConfig, Stage, demonstration_at, estimate, stream
 from crosswind.train.formats import FORMATS, Format, written
-from crosswind.train.groups import COMPONENTS, OURS, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows, tokens
 from crosswind.words import banks, held_out
 from crosswind.words.held_out import HELD_OUT, train_kinds

@@ -295,7 +295,8 @@ TWO = """
 import os, shutil, sys
 from pathlib import Path
 import torch
-from tests.train import test_train, tiny
+from tests import tiny
+from tests.train import test_train
 base, out, scratch = map(Path, sys.argv[1:])
 with tiny.shelf(scratch):
     test_train.train(test_train.config(base), out)
@@ -380,7 +381,7 @@ def test_a_model_that_does_not_fit_is_told_of_before_the_first_step(
 
 
 def test_a_folder_in_which_another_process_trains_is_left_alone(base: Path, tmp_path: Path) -> None:
-    from crosswind.runs.store import exclusive_lock
+    from crosswind.base.files import exclusive_lock
 
     with exclusive_lock(tmp_path / "lock"), pytest.raises(CrosswindError, match="another process trains here"):
         train(config(base), tmp_path)

@@ -1,1 +1,6 @@
-"""What `import crosswind` offers beyond the nouns of the engine: evaluate an agent, play one episode, read runs."""
+"""What `import crosswind` offers beyond the nouns of the engine: evaluate an agent, play one episode, read runs.
+
+evaluate.py    an agent over a suite; run.py: the run, its frame, drops, report and gate
+episode.py     one episode: draw, certify, play, judge
+training.py, plugins.py    demonstrations and training; plug-ins
+"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import os
 import shutil
 import tempfile
@@ -36,8 +37,14 @@ Told = Callable[[int, int], object]  # told how many episodes are done, and of h
 def blocking(main: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """A plain function with the parameters and the documentation of a coroutine function."""
 
+    takes = inspect.signature(main)
+
     @wraps(main)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            takes.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{run.__name__}(): {error}") from None
         return _run_in_loop(lambda: main(*args, **kwargs))
 
     run.__name__ = run.__qualname__ = main.__name__.removeprefix("a")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.episodes.record import Record
 from crosswind.gate.gate import MOST_ERRORS, Outcome, Rule, examine, parse_rule, rule
 from crosswind.metrics import GROUPINGS, By, Drop, Summary
@@ -341,7 +342,7 @@ def _written(path: str | os.PathLike[str], page: str) -> Path:
     """Write a page, whole or not at all."""
     file = Path(os.fspath(path))
     try:
-        store.replace_file(file, page.encode())
+        replace_file(file, page.encode())
     except OSError as error:
         raise CrosswindError(f"{file}: cannot be written ({error.strerror}); choose another path") from None
     return file

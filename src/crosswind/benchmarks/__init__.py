@@ -1,6 +1,10 @@
 """Other people's benchmarks as domains: their worlds, their golds and their judges, under our perturbations.
 
 Each is an extra and comes from its own package when somebody asks for it by name; nothing of it is kept here.
+
+given.py       families and domains whose tasks are listed rather than drawn
+borrowed.py    what both benchmarks need: recorded golds, footprints, judges
+agentdojo.py, bfcl.py    one benchmark each
 """
 
 from __future__ import annotations

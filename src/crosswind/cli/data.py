@@ -187,8 +187,8 @@ def _config(groups: tuple[str, ...], **options: Any) -> DataConfig:
 
     from crosswind.base.yaml_files import complaint
     from crosswind.core.registry import did_you_mean
+    from crosswind.train.components import COMPONENTS
     from crosswind.train.data import DataConfig
-    from crosswind.train.groups import COMPONENTS
 
     if unknown := [name for name in groups if name not in COMPONENTS]:
         raise CrosswindError(f"no component {unknown[0]!r}; {did_you_mean(unknown[0], list(COMPONENTS))}")

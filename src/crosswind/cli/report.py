@@ -178,7 +178,7 @@ def _one_form(json_: bool, markdown: bool) -> None:
 
 def _write(path: Path, page: str) -> None:
     """Put a page in place, whole or not at all."""
-    from crosswind.runs.store import replace_file
+    from crosswind.base.files import replace_file
 
     try:
         replace_file(path, page.encode())

@@ -120,7 +120,7 @@ class Family:
     name: ClassVar[str]
     level: ClassVar[int]  # 1: 2-3 gold calls, 2: 4-6, 3: 7-12
     refusal: ClassVar[bool] = False
-    limit: int = 160  # steps that the oracle may take
+    longest_walk: int = 160  # steps that the oracle may take
     queries: ClassVar[tuple[str, ...]] = ()  # wordings with {detail} in them
     house: ClassVar[tuple[str, ...]] = ()  # rules of the house that `solve` and `ends` know how to follow
     domain: Domain

@@ -1,7 +1,7 @@
 """Chain generators that ask for calls, and drive them; seeded digests and random generators.
 
-`handle` of a layer and `perform` of its way round have one shape, so one `chain` serves agents and the oracle, and one
-driver each serves worlds (a function) and remote servers (a coroutine).
+`handle` of a layer and `perform` of its workaround have one shape. `chain` runs a stack of them where answers take time
+(`Session.begin`); local stacks are nested functions, which is faster (`driven`, and `handled` in perturbation.py).
 """
 
 from __future__ import annotations

@@ -216,8 +216,8 @@ class _Oracle:
 
     def _send(self, call: ToolCall) -> ToolResult:
         for _ in range(RETRIES + 1):
-            if len(self.session.steps) >= self.family.limit:
-                raise Unfair("budget", f"the way round takes more than {self.family.limit} steps")
+            if len(self.session.steps) >= self.family.longest_walk:
+                raise Unfair("budget", f"the way round takes more than {self.family.longest_walk} steps")
             result = self.session.call(call)
             if not (result.error and result.error.retryable):
                 return result

@@ -1,1 +1,6 @@
-"""A verdict for CI: demands on a run, decided by paired statistics."""
+"""A verdict for CI: demands on a run, decided by paired statistics.
+
+gate.py        rules over groups of episodes
+decision.py    pass, fail or inconclusive, with the confidence that each needs
+junit.py       the verdict as JUnit XML and Markdown
+"""

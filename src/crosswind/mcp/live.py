@@ -102,7 +102,7 @@ class EveryTool(Family):
 
     def __init__(self, server: LiveServer) -> None:
         self.domain, self.server, self.details = server, server, {}
-        self.limit = LIMIT * (len(server.listed) + 1)
+        self.longest_walk = LIMIT * (len(server.listed) + 1)
 
     def solve(self, brief: Brief) -> Solution:
         return rehearse(self.server.examples)

@@ -6,5 +6,6 @@ content.py      a report as data: summary, verdict, baselines, episodes to open
 html.py         the same as one page; markdown.py: as Markdown
 compare.py      two runs or more, paired
 episode.py      the steps of an episode beside its certified way; show.py: in the terminal
+table.py        the table that `crosswind run` prints; formats.py: numbers as people read them
 markup.py       HTML that is safe by construction; parts.py, charts.py, style.css: what pages are made of
 """

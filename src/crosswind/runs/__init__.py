@@ -1,9 +1,9 @@
 """Many episodes: the runner and its store, scripted baselines, and what stored runs show.
 
 runner.py       play episodes, several at a time, into a store; the one scheduler
-store.py        the folder of a run; interrupted.py: sessions that a killed proxy left in it
+store.py        the folder of a run; proxy_sessions.py: sessions that a killed proxy left in it
 baselines.py    scripted agents over a suite or on the episodes of a run
-reading.py      a stored episode beside its gold; outside.py: where worlds live on somebody's server
+reading.py      a stored episode beside its gold, and whether its world may be walked again
 analysis.py     all that a report needs, worked out once; comparison.py: several runs, paired
 rescore.py      judge a stored run again
 """

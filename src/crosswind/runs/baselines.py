@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from crosswind.base.files import replace_file
 from crosswind.base.version import __version__
 from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn
@@ -29,7 +30,7 @@ from crosswind.episodes.suite import Suite
 from crosswind.models.spec import open_agent
 from crosswind.runs.reading import unplayable
 from crosswind.runs.runner import Watch, Workers
-from crosswind.runs.store import StoredRun, as_line, replace_file
+from crosswind.runs.store import StoredRun, as_line
 
 FILE = "baselines.jsonl"
 PLAYED = 150  # shifted episodes on which baselines are played

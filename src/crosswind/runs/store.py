@@ -6,7 +6,7 @@
     episodes.jsonl.torn    lines that a crash left half written, cut off and kept
     retried.jsonl          episodes that ended as errors of the infrastructure and were played again
     baselines.jsonl        what scripted agents make of some of the episodes; `baselines.py`
-    sessions/              of a proxy: sessions under way, and those that a killed one left; `interrupted.py`
+    sessions/              of a proxy: sessions under way, and those that a killed one left; `proxy_sessions.py`
 
 A crash can tear the last line and nothing else, so a torn last line is expected and any other bad line is an error;
 who only looks at a run may leave it out.
@@ -21,18 +21,18 @@ import os
 import shlex
 import shutil
 import socket
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import append_file, replace_file, sync_folder, synced_file
 from crosswind.core.types import Model
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import SCHEMA, Record
@@ -373,7 +373,7 @@ class Store:
     def _set_aside(self) -> None:
         """Move the errors to a file of their own; whatever happens meanwhile, every other line stays."""
         fresh = self.path.with_name(EPISODES + ".new")
-        with _synced(fresh) as kept:
+        with synced_file(fresh) as kept:
             for _, record, line in _lines(self.path):
                 if record is not None and record.outcome != "error":
                     kept.write(line if line.endswith(b"\n") else line + b"\n")
@@ -438,7 +438,7 @@ class Store:
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
         self.backup = self.path.with_name(f"{EPISODES}.{stamp}")
         try:
-            with _synced(fresh) as file:
+            with synced_file(fresh) as file:
                 yield lambda record: file.writelines((as_line(record),))
             shutil.copy2(self.path, self.backup)
             fresh.replace(self.path)
@@ -473,53 +473,3 @@ def _unwritable(folder: Path, error: OSError) -> CrosswindError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         return CannotStore(f"{what}; every finished episode is safe. Make room, then give the same command again")
     return CrosswindError(f"{what}; choose another folder as --out, or mend its permissions")
-
-
-@contextmanager
-def exclusive_lock(path: Path) -> Iterator[bool]:
-    """A file that this process holds and others see; False: another one holds it. It goes with its owner."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
-
-
-@contextmanager
-def _synced(path: Path, flag: int = os.O_TRUNC) -> Iterator[BinaryIO]:
-    """A file to write to, for its owner alone; what was written is on the disk when it closes."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600), "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in place, whole or not at all; of several that do so at a time, the last one's stays."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
-    try:
-        with _synced(fresh) as file:
-            file.write(data)
-        fresh.replace(path)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
-    sync_folder(path.parent)
-
-
-def append_file(path: Path, data: bytes) -> None:
-    with _synced(path, os.O_APPEND) as file:
-        file.write(data)
-
-
-def sync_folder(folder: Path) -> None:
-    """See to it that the names in a folder are on the disk."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.models.loading import ABOUT
-from crosswind.runs.store import EPISODES, MANIFEST, replace_file
+from crosswind.runs.store import EPISODES, MANIFEST
 from crosswind.study import outcomes
 from crosswind.study.job import LOCK, lines_in
 from crosswind.study.results import FAILED, LOG, REWARDS, read_done

@@ -19,12 +19,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import append_file, exclusive_lock, replace_file
 from crosswind.base.version import __version__
 from crosswind.base.yaml_files import Document
 from crosswind.models.loading import ABOUT
 from crosswind.models.source import AgentSettings
 from crosswind.runs.runner import Limits
-from crosswind.runs.store import EPISODES, MANIFEST, append_file, exclusive_lock, load_manifest, now, replace_file
+from crosswind.runs.store import EPISODES, MANIFEST, load_manifest, now
 from crosswind.study import outcomes
 from crosswind.study.definition import Arm, Part, Study
 from crosswind.study.results import FAILED, LOG, Done, read_done

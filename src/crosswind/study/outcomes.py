@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.core.types import Receipt
 from crosswind.episodes.record import Record, Usage
 from crosswind.episodes.schedule import key_of, pair_of
 from crosswind.episodes.suite import Suite
 from crosswind.metrics.measures import Measures, measure, turns
-from crosswind.runs.store import EPISODES, MANIFEST, iter_records, load_manifest, replace_file
+from crosswind.runs.store import EPISODES, MANIFEST, iter_records, load_manifest
 from crosswind.study.definition import severity_of
 
 SCHEMA = 1

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
-from crosswind.runs.store import replace_file
+from crosswind.base.files import replace_file
 from crosswind.study.definition import Part, Study
 from crosswind.study.job import ArmJob, Budget, Means, OutOfTime, free_memory
 from crosswind.study.results import FAILED, Done, read_done

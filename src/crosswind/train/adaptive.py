@@ -30,14 +30,14 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.core.types import Model
 from crosswind.episodes.recipe import Recipe
 from crosswind.episodes.record import Record
-from crosswind.runs.store import replace_file
 from crosswind.train.checkpoints import whole_ones
+from crosswind.train.components import Component, component
 from crosswind.train.config import CHECKPOINTS, ROUNDS, Adaptive, Evaluation, TrainConfig
 from crosswind.train.data import DataConfig
-from crosswind.train.groups import Component, component
 from crosswind.train.model import prepare
 from crosswind.train.progress import Progress
 from crosswind.train.sft import Result, finish, holds_weights, stretch

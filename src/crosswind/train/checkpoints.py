@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.models.loading import ABOUT
-from crosswind.runs.store import replace_file
 from crosswind.train.config import TrainConfig, another
 
 # others write their states just now, the note is written last, and a card is for people

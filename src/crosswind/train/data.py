@@ -23,7 +23,7 @@ from crosswind.core.registry import did_you_mean, domains, perturbations
 from crosswind.core.types import Model, ToolSpec
 from crosswind.episodes.recipe import Choice, Recipe, above_zero, load_recipe, severities
 from crosswind.models.prompts import signature, spoken, with_tools
-from crosswind.train.groups import COMPONENTS, Component, component
+from crosswind.train.components import COMPONENTS, Component, component
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows
 from crosswind.words import held_out
 

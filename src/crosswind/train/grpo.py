@@ -24,11 +24,11 @@ from typing import Any, Literal
 import torch
 
 from crosswind.base.errors import CrosswindError
+from crosswind.base.files import append_file
 from crosswind.core.draw import Drawn
 from crosswind.core.flow import rng_for
 from crosswind.models.engine import Engine
 from crosswind.models.loading import merged
-from crosswind.runs.store import append_file
 from crosswind.train.batches import collate
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig

@@ -24,11 +24,11 @@ import torch
 import torch.nn.functional as F
 
 from crosswind.base.errors import CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.base.version import __version__, installed
 from crosswind.models.adapters import as_folder
 from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, quiet, sort_of
 from crosswind.models.prompts import script_of
-from crosswind.runs.store import replace_file
 from crosswind.train.config import C, GrpoConfig, TrainConfig
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "liger-kernel")

@@ -28,11 +28,11 @@ from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
 from trl import SFTConfig, SFTTrainer
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import append_file, exclusive_lock, replace_file
 from crosswind.core.types import Model
 from crosswind.models import weights
 from crosswind.models.loading import ABOUT, Loaded, place_of, quiet
 from crosswind.models.spec import EMBEDDED
-from crosswind.runs.store import append_file, exclusive_lock, replace_file
 from crosswind.train.batches import Buffers, Feed, as_it_is
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Method, TrainConfig, another, leads

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
+from crosswind.base.files import replace_file
 from crosswind.core.types import Split
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import Condition, Suite
 from crosswind.models.loading import ABOUT
 from crosswind.models.source import AgentSettings
-from crosswind.runs.store import iter_records, replace_file
+from crosswind.runs.store import iter_records
 from crosswind.train.config import Evaluation, Method, TrainConfig
 from crosswind.train.model import about
 from crosswind.train.progress import Progress, play_suite

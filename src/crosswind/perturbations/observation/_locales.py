@@ -1,6 +1,6 @@
 """Dates, times and numbers as they are written in other parts of the world; not a perturbation itself.
 
-Each form is named by how it writes 3 May 2031, 14:30 or 1234.5, and `values.py` reads all of them.
+Each form is named by how it writes 3 May 2031, 14:30 or 1234.5, and `text/values` reads all of them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,62 @@
+"""Files that survive a crash: replaced whole or not at all, on the disk when a call returns; locks that die with us."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def exclusive_lock(path: Path) -> Iterator[bool]:
+    """A file that this process holds and others see; False: another one holds it. It goes with its owner."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+@contextmanager
+def synced_file(path: Path, flag: int = os.O_TRUNC) -> Iterator[BinaryIO]:
+    """A file to write to, for its owner alone; what was written is on the disk when it closes."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a file in place, whole or not at all; of several that do so at a time, the last one's stays."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+    try:
+        with synced_file(fresh) as file:
+            file.write(data)
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def append_file(path: Path, data: bytes) -> None:
+    """Add to the end of a file, and see that it is on the disk."""
+    with synced_file(path, os.O_APPEND) as file:
+        file.write(data)
+
+
+def sync_folder(folder: Path) -> None:
+    """See to it that the names in a folder are on the disk."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,25 @@
+"""Files that documents and docstrings speak of are there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = {"sign_in.py", "status_frame.py", "NAME.py", "test_NAME.py", "studies/NAME/findings.py"}  # names to make up
+KEPT = ("studies/fragility/report", "docs/results/")  # pages that say what was so at their commit
+
+
+def test_python_files_named_in_prose_exist() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    files = listed or [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.*")]
+    missing = []
+    for name in files:
+        if not name.endswith((".py", ".md")) or name.startswith(KEPT) or not (ROOT / name).is_file():
+            continue
+        for said in re.findall(r"`((?:[\w.-]+/)*\w+\.py)`", (ROOT / name).read_text(encoding="utf-8")):
+            known = any(f"/{file}".endswith(f"/{said}") for file in files)
+            if not known and said not in EXAMPLES and said.split("/")[-1] not in EXAMPLES:
+                missing.append(f"{name}: {said}")
+    assert not missing
