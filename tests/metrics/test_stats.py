@@ -144,9 +144,9 @@ def test_the_seed_decides_and_the_order_of_pairs_does_not() -> None:
 def test_a_thousand_pairs_take_a_moment() -> None:
     clean, shifted = outcomes(150, 50, 500, 300)
     paired_difference(clean, shifted)
-    start = time.process_time()
+    start = time.thread_time()
     paired_difference(clean, shifted)
-    assert time.process_time() - start < 0.5
+    assert time.thread_time() - start < 0.5
 
 
 @settings(max_examples=60, deadline=None)

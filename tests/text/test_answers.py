@@ -173,6 +173,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("text", MEGABYTES)
 def test_a_megabyte_takes_no_two_seconds(text: str, name: str) -> None:
-    started = time.process_time()  # of this process alone: others may keep the machine busy
+    started = time.thread_time()  # of this thread alone: others may keep the machine busy
     FUNCTIONS[name](MEGABYTES[text])
-    assert time.process_time() - started < 2.0
+    assert time.thread_time() - started < 2.0

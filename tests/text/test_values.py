@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import re
 import time
@@ -464,6 +465,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("text", MEGABYTES)
 def test_a_megabyte_takes_no_two_seconds(text: str, name: str) -> None:
-    started = time.process_time()  # of this process alone: others may keep the machine busy
+    gc.collect()  # not in the middle: other tests leave large heaps behind
+    started = time.thread_time()  # of this thread alone: others may keep the machine busy
     FUNCTIONS[name](MEGABYTES[text])
-    assert time.process_time() - started < 2.0
+    assert time.thread_time() - started < 2.0
