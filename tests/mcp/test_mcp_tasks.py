@@ -289,20 +289,39 @@ def test_values_are_taken_out_of_results_and_put_into_later_calls() -> None:
     ("value", "against", "fault"),
     [
         ({"a": 1}, {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, ""),
-        ({"a": True}, {"properties": {"a": {"type": "integer"}}}, "a is boolean, not integer"),
-        ({}, {"required": ["a"]}, "a is missing"),
-        ({"b": 1}, {"properties": {}, "additionalProperties": False}, "b is not in the schema"),
-        ([1, "x"], {"items": {"type": "number"}}, "[1] is string, not number"),
+        ({"a": True}, {"properties": {"a": {"type": "integer"}}}, "a: True is not of type 'integer'"),
+        ({}, {"required": ["a"]}, "the value: 'a' is a required property"),
+        (
+            {"b": 1},
+            {"properties": {}, "additionalProperties": False},
+            "the value: Additional properties are not",
+        ),
+        ([1, "x"], {"items": {"type": "number"}}, "[1]: 'x' is not of type 'number'"),
         (None, {"anyOf": [{"type": "string"}, {"type": "null"}]}, ""),
-        ({"x": 1}, {"properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"enum": [2]}}}, "x is none of"),
-        (3, {"allOf": [{"type": "number"}, {"const": 4}]}, "the value is not 4"),
+        (
+            {"x": 1},
+            {"properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"enum": [2]}}},
+            "x: 1 is not one of",
+        ),
+        (3, {"allOf": [{"type": "number"}, {"const": 4}]}, "the value: 4 was expected"),
         ({"a": {"b": [{}]}}, {"$ref": "#"}, ""),
+        (-1, {"minimum": 0}, "the value: -1 is less than the minimum of 0"),
+        ("x", {"pattern": "^(a+)+$"}, ""),
+        ({"b": 1}, {"patternProperties": {"(": {}}, "additionalProperties": False}, ""),
+        (1, {"$ref": "http://127.0.0.1:9/schema"}, ""),
+        (1, {"type": "frob"}, ""),
     ],
 )
 def test_a_schema_is_held_against_a_value(value: Any, against: Any, fault: str) -> None:
     found = schema.misfit(value, against)
     assert found.startswith(fault)
     assert bool(found) is bool(fault)
+
+
+def test_tasks_say_at_once_which_extra_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    with pytest.raises(CrosswindError, match=r"needs the package 'jsonschema'; pip install 'crosswind\[mcp\]'"):
+        tasks.load(written(tmp_path))
 
 
 def test_references_in_a_schema_are_put_in_even_where_they_never_end() -> None:
@@ -362,7 +381,7 @@ def test_a_task_that_doing_nothing_passes_is_refused(tmp_path: Path) -> None:
         (
             "call: write_note, args: {path: third.txt, text: call Ann}",
             "call: write_note, args: {path: 3}",
-            "text is missing",
+            "'text' is a required property",
         ),
         ("answer: [buy milk]", "answer: [buy bread]", "does not solve the task: goal: .*'answer'"),
         ('matches: "to (.+)"', 'matches: "at (.+)"', "does not solve the task: replay: .*nothing that matches"),
@@ -563,7 +582,7 @@ def test_a_report_without_the_file_says_what_it_lacks(tmp_path: Path) -> None:
         ("dies", "ended with exit code 4.*the disk is full"),
         ("mute", "did not answer tools/call within 1 seconds"),
         ("chatter", "did not answer tools/call within 1 seconds"),
-        ("output", "does not fit the schema that it lists: notes is string, not array"),
+        ("output", "does not fit the schema that it lists: notes: 'none' is not of type 'array'"),
     ],
 )
 def test_a_server_that_fails_in_an_episode_is_an_error_of_the_infrastructure(

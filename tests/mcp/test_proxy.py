@@ -746,6 +746,29 @@ def test_what_is_no_message(frame: bytes) -> None:
         wire.parse(frame)
 
 
+def test_numbers_that_json_does_not_have_are_parse_errors() -> None:
+    class Odd(Shop):
+        def _call(self, params: Json) -> Json | None:
+            return {"content": [], "structuredContent": {"balance": float("inf")}}
+
+    async def work() -> None:
+        async with Desk(Plan(), Odd()) as desk:
+            await desk.relay.from_client(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":NaN}}')
+            assert desk.heard.pop()["error"]["code"] == wire.PARSE_ERROR
+            for balance in (1, float("1e999")):
+                params = {"name": "get_customer", "arguments": {"balance": balance}}
+                frame = json.dumps(wire.request(8, "tools/call", params)).replace("Infinity", "1e999")
+                await desk.relay.from_client(frame.encode())
+                while not desk.heard:
+                    await asyncio.sleep(0.01)
+                assert desk.heard.pop()["error"]["code"] == wire.PARSE_ERROR
+        async with Http() as http:
+            status, _, text = await http.post(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":-Infinity}}')
+            assert (status, json.loads(text)["error"]["code"]) == (400, wire.PARSE_ERROR)
+
+    run(work)
+
+
 # ---------------------------------------------------------------- the process
 
 
@@ -869,7 +892,8 @@ def test_malformed_and_huge_frames_are_answered(proxy: Callable[..., Process]) -
     one.begin()
     one.write(b"garbage", b"[1,2]", b'{"jsonrpc":"1.0"}', b'{"jsonrpc":"2.0","id":{},"method":"ping"}')
     one.write(*(b'{"jsonrpc":"2.0","id":%s,"method":"tools/list"}' % id for id in (b"NaN", b"1e400", b"-Infinity")))
-    assert [one.read()["error"]["code"] for _ in range(7)] == [-32700, *[-32600] * 6]
+    codes = [-32700, -32600, -32600, -32600, -32700, -32600, -32700]  # 1e400 is JSON, though no id
+    assert [one.read()["error"]["code"] for _ in range(7)] == codes
     one.write(b'{"jsonrpc":"2.0","id":5,"method":"ping","params":"' + b"x" * (17 * 2**20) + b'"}')
     assert "more than" in one.read()["error"]["message"]
     one.write(call(6, "nobody"), {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": 3}})
@@ -1131,7 +1155,13 @@ class Http:
         writer.close()
         first, *fields = head.decode().split("\r\n")
         named = [field.split(": ", 1) for field in fields]
-        return int(first.split()[1]), {name.lower(): value for name, value in named}, rest.decode()
+        got = {name.lower(): value for name, value in named}
+        if got.get("transfer-encoding") == "chunked":
+            parts, rest = rest, b""
+            while size := int((parts.partition(b"\r\n"))[0], 16):
+                parts = parts.partition(b"\r\n")[2]
+                rest, parts = rest + parts[:size], parts[size + 2 :]
+        return int(first.split()[1]), got, rest.decode()
 
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}

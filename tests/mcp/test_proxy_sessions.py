@@ -523,7 +523,7 @@ def test_bodies_over_http_are_as_large_as_frames() -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", http.front.port)
             head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{http.front.port}\r\nAuthorization: Bearer secret\r\n"
             writer.write(f"{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
-            writer.write(b"1000000\r\n" + b" " * 2**24 + b"\r\n1\r\n")
+            writer.write(b"1000000\r\n" + b" " * 2**24 + b"\r\n1\r\nx\r\n")
             assert b" 413 " in (await asyncio.wait_for(reader.read(), 10)).splitlines()[0]
             writer.close()
 

@@ -20,18 +20,17 @@ from crosswind.cli import serve
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.session import Session
-from crosswind.core.types import SAY, ToolCall, Trajectory
+from crosswind.core.types import FINISH, SAY, Finish, ToolCall, Trajectory
 from crosswind.episodes.play import judge, play, result_text
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record
 from crosswind.episodes.schedule import Episode, under
 from crosswind.episodes.suite import Condition, Suite
-from crosswind.mcp import command, wire
+from crosswind.mcp import command, http_server, wire
 from crosswind.mcp.command import ANSWER, CommandAgents
-from crosswind.mcp.http_server import BODY
-from crosswind.mcp.serve import FINAL, USER, EpisodeServer, Served, is_error
-from crosswind.mcp.server_wire import HttpServer, serve_lines
-from crosswind.mcp.wire import HANDSHAKE, MODERN, VERSION_KEY, Lines
+from crosswind.mcp.http_server import HttpServer
+from crosswind.mcp.serve import USER, EpisodeServer, Served, is_error, serve_lines
+from crosswind.mcp.wire import BODY, HANDSHAKE, MODERN, VERSION_KEY, Lines
 from crosswind.models.remote import ModelWarning
 from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
@@ -81,7 +80,7 @@ def served(drawn: Drawn, act: Callable[[Client], Awaitable[None]]) -> Trajectory
     async def main() -> Trajectory:
         ready: asyncio.Future[EpisodeServer] = asyncio.get_running_loop().create_future()
         source = Served(ready.set_result)
-        playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name))
+        playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name, ending=source.ending))
         acting = asyncio.ensure_future(act(Client(await ready)))
         await asyncio.wait({playing, acting}, return_when=asyncio.FIRST_COMPLETED)
         if acting.done():
@@ -109,10 +108,10 @@ def test_the_certified_way_leads_through_the_server(kind: str) -> None:
     async def act(client: Client) -> None:
         for step in gold.steps:
             if step.call.tool == SAY:
-                await client.call(FINAL, {"answer": step.call.args["text"]})
+                await client.call(FINISH, {"status": "done", "message": step.call.args["text"]})
             else:
                 await client.call(step.call.tool, dict(step.call.args))
-        await client.call(FINAL, {"answer": gold.final})
+        await client.call(FINISH, gold.finish.args())
 
     trajectory = served(drawn, act)
     assert judge(trajectory, POI).outcome == "pass"
@@ -166,11 +165,11 @@ def test_calls_that_make_no_sense_are_answered_and_count(arguments: Any) -> None
         assert (await client.call("no_such_tool", arguments))["isError"] is True
         assert (await client.call("find_places", arguments))["isError"] is True
         assert (await client.call("ask_user", arguments))["isError"] is True
-        assert (await client.call(FINAL, arguments))["isError"] is True
+        assert (await client.call(FINISH, arguments))["isError"] is True
         for params in ({}, {"name": 3}):
             assert (await client.ask("tools/call", params))["error"]["code"] == wire.INVALID_PARAMS
 
-    assert len(served(drawn_of(), act).steps) == 3
+    assert len(served(drawn_of(), act).steps) == 4
 
 
 def test_tools_that_change_midway_are_announced() -> None:
@@ -201,7 +200,7 @@ def test_a_subscription_is_acknowledged_and_told() -> None:
         await asyncio.sleep(0)
         for _ in range(drawn.layers[0].turns()[0] + 1):
             await client.call("ask_user", {"question": "Which city?"})
-        await client.call(FINAL, {"answer": "I cannot do this."})
+        await client.call(FINISH, {"status": "cannot", "reason": "not_found"})
         ended = await listening
         assert ended is not None
         assert ended["id"] == "s"
@@ -263,13 +262,13 @@ def test_the_user_is_heard_and_answers_the_last_words() -> None:
     assert not any("The user says" in text["text"] for result in heard for text in result["content"][:1])
 
     async def end_at_once(client: Client) -> None:
-        result = await client.call(FINAL, {"answer": "It is done, receipt T1234567."})
-        assert result["content"][0]["text"] == f"The user says: {change.words}"
-        result = await client.call(FINAL, {"answer": "It is done."})
+        result = await client.call(FINISH, {"status": "done", "answer": [{"kind": "id", "value": "T1234567"}]})
+        assert result["content"] == [{"type": "text", "text": f"The user says: {change.words}"}]
+        result = await client.call(FINISH, {"status": "done", "message": "It is done."})
         assert "over" in result["content"][0]["text"]
         assert (await client.call("ask_user", {"question": "Which city?"}))["isError"] is True
 
-    assert served(drawn, end_at_once).final == "It is done."
+    assert served(drawn, end_at_once).finish == Finish(status="done", message="It is done.")
 
 
 def test_errors_are_marked_as_such() -> None:
@@ -344,6 +343,8 @@ PING = wire.dump(wire.request(1, "ping"))
         (400, http("/TOKEN/mcp", b"[" * 100_000)),
         (400, http("/TOKEN/mcp", b"[]")),
         (400, b"NONSENSE\r\n\r\n"),
+        (400, http("/TOKEN/mcp", PING, Content_Length="-1")),
+        (400, http("/TOKEN/mcp", PING, Content_Length="9" * 5000)),
         (400, http("/TOKEN/mcp", PING, Transfer_Encoding="chunked")),
         (400, http("/TOKEN/mcp", PING).replace(b"Host:", b"Host: a\r\nHost:")),
         (401, http("/mcp", PING)),
@@ -355,7 +356,6 @@ PING = wire.dump(wire.request(1, "ping"))
         (404, http("/TOKEN/other", PING)),
         (405, http("/TOKEN/mcp", method="OPTIONS")),
         (406, http("/TOKEN/mcp", method="GET")),
-        (411, http("/TOKEN/mcp", PING, Content_Length="-1")),
         (413, http("/TOKEN/mcp", PING, Content_Length=str(BODY + 1))),
         (415, http("/TOKEN/mcp", PING, Content_Type="text/plain")),
         (431, http("/TOKEN/mcp", PING, X_Long="x" * 40_000)),
@@ -403,6 +403,48 @@ def test_chunks_and_several_requests_on_one_connection() -> None:
         return answer
 
     assert asyncio.run(main()).count(b'{"method":"ping"}') == 2
+
+
+def test_slow_and_broken_clients_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "IDLE", 0.3)
+    monkeypatch.setattr(http_server, "LINGER", 0.5)
+    said: list[Any] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+        server = HttpServer()
+        await server.start()
+        path = server.add(Echo()).partition(str(server.port))[2]
+        port = str(server.port).encode()
+        request = http(path, PING, Connection="keep-alive").replace(b"PORT", port)
+        assert await exchange(server.port, b"") == b""
+        assert await exchange(server.port, request[:40]) == b""
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for byte in request:  # one at a time, for longer than a head may take
+            if writer.is_closing() or reader.at_eof():
+                break
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0.01)
+        assert await reader.read() == b""
+        writer.close()
+        assert b" 408 " in (await exchange(server.port, request[:-5])).splitlines()[0]
+        chunked = http("/wrong/mcp", b"", Transfer_Encoding="chunked").replace(b"Content-Length: 0\r\n", b"")
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(chunked.replace(b"PORT", port))
+        assert b" 401 " in await reader.readline()
+        writer.write(b"this is no chunk\r\n" * 9)
+        await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for _ in range(2):  # a client that is there may ask again
+            writer.write(request)
+            assert b"200 OK" in await reader.readuntil(b"ping")
+        await server.aclose()
+        assert b"HTTP" not in await reader.read()
+        writer.close()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert not said
 
 
 def test_streams_tell_of_changes_and_end_with_the_episode() -> None:
@@ -459,7 +501,7 @@ def test_serve_over_standard_input(tmp_path: Path) -> None:
         wire.request(1, "initialize", {"protocolVersion": "2025-06-18"}),
         wire.notification("notifications/initialized"),
         wire.request(2, "tools/list"),
-        wire.request(3, "tools/call", {"name": FINAL, "arguments": {"answer": "I do not know."}}),
+        wire.request(3, "tools/call", {"name": FINISH, "arguments": {"status": "done", "message": "I do not know."}}),
     ]
     out = tmp_path / "run"
     options = ("--domain", "poi", "--task-seed", "3", "--perturb", "semantic_rename:2", "--out", str(out))
@@ -472,7 +514,7 @@ def test_serve_over_standard_input(tmp_path: Path) -> None:
     )
     answers = [json.loads(line) for line in said.stdout.splitlines()]
     assert [a["id"] for a in answers] == [1, 2, 3]
-    assert "final_answer" in str(answers[1])
+    assert "final_answer" not in str(answers[1])
     assert b"request: Which theatre" in said.stderr
     assert b"verdict: fail" in said.stderr
     assert b"semantic_rename" not in said.stdout
@@ -572,6 +614,21 @@ def test_a_command_solves_an_episode(tmp_path: Path) -> None:
     assert record.outcome == "pass"
     assert len(record.steps) == record.gold_steps
     assert record.agent.startswith("cmd:")
+
+
+def test_a_command_ends_by_finish_and_leaves_by_itself(tmp_path: Path) -> None:
+    body = """
+answer = solve(lambda *a: post(url, *a), sys.argv[1])
+entry = {"kind": "id", "value": answer.rstrip(".").split()[-1]}
+arguments = {"status": "done", "answer": [entry], "message": answer}
+result = post(url, "tools/call", {"name": "finish", "arguments": arguments})
+open("left", "w").write(result["content"][0]["text"])
+print("These words come too late.")
+"""
+    record = played(agent_of(tmp_path, body.replace('"left"', repr(str(tmp_path / "left")))))
+    assert (record.outcome, record.ended) == ("pass", "answer"), record.checks
+    assert record.finish is not None
+    assert (tmp_path / "left").read_text() == "The task is over. Thank you."
 
 
 @pytest.mark.parametrize(
@@ -728,6 +785,30 @@ def test_commands_run_side_by_side(tmp_path: Path) -> None:
     assert len(records) == 5
 
 
+def test_what_needs_no_http_works_without_the_extra() -> None:
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("httpx2", "starlette", "starlette.requests", "uvicorn"), None))
+from crosswind.cli.app import main
+main()
+"""
+    commands = {
+        ("proxy", "--http", "0", "--", "cat"): "--http needs the package 'starlette'; pip install 'crosswind[http]'",
+        ("proxy", "--url", "http://127.0.0.1:9/mcp"): "a server behind a URL needs the package 'httpx2'",
+        ("serve", "mcp", "--domain", "poi", "--http"): "--http needs the package 'starlette'",
+        ("doctor", "cmd:true {url}"): "over HTTP needs the package 'starlette'",
+        ("proxy", "--", "cat"): "",
+        ("doctor", "cmd:true {stdio_config}"): "",
+    }
+    for words, says in commands.items():
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == (2 if says else 0), (words, done)
+        assert says in done.stderr
+        assert len(done.stderr.strip().splitlines()) == bool(says)
+
+
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
@@ -759,7 +840,7 @@ def test_nothing_in_a_task_becomes_another_argument(tmp_path: Path) -> None:
         from crosswind.models.toolset import Toolset
 
         try:
-            return await source.run(task.brief.query, Toolset())
+            return str(await source.run(task.brief.query, Toolset()))
         finally:
             await source.aclose()
 

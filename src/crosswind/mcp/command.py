@@ -4,9 +4,9 @@
 
 The command is split as a shell would split it and started without one; what stands in braces is put in afterwards, so
 no text of a task can become another argument. The tools are behind an address on this machine that one episode alone
-knows. What the command prints is said to the user; if the user has an answer to that, the command is started once more
-with the conversation so far as the query. The world's state decides over success; what the command prints of its calls
-is not looked at.
+knows. The command ends the episode by the tool `finish`, or by what it prints, which is then said to the user; if the
+user has an answer to that, the command is started once more with the conversation so far as the query. The world's
+state decides over success; what the command prints of its calls is not looked at.
 
 A command that fails before its first tool call is taken to be broken: an error of the infrastructure, played again.
 One that fails later has failed as an agent. Exit code 75 tells of a provider or a machine, whenever it comes.
@@ -29,24 +29,26 @@ import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.extras import extra
 from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.draw import Drawn
 from crosswind.core.registry import did_you_mean
-from crosswind.core.types import Message, Tools
+from crosswind.core.types import Finish, Message, Tools
 from crosswind.mcp import bridge
-from crosswind.mcp.http_server import BODY
-from crosswind.mcp.serve import NAME, EpisodeServer, briefing
-from crosswind.mcp.server_wire import HttpServer, serve_lines
-from crosswind.mcp.wire import Lines, signal_group
+from crosswind.mcp.serve import NAME, EpisodeServer, serve_lines
+from crosswind.mcp.wire import BODY, Lines, signal_group
 from crosswind.models.parsing import clean
 from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents
 from crosswind.models.redact import Secrets
 from crosswind.models.remote import ModelWarning
 from crosswind.models.source import AgentSettings, Price
 from crosswind.models.toolset import Toolset
+
+if TYPE_CHECKING:
+    from crosswind.mcp.http_server import HttpServer
 
 ANSWER = 20_000  # bytes of an answer, the last ones
 COMPLAINT = 2_000  # bytes of standard error, the last ones
@@ -105,6 +107,14 @@ class CommandAgents(PythonAgents):
         self.timeout = settings.timeout
         self.running: set[asyncio.Task[Any]] = set()
         self.http: HttpServer | None = None
+        try:
+            with extra("http", "a command that reaches its tools over HTTP"):
+                from crosswind.mcp.http_server import HttpServer
+
+            self.http = HttpServer()
+        except CrosswindError:
+            if "stdio_config" not in self.places or self.places & {"url", "config"}:
+                raise
         self.guard = ProcessGuard()
         self.starting = asyncio.Lock()
 
@@ -120,35 +130,33 @@ class CommandAgents(PythonAgents):
             await self.http.aclose()
         self.guard.close()
 
-    async def run(self, query: str, tools: Toolset) -> str:
+    async def run(self, query: str, tools: Toolset) -> str | Finish:
         """One start of the command, to its end; its failures told apart."""
         task = asyncio.current_task()
         assert task is not None
         self.running.add(task)
         try:
             async with self.starting:
-                http = await self._ready()
+                await self._ready()
             episode = EpisodeServer(tools, query)
-            url = http.add(episode)
+            url = self.http.add(episode) if self.http else ""
             with tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True) as folder:
                 try:
                     return await self._run(episode, url, Path(folder))
                 finally:
                     episode.close()
-                    http.remove(url)
+                    if self.http:
+                        self.http.remove(url)
         except OSError as error:
             raise InfrastructureError(f"{self.name[:80]} cannot be started: {error}") from None
         finally:
             self.running.discard(task)
 
-    async def _ready(self) -> HttpServer:
-        """The server of this run, and the guard that outlives it; made when the first command is started."""
-        if self.http is None:
-            http = HttpServer()
-            await http.start()
-            self.guard.start()
-            self.http = http
-        return self.http
+    async def _ready(self) -> None:
+        """Start the server of this run, and the guard that outlives it, with the first command."""
+        if self.http and not self.http.port:
+            await self.http.start()
+        self.guard.start()
 
     async def _run(self, episode: EpisodeServer, url: str, folder: Path) -> str:
         out = folder / "answer.txt"
@@ -174,7 +182,7 @@ class CommandAgents(PythonAgents):
 
     def _filled(self, episode: EpisodeServer, url: str, folder: Path, out: Path) -> list[str]:
         """The command of one episode; files that it names are there."""
-        policy = briefing(episode.tools.policy)
+        policy = episode.briefing
         texts = {"query": episode.query, "policy": policy, "prompt": f"{policy}\n\n{episode.query}"}
         stdio = {"command": sys.executable, "args": ["-I", str(bridge.__file__), str(folder / "s")]}
         configs = {"mcp": {"type": "http", "url": url}, "mcp-stdio": stdio}
@@ -212,7 +220,7 @@ class CommandAgents(PythonAgents):
                     stdin=stdin,
                     stdout=ends[0],
                     stderr=ends[1],
-                    env={**os.environ, URL_VARIABLE: url},
+                    env={**os.environ, **({URL_VARIABLE: url} if url else {})},
                     start_new_session=True,
                 )
             finally:
@@ -220,7 +228,15 @@ class CommandAgents(PythonAgents):
                     os.close(end)
             self.guard.watch(process.pid)
             try:
-                code = await self._wait(process, episode)
+                try:
+                    code = await self._wait(process, episode)
+                except asyncio.CancelledError:
+                    if episode.ending:  # it ended the episode: let it hear so, and leave by itself
+                        episode.close()
+                        with contextlib.suppress(TimeoutError):
+                            async with asyncio.timeout(GRACE):
+                                await process.wait()
+                    raise
                 if code is not None:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(DRAIN):  # a process that left the group may hold them open

@@ -1,6 +1,6 @@
 """Streamable HTTP for the clients of a proxy.
 
-It listens on this machine alone and lets nobody in without the token (`http_server.py` reads requests).
+It listens on this machine alone and lets nobody in without the token.
 A session of the older era begins with `initialize` and goes by its header; a client of the newer one has no session,
 so its episode goes by the address: /mcp, or /mcp/NAME for one of its own. Clients leave without a word, so an episode
 that nobody uses for a while ends; where all places are taken the one that was left alone longest ends before that.
@@ -15,13 +15,13 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
 from crosswind.mcp import wire
-from crosswind.mcp.http_server import Answered, HttpRequest, LocalServer, Peer
+from crosswind.mcp.http_server import Answered, HttpRequest, LocalServer
 from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Journal, say, stopped
 from crosswind.mcp.relay import Plan, PlanFailure
 from crosswind.mcp.schema import record
@@ -58,22 +58,25 @@ class ClientEpisode:
         self.backlog: deque[Message] = deque(maxlen=BACKLOG)
         self._count = 0
         self._used = time.monotonic()
-        self._users: list[asyncio.StreamReader] = []
+        self._users: list[asyncio.Task[None]] = []  # each done when its client has left
 
-    @contextlib.contextmanager
-    def in_use(self, reader: asyncio.StreamReader) -> Iterator[None]:
-        """While a client waits for something on a connection."""
-        self._users.append(reader)
-        try:
-            yield
-        finally:
-            self._users.remove(reader)
-            self._used = time.monotonic()
+    @contextlib.asynccontextmanager
+    async def in_use(
+        self, request: HttpRequest, out: asyncio.Queue[Message | None] | None = None
+    ) -> AsyncIterator[None]:
+        """While a client waits for something; `out` gets None if it leaves."""
+        async with request.leaving(out) as left:
+            self._users.append(left)
+            try:
+                yield
+            finally:
+                self._users.remove(left)
+                self._used = time.monotonic()
 
     @property
     def idle(self) -> float:
         """Seconds since a client used it; a request whose client is gone is no use."""
-        if self.opened is None or not self.opened.done() or any(not reader.at_eof() for reader in self._users):
+        if self.opened is None or not self.opened.done() or any(not left.done() for left in self._users):
             return 0.0
         return time.monotonic() - self._used
 
@@ -247,15 +250,16 @@ class HttpFront(LocalServer):
         """The name of an episode in the address."""
         if not request.bearer or not hmac.compare_digest(request.bearer.encode(), self.token.encode()):
             raise Answered(401, "send the token of this proxy: Authorization: Bearer TOKEN")
-        path = _PATH.fullmatch(request.path.partition("?")[0])
+        path = _PATH.fullmatch(request.scope["path"])
         if path is None:
             raise Answered(404, "the address is /mcp, or /mcp/NAME for an episode of its own")
         return path[1] or ""
 
-    async def respond(self, peer: Peer, request: HttpRequest, message: Message | None) -> bool:
+    async def respond(self, request: HttpRequest, message: Message | None) -> None:
         name, session = self.admitted(request), request.headers.get("mcp-session-id")
         if message is not None:
-            return await self._post(peer, message, name, session)
+            await self._post(request, message, name, session)
+            return
         if session is None:
             raise Answered(405, "only a session has a stream or an end; it begins with initialize")
         episode = self.episodes.get(session)
@@ -263,17 +267,15 @@ class HttpFront(LocalServer):
             raise Answered(404, "no such session; it has ended")
         if request.method == "DELETE":
             await self._end(session, failed=False)
-            peer.answer(200)
-            return True
-        with episode.in_use(peer.reader):
-            await self._listen(episode, peer)
-        return False
+            await request.answer(200)
+        else:
+            await self._listen(episode, request)
 
-    async def _post(self, peer: Peer, message: Message, name: str, session: str | None) -> bool:
-        more: dict[str, str] = {}
+    async def _post(self, request: HttpRequest, message: Message, name: str, session: str | None) -> None:
+        headers: dict[str, str] = {}
         if session is None and message.get("method") == "initialize":
             session = secrets.token_urlsafe(18)
-            more = {"Mcp-Session-Id": session}
+            headers = {"Mcp-Session-Id": session}
         elif session is not None and session not in self.episodes:
             raise Answered(404, "no such session; it has ended")
         try:
@@ -281,25 +283,31 @@ class HttpFront(LocalServer):
         except WireError as error:
             self.say(str(error))
             status = 503 if isinstance(error, NoRoom) else 200
-            peer.answer(status, wire.failure(message.get("id"), UPSTREAM_GONE, str(error)))
-            return True
-        with episode.in_use(peer.reader):
-            if "method" not in message or "id" not in message:
-                await episode.notify(message)
-                peer.answer(202)
-                return True
-            return await self._hand_on(episode, peer, message, more, lasting=session is not None)
+            await request.answer(status, wire.failure(message.get("id"), UPSTREAM_GONE, str(error)))
+            return
+        if "method" in message and "id" in message:
+            await self._hand_on(episode, request, message, headers, lasting=session is not None)
+            return
+        async with episode.in_use(request):
+            await episode.notify(message)
+            await request.answer(202)
 
     async def _hand_on(
-        self, episode: ClientEpisode, peer: Peer, message: Message, more: dict[str, str], *, lasting: bool
-    ) -> bool:
+        self, episode: ClientEpisode, request: HttpRequest, message: Message, headers: dict[str, str], *, lasting: bool
+    ) -> None:
         """Hand a request to the episode's server, and its answer back; a broken line ends no `lasting` one."""
         key, stream = episode.begin(message)
         relay = episode.connection.relay
         try:
-            async with contextlib.nullcontext() if lasting else peer.leaving(stream.out) as leaving:
+            async with episode.in_use(request, None if lasting else stream.out):
                 await relay.from_client(wire.dump(message))
-                return await self._reply(peer, stream, more) and not (leaving and leaving.done())
+                first = await stream.out.get()
+                if first is not None and "method" not in first:  # the answer, and all there is to say
+                    await request.answer(200, first, headers)
+                else:  # a stream that ends with it
+                    if first is None:  # another message cancelled the request: nothing is to come
+                        stream.out.put_nowait(None)
+                    await request.events(stream.out, headers, first=first)
         finally:
             if episode.streams.pop(key, None) is not None and not lasting:
                 cancelled = wire.notification(CANCELLED, {"requestId": key})
@@ -338,19 +346,7 @@ class HttpFront(LocalServer):
         self.keep(task)
         return task
 
-    async def _reply(self, peer: Peer, stream: Stream, more: dict[str, str]) -> bool:
-        """The answer, as JSON where it is all there is to say, else as a stream of events that ends with it."""
-        first = await stream.out.get()
-        if first is not None and "method" not in first:
-            peer.answer(200, first, more)
-            return True
-        peer.begin_stream(more)
-        if first is not None:  # else it was cancelled by another message, or the client is gone
-            await peer.event(first)
-            await peer.stream(stream.out)
-        return False
-
-    async def _listen(self, episode: ClientEpisode, peer: Peer) -> None:
+    async def _listen(self, episode: ClientEpisode, request: HttpRequest) -> None:
         """The stream of a session: what the server says of its own accord."""
         out: asyncio.Queue[Message | None] = asyncio.Queue()
         while episode.backlog:
@@ -358,10 +354,9 @@ class HttpFront(LocalServer):
         before, episode.listening = episode.listening, out
         if before is not None:
             before.put_nowait(None)
-        peer.begin_stream()
         try:
-            async with peer.leaving(out):
-                await peer.stream(out)
+            async with episode.in_use(request, out):
+                await request.events(out)
         finally:
             if episode.listening is out:
                 episode.listening = None

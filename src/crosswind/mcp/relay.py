@@ -172,7 +172,8 @@ class Relay:
             await self._answer(wire.failure(id, wire.INTERNAL_ERROR, f"crosswind: {error}"))
             self.failure.told.set()
         except WireError as error:
-            await self._answer(wire.failure(id, wire.UPSTREAM_GONE, str(error)))
+            code = error.code if isinstance(error, BadFrame) else wire.UPSTREAM_GONE
+            await self._answer(wire.failure(id, code, str(error)))
         except asyncio.CancelledError:
             raise
         except Exception as error:  # ours: said aloud, and the client is not left waiting

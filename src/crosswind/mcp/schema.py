@@ -1,15 +1,17 @@
-"""As much of JSON Schema as is needed to see whether a server keeps to what it lists.
+"""JSON Schema: whether values fit what a server lists, and schemas without references.
 
-What is not known here (patterns, formats, bounds) is not asked: a complaint is certain, and silence proves nothing.
+A complaint is certain, and silence proves nothing: patterns and formats are not checked.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-DEPTH = 24  # of schemas and values; below it nothing is asked
+from crosswind.base.extras import extra
+
+WORDS = 200  # characters of a complaint
 INLINED = 6  # references within references; one that never ends is cut there
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
@@ -22,79 +24,37 @@ def record(value: Any) -> Json:
 
 
 def misfit(value: Any, schema: Any) -> str:
-    """Where and why a value does not fit a schema; empty where no fault was found."""
-    return _misfit(value, schema, schema, "", 0)
+    """Where and why a value does not fit a schema; empty where no fault was found, or the schema itself is none."""
+    with extra("mcp", "tasks for an MCP server"):
+        from jsonschema import Draft202012Validator, SchemaError
+        from jsonschema.exceptions import best_match
+        from jsonschema.validators import validator_for
+        from referencing import Registry
+        from referencing.exceptions import Unresolvable
 
-
-def _misfit(value: Any, schema: Any, root: Any, at: str, depth: int) -> str:
-    if schema is False:
-        return f"{at or 'the value'} is not allowed"
-    if not isinstance(schema, dict) or depth > DEPTH:
+    known = validator_for(schema, default=Draft202012Validator)
+    try:
+        known.check_schema(schema)
+        error = best_match(_lenient(known)(schema, registry=Registry()).iter_errors(value))  # fetches no reference
+    except (SchemaError, Unresolvable, RecursionError):
         return ""
-    if isinstance(schema.get("$ref"), str):
-        found = referred(schema["$ref"], root)
-        return _misfit(value, found, root, at, depth + 1) if found is not None else ""
-    kinds = schema.get("type")
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if isinstance(kinds, list) and kinds and not any(_is(value, kind) for kind in kinds):
-        return f"{at or 'the value'} is {_kind(value)}, not {' or '.join(map(str, kinds))}"
-    if "const" in schema and value != schema["const"]:
-        return f"{at or 'the value'} is not {schema['const']!r}"
-    if isinstance(schema.get("enum"), list) and value not in schema["enum"]:
-        return f"{at or 'the value'} is none of the values allowed"
-    for key in ("anyOf", "oneOf"):
-        parts = schema.get(key)
-        if isinstance(parts, list) and parts:
-            faults = [_misfit(value, part, root, at, depth + 1) for part in parts]
-            if all(faults):
-                return faults[0]
-    for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
-        if fault := _misfit(value, part, root, at, depth + 1):
-            return fault
-    if isinstance(value, dict):
-        return _object(value, schema, root, at, depth)
-    if isinstance(value, list) and "items" in schema:
-        for i, item in enumerate(value):
-            if fault := _misfit(item, schema["items"], root, f"{at}[{i}]", depth + 1):
-                return fault
-    return ""
+    if error is None:
+        return ""
+    where = error.json_path.removeprefix("$").removeprefix(".") or "the value"
+    return f"{where}: {error.message[:WORDS]}"
 
 
-def _object(value: Json, schema: Json, root: Any, at: str, depth: int) -> str:
-    properties, required = record(schema.get("properties")), schema.get("required")
-    for name in required if isinstance(required, list) else ():
-        if name not in value:
-            return f"{at + '.' if at else ''}{name} is missing"
-    more = schema.get("additionalProperties")
-    for name, part in value.items():
-        spot = f"{at}.{name}" if at else name
-        if name in properties:
-            fault = _misfit(part, properties[name], root, spot, depth + 1)
-        elif more is False and "patternProperties" not in schema:
-            fault = f"{spot} is not in the schema"
-        else:
-            fault = _misfit(part, more, root, spot, depth + 1)
-        if fault:
-            return fault
-    return ""
+@cache
+def _lenient(known: Any) -> Any:
+    """A validator without patterns: they are written for another language, and some take forever."""
+    from jsonschema.validators import extend
 
+    def closed(validator: Any, more: Any, instance: Any, at: Json) -> Any:
+        skips = "patternProperties" in at
+        return () if skips else known.VALIDATORS["additionalProperties"](validator, more, instance, at)
 
-def _is(value: Any, kind: object) -> bool:
-    if kind == "number":
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind == "integer":
-        whole = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value) and value == int(value))
-        return whole and not isinstance(value, bool)
-    return kind not in TYPES or _kind(value) == kind
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    for kind, types in (("boolean", bool), ("string", str), ("number", (int, float)), ("array", list)):
-        if isinstance(value, types):
-            return kind
-    return "object"
+    skip = {"pattern": lambda *_: (), "patternProperties": lambda *_: ()}
+    return extend(known, {**skip, "additionalProperties": closed})
 
 
 def referred(ref: str, root: Any) -> Any:

@@ -1,53 +1,60 @@
 """An episode as an MCP server: what a client calls becomes the replies that `play` asks for.
 
 `EpisodeServer` answers the messages of both eras of the protocol (the handshake up to 2025-11-25, and 2026-07-28, which
-has none) and knows nothing of pipes and sockets: `server_wire.py` carries them. A client sees what every other agent
-sees: the tools as they are shown now, `ask_user` among them, results as text, and what the user says. All words it adds
-are the same with and without obstacles.
+has none) and knows nothing of pipes and sockets: `serve_lines` and `http_server.py` carry them. A client sees what
+every other agent sees: the tools as they are shown now, `ask_user` among them, results as text, and what the user says.
+All words it adds are the same with and without obstacles.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from crosswind.base.version import __version__
 from crosswind.core.draw import Drawn
-from crosswind.core.types import Param, ToolSpec, failed
+from crosswind.core.finish import FINISH_SPEC
+from crosswind.core.finish import OVER as THANKS
+from crosswind.core.types import FINISH, Finish, failed
 from crosswind.episodes.play import result_text
 from crosswind.mcp import wire
 from crosswind.mcp.schema import record
-from crosswind.mcp.wire import Message
+from crosswind.mcp.wire import BadFrame, Lines, Message, WireError
 from crosswind.models.python_agent import HEARD, PythonAgent, PythonAgents
 from crosswind.models.source import Price
 from crosswind.models.toolset import Toolset
 
 UNSUPPORTED_VERSION, NO_RESOURCE = -32022, -32002
 NAME = "tools"  # what clients are told the server is called; says nothing of an evaluation
+LINGER = 2.0  # seconds that answers may take once the client has sent its last
 REQUEST, POLICY = "task://request", "task://policy"
 
-FINAL = "final_answer"
-FINAL_SPEC = ToolSpec(
-    FINAL,
-    "Tell the user how it ended: the answer, or why it cannot be done. The last thing to do.",
-    {"answer": Param("string")},
-)
 USER = (
     "Questions to the user go through the tool ask_user. What the user says of their own accord while you work stands "
     "below the result of a tool, after the words 'The user says:'; it comes from the user and not from the tool."
 )
-ENDING = f" Give the final answer through the tool {FINAL}."
+ENDING = f" End with the tool {FINISH}."
 OVER = failed("over", "This task is over.")
 
 Send = Callable[[Message], None]
-Finish = Callable[[str], Awaitable[str]]
 
 
-def briefing(policy: str, *, ends: bool = False) -> str:
-    """The policy, and how the user is reached."""
-    return f"{policy}\n\n{USER}{ENDING if ends else ''}".strip()
+class Responder(Protocol):
+    """Whoever answers messages; `EpisodeServer` is one."""
+
+    over: asyncio.Event
+
+    async def respond(self, message: Message, send: Send) -> Message | None: ...
+
+    def listen(self, send: Send) -> Callable[[], None]: ...
+
+
+def briefing(tools: Toolset) -> str:
+    """The policy, how the user is reached, and how to end."""
+    return f"{tools.policy}\n\n{USER}{ENDING if FINISH_SPEC in tools.shown else ''}".strip()
 
 
 class Refused(Exception):
@@ -59,14 +66,15 @@ class Refused(Exception):
 
 
 class EpisodeServer:
-    """One episode as a server. `tools` leads to the session; `finish`, where there is one, takes the final answer."""
+    """One episode as a server. `tools` leads to the session."""
 
-    def __init__(self, tools: Toolset, query: str, *, finish: Finish | None = None) -> None:
-        self.tools, self.query, self.finish = tools, query, finish
-        self.briefing = briefing(tools.policy, ends=finish is not None)
+    def __init__(self, tools: Toolset, query: str) -> None:
+        self.tools, self.query = tools, query
+        self.briefing = briefing(tools)
         self.listeners: dict[int, Send] = {}  # who is told when the tools change
         self.over = asyncio.Event()
         self.calls = 0  # of tools
+        self.ending = False  # a call of `finish` is under way
         self.heard = asyncio.get_running_loop().time()  # when the last message came
 
     # -- messages
@@ -174,8 +182,7 @@ class EpisodeServer:
     # -- tools
 
     def _tools(self) -> list[dict[str, Any]]:
-        specs = self.tools.shown if self.finish is None else (*self.tools.shown, FINAL_SPEC)
-        functions = (spec.function()["function"] for spec in specs)
+        functions = (spec.function()["function"] for spec in self.tools.shown)
         return [{"name": f["name"], "description": f["description"], "inputSchema": f["parameters"]} for f in functions]
 
     async def _call(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -186,21 +193,17 @@ class EpisodeServer:
         self.calls += 1
         if self.over.is_set():
             return said(result_text(OVER))
-        if name == FINAL and self.finish is not None:
-            answer = arguments.get("answer") if isinstance(arguments, dict) else None
-            if not isinstance(answer, str):
-                return said(result_text(failed("bad_arguments", "answer: expected a text")))
-            return said(await self.finish(answer))
-        before = self.tools.shown
+        before, self.ending = self.tools.shown, name == FINISH
         over = asyncio.ensure_future(self.over.wait())
         made = asyncio.ensure_future(self.tools.call(name, arguments))
         try:
             await asyncio.wait({made, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             over.cancel()
-        if not made.done():  # the budget is used up, or the episode was stopped
+        if not made.done():  # the call ended the episode, the budget is used up, or somebody stopped it
             made.cancel()
-            return said(result_text(OVER))
+            return said(THANKS if name == FINISH else result_text(OVER))
+        self.ending = False
         if self.tools.shown != before:
             for send in list(self.listeners.values()):
                 send(wire.notification(wire.LIST_CHANGED))
@@ -231,7 +234,7 @@ def is_error(text: str) -> bool:
 
 
 class Served(PythonAgents):
-    """The agent at the other end of a connection. It says its last words through the tool `final_answer`."""
+    """The agent at the other end of a connection. It ends the episode by the tool `finish`, or by leaving."""
 
     concurrency = 1
 
@@ -241,38 +244,74 @@ class Served(PythonAgents):
         self.settings: dict[str, Any] = {}
         self.ready = ready  # told of the episode as soon as the tools are known
         self.episode: EpisodeServer | None = None
-        self.said: asyncio.Future[str] | None = None  # the final answer
-        self.reply: asyncio.Future[str] | None = None  # what the user says to it
+        self.gone: asyncio.Future[str] | None = None  # the client left without a word
 
     def make(self, drawn: Drawn) -> PythonAgent:
         return PythonAgent(self)
 
-    async def run(self, query: str, tools: Toolset) -> str:
-        """Wait for the final answer; nothing, if the client leaves without one."""
-        self.said = asyncio.get_running_loop().create_future()
-        if self.episode is None:
-            self.episode = EpisodeServer(tools, query, finish=self._finish)
-            self.ready(self.episode)
-        elif self.reply is not None:  # the user has answered what should have been the last words
-            words = query.rpartition("\n\nUser: ")[2]
-            self.reply.set_result(HEARD.lstrip() + words)
-        return await self.said
-
-    async def _finish(self, answer: str) -> str:
-        if self.said is None or self.said.done():
-            return result_text(OVER)
-        self.reply = asyncio.get_running_loop().create_future()
-        self.said.set_result(answer)
-        return await self.reply
+    async def run(self, query: str, tools: Toolset) -> str | Finish:
+        """Wait until the client leaves; its calls come through the server."""
+        self.gone = asyncio.get_running_loop().create_future()
+        self.episode = EpisodeServer(tools, query)
+        self.ready(self.episode)
+        return await self.gone
 
     def leave(self) -> None:
         """The client is gone: it says no more."""
-        if self.said is not None and not self.said.done():
-            self.said.set_result("")
+        if self.gone is not None and not self.gone.done():
+            self.gone.set_result("")
 
     def end(self) -> None:
-        """The episode is over: whoever waits for the user hears so."""
+        """The episode is over: whoever waits for an answer hears so."""
         if self.episode is not None:
             self.episode.close()
-        if self.reply is not None and not self.reply.done():
-            self.reply.set_result("The task is over. Thank you.")
+
+
+# ---------------------------------------------------------------- over lines
+
+
+async def serve_lines(server: Responder, lines: Lines) -> None:
+    """Answer a client until it leaves. Requests are answered as they are done, not in their order."""
+    out: asyncio.Queue[Message | None] = asyncio.Queue()
+    stop: Callable[[], None] | None = None
+
+    async def write() -> None:
+        while (message := await out.get()) is not None:
+            await lines.write(wire.dump(message))
+
+    async def answer(message: Message) -> None:
+        if (response := await server.respond(message, out.put_nowait)) is not None:
+            out.put_nowait(response)
+
+    writing = asyncio.ensure_future(write())
+    answering: set[asyncio.Task[None]] = set()
+    lasting: set[asyncio.Task[None]] = set()  # subscriptions
+    try:
+        while not writing.done():
+            try:
+                frame = await lines.read()
+                if frame is None:
+                    break
+                message = wire.parse(frame)
+            except BadFrame as bad:
+                out.put_nowait(wire.failure(None, bad.code, str(bad)))
+                continue
+            if message.get("method") == "initialize" and stop is None:
+                stop = server.listen(out.put_nowait)
+            task = asyncio.ensure_future(answer(message))
+            kept = lasting if message.get("method") == wire.LISTEN else answering
+            kept.add(task)
+            task.add_done_callback(kept.discard)
+            await asyncio.sleep(0)  # calls start in the order in which they came
+        if answering:
+            await asyncio.wait(answering, timeout=LINGER)
+    finally:
+        if stop:
+            stop()
+        for task in (*answering, *lasting):
+            task.cancel()
+        await asyncio.gather(*answering, *lasting, return_exceptions=True)
+        out.put_nowait(None)
+        with contextlib.suppress(WireError):
+            await writing
+        await lines.close()

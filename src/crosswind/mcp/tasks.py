@@ -30,6 +30,7 @@ from crosswind.core.types import (
     Brief,
     Changes,
     Check,
+    Finish,
     Model,
     Refusal,
     Solution,
@@ -242,12 +243,12 @@ class TaskFamily(GivenFamily):
             taken |= {name: take.of(result.content) for name, take in step.take.items()}
         return str(filled(self.entry.says, taken))
 
-    def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
+    def checks(self, task: Task, start: State, end: State, answer: str | Finish) -> tuple[Check, ...]:
         assert isinstance(end, OutsideState)
         world: ServerWorld = end.world
         if world.made_up:
             return (Check(name="rehearsed", passed=True, why="every tool was called once, with made-up values"),)
-        out = _checks(self.entry, world.ledger, world.known, answer)
+        out = _checks(self.entry, world.ledger, world.known, answer if isinstance(answer, str) else answer.text)
         if self.entry.gold is None:
             out.append(Check(name="uncertified", passed=True, why=UNCERTIFIED))
         return tuple(out)
@@ -366,7 +367,8 @@ class ServerDomain(GivenDomain):
             try:
                 certify(self, self.task(entry.name, 0))
             except Unfair as unfair:
-                raise self.document.error(("tasks", i, "gold"), f"does not solve the task: {unfair}") from None
+                why = f"does not solve the task: {unfair.law}: {unfair.reason}"
+                raise self.document.error(("tasks", i, "gold"), why) from None
         without = [entry.name for entry in self.file.tasks if entry.gold is None]
         if without:
             names = ", ".join(without[:5]) + (", ..." if len(without) > 5 else "")
@@ -443,6 +445,7 @@ def _typed(spec: ToolSpec, tools: Mapping[str, Tool]) -> ToolSpec:
 def load(path: Path | str, document: Document | None = None) -> ServerDomain:
     """The domain that a file of tasks declares. Nothing is started yet."""
     document = document or read(path)
+    misfit({}, {})  # says at once if its packages are missing, and not in the middle of a run
     return ServerDomain(fit(document), Path(path).expanduser().absolute().parent, document)
 
 

@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
+from crosswind.base.extras import extra
 from crosswind.base.version import __version__
 from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.mcp import schema, wire
-from crosswind.mcp.http_channel import HttpChannel
 from crosswind.mcp.tools import PROTOCOL, Tool, result_of, tools_of
 from crosswind.mcp.wire import BadFrame, Channel, Child, Message, WireError
 
@@ -39,6 +39,9 @@ async def open_channel(
 ) -> Channel:
     """A channel to a server: a command to start, or the URL of one that runs."""
     if isinstance(target, str):
+        with extra("http", "a server behind a URL"):
+            from crosswind.mcp.http_channel import HttpChannel
+
         token = os.environ.get(TOKEN, "")
         return HttpChannel(target, headers={"Authorization": f"Bearer {token}"} if token else {})
     return await Child.start(target, env=env, cwd=cwd, stderr=stderr)
@@ -59,7 +62,7 @@ class ServerLink:
         try:
             while (frame := await self.channel.read()) is not None:
                 try:
-                    message = wire.parse(frame)
+                    message = wire.parse(frame, lenient=True)  # to be handed on as it came
                 except BadFrame as bad:
                     noise += 1
                     if noise <= 3:

@@ -24,6 +24,7 @@ from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.base.process_guard import ProcessGuard
 
 LIMIT = 16 * 2**20  # bytes of one frame
+BODY = 4 * 2**20  # bytes of one frame, and of a body over HTTP, where an episode is served
 CHUNK = 2**16
 ENDING = 0.5  # seconds for a process that reads no more to end, so that it can be said how
 GRACE = 2.0  # seconds that a process has to end after its input did, and again after it was asked to
@@ -35,6 +36,7 @@ MODERN = "2026-07-28"  # the first that does not: each request says its revision
 META = "io.modelcontextprotocol/"  # before the protocol's own keys of `_meta`
 VERSION_KEY, SUBSCRIPTION_KEY, CLIENT_KEY = f"{META}protocolVersion", f"{META}subscriptionId", f"{META}clientInfo"
 LISTEN, ACKNOWLEDGED = "subscriptions/listen", "notifications/subscriptions/acknowledged"
+STREAM, JSON = "text/event-stream", "application/json"  # types of content over HTTP
 LIST_CHANGED, CANCELLED = "notifications/tools/list_changed", "notifications/cancelled"
 
 Message = dict[str, Any]
@@ -63,10 +65,10 @@ class Channel(Protocol):
 # ---------------------------------------------------------------- messages
 
 
-def parse(frame: bytes) -> Message:
-    """The message in a frame. Raises `BadFrame` where there is none."""
+def parse(frame: bytes, *, lenient: bool = False) -> Message:
+    """The message in a frame. Raises `BadFrame` where there is none; NaN and infinities pass if `lenient`."""
     try:
-        message = json.loads(frame)
+        message = json.loads(frame, parse_constant=None if lenient else _no_constant)
     except (ValueError, RecursionError) as error:
         raise BadFrame(f"not JSON: {str(error)[:120]}") from None
     if not isinstance(message, dict):
@@ -81,13 +83,20 @@ def parse(frame: bytes) -> Message:
     return message
 
 
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no value of JSON")
+
+
 def _answers(message: Message) -> bool:
     return "method" not in message and "id" in message and ("result" in message) is not ("error" in message)
 
 
 def dump(message: Mapping[str, Any]) -> bytes:
-    """A message as a frame: one line, without the end of it."""
-    return json.dumps(message, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+    """A message as a frame: one line, without the end of it. Raises `BadFrame` for numbers that JSON does not have."""
+    try:
+        return json.dumps(message, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+    except ValueError:
+        raise BadFrame("not JSON: it holds NaN or an infinite number") from None
 
 
 def request(id: str | int, method: str, params: Mapping[str, Any] | None = None) -> Message:
