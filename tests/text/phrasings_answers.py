@@ -754,7 +754,7 @@ HELD_OUT_2: list[Row] = [
     ("number", 9, (), "", "Answer: 17 (= 9 + 8)", False),
     ("number", 17, (), "", "9 and 8 make 17.", True),
     ("number", 17, (), "", "count → 17", True),
-    ("number", 17, (), "", "There were 17, if I counted correctly.", True),
+    ("number", 17, (), "", "There were 17, if I counted correctly.", False),
     ("number", 17, (), "", "Not 18, but 17.", True),
     ("number", 18, (), "", "Not 18, but 17.", False),
     ("number", 17, (), "", "17 or 18?", False),

@@ -13,6 +13,7 @@ from typing import Any
 from crosswind.text.answers import request
 from crosswind.text.answers.finders import EACH, LEFT_AFTER, LEFT_BEFORE
 from crosswind.text.answers.reading import MARKUP, NAMED, AnswerText, Claim, Context, Kind, are_linked
+from crosswind.text.sentences import spoken
 from crosswind.text.values.plain import is_inside
 
 _COPULA = re.compile(
@@ -170,7 +171,8 @@ def by_answer(rivalry: Rivalry) -> bool | None:
 _MOVED = re.compile(r"\b(?:moved|changed|rescheduled|postponed|shifted|transferred|switched|brought\sforward)\b")
 _WHEN = re.compile(r"\bwhen\b|\bwhat\stime\b|\bwhich\s(?:date|day|time|slot)\b|\bearliest\b")
 _IS_SO = re.compile(
-    r"(?:\sof\s(?:them|these|those|which|the[a-z]{0,3}|her|his|its))?(?:\s[0-9]{1,4})?(?:\s(?!and\b|or\b|is\b|are\b)[a-z]{1,12}){0,2}"
+    r"(?:\sof\s(?:them|these|those|which|the[a-z]{0,3}|her|his|its))?(?:\s[0-9]{1,4})?(?:\s(?!and\b|or\b|is\b"
+    r"|are\b)[a-z]{1,12}){0,2}"
     r"\s(?:is|are|was|were)\s(?:still\s)?([a-z-]{3,20})"
 )
 
@@ -353,6 +355,18 @@ def _pattern_of(rivalry: Rivalry, index: int) -> str:
     return " ".join(_VARIABLE.sub("#", "#".join(pieces)).translate(MARKUP).lower().split()).strip(" .!;")
 
 
+# A sentence about what is not the answer: "11:00 would be too early", "the one of 15 euros is left out".
+_SIDE = re.compile(
+    r" (?:would|taken|left out|leave out|just|only|too|not|excluded|except|booked|full|expired|invalid|before"
+    r"|after|end|ends|each|per|other|others|another|further|also|compared|comparison) "
+)
+
+
+def _line(rivalry: Rivalry, index: int) -> str:
+    sentence = rivalry.reading.sentences[index]
+    return spoken(rivalry.reading.low[sentence.start : sentence.end])
+
+
 def _by_sentence(rivalry: Rivalry) -> bool | None:
     """The first sentence that holds one value decides, else the last; listings do not count."""
     holding: dict[int, list[Claim]] = {}
@@ -363,7 +377,10 @@ def _by_sentence(rivalry: Rivalry) -> bool | None:
     listed = set(bullets) if len(bullets) > 1 else set()
     listed |= {index for index, pattern in patterns.items() if list(patterns.values()).count(pattern) > 1}
     free = [index for index in sorted(holding) if index not in listed]
-    for index in (*free[:1], *free[-1:]):
+    order = (*free[:1], *free[-1:])
+    if rivalry.kind in ("number", "money", "time", "date", "id"):
+        order = tuple(i for i in order[::-1] if not _SIDE.search(_line(rivalry, i))) or order
+    for index in order:
         verdict = rivalry.single(rivalry.outside(holding[index]))
         if verdict is not None:
             return verdict

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -153,19 +154,8 @@ def _is_stated(reading: AnswerText, expected: Expected, allies: Sequence[Expecte
     """Whether a text commits to one expected value."""
     if expected.kind == "yesno":
         return answers_yes_no(reading, expected.value)
-    found = FINDERS[expected.kind](reading, expected, given)
-    if len(found) > MOST_CLAIMS:
-        found = found[: MOST_CLAIMS // 2] + found[-MOST_CLAIMS // 2 :]
-    claims = judge_claims(reading, found, expected, allies, given.low)
-    claims = [claim for claim in claims if not claim.dropped]
-    rivals = [
-        claim
-        for claim in claims
-        if not (claim.match or claim.approximate or claim.dismissed)
-        and not _echoes(claim, expected.kind, given, expected)
-        and not _is_allied(claim, expected, allies)
-    ]
-    own = [claim for claim in claims if claim.match and not claim.approximate and not claim.alternative]
+    own, rivals = _claimed(reading, expected, allies, given)
+    rivals = [rival for rival in rivals if not rival.dismissed]
     if not own or (all(claim.soft for claim in own) and any(not rival.soft for rival in rivals)):
         return False
     if any(claim.words or not claim.soft for claim in own):
@@ -173,12 +163,73 @@ def _is_stated(reading: AnswerText, expected: Expected, allies: Sequence[Expecte
     return not rivals or _is_committed(reading, expected.kind, own, rivals, given)
 
 
+def contradicts(text: str, facts: Sequence[Expected], *, given: str = "") -> list[Expected]:
+    """The facts that a text states otherwise: it commits to values of their kind, and to none that is right."""
+    reading, request = AnswerText(text), AnswerText(given)
+    return [fact for fact in facts if _is_contradicted(reading, fact, request)]
+
+
+def _is_contradicted(reading: AnswerText, fact: Expected, given: AnswerText) -> bool:
+    if fact.kind == "money" and not reading.moneys:
+        return False
+    own, rivals = _claimed(reading, fact, (), given)
+    firm = [rival for rival in rivals if not (rival.soft or rival.alternative)]
+    if fact.kind != "id":  # "R3968912 is cancelled" dismisses nothing
+        firm = [rival for rival in firm if not rival.dismissed]
+    if own and firm and fact.kind == "name":
+        return not _is_committed(reading, fact.kind, own, firm, given)
+    if own or not firm:
+        return False
+    return not any(_claimed(reading, replace(fact, value=value), (), given)[0] for value in fact.alike)
+
+
+def _claimed(
+    reading: AnswerText, expected: Expected, allies: Sequence[Expected], given: AnswerText
+) -> tuple[list[Claim], list[Claim]]:
+    """The claims of a text that it stands by: those of the expected value, and those of others."""
+    names = [ally for ally in allies if ally.kind == "name"]
+    if len(names) == 1 and not expected.about:
+        expected = replace(expected, about=(str(names[0].value),), rivals=names[0].others)
+    found = FINDERS[expected.kind](reading, expected, given)
+    if len(found) > MOST_CLAIMS:
+        found = found[: MOST_CLAIMS // 2] + found[-MOST_CLAIMS // 2 :]
+    claims = judge_claims(reading, found, expected, allies, given.low) if found else []
+    claims = [claim for claim in claims if not claim.dropped]
+    rivals = [
+        claim
+        for claim in claims
+        if not (claim.match or claim.approximate)
+        and (claim.now or not _echoes(claim, expected.kind, given, expected))
+        and not _is_allied(claim, expected, allies)
+    ]
+    return [claim for claim in claims if claim.match and not claim.approximate and not claim.alternative], rivals
+
+
+# A text that takes something back: of several values the last counts.
+_SIGNAL = re.compile(
+    r" (?:correction|corrected|correcting|sorry|apologi\w+|mistake|mistaken|wrong|outdated|obsolete|superseded"
+    r"|supersedes"
+    r"|replaced|withdrawn|rescinded|revoked|void|no longer valid|not (?:believe|trust|endorse)|misread|typo"
+    r"|slip|realised"
+    r"|realized|scratch|ignore|disregard|recount\w*|recalculat\w+|on second thought|i was wrong|stale"
+    r"|out of date|expired|draft|final|erratum|hmm|duplicates?|noticed|double entry|then i saw|i saw that"
+    r"|since been|look(?:ed|ing)? again|a leftover|in error|retract|take back|took back|withdraw|instead of) "
+)
+
+
 def _is_committed(reading: AnswerText, kind: Kind, own: list[Claim], rivals: list[Claim], given: AnswerText) -> bool:
     """Whether the cues of a text single out the expected value among its rivals."""
     rivalry = Rivalry(reading, sorted(own + rivals, key=start_of), kind, given)
+    if _SIGNAL.search(reading.spoken):
+        last = rivalry.single(rivalry.outside(rivalry.claims)[-1:])
+        if last is not None:
+            return last
     verdict = by_answer(rivalry)
-    if verdict is not None or any(rival.alternative for rival in rivals):
+    if verdict is not None or any(rival.alternative and rival.start > own[0].start for rival in rivals):
         return bool(verdict)
+    if any(rival.alternative for rival in rivals):
+        rivals = [rival for rival in rivals if not rival.alternative]
+        return not rivals or _is_committed(reading, kind, own, rivals, given)
     for cue in CUES:
         verdict = cue(rivalry)
         if verdict is not None:
@@ -187,7 +238,7 @@ def _is_committed(reading: AnswerText, kind: Kind, own: list[Claim], rivals: lis
 
 
 def states(text: str, expected: Sequence[Expected], *, given: str = "") -> bool:
-    """Whether a text commits to every expected value; the package's docstring has the rule."""
+    """Whether a text commits to every expected value; docs/answers.md has the rule."""
     reading, request = AnswerText(text), AnswerText(given)
     for index, item in enumerate(expected):
         allies = (*expected[:index], *expected[index + 1 :])

@@ -22,7 +22,8 @@ _LABEL = re.compile(
     r"|phase|top|hotel|museum|place|hall)\s?$|#\s?$"
 )
 _SERIAL = re.compile(
-    r"(?:\b(?!(?:the|a|total|final|exact|overall|correct|right|this|that|its|their|and)\s)[a-z]{2,20}\s(?:number|no\.?|nr\.?)"
+    r"(?:\b(?!(?:the|a|total|final|exact|overall|correct|right|this|that|its|their"
+    r"|and)\s)[a-z]{2,20}\s(?:number|no\.?|nr\.?)"
     r"|\b(?:review|prescription|reservation|appointment|booking|order|slot)(?:\s?#)?)\s?$|#\s?$"
 )
 _YEAR_BEFORE = re.compile(r"\b(?:in|since|year|by|until|during|of|summer|winter|spring|autumn|fall)\s$")
@@ -99,12 +100,14 @@ def zero_claims(reading: AnswerText, kind: Kind, wanted: float, given: AnswerTex
 
 
 LEFT_AFTER = re.compile(
-    r"(?:\sof\s(?:it|the|its|their|that|this)(?:\s[a-z]+){0,3})?(?:\s(?:is|are|was|were|will|would|be|can|could|may|still"
+    r"(?:\sof\s(?:it|the|its|their|that|this)(?:\s[a-z]+){0,3})?(?:\s(?:is|are|was|were|will|would|be|can"
+    r"|could|may|still"
     r"|transfers?|orders?|meetings?|deployments?|units?|then|that|day|you|they)){0,5}"
     r"\s(?:left|remain(?:s|ing)?|available|unused|be\s(?:sent|used|spent))\b"
 )
 LEFT_BEFORE = re.compile(
-    r"\b(?:(?:left|remain(?:s|ing|der)?)(?!\s(?:of|from)\b)|leav(?:es|ing)|available|still\s(?:free|open|unused|send|has"
+    r"\b(?:(?:left|remain(?:s|ing|der)?)(?!\s(?:of|from)\b)|leav(?:es|ing)|available|still\s(?:free|open"
+    r"|unused|send|has"
     r"|have|pay|use|transfer))\b[^.;,0-9]{0,30}$"
 )
 

@@ -10,6 +10,7 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
+from crosswind.text.answers.moods import NO_MOOD, Moods
 from crosswind.text.answers.reading import (
     BETWEEN,
     EQUALS_AFTER,
@@ -32,26 +33,32 @@ _WAY = r"(?:time|wait|trip|travel|way|journey|ride|route|distance|drive|walk|tra
 _SENSES = (
     (
         re.compile(
-            rf"\b(?:cheap(?:er|est)|(?:less|least|lower|lowest)(?:\s|-)(?:expensive|costly|pric(?:ed|ey))|more\saffordable"
+            rf"\b(?:cheap(?:er|est)|(?:less|least|lower|lowest)(?:\s|-)(?:expensive|costly|pric(?:ed|ey))"
+            rf"|more\saffordable"
             rf"|most\saffordable|(?:lower|lowest|smaller|smallest)\s(?:[a-z]{{3,12}}\s)?{_FEE}"
             rf"|{_PAYING}\s(?:(?:a\sbit|much|far|slightly|even|the)\s)?(?:less|least)|less\sthan(?=\s<)"
-            rf"|{_FEE}\s(?:[^.;,<>]{{0,20}}\s)?(?:is|are|was)\s(?:the\s|slightly\s|much\s)?(?:lower|lowest|smaller|less))\b"
+            rf"|{_FEE}\s(?:[^.;,<>]{{0,20}}\s)?(?:is|are|was)\s(?:the\s|slightly\s|much\s)?(?:lower|lowest"
+            rf"|smaller|less))\b"
         ),
         re.compile(
-            rf"\b(?:pric(?:ier|iest)|dear(?:er|est)|costl(?:ier|iest)|(?:more|most|higher|highest)(?:\s|-)(?:expensive|costly"
+            rf"\b(?:pric(?:ier|iest)|dear(?:er|est)|costl(?:ier|iest)|(?:more|most|higher|highest)(?:\s"
+            rf"|-)(?:expensive|costly"
             rf"|pric(?:ed|ey))|(?:higher|highest|bigger|larger|greater)\s(?:[a-z]{{3,12}}\s)?{_FEE}"
             rf"|{_PAYING}\s(?:(?:a\sbit|much|far|slightly|even|the)\s)?(?:more|most)|more\sthan(?=\s<)"
-            rf"|{_FEE}\s(?:[^.;,<>]{{0,20}}\s)?(?:is|are|was)\s(?:the\s|slightly\s|much\s)?(?:higher|highest|greater|more))\b"
+            rf"|{_FEE}\s(?:[^.;,<>]{{0,20}}\s)?(?:is|are|was)\s(?:the\s|slightly\s|much\s)?(?:higher|highest"
+            rf"|greater|more))\b"
         ),
     ),
     (
         re.compile(
-            rf"\b(?:clos(?:er|est)|near(?:er|est)|quick(?:er|est)|fast(?:er|est)|soon(?:er|est)|short(?:er|est)|earli(?:er|est)"
+            rf"\b(?:clos(?:er|est)|near(?:er|est)|quick(?:er|est)|fast(?:er|est)|soon(?:er|est)|short(?:er|est)"
+            rf"|earli(?:er|est)"
             rf"|(?:least|less)\s(?:travel\s)?{_WAY})\b"
         ),
         re.compile(
             rf"\b(?:farther|farthest|furthest|further(?=\s(?:away|off|from|than|to)\b|[.,;!]|$)|slow(?:er|est)|latest"
-            rf"|(?<!no\s)(?<!open\s)long(?:er|est)|(?:more|most)\s(?:distant|remote)|(?:more|most)\s(?:travel\s)?{_WAY})\b"
+            rf"|(?<!no\s)(?<!open\s)long(?:er|est)|(?:more|most)\s(?:distant|remote)|(?:more"
+            rf"|most)\s(?:travel\s)?{_WAY})\b"
         ),
     ),
 )
@@ -60,13 +67,16 @@ _NOT_SO = re.compile(
     r"(?:\b(?:not|no|never|hardly|neither|nor)|n't)(?:\s(?:the|a|any|much|be|have|really|necessarily)){0,2}\s?$"
 )
 _THAN = re.compile(
-    r"[^.;,<>]{0,30}?\bthan\s(?:(?:that|the|those|at|with|for|in|of|by|going|to|fee|price|hotel|museum|one|ones)\s){0,4}"
+    r"[^.;,<>]{0,30}?\bthan\s(?:(?:that|the|those|at|with|for|in|of|by|going|to|fee|price|hotel|museum|one"
+    r"|ones)\s){0,4}"
     r"[\"'*_`]{0,3}(?=<)"
 )
 _THAN_OTHER = re.compile(r"[^.;,<>]{0,30}?\bthan\b")
 _THE_ONE = re.compile(
-    r"(?:\s(?:one|option|choice|place|hotel|of\sthe\s(?:two|pair|four|three)|fee|price|to\s(?:reach|get\sto)|away)){0,3}"
-    r"\s?(?::|\bis\b|\bwould\sbe\b|\bbelongs\sto\b|\bis\scharged\sby\b|\bgoes\sto\b)\s?(?:the\s|that\sof\s)?[\"'*_`]{0,3}(?=<)"
+    r"(?:\s(?:one|option|choice|place|hotel|of\sthe\s(?:two|pair|four|three)|fee|price|to\s(?:reach|get\sto)"
+    r"|away)){0,3}"
+    r"\s?(?::|\bis\b|\bwould\sbe\b|\bbelongs\sto\b|\bis\scharged\sby\b|\bgoes\sto\b)\s?(?:the\s"
+    r"|that\sof\s)?[\"'*_`]{0,3}(?=<)"
 )
 _AT = re.compile(r"(?:\s(?:one|it))?\s(?:at|by|with|for|in|to)\s(?:the\s)?[\"'*_`]{0,3}(?=<)")
 _CLAUSE = re.compile(r"[;\n]|\.(?=\s)|,?\s(?:but|while|whereas|although|though)\s(?=[^.;]{0,30}<)")
@@ -170,68 +180,27 @@ COMPARED = re.compile(
 
 # ---------------------------------------------------------------- the judgement
 
-_FILLER = (
-    r"(?:\s(?:the|a|an|at|on|in|by|be|is|it|it's|its|for|to|exactly|just|really|actually|called|named|hotel"
-    r"|museum|place"
-    r"|room|option|take|choose|pick|book|recommend|go|with|use|visit|cost|costs|take|takes|as|of|total|even|only"
-    r"|say|before|after|until)){0,4}\s?$"
-)
-_NEGATED = re.compile(
-    r"(?:\b(?:not(?!\sonly)|never|neither|nor|rather\sthan|instead\sof|unlike|except(?:\sfor)?|excluding"
-    r"|no\slonger|avoid"
-    r"|other\sthan|apart\sfrom|aside\sfrom|besides|ruled\sout|rejected|skipped|wrongly|cannot)|n't)" + _FILLER
-)
-_DOUBTED = re.compile(
-    r"\b(?:not\ssure|unsure|not\scertain|uncertain|no\sidea|whether|if|unless|assuming|suppose|supposing|unable\sto"
-    r"|(?:do\snot|don't|didn't|did\snot|cannot|can't|could\snot|couldn't)\s(?:think|believe|know|say|tell|confirm"
-    r"|determine|verify|find))\b[^,;:]{0,60}$"
-)
 _BEATEN = re.compile(
     r"(?:\b(?:over|ahead\sof|before|beats?|beating|outranks|undercuts?|outscores?|edges\sout|outperforms?"
     r"|surpasses|followed\s(?:closely\s)?by|against|next\sto|near|behind"
     r"|replaces|replacing|replaced|cancell?ed|formerly|previously)|\b(?:against|vs\.?|versus"
     r"|to)\s[0-9.]{1,6}\sfor)(?:\s(?:the|hotel|museum)){0,2}\s?$"
 )
-_NARRATED = re.compile(
-    r"\b(?:looked\s(?:at|up)|looking\s(?:at|up)|check(?:ed|ing)|search(?:ed|ing)|compar(?:ed|ing)|consider(?:ed|ing)"
-    r"|(?:first|initially|originally|previously)\s(?:thought|said|assumed|counted|found)|went\sthrough|going\sthrough"
-    r"|(?:asked|asking)\s(?:for|about)|review(?:ed|ing))\b"
-    r"(?:(?!\b(?:and|so|but|that|is|it|found|was|for|on|in|from)\b)[^,.;:]){0,50}$"
-)
 _APPROXIMATE = re.compile(
-    r"(?:\b(?:about|around|approximately|approx\.?|roughly|circa|ca\.?|nearly|almost|close\sto|at\s(?:least|most)"
-    r"|up\sto"
+    r"(?:\b(?:(?<!something\s)(?<!anything\s)(?<!question\s)(?<!asked\s)about|around|approximately|approx\.?"
+    r"|roughly|circa|ca\.?|nearly|almost|close\sto|at\s(?:least|most)"
+    r"|(?<!adds\s)(?<!add\s)(?<!sums\s)(?<!comes\s)(?<!come\s)up\sto"
     r"|over|under|above|below|as\s(?:much|many|few|little)\sas|upwards\sof|exceeds|starting\s(?:at|from)|minimum\sof"
     r"|maximum\sof|(?:min|max)\.?|some|estimated?(?:\s(?:at|to\sbe))?|shortly\s(?:after|before)|just\s(?:after"
     r"|before|under|over))(?:\s(?:a|the|total|of)){0,3}|[~≈<>≥≤])\s?$"
 )
 _BOUND = re.compile(r"\b(?:after|before|(?:later|earlier)\sthan|prior\sto)(?:\s(?:the|on|at))?\s?$")
 _FROM = re.compile(r"\bfrom\s?$")
-# What held before: "Old: 11:00", "originally at 11:00", "(was 11:00)".
-_OLD = re.compile(
-    r"(?:\b(?P<word>old|previous|former|original|used\sto\sbe|prior)(?:ly)?\b"
-    r"(?:(?!\b(?:and|but|to|is|now|for|booked|moved)\b)[^.;,\n]){0,30}|\(was(?:\s(?:at|on))?|\bbefore:)\s?$"
-)
 _HOURS = re.compile(r"\b(?:opens?|opened|closes?|(?:opening|closing)\s(?:time|hour)s?)\b[^.;,\n0-9]{0,25}$")
-_MAYBE = re.compile(
-    r"\b(?:maybe|perhaps|possibly|probably|presumably|likely|potentially|might|may|could|either|between|guess(?:ing)?"
-    r"|alternatively|or)(?:\s(?:be|have|cost|costs|take|takes|it|it's|is|its|on|at|the|a|by|as|in|about|around"
-    r"|even|maybe|perhaps|also|hotel|museum|open|opens|leave|leaves|well|something|somewhere|like)){0,3}\s?$"
-)
 _TAIL_HEDGE = re.compile(
     r"(?:\+(?!\s?[0-9(€$])|-?ish\b|\s?(?:euros?|minutes?|hours?|[a-z]{1,12})?,?\s(?:or\s(?:so|more|less|fewer"
     r"|under|over|later"
     r"|earlier|thereabouts)|at\s(?:least|most)(?=\s?(?:[.,;:!)]|$))|give\sor\stake|approximately|approx|roughly)\b)"
-)
-_TAIL_DOUBT = re.compile(
-    r"[^.;!?\n]{0,15}?(?:\b(?:i\sguess|perhaps|maybe|probably|possibly)\b"
-    r"|(?:\bi'm|\bi\sam|\bam)\snot\s(?:sure|certain)|\b(?:could\snot|couldn't|can't|cannot)\s(?:confirm|verify)"
-    r"|\bunsure|\bthere\s(?:may|might|could)\sbe\s(?:more|fewer|others))|\s(?:might|may|could)\sbe\b|\sis\s(?:probably"
-    r"|possibly|perhaps|likely)\b"
-)
-_REFUTED = re.compile(
-    r"(?:'s)?\s(?:is|was|are|were|would\sbe|seems)?\s?(?:not\b|wrong\b|incorrect\b|false\b|ruled\sout)|\s(?:isn't"
-    r"|wasn't|aren't|weren't|can't\sbe|cannot\sbe|won't|wouldn't)\b"
 )
 _DISMISSED = re.compile(
     r"(?:(?!\b(?:and|but|while)\b)[^.;,]){0,20}?\b(?:is|are|was|were|looks|seems|costs?|has|have|asks?|charges?"
@@ -243,12 +212,13 @@ _DISMISSED = re.compile(
     r"|can't|did\snot)\b"
 )
 _WHOLE = re.compile(
-    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your|her|his|my)|\bamong(?:\s(?:the"
+    r"(?:\bout\sof(?:\s(?:the|a\spossible))?|\bof\s(?:the|those|these|all|its|their|our|your|her|his|my)"
+    r"|\bamong(?:\s(?:the"
     r"|all|those))?|\bfrom\samong|[0-9]\sof|%\sof|^\W*of|\bscale\sof"
-    r"|(?:^\W*(?:out\s)?|\b(?:left|remains?)\s)of\s(?:the|its|their|your|an?)(?:\s[a-z]+){1,3}\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
+    r"|(?:^\W*(?:out\s)?|\b(?:left|remains?)\s)of\s(?:the|its|their|your"
+    r"|an?)(?:\s[a-z]+){1,3}\sof)(?:\s(?:total|top|available|only|all)){0,2}\s?$"
 )
 _SLASHED = re.compile(r"[0-9]\s?/\s?$")
-_AMONG = re.compile(r"\b(?:among|amongst|between|out\sof)(?:\s(?:the|hotels?|museums?)){0,2}\s?$")
 _CONCEDED = re.compile(r"^\W*(?:while|although|though|even\sthough|despite|whereas)\b[^,;.]*$")
 _OPENERS = " \t\"'_([{€$£~"
 
@@ -258,7 +228,8 @@ def context_of(reading: AnswerText, start: int, end: int, previous: int) -> Cont
     sentence = reading.sentences[reading.sentence(start)]
     before = reading.low[max(sentence.start, previous, start - 90) : start].translate(MARKUP)
     after = reading.low[end : min(max(sentence.end, end), end + 60)].translate(MARKUP)
-    tilde = "~" if before.rstrip(" (*€$").endswith("~") else ""
+    bare = before.rstrip(" (*€$")
+    tilde = "~" if bare.endswith("~") and not bare.endswith("~~") else ""
     before = before.rstrip(_OPENERS)
     before = before[:-4] if before.endswith(" eur") else before
     return Context(before.replace("\n", " ") + tilde, after.lstrip("\"'_").rstrip("\n"))
@@ -268,6 +239,9 @@ def judge_claims(
     reading: AnswerText, claims: list[Claim], expected: Expected, allies: Sequence[Expected], given: str
 ) -> list[Claim]:
     """The claims with everything that the text says about each."""
+    moods = Moods(reading, claims, expected, given).judge()
+    kinds = {moods[claim.start].about for claim in claims if claim.match and claim.start in moods}
+    elsewhere = "b" in kinds and "a" not in kinds  # said of another thing once, it is so everywhere
     judged: list[Claim] = []
     ranged = expected.kind in ("date", "time") and any(ally.kind == expected.kind for ally in allies)
     ranked = expected.kind in NAMED and not any(ally.kind in NAMED for ally in allies) and not ORDER.search(given)
@@ -278,15 +252,21 @@ def judge_claims(
     for index, claim in enumerate(claims):
         previous = claims[index - 1].end if index else 0
         context = context_of(reading, claim.start, claim.end, previous)
+        mood = moods.get(claim.start, NO_MOOD)
         judged.append(
             replace(
                 claim,
                 context=context,
-                dropped=_is_dropped(reading, claim, context, expected.kind, given, comparison)
+                now=mood.now,
+                soft=claim.soft or mood.reported,
+                dropped=mood.void
+                or mood.about == "b"
+                or (elsewhere and claim.match)
+                or (not mood.earliest and _is_dropped(reading, claim, context, expected.kind, given, comparison))
                 or (ranked and _is_later(reading, claim, context, previous)),
                 better=claim.start in comparison.better,
-                approximate=not named and _is_approximate(context, expected),
-                alternative=_is_alternative(context, ranged),
+                approximate=not named and not mood.earliest and _is_approximate(context, expected),
+                alternative=mood.hedged and not (ranged and bool(BETWEEN.search(context.before + " "))),
                 dismissed=bool(_CONCEDED.search(context.before))
                 or ((named or timed) and _is_dismissed(context, given))
                 or (slots and bool(_HOURS.search(context.before))),
@@ -301,7 +281,8 @@ def judge_claims(
 
 
 _LATER_BEFORE = re.compile(
-    r"(?:[,;]\s?(?:and\s)?(?:then|next|second|third|lastly|finally|after\s(?:that|which|him|her|it))|\b(?:2nd|3rd|[4-9]th))"
+    r"(?:[,;]\s?(?:and\s)?(?:then|next|second|third|lastly|finally|after\s(?:that|which|him|her|it))|\b(?:2nd"
+    r"|3rd|[4-9]th))"
     r"(?:\s(?:comes|is|by|would\sbe|place))?[:,]?\s?$"
 )
 _LATER_AFTER = re.compile(
@@ -324,18 +305,13 @@ def _is_dropped(
     before = context.before
     if reading.sentences[reading.sentence(claim.start)].question:
         return True
-    if _NEGATED.search(before) or _DOUBTED.search(before) or _NARRATED.search(before):
-        return True
     if claim.start in comparison.worse or (COMPARED.search(before) and claim.start not in comparison.better):
         return True
-    if _REFUTED.match(context.after):
-        return True
     if kind in NAMED:
-        return bool(_BEATEN.search(before) or _AMONG.search(before))
+        return bool(_BEATEN.search(before))
     if kind in ("number", "money"):
         return _is_part(reading, claim, context)
-    old = _OLD.search(before)
-    return old is not None and (old["word"] or "was at") not in given
+    return False
 
 
 def _is_part(reading: AnswerText, claim: Claim, context: Context) -> bool:
@@ -360,13 +336,6 @@ def _is_approximate(context: Context, expected: Expected) -> bool:
     if expected.kind in ("number", "money"):
         return bool(_FROM.search(context.before))
     return bool(_BOUND.search(context.before))
-
-
-def _is_alternative(context: Context, ranged: bool) -> bool:
-    """Whether a value is one of several possibilities or in doubt."""
-    if ranged and BETWEEN.search(context.before + " "):
-        return False
-    return bool(_MAYBE.search(context.before) or _TAIL_DOUBT.match(context.after))
 
 
 def _is_dismissed(context: Context, given: str) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
+from crosswind.text.sentences import LONGEST, Sentence, sentences_of, spoken
 from crosswind.text.values.plain import Found, both_ends
 from crosswind.text.values.reading import TextValues, lazy
 
@@ -22,8 +23,14 @@ class Expected:
 
     kind: Kind
     value: Any
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # for names, ids and choices: values that would be wrong
     tolerance: float = 0.0
+    # Names and ids of the thing that the value is said of, of other things that it could wrongly be said of, and
+    # further values that are as right. Two values are the same whatever they are said of.
+    about: tuple[str, ...] = field(default=(), compare=False)
+    rivals: tuple[str, ...] = field(default=(), compare=False)
+    alike: tuple[Any, ...] = field(default=(), compare=False)
+    unit: str = field(default="", compare=False)  # "count": the number counts things, and measures nothing
 
 
 class Context(NamedTuple):
@@ -51,6 +58,7 @@ class Claim:
     dismissed: bool = False  # spoken against, as far as rivals go
     words: bool = False  # a zero in words such as "none"
     better: bool = False  # what a comparison of the sense asked for is about
+    now: bool = False  # said to hold now, even if the request has it too
     context: Context = _NO_CONTEXT
 
 
@@ -68,29 +76,12 @@ MARKUP = str.maketrans("", "", "*`")
 
 # ---------------------------------------------------------------- the text
 
-LONGEST = 20_000
-
-_BREAK = re.compile(r"[.!?]{1,8}[\"')\]*_`]{0,4}(?=\s|$)|;(?=\s|$)|\n+")
-_NO_BREAK = re.compile(
-    r"(?:\b(?:approx|ca|e\.g|i\.e|no|nr|st|dr|mr|mrs|ms|vs|incl|excl)|^\s*[#>*(-]{0,3}\s{0,4}[0-9]{1,3})$"
-)
-_HALF_DAY = re.compile(r"\b[ap]\.m$")
 _EMPHASIS = re.compile(
     r"\*\*[^*\n]{1,160}\*\*|__[^_\n]{1,160}__|\*[^*\s][^*\n]{0,80}\*|`[^`\n]{1,80}`|\"[^\"\n]{1,80}\""
 )
 _PAREN = re.compile(r"[(\[][^()\[\]\n]{1,200}[)\]]")
-_BULLET = re.compile(r"[ \t]{0,12}(?:[-*+>|–—]\s|\||[0-9]{1,3}[.)]\s|\(?[a-z0-9]\)\s|#{1,6}\s)")
 _NUMBERING = re.compile(r"^[ \t]{0,12}(?:[-*+>#]{1,3}\s{0,3})?[*_]{0,2}\(?([0-9]{1,3})[.)](?=[\s*_])", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^[^|\n]{0,200}\|[^|\n]{0,200}\|[^\n]{0,1000}$", re.MULTILINE)
-
-
-class _Sentence(NamedTuple):
-    """A sentence or line of a text."""
-
-    start: int
-    end: int
-    question: bool
-    bullet: bool
 
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z_]{0,20})\s?/?>")
@@ -111,8 +102,13 @@ class AnswerText(TextValues):
         super().__init__(_untagged(both_ends(text, LONGEST)))
 
     @lazy
-    def sentences(self) -> list[_Sentence]:
-        return list(_sentences(self.plain, self.low))
+    def sentences(self) -> list[Sentence]:
+        return list(sentences_of(self.plain, self.low))
+
+    @lazy
+    def spoken(self) -> str:
+        """All of the text in the spoken form."""
+        return spoken(self.low)
 
     @lazy
     def _starts(self) -> list[int]:
@@ -134,7 +130,7 @@ class AnswerText(TextValues):
     def numbering(self) -> set[int]:
         """The places of list numbers; a single "12." at the start of a text is an answer, not a list."""
         found = [(match.start(1), match[1]) for match in _NUMBERING.finditer(self.low)]
-        if len(found) == 1 and found[0][1] != "1":
+        if len(found) == 1 and (found[0][1] != "1" or "\n" not in self.low.strip()):
             return set()
         return {start for start, _ in found}
 
@@ -167,27 +163,6 @@ class AnswerText(TextValues):
     def operands(self) -> tuple[set[int], dict[float, int]]:
         """The places of operands, and the last place where each value is one."""
         return _operands(self.low, self.numbers)
-
-
-def _sentences(plain: str, low: str) -> Iterator[_Sentence]:
-    """The sentences of a text; every line ends one."""
-    start = 0
-    for match in _BREAK.finditer(low):
-        if match[0][0] == ".":
-            before = low[max(start, match.start() - 12) : match.start()]
-            if _NO_BREAK.search(before):
-                continue
-            if _HALF_DAY.search(before) and not plain[match.end() : match.end() + 2].strip().isupper():
-                continue
-        yield _sentence(low, start, match.end(), "?" in match[0])
-        start = match.end()
-    if low[start:].strip() or start == 0:
-        yield _sentence(low, start, len(low), False)
-
-
-def _sentence(low: str, start: int, end: int, question: bool) -> _Sentence:
-    line = start == 0 or low[start - 1] == "\n" or low[start : start + 1] == "\n"
-    return _Sentence(start, end, question, line and bool(_BULLET.match(low, start)))
 
 
 _OPERATOR = re.compile(

@@ -19,11 +19,13 @@ def condition_units(given: str) -> set[str]:
 LEFT_ASKED = re.compile(r"\b(?:how\s(?:much|many)|what)\b[^.?!]{0,120}\b(?:left|remain(?:s|ing)?|still)\b(?!\sunread)")
 
 _ONE_ASKED = re.compile(
-    r"\b(?:ticket\sprice|price\sof\s(?:a|one|the)|a\s(?:ticket|consultation|visit)|(?:what|how\smuch)\s(?:does|do|is|are)\b"
+    r"\b(?:ticket\sprice|price\sof\s(?:a|one|the)|a\s(?:ticket|consultation|visit)|(?:what|how\smuch)\s(?:does"
+    r"|do|is|are)\b"
     r"|the\s(?:price|fee|cost)|what\sfee|which\sfee)"
 )
 _SUM_ASKED = re.compile(
-    r"\b(?:together|total|sum|add\sup|altogether|in\sall|overall|(?:for|of)\s(?:[0-9]+|two|three|four|five|six|us|all)\b)"
+    r"\b(?:together|total|sum|add\sup|altogether|in\sall|overall|(?:for|of)\s(?:[0-9]+|two|three|four|five|six"
+    r"|us|all)\b)"
 )
 
 

@@ -1,20 +1,20 @@
-"""Step 6: decide whether a message is an answer, a question or a refusal."""
+"""Decide whether a message is an answer, a question or a refusal."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from crosswind.text.speech import request
+from crosswind.text.speech import deeds, request
 from crosswind.text.speech.inability import FLAT, NONE_ENDED, RESULT, inability_kind, is_mild, names_next_free
-from crosswind.text.speech.sentences import Sentence, sentences_of
+from crosswind.text.speech.sentences import Utterance, own_words, sentences_in
 from crosswind.text.speech.success import BUT, states_success, success_outweighs, tells_success, took_back
 
 Speech = Literal["answer", "question", "refusal"]
 
 
 def classify(text: str) -> Speech:
-    """What the message is, by the rule in the package's docstring."""
-    sentences = sentences_of(text)
+    """What the message is, without regard to a task."""
+    sentences = sentences_in(text)
     asks = [sentence.text for n, sentence in enumerate(sentences) if request.asks_user(sentences, n)]
     verdict = _on_inability(sentences, asks)
     if verdict:
@@ -24,13 +24,36 @@ def classify(text: str) -> Speech:
 
 def offers(text: str) -> bool:
     """Whether all that the message asks is whether to go ahead or to do something: "Shall I book it?"."""
-    sentences = sentences_of(text)
+    sentences = sentences_in(text)
     asks = [sentence.text for n, sentence in enumerate(sentences) if request.asks_user(sentences, n)]
     return bool(asks) and all(map(request.is_offer, asks))
 
 
-def _on_inability(sentences: list[Sentence], asks: list[str]) -> Speech | None:
-    """Steps 6a to 6g."""
+def refuses(text: str) -> bool:
+    """Whether a message, where nothing was done and nothing could be, says so and claims no success."""
+    if _is_flat(sentences_in(text)):
+        return True
+    clauses = deeds.clauses_of(own_words(text))
+    if deeds.overcomes(clauses):
+        return False
+    said = classify(text)
+    if said == "question":
+        sentences = sentences_in(text)
+        if not any(request.asks_user(sentences, n) for n in range(len(sentences))):
+            return deeds.refuses(clauses)
+        elsewhere = not any(s.asked for s in sentences) or any(request.OTHER.search(s.text) for s in sentences)
+        return elsewhere and deeds.refuses(clauses) and not any(map(request.is_lifted, sentences))
+    return said == "refusal" or deeds.refuses(clauses)
+
+
+def completes(text: str) -> bool:
+    """Whether a message, where all was done and nothing is to be stated, stands by it."""
+    said = deeds.completes(deeds.clauses_of(own_words(text)))
+    return classify(text) == "answer" if said is None else said
+
+
+def _on_inability(sentences: list[Utterance], asks: list[str]) -> Speech | None:
+    """What an inability makes of the message; None where there is none that counts."""
     if _is_flat(sentences):
         return "refusal"
     if took_back(sentences):
@@ -52,15 +75,15 @@ def _on_inability(sentences: list[Sentence], asks: list[str]) -> Speech | None:
     return "refusal"
 
 
-def _leaves_none_out(sentences: list[Sentence], blocked: list[int]) -> bool:
+def _leaves_none_out(sentences: list[Utterance], blocked: list[int]) -> bool:
     """Whether "no order was cancelled" only says what a total goes over."""
     if not blocked or not all(NONE_ENDED.search(sentences[n].text) for n in blocked):
         return False
     return any(RESULT.search(sentence.text) for sentence in sentences)
 
 
-def _is_flat(sentences: list[Sentence]) -> bool:
-    """Step 6a: whether the message is "I cannot do this: ...", and asks nothing."""
+def _is_flat(sentences: list[Utterance]) -> bool:
+    """Whether the message is "I cannot do this: ...", and asks nothing."""
     if not sentences or not FLAT.match(sentences[0].text) or any(sentence.asked for sentence in sentences):
         return False
     # A reason may be the text of an error ("... ; choose one of ..."): only what speaks to the user asks.
@@ -70,8 +93,8 @@ def _is_flat(sentences: list[Sentence]) -> bool:
     )
 
 
-def _on_loss(sentences: list[Sentence], lost: int, asks: list[str]) -> Speech:
-    """Step 6g: something was not found, last in the sentence with the number `lost`."""
+def _on_loss(sentences: list[Utterance], lost: int, asks: list[str]) -> Speech:
+    """Something was not found, last in the sentence with the number `lost`."""
     if any(not request.OFFER.search(ask) or request.wants_detail(ask) for ask in asks):
         return "question"
     led_on = any(BUT.search(sentence.text) for sentence in sentences[lost:])
@@ -79,8 +102,8 @@ def _on_loss(sentences: list[Sentence], lost: int, asks: list[str]) -> Speech:
     return "answer" if not asks and (led_on or known) else "refusal"
 
 
-def _only_offers(sentences: list[Sentence], asks: list[str]) -> bool:
-    """Step 6h: whether all that is asked is whether to do more, after a success."""
+def _only_offers(sentences: list[Utterance], asks: list[str]) -> bool:
+    """Whether all that is asked is whether to do more, after a success."""
     if any(not request.MORE.search(ask) or request.GO_AHEAD.search(ask) for ask in asks):
         return False
     if any(map(tells_success, sentences)):

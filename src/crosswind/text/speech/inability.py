@@ -1,15 +1,15 @@
-"""Step 4: whether a sentence states an inability, of which kind, and whether it counts."""
+"""Whether a sentence states an inability, of which kind, and whether it counts."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-from crosswind.text.speech import vocabulary as v
+from crosswind.text.speech import words as v
 from crosswind.text.speech.request import OFFER
-from crosswind.text.speech.sentences import Sentence
+from crosswind.text.speech.sentences import Utterance
 from crosswind.text.speech.success import clause_start
-from crosswind.text.speech.vocabulary import any_of, either, gap, word_set
+from crosswind.text.speech.words import any_of, either, gap, word_set
 
 # Denials: what cannot be done or was not done, in words such as "not" and "no".
 DENYING = word_set("cannot not no unable nothing none nobody never")
@@ -285,8 +285,8 @@ RESULT = any_of(
 )
 
 
-def inability_kind(sentence: Sentence, position: int) -> _Kind | None:
-    """The kind of inability that the sentence states, if any (step 4)."""
+def inability_kind(sentence: Utterance, position: int) -> _Kind | None:
+    """The kind of inability that the sentence states, if any."""
     text, words, _ = sentence
     for kind, signs, pattern in _INABILITIES:
         found = None if signs.isdisjoint(words) else pattern.search(text)
@@ -300,8 +300,8 @@ def _is_elsewhere(text: str, found: re.Match[str]) -> bool:
     return bool(_COUNTED.match(text) or _REASON.search(text, clause_start(text, found), found.end()))
 
 
-def names_next_free(sentences: list[Sentence]) -> bool:
-    """Step 6e: whether a message about free places, said without regret, goes on to the next that is free."""
+def names_next_free(sentences: list[Utterance]) -> bool:
+    """Whether a message about free places, said without regret, goes on to the next that is free."""
     texts = [sentence.text for sentence in sentences]
     return any(map(_NEXT.search, texts)) and not any(map(_REGRET.search, texts)) and not any(map(_I.search, texts))
 
@@ -316,7 +316,7 @@ def _counts(text: str, position: int) -> bool:
     return not (position and _REMARK.search(text) and not _I.search(text))
 
 
-def is_mild(sentences: list[Sentence], asks: list[str]) -> bool:
+def is_mild(sentences: list[Utterance], asks: list[str]) -> bool:
     if sentences and all(_CAUSE.match(sentence.text) for sentence in sentences):
         return True
     if not any(not _OBSTRUCTED.isdisjoint(words) and _MILD.search(text) for text, words, _ in sentences):

@@ -1,12 +1,12 @@
-"""Step 3: whether a sentence asks something of the user."""
+"""Whether a sentence asks something of the user."""
 
 from __future__ import annotations
 
 import re
 
-from crosswind.text.speech import vocabulary as v
-from crosswind.text.speech.sentences import Sentence
-from crosswind.text.speech.vocabulary import any_of, gap, word_set
+from crosswind.text.speech import words as v
+from crosswind.text.speech.sentences import Utterance
+from crosswind.text.speech.words import any_of, gap, word_set
 
 _LIFTING = word_set("without until unless before till enough sufficient")
 _LIFTED = any_of(
@@ -109,7 +109,7 @@ OFFER = any_of(
 MORE = re.compile(r" (?:would you like|do you want me|want me|shall i also|should i also) ")
 GO_AHEAD = re.compile(r" (?:proceed|go ahead|continue) ")
 ACT = re.compile(rf" (?:to|i) {v.LY}(?!add |send |forward |share ){v.DO}(?:it|this|that|them|one|the|your|for|now) ")
-_OTHER = re.compile(r" (?:another|other|different|alternatives?|alternatively|instead|else|new) ")
+OTHER = re.compile(r" (?:another|other|different|alternatives?|alternatively|instead|else|new) ")
 TO_USER = re.compile(r" (?:you|your|yours|i|me|we|us|my) ")
 # A question about a detail, whatever else the message says.
 _WHICH = re.compile(
@@ -148,25 +148,25 @@ def is_offer(ask: str) -> bool:
     return not (_WHICH.search(ask) or _CHOICE.search(ask) or _LACK.search(ask)) and _PROPOSED.search(ask) is not None
 
 
-def is_lifted(sentence: Sentence) -> bool:
-    """Step 6c: whether the inability in the sentence lasts only until the user says something."""
+def is_lifted(sentence: Utterance) -> bool:
+    """Whether the inability in the sentence lasts only until the user says something."""
     text, words, _ = sentence
     return (not _LIFTING.isdisjoint(words) and _LIFTED.search(text) is not None) or _lacks(sentence)
 
 
-def _lacks(sentence: Sentence) -> bool:
-    """Whether the sentence says that a detail is lacking (step 3)."""
+def _lacks(sentence: Utterance) -> bool:
+    """Whether the sentence says that a detail is lacking."""
     text, words, _ = sentence
     return not (_LACKING.isdisjoint(words) or _LACKED.isdisjoint(words)) and _LACK.search(text) is not None
 
 
 def wants_detail(ask: str) -> bool:
     """Whether the request is for a detail, and not for another one than was given."""
-    return not _OTHER.search(ask) and any(pattern.search(ask) for pattern in (DETAIL, _LACK, _WHICH))
+    return not OTHER.search(ask) and any(pattern.search(ask) for pattern in (DETAIL, _LACK, _WHICH))
 
 
-def asks_user(sentences: list[Sentence], position: int) -> bool:
-    """Whether the sentence asks something of the user, by its mark or by its words (step 3)."""
+def asks_user(sentences: list[Utterance], position: int) -> bool:
+    """Whether the sentence asks something of the user, by its mark or by its words."""
     text, words, asked = sentences[position]
     if asked and not _is_rhetorical(sentences, position):
         return True
@@ -177,7 +177,7 @@ def asks_user(sentences: list[Sentence], position: int) -> bool:
     return not _PROMPTING.isdisjoint(words) and _PROMPT.search(text) is not None
 
 
-def _is_rhetorical(sentences: list[Sentence], position: int) -> bool:
+def _is_rhetorical(sentences: list[Utterance], position: int) -> bool:
     text = sentences[position].text
     if _RECALLED.match(text):
         return True

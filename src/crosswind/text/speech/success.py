@@ -1,12 +1,12 @@
-"""Step 5: whether a message tells or states a success; step 6b: whether the agent took it back."""
+"""Whether a message tells or states a success, and whether the agent took it back."""
 
 from __future__ import annotations
 
 import re
 
-from crosswind.text.speech import vocabulary as v
-from crosswind.text.speech.sentences import Sentence
-from crosswind.text.speech.vocabulary import any_of, either, gap, word_set
+from crosswind.text.speech import words as v
+from crosswind.text.speech.sentences import Utterance
+from crosswind.text.speech.words import any_of, either, gap, word_set
 
 _BY_ME = any_of(
     rf" (?:i|we) (?:{gap(8)}and (?:then |also )?"
@@ -68,8 +68,8 @@ _HENCE = re.compile(
 )
 
 
-def success_outweighs(sentences: list[Sentence], blocked: int) -> bool:
-    """Step 6d: whether a success outweighs the inability in the sentence with the number `blocked`."""
+def success_outweighs(sentences: list[Utterance], blocked: int) -> bool:
+    """Whether a success outweighs the inability in the sentence with the number `blocked`."""
     if any(map(tells_success, sentences)):
         return True
     if _HENCE.search(sentences[blocked].text):
@@ -81,20 +81,20 @@ def success_outweighs(sentences: list[Sentence], blocked: int) -> bool:
     )
 
 
-def tells_success(sentence: Sentence) -> bool:
-    """Whether success is told (step 5)."""
+def tells_success(sentence: Utterance) -> bool:
+    """Whether success is told."""
     words = sentence.words
     if not v.DOING.isdisjoint(words) and _holds(_BY_ME, sentence):
         return True
     return not _SUCCEEDING.isdisjoint(words) and _holds(_SUCCESS, sentence)
 
 
-def states_success(sentence: Sentence) -> bool:
-    """Whether success is stated (step 5)."""
+def states_success(sentence: Utterance) -> bool:
+    """Whether success is stated."""
     return not v.DOING.isdisjoint(sentence.words) and _holds(_STATED, sentence)
 
 
-def _holds(report: re.Pattern[str], sentence: Sentence) -> bool:
+def _holds(report: re.Pattern[str], sentence: Utterance) -> bool:
     """Whether the sentence has the report, and neither denies it nor makes it a condition."""
     text = sentence.text
     for found in () if sentence.asked else report.finditer(text):
@@ -113,7 +113,7 @@ def clause_start(text: str, found: re.Match[str]) -> int:
     return start
 
 
-# ---------------------------------------------------------------- step 6b: what the agent did and then took back
+# ---------------------------------------------------------------- what the agent did and then took back
 
 # Undone: the agent took back what it had done.
 _UNDOING = word_set(
@@ -157,13 +157,13 @@ _WRONG = re.compile(
 _INSTEAD = re.compile(r" (?:instead|receipt) ")
 
 
-def took_back(sentences: list[Sentence]) -> bool:
-    """Step 6b: whether the agent took back what it had done, and did nothing after it."""
+def took_back(sentences: list[Utterance]) -> bool:
+    """Whether the agent took back what it had done, and did nothing after it."""
     undone = [n for n, sentence in enumerate(sentences) if _takes_back(sentence, sentences)]
     return bool(undone) and not any(map(tells_success, sentences[undone[-1] + 1 :]))
 
 
-def _takes_back(sentence: Sentence, sentences: list[Sentence]) -> bool:
+def _takes_back(sentence: Utterance, sentences: list[Utterance]) -> bool:
     """Whether the sentence takes back something; `sentences` are all of the message."""
     text, words, _ = sentence
     if _UNDOING.isdisjoint(words) or _INSTEAD.search(text):

@@ -57,7 +57,7 @@ _ONE_BEFORE = re.compile(
 )
 _ONE_AFTER = re.compile(
     r"\s(?!of\b|that\b|which\b|who\b|with\b|is\b|was\b|are\b|and\b|or\b|can\b|for\b|from\b|in\b|on\b|at\b|by\b|has\b"
-    r"|another\b|more\b|way\b|day\b|to\b|the\b|a\b|you\b|i\b|should\b|would\b|will\b|as\b|than\b|if\b|it\b)[a-z]{3,}"
+    r"|another\b|more\b|finds?\b|gets?\b|sees?\b|counts?\b|arrives?\b|ends?\b|may\b|might\b|could\b|must\b|way\b|day\b|to\b|the\b|a\b|you\b|i\b|should\b|would\b|will\b|as\b|than\b|if\b|it\b)[a-z]{3,}"
 )
 _ONE_OF = re.compile(r"\sof\s(?:the|its|their|our|your|my)\s(?:[a-z]{1,12}est\b|most\b|top\b|many\b|few\b)")
 _ONE_PRONOUN = re.compile(r"\b(?:this|that|the|which|no|any|every|each|another|a|[a-z]{2,12}est|[a-z]{3,12}er)\s$")
@@ -180,7 +180,7 @@ _CODES = ("eur", "euro", "euros", "usd", "gbp", "chf", "jpy")
 _AMOUNT = re.compile(rf"([0-9](?<![0-9ª].)(?<![0-9ª][.:].){NUM_REST}){SCALE}?")
 _UNIT_AFTER = re.compile(
     r"\s?(?:(?P<c>[€$£¥]|(?:eur|euros?|usd|dollars?|bucks|gbp|pounds?|jpy|yen|chf|francs?)(?![a-z]))"
-    r"(?:(?P<fr>(?<=€)[0-9]{2}(?![0-9]))|,?\s(?:and\s)?(?P<ct>[0-9]{1,2}|[a-z-]{3,12})\s?(?:cents?|ct)(?![a-z]))?"
+    r"(?:(?P<fr>(?<=€)[0-9]{2}(?![0-9]))|,?\s(?:and\s)?(?P<ct>[0-9]{1,2}|[a-z-]{3,12}(?=\s))\s?(?:cents?|ct)(?![a-z]))?"
     r"|-?(?P<cents>cents?|ct)(?![a-z]))"
 )
 _UNIT_BEFORE = re.compile(r"(?P<c>[€$£¥]|(?<![a-z])(?:eur|euros?|usd|gbp|chf|jpy))\s?-?$")
