@@ -1,6 +1,6 @@
 """Deals what people wrote in banks/*.yaml to the splits and writes the frozen data that the package carries.
 
-Compiles the requests of each domain, banks/requests/*.yaml, on the way.
+Compiles on the way what domains and layers are made of: banks/desks, banks/requests and banks/layers.
 
 The same seed and the same files give the same bytes. An entry is dealt by what it says, not by where it stands: the
 same entry in two lists goes to the same split.
@@ -12,25 +12,24 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
 from crosswind.base.yaml_files import Document, read
-from crosswind.core.flow import digest, rng_for
+from crosswind.core.flow import rng_for
 from crosswind.core.registry import domains
 from crosswind.core.types import SPLITS, Split
 from crosswind.domains.requests import Requests
 from crosswind.words import wording
-from crosswind.words.banks import KINDS_OF_PHRASES, REGISTERS, SORTS, lemma
-from crosswind.words.held_out import layer_words
+from crosswind.words.banks import REGISTERS, lemma
+from crosswind.words.dealing import SEED, SORTS, BankSources, Dealer, Dealt, Problems, layer_words
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "src" / "crosswind" / "data" / "banks"
-REQUESTS = HERE.parent / "src" / "crosswind" / "data" / "requests"
-SEED = 7
+COMPILED = ("desks", "layers", "requests")  # folders whose files are data as they stand, and are not dealt
 
 # the least number of entries in each split
 LEAST = {
@@ -38,106 +37,38 @@ LEAST = {
     "sentences": 2, "labels": 1, "forms": 3, "openers": 15, "closers": 15, "asides": 30, "distractors": 15,
     "lookalikes": 8, "extras": 20, "endings": 15, "homophones": 20, "interface": 2,
 }  # fmt: skip
+# kind of text -> the holes that each of its wordings has
+KINDS_OF_PHRASES: dict[str, tuple[str, ...]] = {
+    "unavailable": (), "timeout": (), "gone": (), "successor": ("new",), "moved": ("new",), "rate_limited": ("wait",),
+    "disabled": (), "bad_code": ("issuer",), "bad_ticket": ("ticket",), "bad_confirmation": ("param",),
+    "log_hint": ("log",), "log_doc": (), "confirm_doc": ("param",), "confirm_next": ("param",),
+    "page_doc": ("size", "following", "param"), "code_doc": ("issuer", "param"), "issue_doc": ("tool",),
+    "fresh_doc": ("param",), "wait_doc": (), "ticket_second": ("first", "ticket"), "ticket_first": ("second", "ticket"),
+    "ticket_only": ("ticket",), "lookup_doc": (), "null_doc": ("tool",), "source_doc": ("tool",),
+    "prepare_doc": ("next",), "complete_doc": ("first",), "part_doc": ("tool",), "merged_doc": (),
+    "records_win": ("label", "who"), "source_wins": ("right", "wrong"), "rule_latest": ("slot",),
+    "rule_spare": ("slot", "n", "need"), "rule_surcharge": ("fee", "n"), "rule_strict": (), "retired_notice": (),
+    "change_of_mind": ("label", "value"), "either": ("a", "b"), "vague": ("label",), "injection": ("tool", "args"),
+}  # fmt: skip
 WORDINGS = 20
-Dealt = dict[str, list[Any]]
 
 
-class Problems:
-    """What is wrong, gathered, so that one run tells all of it."""
+class Sources(BankSources):
+    """The YAML files of the package, taken apart into lists that are dealt."""
 
-    def __init__(self) -> None:
-        self.texts: list[str] = []
+    readme = "banks/README.md"
 
-    def add(self, document: Document, place: Sequence[str | int], text: str) -> None:
-        self.texts.append(str(document.error(place, text)))
-
-
-class Dealer:
-    """Deals the lists of one sort of entry. What is the same after stripping goes to one split wherever it stands."""
-
-    def __init__(self, sort: str, seed: int) -> None:
-        self.sort, self.seed = sort, seed
-        self.lists: dict[tuple[str, ...], list[Any]] = {}
-        self.said: Callable[[Any], str] = str
-        self.pinned: dict[str, Split] = {}  # entries whose split is settled elsewhere
-
-    def add(self, name: tuple[str, ...], entries: list[Any]) -> None:
-        self.lists[name] = entries
-
-    def deal(self) -> dict[tuple[str, ...], Dealt]:
-        where: dict[str, list[tuple[str, ...]]] = {}
-        count = {name: dict.fromkeys(SPLITS, 0) for name in self.lists}
-        to: dict[str, Split] = {}
-        for name, entries in self.lists.items():
-            for entry in entries:
-                where.setdefault(lemma(self.said(entry)), []).append(name)
-        to.update({e: self.pinned[e] for e in where if e in self.pinned})
-        for entry in to:
-            for name in where[entry]:
-                count[name][to[entry]] += 1
-        order = sorted(set(where) - set(to), key=lambda e: (-len(where[e]), digest("deal", self.seed, self.sort, e)))
-        for entry in order:
-            ranked = sorted(SPLITS, key=lambda s: digest("tie", self.seed, self.sort, entry, s))
-            lists = where[entry]
-            to[entry] = min(ranked, key=lambda s: (max(count[n][s] for n in lists), sum(count[n][s] for n in lists)))
-            for name in lists:
-                count[name][to[entry]] += 1
-        out: dict[tuple[str, ...], Dealt] = {}
-        for name, entries in self.lists.items():
-            out[name] = {s: [e for e in entries if to[lemma(self.said(e))] == s] for s in SPLITS}
-        return out
-
-
-class Sources:
-    """The YAML files, taken apart into lists that are dealt."""
-
-    def __init__(self, seed: int, only: str | None = None) -> None:
-        self.problems, self.seed = Problems(), seed
-        self.common, self.phrases = read(HERE / "common.yaml"), read(HERE / "phrases.yaml")
+    def __init__(self, seed: int) -> None:
         names = sorted(p.stem for p in HERE.glob("*.yaml") if p.stem not in ("common", "phrases"))
-        self.domains = {n: read(HERE / f"{n}.yaml") for n in names if n in domains}
-        self.only = only
+        super().__init__({n: (domains[n], read(HERE / f"{n}.yaml")) for n in names if n in domains}, LEAST, whole=True)
+        self.seed = seed
+        self.common, self.phrases = read(HERE / "common.yaml"), read(HERE / "phrases.yaml")
         for n in domains.names():
             if n not in names and not domains.origin(n):
                 self.problems.texts.append(f"banks/{n}.yaml: is missing; every domain of the package has a bank")
         for n in names:
             if n not in domains:
                 self.problems.add(read(HERE / f"{n}.yaml"), (), f"there is no domain {n!r}; rename the file")
-
-    def part(self, document: Document, *place: str, sort: type = dict) -> Any:
-        """A part of a file, or an empty one with a complaint."""
-        here = document.data if isinstance(document.data, dict) else {}
-        for i, step in enumerate(place):
-            if not isinstance(here, dict) or step not in here:
-                self.problems.add(document, place[:i], f"{step!r} is missing; see banks/README.md")
-                return sort()
-            here = here[step]
-        if not isinstance(here, sort):
-            self.problems.add(document, place, f"expected a {'list' if sort is list else 'mapping'}")
-            return sort()
-        return here
-
-    def texts(self, document: Document, *place: str) -> list[str]:
-        out = []
-        for i, entry in enumerate(self.part(document, *place, sort=list)):
-            if isinstance(entry, str) and entry.strip():
-                out.append(entry.strip())
-            else:
-                self.problems.add(document, (*place, i), f"expected text, got {entry!r}; put it in quotes")
-        seen: dict[str, str] = {}
-        for i, entry in enumerate(out):
-            key = lemma(entry)
-            if key in seen:
-                self.problems.add(document, (*place, i), f"{entry!r} is the same entry as {seen[key]!r}; drop one")
-            seen[key] = entry
-        return [e for i, e in enumerate(out) if lemma(e) not in map(lemma, out[:i])]
-
-    def enough(self, document: Document, place: tuple[str, ...], dealt: Dealt, sort: str) -> None:
-        least = LEAST[sort]
-        if short := [s for s in SPLITS if len(dealt[s]) < least]:
-            have = ", ".join(f"{len(dealt[s])} {s}" for s in SPLITS)
-            text = f"every split needs {least} entries, there are {have} (short: {', '.join(short)}); add some"
-            self.problems.add(document, place, text)
 
     # -- common
 
@@ -233,7 +164,7 @@ class Sources:
     def deal_words(self) -> dict[tuple[str, ...], Dealt]:
         """All actions and words of all files; ("words", word) -> entries by split."""
         merged: dict[tuple[str, ...], list[str]] = {}
-        for document in (self.common, *self.domains.values()):
+        for document in (self.common, *(document for _, document in self.banks.values())):
             for sort in ("actions", "words"):
                 for word in self.part(document, sort) if sort in (document.data or {}) else {}:
                     entries = merged.setdefault((sort, str(word)), [])
@@ -249,106 +180,6 @@ class Sources:
         for name, entries in merged.items():
             dealer.add(name, entries)
         return dealer.deal()
-
-    # -- domains
-
-    def deal_texts(self) -> dict[tuple[str, ...], Dealt]:
-        """Requests, role sentences and descriptions of all domains, dealt together; (domain, sort, ...) -> entries."""
-        dealer = Dealer("texts", self.seed)
-        for name, document in self.domains.items():
-            domain = domains[name]
-            for spec in domain.world_class.specs:
-                dealer.add((name, "descriptions", spec.name), self.texts(document, "descriptions", spec.name))
-            for family in domain.families.values():
-                cores = self.texts(document, "families", family.name)
-                for i, core in enumerate(cores):
-                    if why := wording.core_problem(core, family):
-                        self.problems.add(document, ("families", family.name, i), f"{why}: {core!r}")
-                sound = [c for c in cores if not wording.core_problem(c, family)]
-                dealer.add((name, "families", family.name), sound)
-            for key in dict.fromkeys(k for f in domain.families.values() for k in f.details):
-                for way in ("sentences", "labels"):
-                    entries = self.texts(document, "roles", key, way)
-                    for i, entry in enumerate(entries):
-                        if re.findall(r"\{\w+\}", entry) != [f"{{{key}}}"]:
-                            self.problems.add(document, ("roles", key, way, i), f"expected {{{key}}} once: {entry!r}")
-                    dealer.add((name, "roles", key, way), entries)
-        return dealer.deal()
-
-    def make_domain(
-        self, name: str, words: dict[tuple[str, ...], Dealt], texts: dict[tuple[str, ...], Dealt]
-    ) -> dict[str, Any]:
-        document, domain = self.domains[name], domains[name]
-        out: dict[str, Any] = {"words": {}, "actions": {}}
-        specs = {spec.name: spec for spec in domain.world_class.specs}
-
-        def need(sort: str, word: str, place: tuple[str, ...]) -> None:
-            if (sort, word) not in words:
-                self.problems.add(document, place, f"{word!r} stands under no {sort}; add it there")
-                return
-            out[sort][word] = words[sort, word]
-            self.enough(document, (sort, word), words[sort, word], sort)
-
-        tools = self.part(document, "tools")
-        pairs: dict[tuple[str, ...], str] = {}
-        for tool in tools:
-            if tool not in specs:
-                self.problems.add(document, ("tools", tool), f"{name} has no such tool; leave it out")
-        for tool in specs:
-            pair = tools.get(tool)
-            if not (isinstance(pair, list) and len(pair) == 2):
-                self.problems.add(document, ("tools", tool), "expected [action, word]")
-                continue
-            if tuple(pair) in pairs:
-                self.problems.add(document, ("tools", tool), f"has the pair of {pairs[tuple(pair)]}; change one")
-            pairs[tuple(pair)] = tool
-            need("actions", pair[0], ("tools", tool))
-            need("words", pair[1], ("tools", tool))
-        out["tools"] = {t: tools[t] for t in specs if t in tools}
-        keys = self.part(document, "keys")
-        for key in dict.fromkeys((*wording.keys_of(domain), *keys)):
-            pair = keys.get(key)
-            if not (isinstance(pair, list) and len(pair) == 2) or pair[1] not in SORTS:
-                self.problems.add(document, ("keys", key), f"expected [word, sort], sort one of {', '.join(SORTS)}")
-                continue
-            need("words", pair[0], ("keys", key))
-        out["keys"] = {k: v for k, v in keys.items() if isinstance(v, list) and len(v) == 2 and v[0] in out["words"]}
-        self._apart(document, out["words"])
-        nouns = self.part(document, "nouns")
-        wanted = ("thing", "things", "group", "slot", "slots", "who", "booking", "bookings", "need", "fee")
-        for noun in wanted:
-            if not isinstance(nouns.get(noun), str):
-                self.problems.add(document, ("nouns", noun), "is missing")
-        out["nouns"] = nouns
-        things = Dealer("distractors of " + name, self.seed)
-        things.add(("distractors",), self.texts(document, "distractors"))
-        out["distractors"] = things.deal()["distractors",]
-        self.enough(document, ("distractors",), out["distractors"], "nouns of distractors")
-        fields = Dealer("fields", self.seed)
-        fields.said = lambda words: " ".join(words)
-        fields.add(("fields",), self.part(document, "fields", sort=list))
-        out["fields"] = fields.deal()["fields",]
-        self.enough(document, ("fields",), out["fields"], "fields")
-        sorts = {"descriptions": "descriptions", "families": "cores"}
-        for (of, sort, *rest), lists in texts.items():
-            if of == name:
-                self.enough(document, (sort, *rest), lists, sorts.get(sort) or rest[-1])
-                part = out.setdefault(sort, {})
-                for key in rest[:-1]:
-                    part = part.setdefault(key, {})
-                part[rest[-1]] = lists
-        return out
-
-    def _apart(self, document: Document, words: Mapping[str, Dealt]) -> None:
-        """Within a domain an entry stands for one word."""
-        owner: dict[str, str] = {}
-        for word, dealt in words.items():
-            for entry in (e for s in SPLITS for e in dealt[s]):
-                key = lemma(entry)
-                if key in owner:
-                    text = f"{entry!r} stands for {owner[key]!r} as well; drop it in one of the two"
-                    self.problems.add(document, ("words", word), text)
-                owner[key] = word
 
 
 def _lexicon(words: Mapping[tuple[str, ...], Dealt]) -> dict[str, Any]:
@@ -369,22 +200,19 @@ def make(seed: int) -> tuple[dict[str, Any], Problems]:
     words = sources.deal_words()
     texts = sources.deal_texts()
     out: dict[str, Any] = {"common": sources.make_common(words)}
-    for name in sources.domains:
+    for name in sources.banks:
         out[name] = sources.make_domain(name, words, texts)
     return out, sources.problems
 
 
 def compiled() -> dict[str, str]:
-    """The requests of each domain as JSON. Asks no domain, since domains are made of what this writes."""
+    """Desks, requests and the words of layers as JSON. Asks no domain, since domains are made of what this writes."""
     out = {}
-    for path in sorted((HERE / "requests").glob("*.yaml")):
+    for path in sorted(path for folder in COMPILED for path in HERE.glob(f"{folder}/*.yaml")):
         document = read(path)
-        requests = Requests(document.data, document.where)
-        for role in requests.details:
-            requests.words(role)
-        for family in requests.families:
-            requests.family(family)
-        out[path.stem] = json.dumps(document.data, indent=0, ensure_ascii=False) + "\n"
+        if path.parent.name == "requests":
+            Requests.of(document.data, document.where)
+        out[f"{path.parent.name}/{path.stem}.json"] = json.dumps(document.data, indent=0, ensure_ascii=False) + "\n"
     return out
 
 
@@ -400,12 +228,14 @@ def save(data: Mapping[str, Any]) -> None:
         (OUT / f"{name}.json").write_text(written(part), encoding="utf-8")
 
 
-def save_requests() -> None:
-    REQUESTS.mkdir(parents=True, exist_ok=True)
-    for old in REQUESTS.glob("*.json"):
-        old.unlink()
+def save_compiled() -> None:
+    for folder in COMPILED:
+        for old in OUT.parent.glob(f"{folder}/*.json"):
+            old.unlink()
     for name, text in compiled().items():
-        (REQUESTS / f"{name}.json").write_text(text, encoding="utf-8")
+        path = OUT.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def sample(name: str, count: int, split: Split) -> None:
@@ -436,7 +266,7 @@ def main() -> int:
     if given.check:
         compiled()
     else:
-        save_requests()
+        save_compiled()
     data, problems = make(given.seed)
     for text in problems.texts:
         print(text, file=sys.stderr)

@@ -21,8 +21,10 @@ from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import SPLITS, Split
 from crosswind.episodes.recipe import random_kinds
-from crosswind.perturbations import _naming
+from crosswind.perturbations import _added_names
 from crosswind.words import banks, held_out, wording
+from crosswind.words.dealing import keys_of, layer_words
+from tests.leaks import check_words
 
 ROOT = Path(__file__).parents[2]
 NAMES = domains.names()
@@ -60,7 +62,7 @@ def test_every_tool_has_24_pairs_and_every_key_12(domain: str, split: Split) -> 
     for spec in domains[domain].world_class.specs:
         pairs = {(banks.lemma(a), banks.lemma(w)) for a, w in banks.tool_names(domain, spec, split)}
         assert len(pairs) >= 24, spec.name
-    for key in wording.keys_of(domains[domain]):
+    for key in keys_of(domains[domain]):
         pairs = {(banks.lemma(w), banks.lemma(q)) for w, q in banks.key_names(domain, key, split)}
         assert len(pairs) >= 12, key
 
@@ -77,7 +79,7 @@ def test_150_distractors(domain: str, split: Split) -> None:
     assert len(taken) == 150
 
 
-@pytest.mark.parametrize("kind", banks.KINDS_OF_PHRASES)
+@pytest.mark.parametrize("kind", banks.data("common")["phrases"])
 @pytest.mark.parametrize("split", SPLITS)
 def test_20_wordings_of_every_kind_of_text(kind: str, split: Split) -> None:
     made = {banks.lemma(" ".join(parts)) for parts in itertools.product(*banks.wordings(kind, split))}
@@ -120,7 +122,7 @@ def test_a_word_is_in_one_split_wherever_it_stands() -> None:
 
 
 def test_words_that_layers_bring_along_are_apart_too() -> None:
-    own = {split: {banks.lemma(w) for w in words} for split, words in held_out.layer_words().items()}
+    own = {split: {banks.lemma(w) for w in words} for split, words in layer_words().items()}
     assert all(len(words) > 20 for words in own.values())
     assert not own["train"] & (own["dev"] | own["test"]) - {"capital"}  # names of ways to write a choice, never shown
     for source in ("common", *NAMES):
@@ -141,7 +143,7 @@ def test_no_test_name_can_be_made_of_train_words(domain: str) -> None:
     for split in SPLITS:
         for spec in domains[domain].world_class.specs:
             made[split] |= both_ways(banks.tool_names(domain, spec, split))
-        for key in wording.keys_of(domains[domain]):
+        for key in keys_of(domains[domain]):
             made[split] |= both_ways(banks.key_names(domain, key, split))
     assert len(made["test"]) > 500
     assert not made["train"] & made["test"]
@@ -185,7 +187,7 @@ def test_train_draws_hold_no_word_of_another_split(domain: str) -> None:
         kinds = random_kinds(rng_for("train words", domain, n), 4, held_out.train_kinds())
         drawn = draw(here, task, kinds, n, strict=False)
         held_out.check_drawn(drawn)
-        held_out.check_words(drawn.layers, domain)
+        check_words(drawn.layers, domain)
 
 
 def test_held_out_kinds_and_test_words_are_refused_for_training() -> None:
@@ -202,9 +204,9 @@ def test_held_out_kinds_and_test_words_are_refused_for_training() -> None:
         held_out.check_drawn(drawn)
     for layer in drawn.layers:
         with pytest.raises(NotForTraining, match=f"{layer.kind}.*held out"):
-            held_out.check_words((layer,), "poi")
+            check_words((layer,), "poi")
     clean = load_layers([{"kind": "transient_error", "tools": ["reserve"], "times": 1, "text": "Oh dear."}])
-    held_out.check_words(clean, "poi")
+    check_words(clean, "poi")
 
 
 # ---------------------------------------------------------------- true
@@ -235,8 +237,8 @@ def test_one_entry_stands_for_one_thing(domain: str) -> None:
 
 
 def test_erased_names_in_training_are_words_of_no_bank() -> None:
-    rng, known = Random(5), set[str]().union(*held_out.layer_words().values())
-    made = [_naming.meaningless(rng) for _ in range(20_000)]
+    rng, known = Random(5), set[str]().union(*layer_words().values())
+    made = [_added_names.meaningless(rng) for _ in range(20_000)]
     assert len(set(made)) > 19_000
     assert not known.intersection(part for word in made for part in word.split("_"))
     seen = set[str]()
@@ -244,9 +246,9 @@ def test_erased_names_in_training_are_words_of_no_bank() -> None:
         here = domains[NAMES[n % len(NAMES)]]
         task = here.task(list(here.families)[n % len(here.families)], n, split="train")
         drawn = draw(here, task, ["identity_erasure"], n, severity=5)
-        held_out.check_words(drawn.layers, here.name)
+        check_words(drawn.layers, here.name)
         seen |= {tool.name for tool in drawn.certificate.gold.session.tools()}
-    assert any(name.startswith(_naming.ONSETS) for name in seen)
+    assert any(name.startswith(_added_names.ONSETS) for name in seen)
 
 
 def test_what_layers_add_has_many_names_in_training_and_its_own_elsewhere() -> None:
@@ -257,12 +259,12 @@ def test_what_layers_add_has_many_names_in_training_and_its_own_elsewhere() -> N
             for kind, field in kinds.items():
                 drawn = draw(poi, poi.task("book_visit", n, split=split), [kind], n, severity=3)
                 made[split].add(getattr(drawn.layers[0], field))
-    own = {split: set(words) for split, words in held_out.layer_words().items()}
+    own = {split: set(words) for split, words in layer_words().items()}
     assert made["dev"] <= own["dev"]
     assert made["test"] <= own["test"]
     assert len(made["train"] - own["train"]) > 40
     assert made["train"] & own["train"]
-    assert any(name.startswith(_naming.ONSETS) for name in made["train"])
+    assert any(name.startswith(_added_names.ONSETS) for name in made["train"])
     assert len({banks.any_two_words(Random(n)) for n in range(300)}) > 290
 
 
@@ -281,10 +283,11 @@ def test_the_data_is_what_the_generator_makes() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def test_the_requests_are_what_the_generator_compiles() -> None:
+def test_desks_and_requests_are_what_the_generator_compiles() -> None:
     script = (
         "import sys; sys.path.insert(0, 'banks'); import make; data = make.compiled()\n"
-        "found = {p.stem: p.read_text(encoding='utf-8') for p in make.REQUESTS.glob('*.json')}\n"
+        "paths = [path for part in make.COMPILED for path in make.OUT.parent.glob(f'{part}/*.json')]\n"
+        "found = {f'{path.parent.name}/{path.name}': path.read_text(encoding='utf-8') for path in paths}\n"
         "assert found == data, [name for name in {*found, *data} if found.get(name) != data.get(name)]\n"
     )
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)

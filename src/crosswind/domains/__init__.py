@@ -3,6 +3,6 @@
 The domains are desks: `layout.py` has the parts of a table map, `records.py` derives rows, `tools.py` has the common
 tools, `notes.py` what the oracle writes down, and `desk.py` puts a domain together.
 
-Policies, details and the sentences of requests are written in `banks/requests/*.yaml`, outside the package, and compiled
-into `data/requests`; `requests.py` reads them.
+The table maps and shared tools of the domains are written in `banks/desks/*.yaml`, policies, details and the sentences
+of requests in `banks/requests/*.yaml`, outside the package, and compiled into `data`. `requests.py` reads the latter.
 """

@@ -22,7 +22,6 @@ from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk
 from crosswind.domains.layout import Seed
 from crosswind.domains.records import Records
-from crosswind.domains.requests import Requests
 from crosswind.text.answers import Expected
 
 REASONS = layout.choices("fraud duplicate/duplication overcharge/overcharging nondelivery/non-delivery")
@@ -30,50 +29,6 @@ CARD_ID = Numbering("CD", 6)
 
 
 class BankingRecords(Records):
-    terms = layout.Terms(
-        group="branch", kind="payee_type", thing="payee_id", who="account_id", need="amount", slot="window_id",
-        booking="transfer_id", means="signing_key", code="tan", source="from_payee", target="to_payee",
-        score="trust_score", fee="fee", amount="amount", figure="waiting", far="minutes", room="limit_left",
-        receipt="receipt", held="prepared", settled="signed", cancelled="recalled",
-    )  # fmt: skip
-    tables = layout.Tables(
-        things="payees", slots="windows", people="accounts", bookings="transfers", permits="tans",
-        entries="cases", outlook="queues", distance="clearings",
-        room="limit", home="home_branch", standing="standing", good="good", barred="blocked", person="holder",
-    )  # fmt: skip
-    names = layout.Names(
-        group=layout.named("bank giro thrift kasse", "vault coin mint", "fund spar purse ducat", 11),
-        thing=layout.named(
-            "agency mutual estate combine", "chamber society syndic", "holding consort league concern", 29
-        ),
-        person=layout.named("feld strom bach wald", "sson kov dottir", "adze poulos iou wijk", 53),
-    )
-    ids = layout.Ids(Numbering("PY", 6), Numbering("CW", 8), Numbering("AC", 6), Numbering("TF", 7))
-    kinds = layout.choices(
-        "landlord notary/notaries utility/utilities charity/charities broker contractor lender school"
-    )
-    means = layout.Token("key-", 4)
-    needs, floors = range(80, 520, 20), range(100, 700, 50)
-    calendar = (2033, 3, 7, 17, 290)
-    clock = layout.Minutes(450, 120, step=10, late=6)
-    rooms, room_step = (0, 0, 100, 200, 350, 500, 700, 900), 50  # in euros; 0: nothing more goes through
-    permit_ids, receipt_ids = ("TN", 6), ("SR", 7, "receipt")
-    verb, owned = "prepare", "transfer"
-    lapse = 14
-    directed = True
-    columns: ClassVar[layout.Columns] = {
-        "payees": {
-            "trust_score": layout.Score(30, 700, digits=1, most=99.9),
-            "fee": layout.Number(3, 1, 45),
-            "cut_off": layout.Text(4, "%d:30", 17, 4),
-        },
-        "accounts": {"daily_limit": layout.Number(5, 2000, 17, 250)},  # never less than one day's transfers add up to
-        "transfers": {"amount": layout.Number(5, 50, 46, 10)},
-        "cases": {"amount": layout.Number(0, 20, 80, 10), "closed": layout.Text(1, after="2032-01-01")},
-        "queues": {"waiting": layout.Number(0, 0, 190), "clerks": layout.Number(1, 1, 9, fixed=True)},
-        "clearings": {"minutes": layout.Number(0, 5, 236)},
-    }
-
     def person(self, at: Seed, n: int, h: bytes) -> Row:
         card = CARD_ID.id(at.split, at.seed, n)
         return {**super().person(at, n, h), "card_id": card, **self.drawn("accounts", h)}
@@ -125,33 +80,7 @@ class BankingRecords(Records):
 
 
 class BankingWorld(tools.DeskWorld):
-    records: ClassVar[BankingRecords] = BankingRecords()
-    refusals = tools.Refusals(
-        barred="account {who} is blocked for transfers",
-        permit="no TAN was sent to {who} for {slot}",
-        full="window {slot} cannot carry that much any more",
-    )
-    watched = ("windows.date", "accounts.daily_limit")
-
-    search_payees = tools.SearchTool("Payees of one type on file at a branch, with trust scores.")
-    payee_profile = tools.DetailsTool(
-        "A payee's branch, type, cut-off hour and transfer fee in euros.", show="name branch payee_type cut_off fee"
-    )
-    dispute_history = tools.EntriesTool(
-        "Closed disputes against a payee: amount in euros and day.", show="amount closed"
-    )
-    branch_queue = tools.OutlookTool(
-        "Orders waiting and clerks on duty at a branch on a date.", show="waiting clerks", noun="queue"
-    )
-    clearing_time = tools.DistanceTool(
-        "Minutes for money to clear from one payee to another, by their ids.", noun="clearing"
-    )
-    clearing_windows = tools.SlotsTool("Clearing windows of a payee on a date: time and limit left in euros.")
-    account_record = tools.RecordTool(
-        "Holder, home branch, standing, card and daily limit of an account.",
-        show="holder home_branch standing card_id daily_limit",
-    )
-    list_transfers = tools.BookingsTool("Transfers of an account: payee, date, time, amount, status.")
+    records: ClassVar[BankingRecords] = BankingRecords.packaged("banking")
 
     @tool(
         reads=["transfers.status,amount"],
@@ -175,19 +104,6 @@ class BankingWorld(tools.DeskWorld):
             raise ToolFailure("conflict", f"Card {card_id} is frozen already.")
         self.state.put("cards", card_id, {**row, "status": "frozen"})
         return {"card_id": card_id, "status": "frozen"}
-
-    request_tan = tools.PermitTool(
-        "Send the TAN that an account needs for a window.",
-        invalid="This TAN is not valid for {slot}; {tool} sends one.",
-    )
-    prepare_transfer = tools.HoldTool(
-        "Prepare a transfer in a window, not yet signed; needs a TAN from {request_tan}.", limits=(1, 100_000)
-    )
-    sign_transfer = tools.SettleTool("Sign a prepared transfer with a key; gives the receipt.")
-    recall_transfer = tools.CancelTool("Recall a transfer; the money goes back.")
-    reschedule_transfer = tools.MoveTool(
-        "Put a transfer into another window of the same payee; needs a TAN from {request_tan}."
-    )
 
     def broken(self) -> str | None:
         for id, _ in self.state.written("disputes"):
@@ -260,7 +176,8 @@ class LimitLeft(Account):
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         who, date = self.wanted(task, start)
         row = start.row("accounts", who)
-        return (Expected("money", row["daily_limit"] - self.records.spent(start, who, date)),) if row else ()
+        left = row and row["daily_limit"] - self.records.spent(start, who, date)
+        return (Expected("money", left, about=(who, date)),) if row else ()
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         return [{f"accounts/{self.wanted(task, state)[0]}": None}]
@@ -285,6 +202,10 @@ class LostCard(Account):
     def ends(self, task: Task, start: State) -> list[Changes]:
         made = self.records.frozen(start, self.wanted(task, start)[0])
         return [made] if made else []
+
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        account = start.row("accounts", self.wanted(task, start)[0])
+        return (Expected("id", account["card_id"]),) if account else ()
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         (who,) = self.wanted(task, state)
@@ -417,7 +338,9 @@ class StolenCard(DubiousPayee):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         held = self.records.bookings(end, self.wanted(task, start)[0])
-        return self.told_dispute(end), Expected("number", sum(self.records.is_signed(end, b.id) for b in held))
+        return self.told_dispute(end), Expected(
+            "number", sum(self.records.is_signed(end, b.id) for b in held), unit="count"
+        )
 
 
 class OverLimit(graphs.Hold):
@@ -450,7 +373,6 @@ class Banking(Desk):
     name = "banking"
     summary = "Branches, payees, clearing windows, TANs, transfers, cards, disputes and daily limits."
     world_class = BankingWorld
-    requests = Requests.packaged("banking")
     own_details: ClassVar[Mapping[str, Reader]] = {"reason": read_choice(REASONS)}
     spares = (50, 100)
     own = (LimitLeft, LostCard, DisputePayment, DubiousPayee, StolenCard, OverLimit)

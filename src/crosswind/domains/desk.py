@@ -2,11 +2,12 @@
 
 To write one, give in a single file (`poi.py` is the shortest):
 
-- a `Records` subclass: which table and column plays which role, and the columns that only this domain has;
-- a `DeskWorld` subclass: the tools, one line for each that every desk has, a method for each of its own;
-- a `Desk` subclass: name, summary, policy, and the families that no other domain has.
+- a `Records` subclass, if it has tables or columns that only this domain has;
+- a `DeskWorld` subclass, with a method for each tool that only this domain has;
+- a `Desk` subclass: name, summary, and the families that no other domain has.
 
-The families that mirror those of other domains, and the sentences of all requests, are YAML (`domains/requests.py`).
+The rest is YAML: which table and column plays which role, and the tools that every desk has (`banks/desks`), the
+policy, the families that mirror those of other domains, and the sentences of all requests (`banks/requests`).
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Desk(Domain):
         if "world_class" in vars(cls):
             records = cls.world_class.records
             cls.namers, cls.named = records.names._asdict(), cls.named | {f"{records.tables.things}.name"}
+        if not hasattr(cls, "requests"):
+            cls.requests = Requests.packaged(cls.name)
         if "requests" in vars(cls):
             cls.policy, cls.said = cls.requests.policy, cls.requests.replies
 
@@ -60,14 +63,14 @@ class Desk(Domain):
 
     def _family(self, name: str) -> Graph:
         """A family that the requests name: over a shared graph, or one of its own."""
-        declared, own = self.requests.family(name), {family.name: family for family in self.own}
-        if declared is None and name in own:
+        declared, own = self.requests.families[name], {family.name: family for family in self.own}
+        if not declared.graph and name in own:
             return own[name]()
-        graph, about, attributes = declared or ("", "", {})
+        graph, attributes = declared.graph, {} if declared.house is None else {"house": declared.house}
         if graph not in graphs.BY_NAME:
             known = f"one of {', '.join(graphs.BY_NAME)}, or a class of that name in `own`"
             raise BadFile(f"{self.requests.where}: families.{name}.graph: got {graph!r}; expected {known}")
-        return graphs.BY_NAME[graph].family(name, about, **attributes)()
+        return graphs.BY_NAME[graph].family(name, declared.about, **attributes)()
 
     def _read_details(self) -> dict[str, Detail]:
         """Every detail that requests may state, by its role."""
@@ -93,9 +96,9 @@ class Desk(Domain):
         details = {}
         for role, read in readers.items():
             said = self.requests.words(role)
-            words = (*said["words"], *(records.kind_names if role == "kind" else ()))
+            words = (*said.words, *(records.kind_names if role == "kind" else ()))
             where = places if role == "group" else {}
-            details[role] = Detail(said["label"], said["question"], read, words, said["vague"], **where)
+            details[role] = Detail(said.label, said.question, read, words, said.vague, **where)
         return details
 
     def derive(self, seed: int, size: int, split: Split) -> Derive:

@@ -1,14 +1,20 @@
-"""The vocabulary of desks: what a domain calls its parts, and which table and column plays which role."""
+"""The vocabulary of desks: what a domain calls its parts, and which table and column plays which role.
+
+The map of a desk is `banks/desks/<domain>.yaml`; `MAKERS` turns its parts into what is defined here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as Date
 from datetime import timedelta
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, Protocol
+from importlib.resources import files
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+from crosswind.base.errors import BadFile
 from crosswind.core.domain import shifted_number
 from crosswind.core.names import Namer, Numbering
 from crosswind.core.types import Row, Split
@@ -292,6 +298,43 @@ Maker = Callable[[Seed, str], Row | None]
 def choices(text: str) -> Kinds:
     """Words to choose from, each with others that mean the same: `cache proxy/proxies`."""
     return {word: tuple(others) for word, *others in (part.split("/") for part in text.split())}
+
+
+def _numbers(made: Any) -> Sequence[int]:
+    """Numbers as a list, or all from the first to the last."""
+    return range(made["first"], made["last"] + 1, made.get("step", 1)) if isinstance(made, dict) else tuple(made)
+
+
+def _part(made: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A part by the name of its sort: `{number: {byte: 3, least: 4, count: 60}}`."""
+    ((sort, options),) = made.items()
+    return {"hours": Hours, "minutes": Minutes, "number": Number, "score": Score, "text": Text}[sort](**options)
+
+
+# how the parts of a map become attributes of `Records`; the others stay as they are
+MAKERS: Mapping[str, Callable[[Any], Any]] = {
+    "terms": lambda made: Terms(**made),
+    "tables": lambda made: Tables(**made),
+    "names": lambda made: Names(**{sort: named(**endings) for sort, endings in made.items()}),
+    "ids": lambda made: Ids(**{of: Numbering(*parts) for of, parts in made.items()}),
+    "kinds": choices,
+    "means": lambda made: Token(**made) if isinstance(made, dict) else tuple(made),
+    **dict.fromkeys(("needs", "floors"), _numbers),
+    "clock": _part,
+    "columns": lambda made: {table: {n: _part(c) for n, c in columns.items()} for table, columns in made.items()},
+}
+
+
+def packaged(folder: str, domain: str) -> tuple[Any, str]:
+    """What `banks/<folder>/<domain>.yaml` says, as the package carries it, and words for where that stands."""
+    where = f"{folder} of {domain} (banks/{folder}/{domain}.yaml, compiled by banks/make.py)"
+    path = files("crosswind") / "data" / folder / f"{domain}.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8")), where
+    except FileNotFoundError:
+        raise BadFile(f"{where}: are missing; write the file and run banks/make.py") from None
+    except ValueError as error:
+        raise BadFile(f"{where}: cannot be read as JSON ({error}); run banks/make.py") from None
 
 
 def singular(plural: str) -> str:

@@ -22,7 +22,6 @@ from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk, ids_of
 from crosswind.domains.layout import Seed, SeedLike, Thing
 from crosswind.domains.records import Records
-from crosswind.domains.requests import Requests
 from crosswind.text.answers import Expected
 
 SEVERITIES = ("minor", "major", "critical")
@@ -31,44 +30,6 @@ INCIDENT_ID = Numbering("INC", 7)
 
 
 class OperationsRecords(Records):
-    terms = layout.Terms(
-        group="region", kind="service_type", thing="service_id", who="engineer_id", need="replicas", slot="window_id",
-        booking="deployment_id", means="build", code="signoff", source="from_service", target="to_service",
-        score="health", fee="hourly_cost", amount="minutes", figure="load_percent", far="latency_ms", room="free",
-        receipt="rollout_id", held="staged", settled="live", cancelled="rolled_back",
-    )  # fmt: skip
-    tables = layout.Tables(
-        things="services", slots="windows", people="engineers", bookings="deployments", permits="signoffs",
-        entries="incidents", outlook="loads", distance="latencies",
-        room="capacity", home="home_region", standing="access", good="active", barred="suspended",
-    )  # fmt: skip
-    names = layout.Names(
-        group=layout.named("grid zone rack core", "mesh hub node", "cloud lattice shard farm", 11),
-        thing=layout.named("sync flow stash cast", "pulse relay stack", "forge beam link dock", 37),
-        person=layout.named("akis eddin jord vik", "zadeh quin strand", "owski thal brandt kvist", 53),
-    )
-    ids = layout.Ids(Numbering("SVC", 6), Numbering("CHG", 8), Numbering("ENG", 6), Numbering("DEP", 7))
-    kinds = layout.choices("gateway database/db queue cache scheduler proxy/proxies registry/registries worker")
-    means = layout.Token("build-", 4)
-    needs, floors = range(2, 6), (15, 20, 30, 45, 60, 90, 120, 150)
-    calendar = (2033, 3, 7, 17, 290)
-    clock = layout.Hours(1, 4, late=4, step=15)
-    rooms = (0, 0, 1, 3, 4, 6, 8)
-    permit_ids, receipt_ids = ("SO", 6), ("RO", 7, "rollout")
-    verb, owned = "stage", "deployments"
-    lapse = 12
-    columns: ClassVar[layout.Columns] = {
-        "services": {
-            "health": layout.Score(60, 400, digits=1, most=99.9),
-            "hourly_cost": layout.Number(3, 3, 90),
-            "runtime": layout.Text(4, words=("go", "java", "node", "python", "rust")),
-        },
-        "deployments": {"replicas": layout.Number(5, 1, 4)},
-        "loads": {"load_percent": layout.Number(0, 5, 95), "alerts": layout.Number(1, 0, 30, fixed=True)},
-        "latencies": {"latency_ms": layout.Number(0, 1, 240)},
-    }
-    ranges: ClassVar[Mapping[str, layout.Range]] = {"incidents.minutes": (4, 240, 1)}
-
     def access(self, at: SeedLike, n: int) -> str:
         return "active" if digest(at.split, at.seed, "access", n)[0] % self.lapse else "suspended"
 
@@ -159,46 +120,7 @@ class OperationsRecords(Records):
 
 
 class OperationsWorld(tools.DeskWorld):
-    records: ClassVar[OperationsRecords] = OperationsRecords()
-    refusals = tools.Refusals(
-        barred="engineer {who} has no active access",
-        permit="no sign-off was issued to {who} for {slot}",
-        full="window {slot} has not enough free replicas",
-    )
-    watched = (
-        *("pages.incident_id", "pages.engineer_id", "pages.date", "incidents.service_id", "incidents.status"),
-        *("services.region", "rota.engineer_id"),
-    )
-
-    find_services = tools.SearchTool("Services of a type in a region, with health scores.")
-    service_info = tools.DetailsTool(
-        "A service's region, type, runtime and hourly cost in euros.",
-        show="name region service_type runtime hourly_cost",
-    )
-    list_incidents = tools.EntriesTool(
-        "A service's incidents, with minutes of downtime and status.",
-        show="severity opened minutes status",
-        noun="incident",
-    )
-    region_load = tools.OutlookTool(
-        "Load in percent and alerts of a region on a date.", show="load_percent alerts", noun="load"
-    )
-    service_latency = tools.DistanceTool("Milliseconds of latency between two services, by ids.", noun="latency")
-    list_windows = tools.SlotsTool("Change windows of a service on a date: time and free replicas.")
-    engineer_record = tools.RecordTool("Name, home region and access of an engineer.", show="name home_region access")
-    list_deployments = tools.BookingsTool("An engineer's deployments: service, date, replicas, status.")
-    request_signoff = tools.PermitTool(
-        "Issue the sign-off an engineer needs for a window.",
-        invalid="This is no sign-off for {slot}; {tool} issues one.",
-    )
-    stage_deployment = tools.HoldTool(
-        "Stage replicas in a window; needs a sign-off from {request_signoff}.", limits=(1, 50)
-    )
-    launch_deployment = tools.SettleTool("Launch a build in a staged deployment.")
-    rollback_deployment = tools.CancelTool("Roll back a deployment, staged or live.")
-    move_deployment = tools.MoveTool(
-        "Move a deployment to another window of its service; needs a sign-off from {request_signoff}."
-    )
+    records: ClassVar[OperationsRecords] = OperationsRecords.packaged("operations")
 
     @tool(reads=["rota.engineer_id"], docs={"date": "YYYY-MM-DD"})
     def on_call(self, region: str, date: str) -> Row:
@@ -279,6 +201,16 @@ class OnCallName(Duty, graphs.Lookup):
         id = self.records.on_duty(start, *self.wanted(task, start))
         engineer = start.row("engineers", id) if id else None
         return (Expected("name", engineer["name"]),) if engineer else ()
+
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        """Whoever is on call in the region on another day is not the one."""
+        region, _ = self.wanted(task, start)
+        ids = {id for date in self.records.dates(start) if (id := self.records.on_duty(start, region, date))}
+        rows = [row for id in sorted(ids) if (row := start.row("engineers", id))]
+        answer = self.answer(task, start, end)
+        return tuple(
+            Expected("name", e.value, tuple(row["name"] for row in rows if row["name"] != e.value)) for e in answer
+        )
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         return [self.records.unmanned(*self.wanted(task, state))]
@@ -451,7 +383,6 @@ class Operations(Desk):
     name = "operations"
     summary = "Regions, services, change windows, deployments, incidents, latencies and an on-call rota."
     world_class = OperationsWorld
-    requests = Requests.packaged("operations")
     own_details: ClassVar[Mapping[str, Reader]] = {"incident": ids_of(INCIDENT_ID)}
     keys: ClassVar[Mapping[str, str]] = {"incident": "incident_id"}
     own = (OnCallName, PageOnDuty, MostDowntime, PageWeakest, PageSuspended, PageLongest)

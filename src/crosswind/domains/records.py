@@ -2,8 +2,9 @@
 
 A desk is a domain of *things* of a *kind* in *groups*. Things have *entries* and *slots*; a *person* holds a *booking*
 of a slot with a *permit* and settles it by some *means*. A domain subclasses `Records` (or `WholeRecords`, where a
-booking takes its slot whole), fills in the table map and writes the few columns that only it has. Tools
-(`domains/tools.py`), task graphs (`domains/graphs`) and verifiers all read rows through this one class.
+booking takes its slot whole) for the few tables and columns that only it has; its table map is
+`banks/desks/<domain>.yaml`. Tools (`domains/tools.py`), task graphs (`domains/graphs`) and verifiers all read rows
+through this one class.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, Self
 
+from crosswind.base.errors import BadFile
 from crosswind.core.domain import edit, shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import Namer, Numbering, dates_from, made_of, unused
@@ -20,35 +22,42 @@ from crosswind.core.types import Changes, Row, Split, Task
 from crosswind.core.world import Derive, State
 from crosswind.domains import layout
 from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Booking, Seed, SeedLike, Slot, Thing, Token
+from crosswind.words.banks import fixed
 
 
 class Records:
     """The rows of a desk whose slots are taken by amounts: seats, units, euros."""
 
-    terms: ClassVar[layout.Terms]
-    tables: ClassVar[layout.Tables]
-    names: ClassVar[layout.Names]
-    ids: ClassVar[layout.Ids]
-    kinds: ClassVar[layout.Kinds]  # of things
-    means: ClassVar[Token | tuple[str, ...]]  # what bookings are settled by: made up, or one of a few
-    needs: ClassVar[Sequence[int]]  # what requests need
-    floors: ClassVar[Sequence[int]]  # from what amount on requests count entries
-    calendar: ClassVar[tuple[int, int, int, int, int]]  # year, month and day; days later per seed; less than so many
-    clock: ClassVar[layout.Hours | layout.Minutes]
-    rooms: ClassVar[tuple[int, ...]]  # of slots
-    room_step: ClassVar[int] = 1
-    columns: ClassVar[layout.Columns]  # of rows that come from one hash
-    ranges: ClassVar[Mapping[str, layout.Range]] = {}  # "table.column" of further numbers that vary
-    permit_ids: ClassVar[tuple[str, int]]  # prefix and digits of permits
-    receipt_ids: ClassVar[tuple[str, int, str]]  # of receipts, with the word that they are hashed with
-    verb: ClassVar[str]  # the word that ids of new bookings are hashed with
-    owned: ClassVar[str]  # the word that the number of a person's bookings is hashed with
-    lapse: ClassVar[int]  # one in so many people may not book; 0: everybody may
-    odds: ClassVar[tuple[int, int]] = (8, 2)  # one in so many bookings is cancelled, one in so many only held
-    directed: ClassVar[bool] = False  # the distance depends on the direction
-    least_entries: ClassVar[int] = 2
+    terms: layout.Terms
+    tables: layout.Tables
+    names: layout.Names
+    ids: layout.Ids
+    kinds: layout.Kinds  # of things
+    means: Token | tuple[str, ...]  # what bookings are settled by: made up, or one of a few
+    needs: Sequence[int]  # what requests need
+    floors: Sequence[int]  # from what amount on requests count entries
+    calendar: tuple[int, int, int, int, int]  # year, month and day; days later per seed; less than so many
+    clock: layout.Hours | layout.Minutes
+    rooms: tuple[int, ...]  # of slots
+    room_step: int = 1
+    columns: layout.Columns  # of rows that come from one hash
+    ranges: Mapping[str, layout.Range] = {}  # "table.column" of further numbers that vary
+    permit_ids: tuple[str, int]  # prefix and digits of permits
+    receipt_ids: tuple[str, int, str]  # of receipts, with the word that they are hashed with
+    verb: str  # the word that ids of new bookings are hashed with
+    owned: str  # the word that the number of a person's bookings is hashed with
+    lapse: int  # one in so many people may not book; 0: everybody may
+    odds: tuple[int, int] = (8, 2)  # one in so many bookings is cancelled, one in so many only held
+    directed: bool = False  # the distance depends on the direction
+    least_entries: int = 2
 
-    def __init__(self) -> None:
+    def __init__(self, declared: Mapping[str, Any], where: str) -> None:
+        self.declared = declared
+        for name, made in declared["records"].items():
+            try:
+                setattr(self, name, layout.MAKERS.get(name, fixed)(made))
+            except (TypeError, ValueError, KeyError) as error:
+                raise BadFile(f"{where}: records.{name}: {error}; compare it with the other desks") from None
         t, tables = self.terms, self.tables
         self.thing_noun, self.slot_noun, self.person_noun, self.booking_noun = (
             key.removesuffix("_id") for key in (t.thing, t.slot, t.who, t.booking)
@@ -80,6 +89,11 @@ class Records:
         self.derive = lru_cache(maxsize=256)(self._deriving)
         self._things_in = lru_cache(maxsize=4096)(self._found_in)
         self._group_name = lru_cache(maxsize=4096)(self.names.group.name)  # all things of a group ask for it
+
+    @classmethod
+    def packaged(cls, domain: str) -> Self:
+        """Those of a domain of this package."""
+        return cls(*layout.packaged("desks", domain))
 
     # -- rows from the seed
 
@@ -514,7 +528,7 @@ class WholeRecords(Records):
     The seed gives each of its bookings a slot of its own; a domain says which, and the other way round.
     """
 
-    shortest: ClassVar[tuple[int, int]]  # the least need of a booking, and its step
+    shortest: tuple[int, int]  # the least need of a booking, and its step
 
     def slot_of(self, at: SeedLike, n: int) -> int:
         """The number of the slot that the seed gives to its n-th booking; no two get the same."""

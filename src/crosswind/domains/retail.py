@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from crosswind.base.errors import ToolFailure
 from crosswind.core.domain import Gathering, Reader, read_choice, shifted_number
 from crosswind.core.flow import digest
-from crosswind.core.names import Numbering, made_of
+from crosswind.core.names import made_of
 from crosswind.core.registry import domains
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
 from crosswind.core.world import State, tool
@@ -23,7 +23,6 @@ from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk
 from crosswind.domains.layout import Booking, Seed, Slot
 from crosswind.domains.records import Records
-from crosswind.domains.requests import Requests
 from crosswind.text.answers import Expected
 
 REASONS = layout.choices("damaged/broken defective/faulty discoloured/discolored incomplete mislabelled/mislabeled")
@@ -32,45 +31,6 @@ NEAREST, FURTHEST = 11, 63  # days after the first delivery date between which s
 
 
 class RetailRecords(Records):
-    terms = layout.Terms(
-        group="store", kind="product_type", thing="product_id", who="buyer_id", need="quantity", slot="lot_id",
-        booking="order_id", means="wallet", code="quote", source="product_a", target="product_b",
-        score="review_score", fee="unit_price", amount="units_sold", figure="late_percent", far="style_gap",
-        room="units_left", receipt="receipt_no", floor="min_units", held="placed", settled="paid",
-    )  # fmt: skip
-    tables = layout.Tables(
-        things="products", slots="lots", people="buyers", bookings="orders", permits="quotes",
-        entries="sales", outlook="forecasts", distance="styles", attached="returns",
-        room="units", home="home_store", standing="account", good="active", barred="frozen", amount="units",
-    )  # fmt: skip
-    names = layout.Names(
-        group=layout.named("mart bazaar depot kauf", "store trade outlet", "market arcade mall shop", 11),
-        thing=layout.named("ix plex ette ola", "ora max tek", "uno ista flex zon", 29),
-        person=layout.named("lund wright stein holt", "worth cliff brooke", "beck mont idze oglu", 47),
-    )
-    ids = layout.Ids(Numbering("SKU", 6), Numbering("LOT", 8), Numbering("BUY", 6), Numbering("ORD", 7))
-    kinds = layout.choices("kettle toaster blender lamp drill backpack/rucksack jacket tent")
-    means = layout.Token("wallet-", 5)
-    needs, floors = range(2, 7), range(3, 11)
-    calendar = (2033, 3, 7, 17, 290)
-    clock = layout.Hours(7, 2, late=2, step=10)
-    rooms = (0, 0, 1, 2, 3, 5, 8, 12)
-    permit_ids, receipt_ids = ("QUO", 6), ("TXN", 7, "receipt")
-    verb, owned = "order", "orders"
-    lapse, odds, least_entries = 16, (9, 3), 3
-    columns: ClassVar[layout.Columns] = {
-        "products": {
-            "review_score": layout.Score(1, 401, digits=2, most=5.0),
-            "unit_price": layout.Number(3, 6, 140),
-            "warranty_months": layout.Number(4, 6, 6, 6, fixed=True),
-        },
-        "orders": {"quantity": layout.Number(5, 1, 6)},
-        "sales": {"units": layout.Number(0, 1, 12), "date": layout.Text(1, after="2032-01-01")},
-        "forecasts": {"late_percent": layout.Number(0, 0, 61), "parcels": layout.Number(1, 20, 256, fixed=True)},
-        "styles": {"style_gap": layout.Number(0, 0, 100)},
-        "shipments": {"units": layout.Number(0, 5, 12, 5)},
-    }
-
     def own_tables(self) -> dict[str, layout.Maker]:
         return {"returns": self.sent_back, "shipments": self.shipment}
 
@@ -127,27 +87,7 @@ class RetailRecords(Records):
 
 
 class RetailWorld(tools.DeskWorld):
-    records: ClassVar[RetailRecords] = RetailRecords()
-    refusals = tools.Refusals(
-        barred="the account of buyer {who} is not active",
-        permit="no quote was issued to {who} for {slot}",
-        full="lot {slot} has not enough units left",
-    )
-    watched = ("returns.quantity",)
-
-    find_products = tools.SearchTool("Products of one type in a store, with review scores.")
-    product_details = tools.DetailsTool(
-        "Store, type, unit price in euros and warranty of a product.",
-        show="name store product_type unit_price warranty_months",
-    )
-    recent_sales = tools.EntriesTool("Latest sales of a product: date and units sold.", show="date units_sold=units")
-    delay_forecast = tools.OutlookTool(
-        "Percentage of a store's parcels expected to be late on a date.", show="late_percent parcels", noun="forecast"
-    )
-    compare_style = tools.DistanceTool(
-        "Style gap between two products, by ids: the lower, the better they match.", noun="comparison"
-    )
-    list_lots = tools.SlotsTool("Stock lots of a product for a delivery date: time and units left.")
+    records: ClassVar[RetailRecords] = RetailRecords.packaged("retail")
 
     @tool(reads=["shipments.date,units"])
     def restock_plan(self, product_id: str) -> list[Row]:
@@ -155,22 +95,6 @@ class RetailWorld(tools.DeskWorld):
         self.thing(product_id)
         found = (self.state.row("shipments", id) for id in self.records.shipments_of(product_id))
         return [{"arrives": row["date"], "units": row["units"]} for row in found if row is not None]
-
-    buyer_record = tools.RecordTool("Name, home store and account state of a buyer.", show="name home_store account")
-    list_orders = tools.BookingsTool(
-        "Orders of a buyer: product, delivery, quantity, status, units sent back.", reads="returns.quantity"
-    )
-    request_quote = tools.PermitTool(
-        "Issue the quote that a buyer needs for a lot.", invalid="This is no quote for {slot}; {tool} issues one."
-    )
-    place_order = tools.HoldTool("Order units from a lot, unpaid; needs a quote from {request_quote}.", limits=(1, 50))
-    pay_order = tools.SettleTool("Pay for a placed order from a wallet.", reads="lot_id buyer_id quantity")
-    cancel_order = tools.CancelTool("Cancel an order with its return; money paid is refunded.")
-    exchange_order = tools.MoveTool(
-        "Exchange an order for another lot of the same product; needs a quote from {request_quote}.",
-        reads="quantity",
-        other="is of",
-    )
 
     @tool(reads=[], writes=["returns+"], enums={"reason": tuple(REASONS)})
     def open_return(self, order_id: str, quantity: int, reason: str) -> Row:
@@ -346,7 +270,7 @@ class RestockDate(Shop, graphs.Lookup):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         date = self.date(task, start)
-        return (Expected("date", date),) if date else ()
+        return (self.of_best(task, start, "date", date),) if date else ()
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         product = self.best(task, state)
@@ -463,7 +387,6 @@ class Retail(Desk):
     name = "retail"
     summary = "Stores, products, stock lots, quotes, orders, payments, exchanges, returns and restocking."
     world_class = RetailWorld
-    requests = Requests.packaged("retail")
     own_details: ClassVar[Mapping[str, Reader]] = {"reason": read_choice(REASONS)}
     own = (ReturnLargest, ReturnUnpaid, RestockDate, ReturnDearest, RestockSoonest, ReplaceUnits)
 

@@ -1,17 +1,13 @@
-"""The thirteen tools that every desk has, each declared in one line of a world's class.
+"""The thirteen tools that every desk has.
 
-    class PoiWorld(DeskWorld):
-        records = RECORDS
-        find_places = tools.SearchTool("Places of one category in a city, with ratings.")
-
-The attribute's name is the tool's name and the text its description. Parameters, footprint and behaviour follow from
-the table map (`Records`). A tool that only one domain has is a method under `@tool`, as in any world. Tools are shown
-to the agent in the order of the class body.
+`banks/desks/<domain>.yaml` names each of them, with its role (a key of `TOOLS`), its description and its options.
+Parameters, footprint and behaviour follow from the table map (`Records`). A tool that only one domain has is a method
+under `@tool`, as in any world, and the file has its name with the word `own`. Agents see tools in the order of the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -44,7 +40,7 @@ class DeskTool:
         show: str = "",  # the columns that it shows in order, each as `key` or as `key=column`
         noun: str = "",  # what a row is called in errors and in the key of its id
         reads: str = "",  # further columns that it reads: of bookings, or as `table.column`
-        limits: tuple[int, int] = (0, 0),  # of the need
+        limits: Sequence[int] = (0, 0),  # of the need
         invalid: str = "",  # said of a permit that was not issued, with {slot} and {tool} in it
         other: str = "belongs to",  # said of a slot of another thing
     ) -> None:
@@ -138,7 +134,7 @@ class DetailsTool(DeskTool):
 class RecordTool(DeskTool):
     """A person by their id: what a rule such as "the record wins" points to."""
 
-    params, shows = "who", "people"
+    role, params, shows = "record", "who", "people"
 
     def run(self, world: DeskWorld, who: str) -> Row:
         return self.shown(world.person(who))
@@ -306,6 +302,26 @@ class MoveTool(DeskTool):
         return {t.booking: booking, t.slot: slot}
 
 
+TOOLS: Mapping[str, type[DeskTool]] = {
+    **{
+        tool.role: tool
+        for tool in (
+            *(SearchTool, DetailsTool, RecordTool, EntriesTool, OutlookTool, DistanceTool, SlotsTool),
+            *(BookingsTool, PermitTool, HoldTool, SettleTool, CancelTool, MoveTool),
+        )
+    },
+    "apart": ApartTool,
+    "whole_slots": WholeSlotsTool,
+}
+
+
+OWN = "own"  # says of a tool that it is a method of the world
+
+
+def _made(role: str, **options: Any) -> DeskTool:
+    return TOOLS[role](**options)
+
+
 class Refusals(NamedTuple):
     """Why a booking is refused, with {who} and {slot} in the texts."""
 
@@ -315,7 +331,7 @@ class Refusals(NamedTuple):
 
 
 class DeskWorld(World):
-    """The world of a desk. A subclass declares its tools, and says why a write is refused."""
+    """The world of a desk. Its tools and the words of refusals are those of the file that its records were read from."""
 
     records: ClassVar[Records]
     tables: ClassVar[Tables]
@@ -323,25 +339,27 @@ class DeskWorld(World):
     record_tool: ClassVar[str]
     permits: ClassVar[PermitTool]
     refusals: ClassVar[Refusals]
-    watched: ClassVar[tuple[str, ...]] = ()  # columns that `broken` looks at besides those of every desk
 
     def __init_subclass__(cls) -> None:
-        declared = {name: part for name, part in vars(cls).items() if isinstance(part, DeskTool)}
-        cls.terms = replace(cls.records.terms, **{part.role: name for name, part in declared.items() if part.role})
-        for name, part in declared.items():
+        declared = cls.records.declared["world"]
+        shared = {name: _made(**options) for name, options in declared["tools"].items() if options != OWN}
+        named = {part.role: name for name, part in shared.items()}
+        cls.record_tool, cls.refusals = named.pop("record"), Refusals(**declared["refusals"])
+        t = cls.terms = replace(cls.records.terms, **named)
+        for name, part in shared.items():
             part.bind(name, cls)
-        cls.record_tool = next(name for name, part in declared.items() if isinstance(part, RecordTool))
-        t = cls.terms
+            setattr(cls, name, part)
         tables = cls.tables = cls.records.tables
         cls.invariants = (
             *(f"{tables.bookings}.{column}" for column in (t.slot, t.who, t.need, t.status)),
             *(f"{tables.slots}.{column}" for column in (tables.room, t.thing)),
             f"{tables.people}.{tables.standing}",
             f"{tables.permits}.{t.code}",
-            *cls.watched,
+            *declared.get("watched", ()),  # columns that `broken` looks at besides those of every desk
         )
-        super().__init_subclass__()
-        cls.permits = next(part for part in declared.values() if isinstance(part, PermitTool))
+        cls.entries = {name: getattr(cls, name).entry for name in declared["tools"]}
+        cls.specs = tuple(entry.spec for entry in cls.entries.values())
+        cls.permits = next(part for part in shared.values() if isinstance(part, PermitTool))
 
     # -- invariants
 

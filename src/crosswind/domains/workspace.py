@@ -23,14 +23,12 @@ from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk, ids_of
 from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Seed, SeedLike, Thing
 from crosswind.domains.records import WholeRecords
-from crosswind.domains.requests import Requests
 from crosswind.text.answers import Expected
 
 TOPICS = (
     *("audit", "branding", "budget", "contract", "hiring", "launch"),
     *("offsite", "onboarding", "pricing", "roadmap", "security", "survey"),
 )
-TITLES = ("draft", "handbook", "minutes", "plan", "proposal", "report", "slides", "summary")
 FILES, MAILS = 7, 9  # of a colleague and of a user, at most
 ATTACHED = 3  # only the first files of a colleague go round by mail; everybody has as many
 SPREAD = 20_000_161  # prime, 11 beyond a multiple of DAYS * SLOTS: a user's meetings lie on different days
@@ -38,50 +36,6 @@ CONTACT_ID, FILE_ID, MAIL_ID = Numbering("CON", 6), Numbering("FIL", 7), Numberi
 
 
 class WorkspaceRecords(WholeRecords):
-    terms = layout.Terms(
-        group="team", kind="role", thing="contact_id", who="user_id", need="attendees", slot="slot_id",
-        booking="meeting_id", means="mailbox", code="passcode", source="from_contact", target="to_contact",
-        score="skill", fee="open_tasks", amount="pages", figure="busy_percent", far="hours", room="seats",
-        receipt="message_id", held="tentative", settled="invited",
-    )  # fmt: skip
-    tables = layout.Tables(
-        things="contacts", slots="slots", people="users", bookings="meetings", permits="passcodes",
-        entries="files", outlook="loads",
-        room="seats", home="home_team", standing="account", good="active", barred="suspended",
-    )  # fmt: skip
-    names = layout.Names(
-        group=layout.named("crew pod guild squad", "corps cell bureau", "troupe unit studio loft", 19),
-        thing=layout.named("croft garth hurst combe", "thorpe shaw stead", "gaard holm nagh brook", 61),
-        person=layout.named("ling kamp pelt dahl", "tzky loch bury", "gast rath mond quell", 67),
-    )
-    ids = layout.Ids(CONTACT_ID, Numbering("CAL", 8), Numbering("USR", 6), Numbering("MTG", 7))
-    kinds = layout.choices(
-        "accountant/bookkeeper analyst designer developer/programmer editor lawyer/attorney recruiter translator"
-    )
-    means = layout.Token("box-", 4)
-    needs, floors = range(2, 9), range(8, 61)
-    calendar = (2033, 3, 7, 17, 280)
-    clock = layout.Minutes(540, 90, step=15, late=4)
-    rooms = (3, 4, 6, 8, 10, 12)  # seats of the rooms that slots come with
-    shortest = (2, 1)
-    permit_ids, receipt_ids = ("PAS", 6), ("MSG", 7, "invitation")
-    verb, owned = "schedule", "meetings"
-    lapse = 14
-    columns: ClassVar[layout.Columns] = {
-        "contacts": {
-            "skill": layout.Score(1, 901, digits=2, most=10.0),
-            "open_tasks": layout.Number(3, 1, 60),
-            "floor": layout.Number(4, 1, 20, fixed=True),
-            "offset": layout.Number(5, -8, 20),
-        },
-        "files": {
-            "title": layout.Text(0, words=TITLES),
-            "pages": layout.Number(1, 2, 70),
-            "edited": layout.Text(2, after="2032-01-01"),
-        },
-        "loads": {"busy_percent": layout.Number(0, 2, 97), "away": layout.Number(1, 0, 12, fixed=True)},
-    }
-
     # -- which slot the seed's meetings take
 
     def slot_of(self, at: SeedLike, n: int) -> int:
@@ -202,21 +156,7 @@ class WorkspaceRecords(WholeRecords):
 
 
 class WorkspaceWorld(tools.DeskWorld):
-    records: ClassVar[WorkspaceRecords] = WorkspaceRecords()
-    refusals = tools.Refusals(
-        barred="the account of {who} is suspended",
-        permit="no passcode was issued to {who} for {slot}",
-        full="the room of {slot} has not enough seats",
-    )
-    watched = ("files.access", "files.owner_id")
-
-    find_contacts = tools.SearchTool("Colleagues of one role in a team, with skill scores.")
-    contact_card = tools.DetailsTool(
-        "Name, team, office floor and number of open tasks of a contact.", show="name team open_tasks floor"
-    )
-    list_files = tools.EntriesTool(
-        "Files that a contact owns: title, pages, last edit, access.", show="title pages edited access", noun="file"
-    )
+    records: ClassVar[WorkspaceRecords] = WorkspaceRecords.packaged("workspace")
 
     @tool(reads=["mails.sender_id,topic,date,status,file_id"])
     def list_mails(self, user_id: str) -> list[Row]:
@@ -224,28 +164,6 @@ class WorkspaceWorld(tools.DeskWorld):
         self.person(user_id)
         columns = ("sender_id", "topic", "date", "status", "file_id")
         return [{"mail_id": id, **{c: row[c] for c in columns}} for id, row in self.records.mails(self.state, user_id)]
-
-    team_load = tools.OutlookTool(
-        "How busy a team is on a date in percent, and how many are away.", show="busy_percent away", noun="load"
-    )
-    time_difference = tools.ApartTool("Hours between the time zones of two contacts, by their ids.", show="offset")
-    free_slots = tools.WholeSlotsTool("A contact's calendar on a date: time and room seats, 0 if taken.")
-    user_record = tools.RecordTool("Name, home team and account of a user.", show="name home_team account")
-    list_meetings = tools.BookingsTool("Meetings that a user organises, with date and status.")
-    request_passcode = tools.PermitTool(
-        "Issue the passcode that lets a user take a slot.", invalid="This is no passcode for {slot}; {tool} issues one."
-    )
-    schedule_meeting = tools.HoldTool(
-        "Enter a tentative meeting; needs a passcode from {request_passcode}.", limits=(1, 100)
-    )
-    send_invitation = tools.SettleTool(
-        "Mail out the invitation for a tentative meeting.", reads="slot_id user_id attendees"
-    )
-    cancel_meeting = tools.CancelTool("Call off a meeting and withdraw its invitation.")
-    reschedule_meeting = tools.MoveTool(
-        "Move a meeting to another slot of the same contact; needs a passcode from {request_passcode}.",
-        reads="attendees",
-    )
 
     @tool(reads=[], writes=["shares+"])
     def share_file(self, file_id: str, reader_id: str) -> Row:
@@ -326,7 +244,7 @@ class UnreadMails(Filing, graphs.Lookup):
         if sender is None:
             return ()
         mails = self.sent(start, self.wanted(task, start)[0], sender.id)
-        return (Expected("number", sum(m["status"] == "unread" for m in mails)),)
+        return (self.of_best(task, start, "number", sum(m["status"] == "unread" for m in mails)),)
 
 
 class ShareLongest(Filing):
@@ -565,7 +483,6 @@ class Workspace(Desk):
     name = "workspace"
     summary = "Teams, colleagues, calendars, files, mail, meetings and invitations."
     world_class = WorkspaceWorld
-    requests = Requests.packaged("workspace")
     named = frozenset({"mails.topic"})
     currency = False
     own_details: ClassVar[Mapping[str, Reader]] = {

@@ -1,6 +1,7 @@
 """Other words for tools, keys, descriptions, texts and requests, each entry in one split.
 
-The data is frozen (`data/banks`, made by `banks/make.py`). Whoever draws a layer asks for words of the task's split;
+The data of ours is frozen (`data/banks`, made by `banks/make.py`), that of a plug-in's domain is brought by it
+(`dealing.py`). Whoever draws a layer asks for words of the task's split;
 a word of the test split is never given out for a training task. A tool that no bank knows, such as one of a domain that
 a user added, is renamed by the lexicon of single words, and a parameter or key by words that do in every sense; or else
 they are left alone.
@@ -21,23 +22,7 @@ from typing import Any
 from crosswind.core.types import SPLITS, Param, Split, ToolSpec
 
 REGISTERS = ("plain", "formal", "chatty", "telegraphic", "second_language", "impatient")
-SORTS = (
-    *("id", "measure", "count", "money", "date", "time", "code"),
-    *("status", "name", "choice", "text", "source", "target"),
-)
-# kind of text -> the holes that each of its wordings has
-KINDS_OF_PHRASES: dict[str, tuple[str, ...]] = {
-    "unavailable": (), "timeout": (), "gone": (), "successor": ("new",), "moved": ("new",), "rate_limited": ("wait",),
-    "disabled": (), "bad_code": ("issuer",), "bad_ticket": ("ticket",), "bad_confirmation": ("param",),
-    "log_hint": ("log",), "log_doc": (), "confirm_doc": ("param",), "confirm_next": ("param",),
-    "page_doc": ("size", "following", "param"), "code_doc": ("issuer", "param"), "issue_doc": ("tool",),
-    "fresh_doc": ("param",), "wait_doc": (), "ticket_second": ("first", "ticket"), "ticket_first": ("second", "ticket"),
-    "ticket_only": ("ticket",), "lookup_doc": (), "null_doc": ("tool",), "source_doc": ("tool",),
-    "prepare_doc": ("next",), "complete_doc": ("first",), "part_doc": ("tool",), "merged_doc": (),
-    "records_win": ("label", "who"), "source_wins": ("right", "wrong"), "rule_latest": ("slot",),
-    "rule_spare": ("slot", "n", "need"), "rule_surcharge": ("fee", "n"), "rule_strict": (), "retired_notice": (),
-    "change_of_mind": ("label", "value"), "either": ("a", "b"), "vague": ("label",), "injection": ("tool", "args"),
-}  # fmt: skip
+# holes of texts that take the id of a tool
 TOOL_HOLES = frozenset({"new", "wait", "log", "issuer", "tool", "first", "second", "next", "right", "wrong"})
 PREFIXES = ("", "", "", "", "api_", "svc_", "do_", "v2_", "x_", "core_")
 SUFFIXES = ("", "", "", "", "_v2", "_now", "_call", "_op", "_ex", "_2")
@@ -57,9 +42,21 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and re.search(r"(s|x|z|ch|sh)e$", word) else word  # buses, boxes, premises
 
 
-@lru_cache(maxsize=32)
+_brought: dict[str, Mapping[str, Any]] = {}  # the banks of plug-ins
+
+
+def bring(domain: str, bank: Mapping[str, Any]) -> None:
+    """Use a dealt bank for a domain from outside the package, in the place of any before."""
+    _brought[domain] = bank
+
+
 def data(name: str) -> Mapping[str, Any]:
-    """One file of the data: "common" or a domain; empty where a domain has none."""
+    """One file of the data, "common" or a domain, or the bank that a plug-in brings; empty where a domain has none."""
+    return _brought[name] if name in _brought else _file(name)
+
+
+@lru_cache(maxsize=32)
+def _file(name: str) -> Mapping[str, Any]:
     path = files("crosswind").joinpath("data", "banks", f"{name}.json")
     if not path.is_file():
         return {}
@@ -214,7 +211,7 @@ def phrase(kind: str, split: Split, rng: Random, **holes: Any) -> str:
     """A wording of a kind of text. Holes that stand for tools are given as ids, and come out as {id}."""
     parts = data("common")["phrases"][kind][split]
     text = " ".join(rng.choice(part) for part in parts)
-    fill = {n: f"{{{holes[n]}}}" if n in TOOL_HOLES else str(holes[n]) for n in KINDS_OF_PHRASES[kind]}
+    fill = {name: f"{{{value}}}" if name in TOOL_HOLES else str(value) for name, value in holes.items()}
     return re.sub(r"\{(\w+)\}", lambda hole: fill[hole[1]], text) if fill else text
 
 
@@ -228,6 +225,25 @@ def entries(name: str, split: Split) -> Sequence[Any]:
     """A flat list of common entries: openers, closers, asides, extras, endings, distractors."""
     found: Sequence[Any] = data("common")[name][split]
     return found
+
+
+def own(kind: str, table: str) -> Mapping[Split, Any]:
+    """A table of words that a kind of perturbation brings along itself, by split (`banks/layers`)."""
+    found: Mapping[Split, Any] = fixed(_layers()[kind][table])
+    return found
+
+
+@lru_cache(maxsize=1)
+def _layers() -> Mapping[str, Any]:
+    paths = files("crosswind").joinpath("data", "layers").iterdir()
+    return {kind: tables for path in paths for kind, tables in json.loads(path.read_text("utf-8")).items()}
+
+
+def fixed(value: Any) -> Any:
+    """Data whose lists are tuples."""
+    if isinstance(value, dict):
+        return {key: fixed(part) for key, part in value.items()}
+    return tuple(map(fixed, value)) if isinstance(value, list) else value
 
 
 def noun(domain: str, role: str, default: str = "") -> str:
@@ -267,68 +283,6 @@ def _plural(thing: str) -> str:
     if thing.endswith("y") and thing[-2:-1] not in "aeiou":
         return thing[:-1] + "ies"
     return thing + ("es" if re.search(r"(s|x|z|ch|sh)$", thing) else "s")
-
-
-# ---------------------------------------------------------------- what belongs to which split
-
-
-@lru_cache(maxsize=16)
-def _foreign(domain: str, own: frozenset[str]) -> tuple[frozenset[str], frozenset[str], tuple[str, ...]]:
-    """What names of the train split are made of; what only others are made of, and longer pieces of text of theirs."""
-    words: dict[str, set[str]] = {split: set() for split in SPLITS}
-    ours = [*data(domain).get("tools", ()), *data(domain).get("keys", ()), *PREFIXES, *SUFFIXES, *own]
-    texts: dict[str, set[str]] = {split: set() for split in SPLITS}
-
-    def gather(value: Any, name: str) -> None:
-        if isinstance(value, Mapping) and set(value) == set(SPLITS):
-            for split in SPLITS:
-                for text in every_text(value[split]):
-                    pieces = re.split(r"[{\[][^}\]]*[}\]]|[\[\]]", text)
-                    texts[split] |= {p for piece in pieces if len(p := lemma(piece)) >= 20}
-                    if name in ("words", "actions", "qualifiers", "fields", "endings"):
-                        words[split].add(lemma(text))
-                    if split == "train":
-                        ours.append(text)
-        elif isinstance(value, Mapping):
-            for key, part in value.items():
-                gather(part, name or key)
-
-    for source in ("common", domain):
-        gather({k: v for k, v in data(source).items() if k != "lexicon"}, "")
-    train = "\n".join(texts["train"])
-    other = words["dev"] | words["test"]
-    pieces = sorted(t for t in texts["dev"] | texts["test"] if t not in train)
-    known = frozenset(lemma(name) for name in ours)
-    return known, frozenset(other - known), tuple(pieces)
-
-
-def _made_of(parts: Sequence[str], known: frozenset[str]) -> bool:
-    """Can a name be put together from known ones?"""
-    reached = {0}
-    for i in range(len(parts)):
-        if i in reached:
-            reached |= {j for j in range(i + 1, len(parts) + 1) if lemma("_".join(parts[i:j])) in known}
-    return len(parts) in reached
-
-
-def foreign(domain: str, text: str, own: frozenset[str] = frozenset(), others: frozenset[str] = frozenset()) -> str:
-    """The part of a text that only the dev or test split could have given; empty where there is none.
-
-    `own` are words of the train split that do not stand in the banks, `others` those of the other splits.
-    """
-    known, words, pieces = _foreign(domain, own)
-    words |= frozenset(map(lemma, others)) - known
-    if re.fullmatch(r"\w+/\S+", text):
-        return ""  # where a record stands
-    if " " not in text.strip():
-        parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
-        plain = [part for part in parts if len(part) > 1]  # without marks such as v2
-        if _made_of(parts, known) or _made_of(plain, known):
-            return ""
-        runs = [parts[i : i + n] for n in (1, 2, 3) for i in range(len(parts) - n + 1)]
-        return next((" ".join(run) for run in runs if lemma("_".join(run)) in words), "")
-    whole = lemma(text)
-    return next((piece for piece in pieces if piece in whole), "")
 
 
 def every_text(value: Any) -> list[str]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosswind.base.errors import NotForTraining, UnknownName
 from crosswind.core.registry import did_you_mean, perturbations
-from crosswind.core.types import SPLITS, Split
-from crosswind.words.banks import every_text, foreign
 
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
-    from crosswind.core.perturbation import Layers
 
 HELD_OUT = frozenset(
     {
@@ -36,20 +31,6 @@ def held_out_kinds() -> list[str]:
     return [kind for kind in perturbations.names() if kind in HELD_OUT]
 
 
-WORD = re.compile(r"[A-Za-z][A-Za-z ,.'_-]*[a-z.]")  # a word or a sentence, as against a format or a sign
-
-
-def layer_words() -> dict[Split, set[str]]:
-    """Words that perturbations bring along themselves: tables in their modules that are marked by split."""
-    out: dict[Split, set[str]] = {split: set() for split in SPLITS}
-    for cls in perturbations:
-        for table in vars(sys.modules[cls.__module__]).values():
-            if isinstance(table, Mapping) and set(table) == set(SPLITS):
-                for split in SPLITS:
-                    out[split] |= {text for text in every_text(table[split]) if WORD.fullmatch(text)}
-    return out
-
-
 def check_kinds(kinds: Iterable[str]) -> None:
     """Refuse kinds that do not exist, and those that are held out from training."""
     for kind in kinds:
@@ -65,25 +46,10 @@ def check_kinds(kinds: Iterable[str]) -> None:
 def check_drawn(drawn: Drawn) -> None:
     """Refuse a draw as training data: of a held-out kind, or of another split than train.
 
-    Layers that were drawn on a train task hold train words by construction; for those that came from elsewhere, such as
-    a file, there is `check_words`.
+    Layers that were drawn on a train task hold train words by construction.
     """
     check_kinds(layer.kind for layer in drawn.layers)
     if drawn.base.split != "train":
         raise NotForTraining(
             f"{drawn.base.id} is a task of the split {drawn.base.split!r}; training data is made of 'train' alone"
         )
-
-
-def check_words(layers: Layers, domain: str) -> None:
-    """Refuse a stack that holds a word or a wording of the banks which belongs to another split than train."""
-    words = layer_words()
-    own, others = frozenset(words["train"]), frozenset(words["dev"] | words["test"])
-    for layer in layers:
-        if layer.goal == "refuse":
-            continue  # what stands in rows is no word of a bank
-        for text in every_text(layer.model_dump(mode="json", exclude={"kind"})):
-            if found := foreign(domain, text, own, others):
-                raise NotForTraining(
-                    f"{layer.kind!r} holds {text!r}, of which {found!r} is held out; draw it on a train task"
-                )

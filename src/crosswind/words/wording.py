@@ -12,8 +12,7 @@ from random import Random
 from typing import Any
 
 from crosswind.core.domain import Domain, Family, gives_away, recover
-from crosswind.core.oracle import walk
-from crosswind.core.types import Split, Task, ToolCall
+from crosswind.core.types import Split, Task
 from crosswind.words import banks
 
 SEGMENT = re.compile(r"\[([^\[\]]*)\]")
@@ -29,53 +28,6 @@ def segments(core: str) -> list[tuple[str, bool]]:
         out += [(core[at : found.start()], False), (found[1], True)]
         at = found.end()
     return [(text, moves) for text, moves in (*out, (core[at:], False)) if text]
-
-
-def core_problem(core: str, family: Family) -> str:
-    """What is wrong with a core for a family; empty where nothing is."""
-    text = core.removeprefix("? ")
-    holes = HOLE.findall(text)
-    if sorted(holes) != sorted(family.details):
-        return f"expected every detail once ({', '.join(family.details)}), got {', '.join(holes) or 'none'}"
-    if "[" in SEGMENT.sub("", text) or "]" in SEGMENT.sub("", text):
-        return "a bracket is not closed"
-    if text[:1] != text[:1].lower() or text.rstrip().endswith((".", "?", "!")):
-        return "begin in lower case and leave out the full stop"
-    by_reader: dict[int, list[str]] = {}
-    for key in holes:
-        by_reader.setdefault(id(family.details[key].read), []).append(key)
-    keys = list(family.details)
-    place = {key: n for n, (part, _) in enumerate(segments(text)) for key in HOLE.findall(part)}
-    movable = {n for n, (_, moves) in enumerate(segments(text)) if moves}
-    for group in by_reader.values():
-        if group != sorted(group, key=keys.index):
-            return f"{' and '.join(group)} must stand in the order {', '.join(k for k in keys if k in group)}"
-        if len(group) > 1 and len({place[k] for k in group}) > 1 and any(place[k] in movable for k in group):
-            return f"put {' and '.join(group)} into one bracket or into none"
-    bare = HOLE.sub(" ", text)
-    for key, detail in family.details.items():
-        if found := list(detail.read(bare)):
-            return f"{found[0]!r} would be read as {key}"
-    return ""
-
-
-def keys_of(domain: Domain) -> list[str]:
-    """Every parameter and result key that the canonical tools have, as far as solutions and records meet them."""
-    out: dict[str, None] = {}
-    for spec in domain.world_class.specs:
-        out |= dict.fromkeys(spec.params)
-    for family in domain.families.values():
-        for seed in range(2):
-            task = domain.task(family.name, seed)
-            results = [step.result for step in walk(domain, task).calls]
-            for detail in family.details.values():
-                if detail.record and detail.record[1] in task.wanted:
-                    call = ToolCall(detail.record[0], {detail.record[1]: task.wanted[detail.record[1]]})
-                    results.append(domain.world(task).call(call))
-            for result in results:
-                for row in result.content if isinstance(result.content, list) else [result.content]:
-                    out |= dict.fromkeys(row) if isinstance(row, dict) else {}
-    return list(out)
 
 
 def skeletons(domain: str, family: str, split: Split, registers: Sequence[str] = banks.REGISTERS) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from crosswind.core.domain import Gathering
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task
 from crosswind.core.world import State
 from crosswind.domains import notes
-from crosswind.domains.graphs.graph import LATEST, NO_RULES, SPARE, Graph
+from crosswind.domains.graphs.graph import LATEST, NO_RULES, SPARE, Graph, told
 from crosswind.domains.layout import Thing
 from crosswind.text.answers import Expected
 
@@ -28,7 +29,8 @@ class Hold(Graph):
         at = self.place(rng, state)
         date, need = rng.choice(self.records.dates(state)), rng.choice(self.records.needs)
         who = self.records.someone(rng, state)[0]
-        return at and self.stated(at[1], at[0], date, need, who)
+        means = [self.records.some_means(rng)] if at and "means" in self.roles else []
+        return at and self.stated(at[1], at[0], date, need, who, *means)
 
     def choose(self, kind: str, group: str, date: str, need: int, rules: Mapping[str, str] = NO_RULES) -> Gathering:
         """The slot to hold, or a refusal."""
@@ -75,6 +77,25 @@ class Hold(Graph):
         made = self.records.new_bookings(end)
         return (Expected("id", made[0][0] if made else "none"),)
 
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        """Where and when the new booking is, and what it costs, by the head or in all."""
+        t, tables, made = self.t, self.records.tables, self.records.new_bookings(end)
+        row = end.row(tables.bookings, made[0][0]) if made else None
+        slot = end.row(tables.slots, row[t.slot]) if row else None
+        thing = self.records.one(end, slot[t.thing]) if slot else None
+        if row is None or slot is None or thing is None:
+            return ()
+        others = tuple(other.name for other in self.things(task, start) if other.id != thing.id)
+        facts = (
+            Expected("name", thing.name, others),
+            Expected("time", slot["time"]),
+            Expected("date", slot["date"]),
+        )
+        if not self.domain.currency:
+            return facts
+        price = Expected("money", thing.fee, alike=(thing.fee * row[t.need], thing.fee + row[t.need], row[t.need]))
+        return (*facts, replace(price, about=told(thing), rivals=others))
+
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         at = self.target(task, state)
         if at is None:
@@ -95,16 +116,9 @@ class HoldAsked(Hold):
 class Book(Hold):
     """Hold the best thing's earliest slot that fits, and settle it."""
 
-    level = 2
     uses: ClassVar[tuple[str, ...]] = ("search", "slots", "permit", "hold", "settle")
     stands = "search > slots > permit > hold > settle"
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need", "who", "means")
-
-    def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
-        at = self.place(rng, state)
-        date, need = rng.choice(self.records.dates(state)), rng.choice(self.records.needs)
-        who = self.records.someone(rng, state)[0]
-        return at and self.stated(at[1], at[0], date, need, who, self.records.some_means(rng))
 
     def solve(self, brief: Brief) -> Solution:
         kind, group, date, need, who, means = yield from self.gather(brief)
@@ -137,7 +151,6 @@ class Full(Book):
 class Barred(Book):
     """The person may not book: to be refused, and found out on the way."""
 
-    level = 2
     refusal = True
     stands = "search > slots > permit > hold (refused) > refuse"
 
@@ -179,7 +192,6 @@ class Thrift(Book):
 class ThriftBarred(Thrift):
     """The same for a person who may not book: to be refused, and found out late."""
 
-    level = 3
     refusal = True
     stands = "search > details, for each > slots > permit > hold (refused) > refuse"
 

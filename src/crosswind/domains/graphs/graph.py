@@ -10,9 +10,9 @@ from crosswind.core.domain import Detail, Family, Gathering
 from crosswind.core.types import Brief, Refusal, Row, Task, ToolCall, ToolResult
 from crosswind.core.world import State
 from crosswind.domains import notes
-from crosswind.domains.layout import Slot, Terms, Thing
+from crosswind.domains.layout import Booking, Slot, Terms, Thing
 from crosswind.domains.records import Records
-from crosswind.text.answers import Expected
+from crosswind.text.answers import Expected, Kind
 
 if TYPE_CHECKING:
     from crosswind.domains.desk import Desk
@@ -40,6 +40,11 @@ NO_RULES: Mapping[str, str] = {}
 
 
 Rows = Generator[ToolCall, ToolResult, list[Row]]
+
+
+def told(*things: Thing | None) -> tuple[str, ...]:
+    """The names and ids by which a message may speak of things."""
+    return tuple(word for thing in things if thing for word in (thing.name, thing.id))
 
 
 class Graph(Family):
@@ -194,8 +199,22 @@ class Graph(Family):
         fit = [s for s in self.records.slots(state, thing, date) if s.room - int(rules.get(SPARE, 0)) >= need]
         return (max if LATEST in rules else min)(fit, key=lambda s: s.time, default=None)
 
-    def told_fee(self, value: int) -> Expected:
-        return Expected("money" if self.domain.currency else "number", value)
+    def of_best(self, task: Task, start: State, kind: Kind, value: Any) -> Expected:
+        """A value that is said of the best of the things."""
+        best = self.best(task, start)
+        others = [t for t in self.things(task, start) if t != best]
+        unit = "count" if kind == "number" else ""
+        return Expected(kind, value, about=told(best), rivals=told(*others), unit=unit)
+
+    @property
+    def fee_kind(self) -> Kind:
+        return "money" if self.domain.currency else "number"
+
+    def other_bookings(self, state: State, booking: Booking) -> tuple[str, ...]:
+        """What else the owner of a booking holds or held."""
+        row = state.row(self.domain.records.tables.bookings, booking.id) or {}
+        held = self.records.bookings(state, row.get(self.t.who, ""))
+        return tuple(b.id for b in held if b.id != booking.id)
 
     def receipt(self, end: State) -> tuple[Expected, ...]:
         made = self.records.new_bookings(end)

@@ -9,7 +9,7 @@ from crosswind.core.types import Brief, Changes, Refusal, Solution, Split, Task,
 from crosswind.core.world import State
 from crosswind.domains import notes
 from crosswind.domains.graphs.booking import Book
-from crosswind.domains.graphs.graph import LATEST, SPARE, SURCHARGE, Graph
+from crosswind.domains.graphs.graph import LATEST, SPARE, SURCHARGE, Graph, told
 from crosswind.domains.layout import Booking, Slot, Thing
 from crosswind.text.answers import Expected
 
@@ -46,6 +46,10 @@ class Cancel(Graph):
     def ends(self, task: Task, start: State) -> list[Changes]:
         held = self.booking(task, start)
         return [self.records.ended(start, held.id)] if held else []
+
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        held = self.booking(task, start) if self.t.date in self._details else None
+        return (Expected("id", held.id, self.other_bookings(start, held)),) if held else ()
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         held = self.booking(task, state)
@@ -100,7 +104,15 @@ class Shift(Cancel):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         fits = self.fits(task, start)
-        return (Expected("time", fits[1].time),) if fits else ()
+        if fits is None:
+            return ()
+        held, slot = fits
+        about = (held.id, *told(self.records.one(start, held.thing)))
+        return (Expected("time", slot.time, about=about, rivals=self.other_bookings(start, held)),)
+
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        date = self.settled(task, start)[self.t.new_date]
+        return (*super().facts(task, start, end), Expected("date", date))
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         held = self.booking(task, state)
@@ -149,7 +161,7 @@ class Total(Cancel):
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         things = [self.records.one(start, b.thing) for b in self.live_of(task, start)]
         more = int(task.brief.rules.get(SURCHARGE, 0))
-        return (self.told_fee(sum(t.fee + more for t in things if t)),)
+        return (Expected(self.fee_kind, sum(t.fee + more for t in things if t), unit="count"),)
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         held = self.live_of(task, state)
@@ -211,7 +223,7 @@ class Rebook(Book):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         who = self.settled(task, start)[self.t.who]
-        return (Expected("number", len(self.records.live(end, who))),)
+        return (Expected("number", len(self.records.live(end, who)), unit="count"),)
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         old = self.old(task, state)

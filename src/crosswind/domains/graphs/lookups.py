@@ -9,7 +9,7 @@ from crosswind.core.domain import Gathering
 from crosswind.core.types import Brief, Changes, Refusal, Solution, Split, Task, ToolCall
 from crosswind.core.world import State
 from crosswind.domains import notes
-from crosswind.domains.graphs.graph import LATEST, SPARE, STRICT, SURCHARGE, Graph
+from crosswind.domains.graphs.graph import LATEST, SPARE, STRICT, SURCHARGE, Graph, told
 from crosswind.domains.layout import Slot, Thing
 from crosswind.text.answers import Expected
 
@@ -52,7 +52,9 @@ class Fact(Lookup):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         thing = self.best(task, start)
-        return (self.told_fee(thing.fee + int(task.brief.rules.get(SURCHARGE, 0))),) if thing else ()
+        if thing is None:
+            return ()
+        return (self.of_best(task, start, self.fee_kind, thing.fee + int(task.brief.rules.get(SURCHARGE, 0))),)
 
 
 class FactAsked(Fact):
@@ -92,7 +94,10 @@ class Tally(Fact):
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         thing = self.best(task, start)
         floor = self.wanted(task, start)[2] + (STRICT in task.brief.rules)
-        return (Expected("number", sum(a >= floor for a in self.records.amounts(start, thing.id))),) if thing else ()
+        if thing is None:
+            return ()
+        count = sum(a >= floor for a in self.records.amounts(start, thing.id))
+        return (self.of_best(task, start, "number", count),)
 
 
 class Versus(Lookup):
@@ -137,6 +142,13 @@ class Versus(Lookup):
         pair = sorted(self.pair(task, start), key=lambda t: t.fee)
         return (Expected("name", pair[0].name, others=(pair[1].name,)),) if len(pair) == 2 else ()
 
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        pair = self.pair(task, start) if self.domain.currency else []
+        names = [thing.name for thing in pair]
+        return tuple(
+            Expected("money", t.fee, about=told(t), rivals=tuple(n for n in names if n != t.name)) for t in pair
+        )
+
 
 class NextSlot(Fact):
     """Find the best thing and its earliest slot that fits."""
@@ -171,7 +183,7 @@ class NextSlot(Fact):
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         slot = self.slot(task, start)
-        return (Expected("time", slot.time),) if slot else ()
+        return (self.of_best(task, start, "time", slot.time),) if slot else ()
 
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, Any]]:
         thing = self.best(task, state)
@@ -226,6 +238,11 @@ class Ranked(Lookup):
         things = [(self.worth(start, t.id, *more), t.name) for t in self.things(task, start)]
         ranked = [name for _, name in sorted(things, key=lambda pair: pair[0], reverse=self.order == "most")]
         return (Expected("name", ranked[0], others=tuple(ranked[1:])),) if ranked else ()
+
+    def figures(self, task: Task, start: State) -> tuple[Expected, ...]:
+        more = self.wanted(task, start)[2:]
+        things = self.things(task, start)
+        return tuple(Expected("number", self.worth(start, t.id, *more), about=told(t)) for t in things)
 
 
 class Closest(Ranked):
