@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from crosswind.episodes.record import Record
-from crosswind.metrics import Cell, Drop, cell, clean_and_robust
-from crosswind.report import formats
+from crosswind.metrics import Cell, Drop, cell, clean_and_robust, formats, score
 from crosswind.report.markdown import literal
 from crosswind.study import plots, tables
 from crosswind.study.definition import Section
 from crosswind.study.findings import Hypothesis, JudgedHypothesis, count_marks, judge_hypotheses, marks_table
-from crosswind.study.results import Absent, ArmResults, Results, between, impossible, there
+from crosswind.study.results import Absent, ArmResults, Results, between, impossible, solvable, there
 from crosswind.words.held_out import HELD_OUT
 
 THREE = ("perception", "interaction", "reasoning")
@@ -66,7 +64,7 @@ class Look:
 
     def false(self, arm: str) -> tuple[float, float]:
         """False refusals on poi: in clean episodes, and under train kinds in test words."""
-        cells = self.arm(arm).clean_refusals("poi"), self.arm(arm).false_refusals("tiers")
+        cells = self.arm(arm).clean_refusals("poi").false, self.arm(arm).false_refusals("tiers")
         clean, shifted = (there(one.rate, f"false refusals of {arm}") for one in cells)
         return clean, shifted
 
@@ -380,7 +378,9 @@ def _paft_refuses(look: Look) -> Told:
     for suite in ("original", "heldout"):
         rates = pool.refusals(suite).rate, pool.false_refusals(suite).rate
         told += f"; on {suite} {formats.percent(rates[0])} and {formats.percent(rates[1])} shifted"
-    every = pool.clean_refusals().rate or 0.0  # the rule as it was frozen, before a model that refuses abroad was seen
+    every = (
+        pool.clean_refusals().false.rate or 0.0
+    )  # the rule as it was frozen, before a model that refuses abroad was seen
     if every > FALSE >= clean:
         told += f"; with clean medical, as the rule was frozen, {formats.percent(every)} clean: not met"
     return _met(right >= 0.97 and clean <= FALSE and shifted <= FALSE, told)
@@ -398,11 +398,17 @@ def _paft_heldout(look: Look) -> Told:
 
 def _paft_medical(look: Look) -> Told:
     arms = look.arm("static"), look.arm(look.best)
-    every, solvable = between(*arms, "medical"), between(*arms, "medical", lambda record: not record.refuse)
-    if every is None or solvable is None:
+    solved, refused = between(*arms, "medical"), between(*arms, "medical", impossible)
+    if solved is None:
         raise Absent("medical")
-    told = f"PAFT minus static in the same shifted episodes {_span(every)}, in solvable ones {_span(solvable)}"
-    return _met(every.low > 0 and solvable.low > 0, told)
+    told = f"PAFT minus static in the same solvable shifted episodes {_span(solved)}"
+    if refused:
+        told += (
+            f"; in those to refuse {_span(refused)}, where it refuses {formats.percent(refused.shifted)} and falsely "
+            f"{formats.percent(arms[1].false_refusals('medical').rate)} of the solvable ones (always refusing: 100 and "
+            "100)"
+        )
+    return _met(solved.low > 0, told)
 
 
 def _rl_both(look: Look) -> Told:
@@ -437,7 +443,7 @@ ASKED: tuple[Hypothesis[Look], ...] = (
     ),
     Hypothesis(
         "PAFT carries over to medical",
-        "clearly above static in the same episodes, and in the solvable ones",
+        "clearly above static in the same episodes that can be solved",
         _paft_medical,
     ),
     Hypothesis("Perturbed RL beside clean RL", "both are measured", _rl_both),
@@ -448,10 +454,15 @@ ASKED: tuple[Hypothesis[Look], ...] = (
 
 
 def best_paft(results: Results) -> str:
-    """Of the PAFT arms that were tested, the one that passed most on dev; those of former commits do not count."""
+    """Of the PAFT arms that were tested, the one with the best score on dev; those of former commits do not count."""
     dev = results.dev
     tried = [p.name for p in dev.values() if p.arm.method == "paft" and not p.arm.at and p.name in results.arms]
-    return max(tried, key=lambda name: cell(dev[name].records).rate or 0.0, default="paft")
+    return max(tried, key=lambda name: _on_dev(dev[name]), default="paft")
+
+
+def _on_dev(arm: ArmResults) -> float:
+    found = score(arm.records)
+    return found.value if found else 0.0
 
 
 def of_original(results: Results) -> list[JudgedHypothesis]:
@@ -468,7 +479,7 @@ def short(results: Results) -> str:
         return ""
     claims, wanted = of_original(results), of_asked(results)
     return (
-        "![episodes passed, by suite](report_passed.svg)\n\n"
+        "![solvable episodes passed and refusals, by suite](report_passed.svg)\n\n"
         f"Of {len(claims)} [findings of the original study](#the-findings-of-the-original-study): "
         f"{count_marks(claims)}. Of {len(wanted)} things [asked of the arms](#what-was-asked-of-the-arms): "
         f"{count_marks(wanted)}."
@@ -477,7 +488,7 @@ def short(results: Results) -> str:
 
 def asked(results: Results) -> str:
     best = best_paft(results)
-    told = "of those that were tried on dev and tested, it passed most episodes on dev."
+    told = "of those that were tried on dev and tested, it has the best score on dev."
     return f"PAFT is the arm {literal(best)} here: {told}\n\n{marks_table(of_asked(results, best))}"
 
 
@@ -488,7 +499,7 @@ def by_kind(results: Results) -> str:
 
 
 def passed(results: Results) -> str:
-    """Episodes passed, by suite, of the arms that matter most."""
+    """Solvable episodes passed, by suite, and refusals, of the arms that matter most."""
 
     def bar(one: Cell) -> tuple[float, float, float] | None:
         return None if one.rate is None else (one.rate, one.low, one.high)
@@ -502,17 +513,15 @@ def passed(results: Results) -> str:
         "the original scenarios": "original",
         "trained kinds, new words": "tiers",
         "kinds never trained": "heldout",
+        "another domain": "medical",
     }
     groups = [group("clean", lambda arm: arm.solved("poi"))]
-    groups += [group(label, lambda arm, s=suite: cell(arm.of(s))) for label, suite in suites.items()]  # type: ignore[misc]
-    sides: dict[str, Callable[[Record], bool]] = {
-        "can be solved": lambda r: not r.refuse,
-        "refusing is right": lambda r: r.refuse,
-    }
-    for label, side in sides.items():
-        of = f"another domain, {label}"
-        groups.append(group(of, lambda arm, keep=side: cell(arm.of("medical", keep=keep))))  # type: ignore[misc]
-    return plots.bars("Episodes passed", list(names.values()), groups)
+    for label, suite in suites.items():
+        groups.append(group(label, lambda arm, s=suite: cell(arm.of(s, keep=solvable))))  # type: ignore[misc]
+    for label, suite in {"trained kinds": "tiers", "another domain": "medical"}.items():
+        groups.append(group(f"right refusals, {label}", lambda arm, s=suite: arm.refusals(s)))  # type: ignore[misc]
+        groups.append(group(f"false refusals, {label}", lambda arm, s=suite: arm.false_refusals(s)))  # type: ignore[misc]
+    return plots.bars("Solvable episodes passed, and refusals", list(names.values()), groups)
 
 
 SECTIONS: dict[str, Callable[[Results], str]] = {

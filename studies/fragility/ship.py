@@ -66,8 +66,8 @@ def card_of(study: Study, name: str, arm: ArmResults, about: dict[str, Any]) -> 
         f"- Training: {train.get('steps', 0)} steps, {train.get('tokens', 0):,} tokens; all options in `{ABOUT}`.",
         f"- Licence: {LICENCE}.",
         "",
-        f"Clean, % passed: poi {share(arm.solved('poi'))}, medical {share(arm.solved('medical'))}. Changes under "
-        "shifts, in points with 95 % intervals:",
+        f"Clean, % of solvable tasks passed: poi {share(arm.solved('poi'))}, medical {share(arm.solved('medical'))}. "
+        "Changes under shifts on solvable tasks, in points with 95 % intervals:",
         "",
         f"| suite | {' | '.join(TIERS)} |",
         f"|---|{'---:|' * len(TIERS)}",
@@ -77,13 +77,17 @@ def card_of(study: Study, name: str, arm: ArmResults, about: dict[str, Any]) -> 
         lines.append(f"| {suite}: {study.report.suites.get(suite, '')} | {cells} |")
     lines += [
         "",
-        "Refusals, in %: right ones of the episodes that a shift made impossible, false ones of those that can be "
-        "solved.",
+        "Refusals, in %: right ones of clean tasks that cannot be done and of shifted ones that a shift made "
+        "impossible, false ones of those that can be solved.",
         "",
         "| where | right | false |",
         "|---|---:|---:|",
-        f"| clean poi | – | {share(arm.clean_refusals('poi'))} |",
-        f"| clean medical | – | {share(arm.clean_refusals('medical'))} |",
+        "| always refusing | 100 | 100 |",
+        *(
+            f"| clean {domain} | {share(one.right)} | {share(one.false)} |"
+            for domain in ("poi", "medical")
+            for one in (arm.clean_refusals(domain),)
+        ),
         *(f"| {suite} | {share(arm.refusals(suite))} | {share(arm.false_refusals(suite))} |" for suite in study.suites),
         "",
         "Made to study robustness in crosswind's own worlds. It knows the text protocol of this package and one small "

@@ -22,9 +22,8 @@ from crosswind.base.errors import CrosswindError
 from crosswind.cli.app import app
 from crosswind.cli.config import Config, load_config, write_start
 from crosswind.episodes.record import Record
-from crosswind.gate import decision
 from crosswind.gate.decision import Decision, decide, decide_rate
-from crosswind.gate.gate import examine, parse_rule
+from crosswind.gate.gate import TRIVIAL_RULE, examine, parse_rule
 from crosswind.gate.junit import junit, markdown
 from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played
 
@@ -42,14 +41,15 @@ def simulated(n: int, before: float, after: float, max_drop: float, times: int =
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.7, 0.9, 0.98])
-@pytest.mark.parametrize("max_drop", [0.0, 0.05, 0.10])
-def test_an_unchanged_noisy_agent_is_hardly_ever_failed(rate: float, max_drop: float) -> None:
-    assert simulated(100, rate, rate, max_drop)["fail"] <= 0.02
+@pytest.mark.parametrize(("max_drop", "most"), [(0.0, 0.09), (0.05, 0.02), (0.10, 0.01)])
+def test_an_unchanged_noisy_agent_is_hardly_ever_failed(rate: float, max_drop: float, most: float) -> None:
+    assert simulated(100, rate, rate, max_drop)["fail"] <= most  # 5 % by the level, where no fall is allowed at all
 
 
 @pytest.mark.parametrize("rate", [0.95, 0.9, 0.8, 0.7, 0.6, 0.4, 0.3])
 def test_a_drop_of_twenty_points_is_failed(rate: float) -> None:
-    assert simulated(200, rate, rate - 0.2, 0.10)["fail"] >= 0.80
+    assert simulated(200, rate, rate - 0.2, 0.05)["fail"] >= 0.80
+    assert simulated(200, rate, rate - 0.2, 0.10)["pass"] == 0
 
 
 @pytest.mark.parametrize("conditions", [1, 4, 12])
@@ -66,45 +66,40 @@ def test_pairs_that_share_a_clean_episode_count_for_what_they_are_worth(conditio
                 before.append(clean)
                 after.append(rng.random() < rate)
                 tasks.append(task)
-        failed += decide(before, after, 0.0, tasks=tasks, shared=tasks).verdict == "fail"
+        failed += decide(before, after, 0.0, tasks=tasks, checks=5).verdict == "fail"
         worse = [a and rng.random() > 0.143 for a in after]  # ten points of seventy, which is just what is allowed
-        passed += decide(before, worse, 0.10, tasks=tasks, shared=tasks).verdict == "pass"
-    assert failed <= 2
+        passed += decide(before, worse, 0.10, tasks=tasks).verdict == "pass"
+    assert failed <= 3
     assert passed <= 10
 
 
-def test_four_tasks_decide_nothing_however_many_pairs_they_make() -> None:
-    tasks = [nth // 4 for nth in range(16)]
-    found = decide([True] * 16, [True, False, False, False] * 4, 0.10, tasks=tasks, shared=tasks)
-    assert found.verdict == "inconclusive"
-    assert found.p_fall == pytest.approx((2 / 5) ** 4)  # each clean episode passed as one of two among five
-    assert found.needed_n is not None
-    assert 16 < found.needed_n < 60
+def test_what_is_printed_as_an_interval_decides() -> None:
+    """36 pairs, 14 of which broke: whether that is sure depends on how many clean episodes there were."""
+    before, after = [True] * 36, [nth % 36 >= 14 for nth in range(36)]
+    alone = decide(before, after, 0.15, checks=5)
+    assert (alone.verdict, alone.high < -0.15) == ("fail", True)
+    tasks = [nth % 4 for nth in range(36)]
+    shared = decide(before, after, 0.15, tasks=tasks, checks=5)
+    assert (shared.verdict, shared.high > -0.15) == ("inconclusive", True)
+    assert alone.delta == shared.delta
+    assert shared.needed_n is not None
 
 
 def test_few_tasks_pass_nothing_however_many_pairs_they_make() -> None:
     """A fall may take whole tasks: ten tasks of ten pairs may just have missed it."""
     tasks = [nth // 10 for nth in range(100)]
-    found = decide([True] * 100, [True] * 100, 0.10, tasks=tasks, shared=tasks)
+    found = decide([True] * 100, [True] * 100, 0.10, tasks=tasks)
     assert (found.verdict, found.needed_n) == ("inconclusive", 290)
     tasks = [nth // 10 for nth in range(290)]
-    assert decide([True] * 290, [True] * 290, 0.10, tasks=tasks, shared=tasks).verdict == "pass"
-
-
-def test_one_pair_to_a_task_is_mcnemars_test() -> None:
-    pairs = noisy(60, 0.8, 0.6)
-    before, after = [b for b, _ in pairs], [a for _, a in pairs]
-    alone, blocks = decide(before, after, 0.1), decide(before, after, 0.1, shared=range(60), tasks=range(60))
-    assert alone.p_fall == pytest.approx(blocks.p_fall)
-    assert alone.model_copy(update={"p_fall": blocks.p_fall}) == blocks
-    assert decide([True] * 7, [False] * 7, 0.1).p_fall == pytest.approx(1 / 128)
+    assert decide([True] * 290, [True] * 290, 0.10, tasks=tasks).verdict == "pass"
 
 
 def test_what_decides_at_the_smallest_numbers() -> None:
     verdicts = [decide([True] * n, [True] * n, 0.10).verdict for n in (0, 1, 28, 29)]
     assert verdicts == ["inconclusive", "inconclusive", "inconclusive", "pass"]
     assert decide([True] * 5, [True] * 5, 0.10).needed_n == 29
-    assert [decide([True] * n, [False] * n, 0.10).verdict for n in (6, 7)] == ["inconclusive", "fail"]
+    assert [decide([True] * n, [False] * n, 0.10).verdict for n in (1, 2)] == ["inconclusive", "fail"]
+    assert decide([True] * 3, [False] * 3, 0.10, checks=20).verdict == "inconclusive"
 
 
 def test_the_number_named_would_decide() -> None:
@@ -141,21 +136,17 @@ def test_the_bounds_go_with_the_verdict() -> None:
             assert found.high <= -0.10 + 1e-6
 
 
-def test_the_bounds_are_those_of_the_score_interval() -> None:
-    from crosswind.metrics.stats import tango
-
-    found = decide([True] * 40 + [False] * 10, [True] * 25 + [False] * 20 + [True] * 5, 0.1)
-    assert found.low == pytest.approx(tango(found.broke, found.fixed, found.n, 0.90).low, abs=1e-6)
-
-
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 5)), max_size=60), st.floats(0, 0.9))
 @settings(max_examples=150, deadline=None)
 def test_every_decision_is_sound(rows: list[tuple[bool, bool, int]], max_drop: float) -> None:
     before, after, tasks = ([row[i] for row in rows] for i in range(3))
     found = decide(before, after, max_drop, tasks=tasks)  # type: ignore[arg-type]
-    assert 0 <= found.p_fall <= 1
-    assert 0 <= found.p_within <= 1
+    assert -1 <= found.low <= found.delta <= found.high <= 1
     assert found.n == len(rows)
+    if rows:
+        limit = -max_drop
+        expected = "fail" if found.high < limit else "pass" if found.low >= limit else "inconclusive"
+        assert found.verdict == expected
     assert found.needed_n is None or found.needed_n > found.n
     again = Decision.model_validate_json(found.model_dump_json())
     assert again == found
@@ -166,21 +157,17 @@ def test_lists_that_are_no_pairs_are_refused() -> None:
         decide([True], [], 0.1)
     with pytest.raises(CrosswindError, match="no share"):
         decide([True], [True], 10)
-    with pytest.raises(CrosswindError, match="confidence"):
-        decide([True], [True], 0.1, confidence=95)
 
 
-def test_a_rate_is_tested_exactly() -> None:
+def test_a_rate_is_decided_by_its_interval() -> None:
     def verdict(passed: int, n: int, least: float) -> str:
         return decide_rate([nth < passed for nth in range(n)], least).verdict
 
-    assert verdict(20, 20, 0.8) == "pass"
-    assert verdict(13, 13, 0.8) == "inconclusive"  # 0.8 ** 13 is above 5 %
-    assert verdict(14, 14, 0.8) == "pass"
+    assert [verdict(n, n, 0.8) for n in (10, 11)] == ["inconclusive", "pass"]
     assert verdict(10, 20, 0.8) == "fail"
     assert verdict(14, 20, 0.8) == "inconclusive"
     assert verdict(0, 0, 0.8) == "inconclusive"
-    assert decision.decide_rate([True] * 50, 0.8, tasks=[0] * 50).verdict == "inconclusive"  # one task is one outcome
+    assert decide_rate([True] * 50, 0.8, tasks=[0] * 50).verdict == "inconclusive"  # one task is one outcome
 
 
 # ---------------------------------------------------------------- rules
@@ -213,22 +200,21 @@ def test_a_wrong_rule_says_what_to_write(text: str, words: str) -> None:
 
 def test_a_grouping_is_a_rule_for_each_group() -> None:
     records = made_up(noisy(40, 1, 1), kinds=("semantic_rename", "format_switch"))
-    outcome = examine(records, [parse_rule("kind=0.1"), parse_rule("tier:reasoning=0.1")])
-    assert [(f.group, f.decision.n) for f in outcome.findings] == [
+    outcome = examine(records, [parse_rule("kind=0.1"), parse_rule("tier:reasoning=0.1")], min_clean=0)
+    assert [(f.group, f.decision.n) for f in outcome.findings if f.rule != TRIVIAL_RULE] == [
         *(("format_switch", 20), ("semantic_rename", 20), ("reasoning", 0)),
     ]
     assert outcome.verdict == "inconclusive"
-    assert "no such episodes" in outcome.findings[-1].says
+    assert "no such episodes" in outcome.findings[2].says
 
 
 def test_one_fall_among_many_rules_must_be_surer() -> None:
-    pairs = [(True, False)] * 7 + [(True, True)] * 3
-    records = made_up(pairs)
-    assert examine(records, [parse_rule("all=0.1")]).verdict == "fail"
-    many = [parse_rule(text) for text in ("all=0.1", "kind=0.1", "tier=0.1", "axis=0.1")]
+    records = made_up([(True, False)] * 6 + [(True, True)] * 4)
+    assert examine(records, [parse_rule("all=0.1")], min_clean=0).verdict == "fail"
+    many = [parse_rule(text) for text in ("all=0.1", "kind=0.1", "tier=0.1", "axis=0.1", "domain=0.1", "level=0.1")]
     outcome = examine(records, many)
     assert outcome.verdict == "inconclusive"
-    assert all(f.decision.needed_n for f in outcome.findings)
+    assert all(f.decision.needed_n for f in outcome.findings if f.verdict == "inconclusive")
 
 
 def test_a_baseline_is_compared_episode_by_episode() -> None:
@@ -237,24 +223,69 @@ def test_a_baseline_is_compared_episode_by_episode() -> None:
     assert examine(now, [parse_rule("all=0.1")], baseline=then).verdict == "fail"
     assert examine(now, [parse_rule("clean=0.1")], baseline=then).verdict == "pass"
     assert examine(then, [parse_rule("all=0.1")], baseline=now).verdict == "pass"
-    worse = made_up([(False, False)] * 80)  # nothing is solved, so nothing drops: only a baseline or min-clean sees it
-    assert examine(worse, [parse_rule("all=0.1")]).verdict == "pass"
-    assert examine(worse, [parse_rule("all=0.1")], baseline=then).verdict == "fail"
-    assert examine(worse, [parse_rule("all=0.1")], min_clean=0.5).verdict == "fail"
+
+
+def test_an_agent_that_solves_next_to_nothing_never_passes() -> None:
+    nothing = made_up([(False, False)] * 80)  # so nothing drops
+    for least in (None, 0.0):
+        outcome = examine(nothing, [parse_rule("all=0.1")], min_clean=least)
+        assert outcome.verdict == "fail"
+        assert "no better than an agent that does nothing" in str(outcome)
+        assert examine(nothing, [parse_rule("all=0.1")], baseline=nothing, min_clean=least).verdict == "fail"
+    third = made_up([(nth % 3 == 0, nth % 3 == 0) for nth in range(80)])
+    assert examine(third, [parse_rule("all=0.1")]).verdict == "fail"  # of what it solves clean by default
+    assert examine(third, [parse_rule("all=0.1")], min_clean=0.2).verdict == "pass"
+    lucky = [r.model_copy(update={"agent": "echo"}) for r in third]  # tasks that give their answers away
+    assert examine(third, [parse_rule("all=0.1")], min_clean=0.2, trivial={"echo": lucky}).verdict == "fail"
+
+
+def test_tasks_to_refuse_count_in_no_drop_and_have_rules_of_their_own() -> None:
+    solvable = made_up([(True, True)] * 60)
+    impossible = [
+        r.model_copy(update={"refuse": True, "outcome": "fail", "task_id": f"{r.task_id}1", "key": f"1{r.key}"})
+        for r in solvable
+        if not r.clean
+    ]
+    run = [*solvable, *impossible]
+    assert examine(run, [parse_rule("tier=0.1")]).verdict == "pass"
+    assert examine(run, [parse_rule("tier=0.1")], min_refusals=0.8).verdict == "fail"
+    assert examine(run, [parse_rule("tier=0.1")], max_false_refusals=0.1).verdict == "pass"
+    timid = [r.model_copy(update={"ended": "refusal"}) if nth % 3 else r for nth, r in enumerate(run)]
+    outcome = examine(timid, [parse_rule("tier=0.1")], max_false_refusals=0.1)
+    assert outcome.verdict == "fail"
+    finding = next(f for f in outcome.findings if f.verdict == "fail")
+    assert (finding.group, finding.allowed, finding.most) == ("false refusals", "at most 10 %", 0.1)
+    assert finding.decision.after == pytest.approx(2 / 3)
+    assert 0.1 < 0.1 + finding.decision.low < finding.decision.after < 0.1 + finding.decision.high
 
 
 def test_what_cannot_be_compared_is_refused_or_told() -> None:
     here = made_up([(True, True)] * 10)
-    with pytest.raises(CrosswindError, match="share no episode"):
+    with pytest.raises(CrosswindError, match=r"0 of 20.*same suite"):
         examine(here, [parse_rule("all=0.1")], baseline=list(played("oracle")))
     with pytest.raises(CrosswindError, match="different verifiers"):
         examine(here, [parse_rule("all=0.1")], baseline=made_up([(True, True)] * 10, judge="0"))
     with pytest.raises(CrosswindError, match="compares with a baseline"):
         examine(here, [parse_rule("clean=0.1")])
-    with pytest.raises(CrosswindError, match="has no rule"):
-        examine(here, [])
+    other = made_up([(True, True)] * 10, kinds=("transient_error",))  # another suite over the same tasks
+    with pytest.raises(CrosswindError, match="10 clean and no shifted ones of 20"):
+        examine(here, [parse_rule("all=0.1")], baseline=other)
+    assert examine(here, [parse_rule("clean=0.4")], baseline=other).verdict == "pass"
     less = examine(here, [parse_rule("all=0.1")], baseline=here[:-2])
     assert any("no counterpart" in note for note in less.notes)
+    assert not any("only" in note for note in less.notes)
+    few = examine(here, [parse_rule("all=0.1")], baseline=here[:6])
+    assert any("only 6 of 20 episodes are common" in note for note in few.notes)
+
+
+def test_without_a_rule_the_defaults_are_checked_and_told() -> None:
+    outcome = examine(made_up([(True, True)] * 20), [])
+    assert [(f.rule, f.group) for f in outcome.findings] == [
+        ("min-clean=0.5", "clean success"), (TRIVIAL_RULE, "clean"), (TRIVIAL_RULE, "shifted"),
+    ]  # fmt: skip
+    assert outcome.passed
+    assert any("no drop rule was given" in note for note in outcome.notes)
+    assert examine(made_up([(False, False)] * 20), []).verdict == "fail"
 
 
 def test_errors_are_left_out_and_too_many_leave_no_verdict() -> None:
@@ -308,7 +339,11 @@ def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
     code, text = run("gate", small, "--max-drop", "tier=0.10")
     assert code == 4
     assert "tasks" in text
-    assert "inconclusive (n 29)" in text
+    assert "about 20 more" in text  # 29 are needed, 9 are there
+    assert run("gate", good)[0] == 0
+    assert run("gate", good, "--min-clean", "90%")[0] == 0
+    code, text = run("gate", good, "--min-clean", "90 percent")
+    assert (code, "is no share" in text) == (2, True)
     assert run("gate", small, "--max-drop", "tier=0.10", "--allow-inconclusive")[0] == 0
 
 
@@ -317,6 +352,8 @@ def test_json_is_one_document(bad: Path) -> None:
     data = json.loads(text)
     assert (code, data["verdict"], data["exit_code"]) == (1, "fail", 1)
     assert data["findings"][0]["decision"]["broke"] == 30
+    least = next(f for f in data["findings"] if f["rule"].startswith("min-clean"))
+    assert {least["decision"][name] for name in ("before", "broke", "fixed")} == {None}
 
 
 def test_files_for_a_ci_system(tmp_path: Path, bad: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +405,7 @@ def test_markdown_has_no_markup_but_ours() -> None:
     assert "@everyone" not in text
     assert "\x1b" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {row.count("|") for row in rows} == {8}
+    assert {row.count("|") for row in rows} == {9}
 
 
 def test_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
@@ -424,7 +461,7 @@ async def shrug(query, tools):
 def test_evaluate(crosswind_evaluate, crosswind_gate):
     run = crosswind_evaluate("oracle", limit=10)
     assert all(r.passed for r in run.records)
-    crosswind_gate(run, "all=0.9")
+    crosswind_gate(run, "all=0.9", min_clean=0.3)
 
 def test_callable(crosswind_evaluate):
     run = crosswind_evaluate(shrug, "quick", limit=4)
@@ -462,7 +499,7 @@ def test_the_pytest_plug_in(tmp_path: Path, bad: Path) -> None:
         "test_baseline": "SKIPPED",
     }, done.stdout + done.stderr
     assert "needs --crosswind-baseline DIR" in done.stdout
-    assert "Fail: 1 of 1 checks" in done.stdout
+    assert "Fail: 1 of 4 checks" in done.stdout
 
 
 def test_the_plug_in_imports_nothing_before_it_is_used() -> None:
@@ -477,3 +514,10 @@ def test_the_plug_in_imports_nothing_before_it_is_used() -> None:
         text=True,
     )
     assert out.stdout.strip() == "['crosswind.pytest_plugin']"
+
+
+def test_tables_keep_to_the_columns_there_are(bad: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("gate", bad, "--max-drop", "tier=0.10")[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {"perception", "pairs", "verdict"} <= {word for line in lines for word in line.split()}  # none is broken

@@ -34,7 +34,6 @@ from crosswind.metrics import (
     summary,
     wilson,
 )
-from crosswind.metrics.scores import FEW
 
 KINDS = ("transient_error", "lost_acknowledgement", "rate_limit", "injected_instruction", "fatal_error", "paraphrase")
 FAULTS = Suite(
@@ -142,9 +141,8 @@ def test_pairs_are_of_one_task_and_trial() -> None:
 def test_errors_count_nowhere() -> None:
     records = [line("a", True), line("a", False, "typos"), line("b", True), line("b", None, "typos")]
     found = summary(records, measures=False)
-    assert found.episodes == found.overall.n == 3
-    assert found.overall.passed == 2
-    assert found.shifted.n == 1
+    assert found.episodes == 3
+    assert (found.clean.n, found.shifted.n) == (1, 1)  # over pairs
     assert found.drop
     assert found.drop.pairs == 1
 
@@ -187,14 +185,13 @@ def test_with_one_pair_per_task_a_drop_is_the_paired_difference() -> None:
     records = [line(f"t{i}", passed) for i, passed in enumerate(clean)]
     records += [line(f"t{i}", passed, "typos") for i, passed in enumerate(shifted)]
     one, plain = only(drops(records, "kind")), paired_difference(clean, shifted)
-    assert one.interval == "bootstrap"
     for name in ("clean", "shifted", "delta", "low", "high", "p", "broke", "fixed"):
         assert getattr(one, name) == pytest.approx(getattr(plain, name)), name
     assert (one.pairs, one.tasks, one.p_holm, one.kept) == (100, 100, one.p, 0.5)
     assert one.exposed == one.model_copy(update={"exposed": None})
 
 
-def test_pairs_of_one_task_are_resampled_together() -> None:
+def test_pairs_of_one_task_that_agree_count_once() -> None:
     """Four trials that agree are worth one."""
     single = [line(f"t{i}", True) for i in range(40)]
     single += [line(f"t{i}", i % 2 == 0, "typos") for i in range(40)]
@@ -203,7 +200,7 @@ def test_pairs_of_one_task_are_resampled_together() -> None:
     few, many = only(drops(single, "all")), only(drops(fourfold, "all"))
     assert (few.delta, many.delta) == (-0.5, -0.5)
     assert (many.pairs, many.tasks) == (160, 40)
-    assert (many.low, many.high) == pytest.approx((few.low, few.high), abs=0.01)
+    assert (many.low, many.high) == pytest.approx((few.low, few.high), abs=0.02)
     assert many.p == pytest.approx(few.p)
     apart = paired_difference([True] * 160, [i % 2 == 0 for i in range(160)])
     assert apart.high - apart.low < 0.6 * (many.high - many.low)
@@ -216,18 +213,7 @@ def test_a_task_under_many_conditions_is_one_task_over_all() -> None:
     over_all = only(drops(records, "all"))
     assert (over_all.pairs, over_all.tasks, over_all.broke) == (60, 6, 10)
     assert over_all.p == 1  # one task alone proves nothing
-    assert over_all.low < -0.3
-
-
-@pytest.mark.parametrize("broken", [0, 3, 40])
-def test_few_changes_and_total_ones_get_a_score_interval(broken: int) -> None:
-    records = [line(f"t{i}", True) for i in range(40)]
-    records += [line(f"t{i}", i >= broken, "typos") for i in range(40)]
-    one = only(drops(records, "all"))
-    assert one.interval == "score"
-    assert one.low <= one.delta <= one.high
-    assert one.high - one.low > 0.05
-    assert (broken < FEW) or broken == 40
+    assert over_all.low < -0.25
 
 
 def test_exposed_pairs_are_counted_beside_all() -> None:
@@ -248,6 +234,7 @@ def test_p_values_are_adjusted_within_a_grouping() -> None:
     found = drops(records, "condition")
     assert [one.p for one in found.values()] == pytest.approx([1, 2 / 2**6, 2 / 2**12])
     assert [one.p_holm for one in found.values()] == pytest.approx([1, 4 / 2**6, 6 / 2**12])
+    assert {one.tests for one in found.values()} == {3}
     exposed = [one.exposed for one in found.values()]
     assert [one and one.p_holm for one in exposed] == pytest.approx([1, 4 / 2**6, 6 / 2**12])
 
@@ -297,12 +284,12 @@ def shifted_study(agent: str, kind: str) -> Averages:
 def test_the_oracle_is_perfect_in_every_respect(suite: str) -> None:
     found = summary_of("oracle", suite)
     for study in (*found.study.values(), *(s for by in found.studies.values() for s in by.values())):
-        assert study.accuracy == 1
+        assert study.accuracy in (1, None)
         assert study.own_error_rate == 0
         assert study.exploration in (1, None)
         assert study.chain_length == study.gold_chain_length
         assert study.false_refusal_rate in (0, None)
-        assert study.missed_refusal_rate in (0, None)
+        assert study.right_refusal_rate in (1, None)
         assert study.recovery_rate in (1, None)
         assert study.resumed_rate in (1, None)
         assert (study.collateral_writes, study.duplicate_writes, study.false_success_rate) == (0, 0, 0)
@@ -324,8 +311,8 @@ def test_who_does_nothing_explores_nothing() -> None:
     for study in (idle, refuser):
         assert (study.exploration, study.chain_length, study.tool_error_rate, study.turns) == (0, 0, None, 1)
         assert (study.faults, study.recovery_rate) == (0, None)
-    assert (idle.refusal_rate, idle.false_refusal_rate, idle.missed_refusal_rate) == (0, 0, 1)
-    assert (refuser.refusal_rate, refuser.false_refusal_rate, refuser.missed_refusal_rate) == (1, 1, 0)
+    assert (idle.right_refusal_rate, idle.false_refusal_rate) == (0, 0)
+    assert (refuser.right_refusal_rate, refuser.false_refusal_rate) == (1, 1)
     assert idle.false_success_rate == 0  # it claims nothing
     exposed = summary_of("idle").drops["condition"]["transient_error"].exposed
     assert exposed is None  # who makes no call meets no fault
@@ -377,9 +364,10 @@ def test_drops_of_scripted_agents_are_known() -> None:
     assert memoriser.clean.rate == 1
     assert memoriser.drops["kind"]["semantic_rename"].delta == -1
     assert memoriser.drops["tier"]["perception"].broke == 4
-    assert memoriser.drops["tier"]["internalization"].exposed
+    assert "internalization" not in memoriser.drops["tier"]  # all of it is to be refused
+    assert memoriser.refused["tier"]["internalization"].right.rate == 0
     refuser = summary_of("refuser", "quick")
-    assert refuser.drops["kind"]["unsolvable"].delta == 1
+    assert "unsolvable" not in refuser.drops["kind"]
     assert refuser.drops["kind"]["semantic_rename"].delta == 0
 
 
@@ -423,8 +411,9 @@ def test_groups_add_up() -> None:
     sums: dict[By, int] = {by: sum(one.pairs for one in found.drops[by].values()) for by in GROUPINGS}
     assert found.drop
     assert set(sums.values()) == {found.drop.pairs}  # every condition has one kind and one severity
-    assert sum(found.causes.values()) == found.overall.n - found.overall.passed
-    assert found.episodes == found.clean.n + found.shifted.n
+    assert found.shifted.n == found.drop.pairs == sum(one.n for one in found.cells["condition"].values())
+    pairs_left = found.drop.pairs + found.excluded.to_refuse
+    assert pairs_left == sum(not r.clean for r in run_of("memoriser"))
 
 
 def test_a_summary_without_measures_or_episodes() -> None:
@@ -432,7 +421,7 @@ def test_a_summary_without_measures_or_episodes() -> None:
     assert (lean.study, lean.studies) == ({}, {})
     assert lean.drop == summary_of("memoriser", "quick").drop
     empty = summary([])
-    assert (empty.episodes, empty.drop, empty.overall.rate, empty.detectable) == (0, None, None, None)
+    assert (empty.episodes, empty.drop, empty.clean.rate, empty.score, empty.trivial) == (0, None, None, None, {})
 
 
 def test_causes_are_counted() -> None:
@@ -453,6 +442,7 @@ def test_clean_score_and_robustness_over_agents() -> None:
     assert (found.delta.n, found.delta.rho) == (5, -1)  # who has more can lose more
     assert found.delta.p == pytest.approx(2 / 120)
     assert (found.kept.n, found.kept.rho) == (4, None)  # all keep half, and who solves nothing keeps nothing
-    assert found.agents["8"] == (0.8, -0.4, 0.5)
-    assert list(found.agents["0"]) == [0, 0, None]
+    assert (found.shifted.n, found.shifted.rho) == (5, 1)
+    assert found.agents["8"] == (0.8, 0.4, -0.4, 0.5)
+    assert list(found.agents["0"]) == [0, 0, 0, None]
     assert clean_and_robust({}).delta.rho is None

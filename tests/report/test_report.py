@@ -139,7 +139,7 @@ def reader(said: Content) -> Reader:
 def test_the_page_says_what_the_metrics_say(said: Content, reader: Reader) -> None:
     drop = said.summary.drop
     assert drop is not None
-    assert f"{100 * drop.clean:.0f} % of its tasks in the clean world" in reader.text
+    assert f"{100 * drop.clean:.0f} % of its solvable tasks in the clean world" in reader.text
     assert f"a fall of {-100 * drop.delta:.0f} points" in reader.text
     assert all(tier in reader.text for tier in TIERS)
     assert all(axis in reader.text for axis in AXES)
@@ -222,13 +222,14 @@ def test_verdicts(said: Content, tmp_path: Path) -> None:
     assert "a fall of" in said.verdict
     assert said.verdict.endswith(".")
     oracle = summary(played("oracle"), measures=False)
-    assert "no difference" in verdict(oracle, "oracle")
+    assert "no change seen" in verdict(oracle, "oracle")
     few = summary(played("by_name"), measures=False)
-    assert "points that may be chance" in verdict(few, "by_name")
+    assert "not clear: the exact test gives" in verdict(few, "by_name")
+    assert "tasks would show a change of this size" in verdict(few, "by_name")
     idle = summary(played("idle"), measures=False)
-    assert "next to nothing even in the clean world (0 of 4 clean episodes)" in verdict(idle, "idle")
+    assert verdict(idle, "idle").startswith("idle is no better than an agent that does nothing")
     clean = summary([r for r in played("oracle") if r.clean], measures=False)
-    assert "no task was played both clean and shifted" in verdict(clean, "oracle")
+    assert "no solvable task was played both clean and shifted" in verdict(clean, "oracle")
     assert "nothing to say yet" in verdict(summary([], measures=False), "nobody")
 
 
@@ -280,7 +281,7 @@ def test_gold_is_walked_once_for_each_episode(tmp_path: Path, monkeypatch: pytes
     found = analyse(run_of(records, tmp_path))
     assert sorted(walked) == sorted(r.key for r in records)
     assert set(found.measures) == {r.key for r in records}
-    assert found.summary == summary(records)
+    assert found.summary == summary(records, trivial=found.baselines.played)
     assert len(found.readings) == len(records)
     walked.clear()
     html.page(content(found))
@@ -399,9 +400,11 @@ def test_selection_takes_one_of_each_cause_and_kind_before_a_second() -> None:
 def test_a_run_compared_with_itself_shows_nothing(tmp_path: Path) -> None:
     run = run_of(played("by_name"), tmp_path)
     said = compare([run, run])
-    assert said.versus[0].every.delta == 0
-    assert said.versus[0].opened == ()
-    assert "no clear difference" in compare_verdict(said)
+    one = said.versus[0]
+    assert one.shifted
+    assert one.right
+    assert (one.shifted.delta, one.right.delta, one.opened) == (0, 0, ())
+    assert "no change seen" in compare_verdict(said)
     Reader(compare_page(said))
 
 
@@ -409,10 +412,13 @@ def test_two_runs_are_paired_by_key(tmp_path: Path) -> None:
     first, second = run_of(played("idle"), tmp_path / "a"), run_of(played("oracle")[:-3], tmp_path / "b")
     said = compare([first, second], opened=4)
     one = said.versus[0]
-    assert one.every.pairs == 17
-    assert one.every.fixed == sum(not r.passed for r in played("idle")[:-3])
-    assert one.unshared == 3
-    assert "17 shared episodes of 4 tasks" in compare_verdict(said)
+    assert (one.shared, one.unshared, one.changed) == (17, 3, 17)
+    assert one.clean
+    assert one.shifted
+    solvable = [r for r in played("idle")[:-3] if not r.refuse]
+    counted = sum(not r.clean for r in solvable)  # a clean episode counts once for each shifted one
+    assert one.clean.fixed == one.shifted.fixed == one.clean.pairs == one.shifted.pairs == counted
+    assert "idle is no better than an agent that does nothing" in compare_verdict(said)
     assert len(one.opened) == 4
     text = Reader(compare_page(said)).text
     assert "oracle passed, idle failed" in text
@@ -423,6 +429,14 @@ def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     runs = [run_of(played(name, "tiers", 1), tmp_path / name) for name in ("by_name", "oracle")]
     assert "oracle is better" in compare_verdict(compare(runs, opened=0))
     assert "by_name is worse" in compare_verdict(compare(runs[::-1], opened=0))
+
+
+def test_runs_with_little_in_common_say_so_first(tmp_path: Path) -> None:
+    first, few = played("by_name"), played("oracle")[:2]
+    said = compare([run_of(first, tmp_path / "a"), run_of(few, tmp_path / "b")], opened=0)
+    told = compare_verdict(said)
+    assert told.startswith("oracle and by_name share only 2 of 20 episodes")
+    assert "no clear difference" not in told
 
 
 def test_other_obstacles_under_one_key_are_left_out(tmp_path: Path) -> None:
@@ -444,7 +458,7 @@ def test_three_runs_have_a_rank_correlation(tmp_path: Path) -> None:
 def test_runs_that_share_nothing_are_refused(tmp_path: Path) -> None:
     records = played("oracle")
     other = tuple(r.model_copy(update={"key": f"other {r.key}"}) for r in records)
-    with pytest.raises(CrosswindError, match="share no episode"):
+    with pytest.raises(CrosswindError, match=r"0 of the episodes of .* are common"):
         compare([run_of(records, tmp_path / "a"), run_of(other, tmp_path / "b")])
 
 
@@ -513,7 +527,7 @@ def test_compare_commands(tmp_path: Path) -> None:
     assert "wrote" in crosswind(*both, "-o", str(out)).output
     assert out.exists()
     data = json.loads(crosswind(*both, "--json").output)
-    assert data["versus"]["oracle"]["all"]["delta"] > 0
+    assert data["versus"]["oracle"]["shifted"]["delta"] > 0
     assert "## crosswind: comparison" in crosswind(*both, "--markdown").output
 
 

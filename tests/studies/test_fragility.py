@@ -14,7 +14,7 @@ from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.builtin_suites import ORIGINAL
 from crosswind.episodes.recipe import kinds_of
-from crosswind.report import formats
+from crosswind.metrics import formats
 from crosswind.study.definition import RESULTS, load_study, suite_of
 from crosswind.study.findings import load_findings
 from crosswind.study.results import Absent, Results, load_results, read_done
@@ -76,7 +76,7 @@ def test_every_arm_has_options_that_its_method_takes() -> None:
 
 
 def test_arms_of_reinforcement_have_options_that_it_takes() -> None:
-    pytest.importorskip("trl")
+    pytest.importorskip("peft")
     from crosswind.train.config import GrpoConfig
 
     study = load_study(FOLDER)

@@ -6,7 +6,8 @@ or writes. docs/gate.md has the rules and why they are as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from crosswind.base.errors import CrosswindError
@@ -15,10 +16,12 @@ from crosswind.core.registry import did_you_mean, domains, perturbations
 from crosswind.core.types import AXES, TIERS, Model
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
-from crosswind.gate.decision import SURELY, Decision, Word, decide, decide_rate
+from crosswind.gate.decision import Decision, Word, decide, decide_rate
+from crosswind.metrics import formats
 from crosswind.metrics.groups import GROUP_OF
-from crosswind.metrics.scores import Pair, pairs
+from crosswind.metrics.scores import Pair, pairs, refused, sides, triviality
 
+MIN_CLEAN = 0.50  # the least clean success unless given: below it, there is too little that could drop
 MOST_ERRORS = 0.05  # share of episodes lost to infrastructure beyond which nothing is decided
 BROKEN, FINAL = 20, 300  # episodes listed for a finding, and characters of what the agent said in each
 EXITS = {"pass": 0, "fail": 1, "infrastructure": 3, "inconclusive": 4}
@@ -61,9 +64,14 @@ def rule(name: str, share: str | float, text: str = "") -> Rule:
     )
 
 
+def parse_share(share: str | float) -> float:
+    """A share as it is written: `0.9` or `90%`. Raises `ValueError` where it is none."""
+    return float(share[:-1]) / 100 if isinstance(share, str) and share.endswith("%") else float(share)
+
+
 def _share(share: str | float, text: str) -> float:
     try:
-        number = float(share[:-1]) / 100 if isinstance(share, str) and share.endswith("%") else float(share)
+        number = parse_share(share)
     except ValueError:
         raise CrosswindError(f"{text!r} is no rule; write a name and a share, as in tier=0.10 or all=10%") from None
     if not 0 <= number < 1:
@@ -72,6 +80,10 @@ def _share(share: str | float, text: str) -> float:
 
 
 # ---------------------------------------------------------------- a run under rules
+
+
+TRIVIAL_RULE = "better-than-trivial"
+MOST_RULE = "max-false-refusals"  # the one rate that has an upper limit
 
 
 class Broken(Model):
@@ -89,30 +101,67 @@ class RuleResult(Model):
 
     rule: str
     group: str
-    most: float  # allowed drop, or the least clean success
+    most: float  # allowed drop; of a rate, the share that it is compared with
     verdict: Word
     decision: Decision
     broken: tuple[Broken, ...] = ()
+
+    @property
+    def is_rate(self) -> bool:
+        """A rate against a limit, and no drop."""
+        return self.decision.before is None
+
+    @property
+    def label(self) -> str:
+        """What is judged, as printed everywhere."""
+        return f"better than trivial: {self.group}" if self.rule == TRIVIAL_RULE else self.group
+
+    @property
+    def change(self) -> str:
+        """The figure that is judged with the interval that decides, as printed everywhere."""
+        d = self.decision
+        if self.is_rate:
+            bounds = [formats.percent(self.most + bound) for bound in (d.low, d.high)]
+            return f"{formats.percent(d.after)} [{', '.join(bounds)}]"
+        low, high = (formats.points(bound, -self.most) for bound in (d.low, d.high))
+        return f"{formats.points(d.delta)} [{low}, {high}]"
+
+    @property
+    def allowed(self) -> str:
+        """The limit, as printed everywhere."""
+        if self.rule == TRIVIAL_RULE:
+            return f"lower bound above {100 * self.most:.3g} %"
+        if self.is_rate:
+            return f"at {'most' if self.rule.startswith(MOST_RULE) else 'least'} {100 * self.most:g} %"
+        return f"{formats.MINUS}{100 * self.most:g}"
 
     @property
     def says(self) -> str:
         """The finding as a sentence."""
         d = self.decision
         if not d.n:
-            return f"{self.group}: the run has no such episodes; {_wanted(d)}"
+            return f"{self.label}: the run has no such episodes; {wanted(d)} would decide"
         seen = (
-            f"clean success {100 * d.after:.1f} % of {d.n}, wanted {100 * self.most:g} %"
-            if self.rule.startswith("min-clean")
-            else f"{100 * d.before:.1f} % to {100 * d.after:.1f} % over {d.n} pairs of {d.tasks} tasks, "
-            f"a {'fall' if d.delta <= 0 else 'rise'} of {abs(100 * d.delta):.1f} points, allowed {100 * self.most:g}"
+            f"{self.change} over {d.tasks} tasks, {self.allowed}"
+            if self.is_rate
+            else f"{formats.percent(d.before)} to {formats.percent(d.after)} over {d.n} pairs of {d.tasks} tasks, "
+            f"{self.change} points, {self.allowed} allowed"
         )
-        return f"{self.group}: {seen}" + (f"; {_wanted(d)}" if self.verdict == "inconclusive" else "")
+        if self.rule == TRIVIAL_RULE and self.verdict == "fail":
+            seen += f": no better than {formats.TRIVIAL_AGENT}"
+        return f"{self.label}: {seen}" + (f"; {wanted(d)} would decide" if self.verdict == "inconclusive" else "")
 
 
-def _wanted(decision: Decision) -> str:
-    if decision.needed_n is None:
-        return "so near to what is allowed that no number of pairs would decide"
-    return f"about {decision.needed_n} would decide"
+def wanted(decision: Decision) -> str:
+    """How many more tasks would decide, in words; the pairs that they make as well, where a task has several."""
+    d = decision
+    if d.needed_n is None:
+        return "no number of tasks"
+    if not d.n:
+        return f"about {formats.many(d.needed_n, 'task')}"
+    tasks = max(1, math.ceil(d.needed_n * d.tasks / d.n - 1e-9) - d.tasks)
+    pairs = f" ({formats.many(d.needed_n - d.n, 'more pair')})" if d.before is not None and d.n > d.tasks else ""
+    return f"about {formats.many(tasks, 'more task')}{pairs}"
 
 
 class Outcome(Model):
@@ -147,22 +196,39 @@ def examine(
     *,
     baseline: Sequence[Record] | None = None,
     min_clean: float | None = None,
+    min_refusals: float | None = None,
+    max_false_refusals: float | None = None,
     max_errors: float = MOST_ERRORS,
     unfinished: Sequence[str] = (),
+    trivial: Mapping[str, Sequence[Record]] | None = None,
 ) -> Outcome:
-    """Judge a run by its rules. `unfinished` are reasons why the run cannot be judged at all."""
-    if not rules and min_clean is None:
-        raise CrosswindError("the gate has no rule; give --max-drop tier=0.10, or --min-clean 0.8")
+    """Judge a run by its rules. `unfinished` are reasons why the run cannot be judged at all.
+
+    `min_clean` is 0.5 unless given; 0 asks for nothing. `trivial` are episodes of the run as trivial agents played
+    them: a run that cannot be told from theirs does not pass. Without rules these two are all that is checked.
+    """
     if baseline is None and any(r.by == CLEAN for r in rules):
         raise CrosswindError("the rule for clean compares with a baseline; give --baseline, or --min-clean 0.8")
     notes: list[str] = []
+    if not rules:
+        notes.append("no drop rule was given, so no drop is judged; --max-drop tier=0.10 allows each tier 10 points")
     if baseline is None:
         found = _clean_and_shifted(records, notes)
     else:
-        found = _then_and_now(baseline, records, notes)
+        found = _then_and_now(baseline, records, notes, shifted=any(r.by != CLEAN for r in rules))
     tests = [test for one in rules for test in _tests(one, found)]
-    if min_clean is not None:
-        tests.append(_clean_test(records, min_clean))
+    counted = sides(records)
+    if least := MIN_CLEAN if min_clean is None else min_clean:
+        tests.append(_rate_test("min-clean", "clean success", least, counted["clean"], lambda r: r.passed))
+    shifted = [r for r in records if r.judged and not r.clean]
+    if min_refusals:
+        impossible = [r for r in shifted if r.refuse]
+        tests.append(_rate_test("min-refusals", "right refusals", min_refusals, impossible, lambda r: r.passed))
+    if max_false_refusals is not None:
+        solvable = [r for r in shifted if not r.refuse]
+        tests.append(_most_test(MOST_RULE, "false refusals", max_false_refusals, solvable, refused))
+    for side, against in triviality(records, trivial).items():
+        tests.append(_rate_test(TRIVIAL_RULE, side, against.bar, counted[side], lambda r: r.passed))
     findings = _decided(tests)
     everything = [*records, *(baseline or ())]
     errors = sum(r.outcome == "error" for r in everything)
@@ -193,49 +259,51 @@ def examine(
 
 
 def _sentence(verdict: str, findings: Sequence[RuleResult], reasons: Sequence[str]) -> str:
-    against = [f.group for f in findings if f.verdict == verdict]
+    found = [f for f in findings if f.verdict == verdict]
+    trivial = " and ".join(f.group for f in found if f.rule == TRIVIAL_RULE)
+    named = [*(f.group for f in found if f.rule != TRIVIAL_RULE)]
+    names = "; ".join([*named, *([f"better than trivial: {trivial}"] if trivial else [])])
     if verdict == "pass":
         return f"Pass: all {len(findings)} checks are within what is allowed."
     if verdict == "fail":
-        return f"Fail: {len(against)} of {len(findings)} checks are beyond what is allowed ({', '.join(against)})."
+        return f"Fail: {len(found)} of {len(findings)} checks are beyond what is allowed ({names})."
     if verdict == "infrastructure":
         return f"No verdict: {reasons[0]}."
-    return f"Inconclusive: {len(against)} of {len(findings)} checks need more pairs ({', '.join(against)})."
+    return f"Inconclusive: {len(found)} of {len(findings)} checks need more tasks ({names})."
 
 
 class _Test(NamedTuple):
-    """A rule on its way to a verdict: `decide` takes the level at which a fall is sure."""
+    """A rule on its way to a verdict: `decide` takes the number of checks that share the risk."""
 
     rule: str
     group: str
     most: float
-    decide: Callable[[float], Decision]
+    decide: Callable[[int], Decision]
     broken: Sequence[Record]
 
 
 def _decided(tests: Sequence[_Test]) -> list[RuleResult]:
-    """Decide all tests together, the sureness of a fall shared out by Holm's procedure."""
-    alone = [test.decide(SURELY) for test in tests]
-    order = sorted(range(len(tests)), key=lambda i: alone[i].p_fall)
-    out: dict[int, RuleResult] = {}
-    level, open_ = 1 - SURELY, True
-    for rank, i in enumerate(order):
-        if open_:
-            level = (1 - SURELY) / (len(tests) - rank)
-            open_ = alone[i].p_fall <= level
-        decision = tests[i].decide(1 - level)
-        broken = tests[i].broken[:BROKEN] if decision.verdict == "fail" else []
-        out[i] = RuleResult(
-            rule=tests[i].rule,
-            group=tests[i].group,
-            most=tests[i].most,
-            verdict=decision.verdict,
-            decision=decision,
-            broken=tuple(
-                Broken(key=r.key, kinds=r.kinds, stage=r.stage, cause=r.cause, final=r.final[:FINAL]) for r in broken
-            ),
+    """Decide all tests together; the lower bound alone decides whether an agent is better than a trivial one."""
+    out, sharing = [], sum(test.rule != TRIVIAL_RULE for test in tests)
+    for test in tests:
+        decision = test.decide(sharing)
+        if test.rule == TRIVIAL_RULE and not decision.low > 0:  # what cannot be told from a trivial agent fails
+            decision = decision.model_copy(update={"verdict": "fail", "needed_n": None})
+        broken = test.broken[:BROKEN] if decision.verdict == "fail" else []
+        out.append(
+            RuleResult(
+                rule=test.rule,
+                group=test.group,
+                most=test.most,
+                verdict=decision.verdict,
+                decision=decision,
+                broken=tuple(
+                    Broken(key=r.key, kinds=r.kinds, stage=r.stage, cause=r.cause, final=r.final[:FINAL])
+                    for r in broken
+                ),
+            )
         )
-    return [out[i] for i in range(len(tests))]
+    return out
 
 
 def _tests(one: Rule, compared: Sequence[Pair]) -> list[_Test]:
@@ -256,40 +324,64 @@ def _tests(one: Rule, compared: Sequence[Pair]) -> list[_Test]:
 
 def _drop_test(one: Rule, name: str, compared: Sequence[Pair]) -> _Test:
     before, after = [a.passed for a, _ in compared], [b.passed for _, b in compared]
-    ids, first = [b.task_id for _, b in compared], [a.key for a, _ in compared]
+    ids = [b.task_id for _, b in compared]
 
-    def decided(surely: float) -> Decision:
-        return decide(before, after, one.most, tasks=ids, shared=first, surely=surely)
+    def decided(checks: int) -> Decision:
+        return decide(before, after, one.most, tasks=ids, checks=checks)
 
     label = name if one.by in (name, "tier", "axis", "kind") else f"{one.by} {name}"
     return _Test(str(one), label, one.most, decided, [b for a, b in compared if a.passed and not b.passed])
 
 
-def _clean_test(records: Sequence[Record], least: float) -> _Test:
-    clean = [r for r in records if r.clean and r.judged]
-    outcomes, ids = [r.passed for r in clean], [r.task_id for r in clean]
+def _rate_test(rule: str, label: str, least: float, found: Sequence[Record], of: Callable[[Record], bool]) -> _Test:
+    outcomes, ids = [of(r) for r in found], [r.task_id for r in found]
 
-    def decided(surely: float) -> Decision:
-        return decide_rate(outcomes, least, tasks=ids, surely=surely)
+    def decided(checks: int) -> Decision:
+        return decide_rate(outcomes, least, tasks=ids, checks=checks)
 
-    return _Test(f"min-clean={least:g}", "clean success", least, decided, [r for r in clean if not r.passed])
+    failed = list({r.key: r for r in found if not of(r)}.values())
+    return _Test(rule if rule == TRIVIAL_RULE else f"{rule}={least:g}", label, least, decided, failed)
+
+
+def _most_test(rule: str, label: str, most: float, found: Sequence[Record], of: Callable[[Record], bool]) -> _Test:
+    """A rate with an upper limit: the rest of the episodes has a lower one."""
+    test = _rate_test(rule, label, max(0.0, 1 - most), found, lambda r: not of(r))
+
+    def decided(checks: int) -> Decision:
+        d = test.decide(checks)
+        turned = {"after": 1 - d.after, "delta": -d.delta, "low": -d.high, "high": -d.low}
+        return d.model_copy(update=turned) if d.n else d
+
+    return test._replace(rule=f"{rule}={most:g}", most=most, decide=decided)
 
 
 def _clean_and_shifted(records: Sequence[Record], notes: list[str]) -> list[Pair]:
-    """The pairs of one run, without those that lack a side."""
-    found, shifted = pairs(records), sum(not r.clean for r in records)
-    if len(found) < shifted:
-        notes.append(f"{shifted - len(found)} of {shifted} pairs lack a side and are left out")
+    """The solvable pairs of one run, without those that lack a side."""
+    clean = {r.pair: r for r in records if r.clean and r.judged}
+    whole = [(clean[r.pair], r) for r in records if not r.clean and r.judged and r.pair in clean]
+    shifted, found = sum(not r.clean for r in records), pairs(records)
+    if len(whole) < shifted:
+        notes.append(f"{shifted - len(whole)} of {shifted} pairs lack a side and are left out")
+    if left := len(whole) - len(found):
+        notes.append(
+            f"{left} of {len(whole)} pairs have a task to refuse and count in no drop; --min-refusals and "
+            "--max-false-refusals judge refusals"
+        )
     return found
 
 
-def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str]) -> list[Pair]:
-    """The same episodes of two runs, without those that are not the same or lack a side."""
+def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str], *, shifted: bool) -> list[Pair]:
+    """The same episodes of two runs, without those that are not the same or lack a side.
+
+    `shifted` says that rules are about shifted episodes, so that some must be among them.
+    """
     before = {r.key: r for r in then}
     same = [(before[r.key], r) for r in now if r.key in before and before[r.key].layers == r.layers]
-    if not same:
+    if not same or (shifted and all(r.clean for _, r in same) and not all(r.clean for r in now)):
+        common = f"0 of {len(now)}" if not same else f"{len(same)} clean and no shifted ones of {len(now)}"
         raise CrosswindError(
-            "the two runs share no episode; a baseline is a run of the same suite with the same seed and trials"
+            f"the baseline has too few episodes of this run ({common}); give a baseline of the same suite, seed and "
+            "trials"
         )
     judges = {r.judge for pair in same for r in pair if r.judged}
     if len(judges) > 1:
@@ -300,4 +392,9 @@ def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str
     found = [p for p in same if all(r.judged for r in p)]
     if left := max(len(then), len(now)) - len(found):
         notes.append(f"{left} episodes have no counterpart in the other run, or lack a side, and are left out")
-    return found
+    if len(found) < max(len(then), len(now)) / 2:
+        notes.append(
+            f"only {len(found)} of {max(len(then), len(now))} episodes are common to the two runs, so this says little "
+            "of the runs as a whole"
+        )
+    return [p for p in found if not p[1].refuse]

@@ -11,7 +11,8 @@ from xml.etree import ElementTree as ET
 
 from crosswind.base import terminal
 from crosswind.base.version import __version__
-from crosswind.gate.gate import Outcome, RuleResult
+from crosswind.gate.gate import TRIVIAL_RULE, Outcome, RuleResult, wanted
+from crosswind.metrics import formats
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+!|~$&:-])")
@@ -88,7 +89,7 @@ def plain(text: str) -> str:
 def markdown(outcome: Outcome) -> str:
     """The outcome as Markdown: the verdict, a table of the checks, and the episodes that broke."""
     mark = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "infrastructure": "🔌"}
-    heads = ("check", "before", "after", "change, points", "pairs", "allowed", "verdict")
+    heads = ("check", "before", "after", "change or rate", "pairs", "tasks", "limit", "verdict")
     lines = [
         f"### {mark[outcome.verdict]} crosswind gate: {outcome.verdict}",
         "",
@@ -102,6 +103,7 @@ def markdown(outcome: Outcome) -> str:
         f"|{' --- |' * len(heads)}",
     ]
     lines += [f"| {' | '.join(row)} |" for row in map(_row, outcome.findings)]
+    lines += ["", plain(levels(outcome))] if outcome.findings else []
     lines += [f"\n> {plain(note)}" for note in outcome.notes]
     for finding in outcome.findings:
         if finding.broken:
@@ -115,19 +117,30 @@ def markdown(outcome: Outcome) -> str:
 def cells(finding: RuleResult) -> list[str]:
     """A finding as the cells of a table, as plain text."""
     d = finding.decision
-    name = f"{finding.rule.split('=')[0]}: {finding.group}" if finding.group not in finding.rule else finding.group
-    wanted: str = finding.verdict
-    if wanted == "inconclusive":
-        wanted += f" (n {d.needed_n})" if d.needed_n else " (at the limit)"
+    rule = finding.rule.split("=")[0]
+    shown = finding.rule == TRIVIAL_RULE or finding.is_rate or finding.group in finding.rule
+    name = finding.label if shown else f"{rule}: {finding.group}"
+    word: str = finding.verdict
+    if word == "inconclusive":
+        word += f": {wanted(d)}" if d.needed_n else " (at the limit)"
     return [
         name,
-        f"{100 * d.before:.1f} %",
-        f"{100 * d.after:.1f} %",
-        f"{100 * d.delta:+.1f} [{100 * d.low:+.1f}, {100 * d.high:+.1f}]",
+        "" if d.before is None else formats.percent(d.before),
+        formats.percent(d.after),
+        finding.change,
         str(d.n),
-        f"{'at least ' if finding.rule.startswith('min-clean') else '-'}{100 * finding.most:g}",
-        wanted,
+        str(d.tasks),
+        finding.allowed,
+        word,
     ]
+
+
+def levels(outcome: Outcome) -> str:
+    """What the intervals of the table are."""
+    sharing = sum(finding.rule != TRIVIAL_RULE for finding in outcome.findings)
+    each = f" for all {sharing} rules together, {100 * outcome.findings[0].decision.level:.3g} % each (Bonferroni)"
+    upper = f"95 % upper bound{each if sharing > 1 else ''}"
+    return f"Brackets: the interval that decides, from a 95 % lower bound to a {upper}."
 
 
 def _row(finding: RuleResult) -> list[str]:

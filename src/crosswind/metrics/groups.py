@@ -47,6 +47,9 @@ def grouped(records: Iterable[Record], by: By) -> dict[str, list[Record]]:
     return dict(sorted(out.items())) if by in ("level", "severity") else out
 
 
+REFUSALS = "right refusals"  # the band of episodes to refuse, which are counted apart
+
+
 @dataclass(slots=True)
 class Count:
     """Episodes of one band that were scored, and how many of them passed."""

@@ -15,7 +15,7 @@ from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains, perturbations
-from crosswind.core.types import ASK, SAY, Model, Task, ToolCall, ToolSpec
+from crosswind.core.types import TALK, Model, Task, ToolCall, ToolSpec
 from crosswind.episodes.play import step_data
 from crosswind.episodes.record import Record, base_task
 
@@ -47,16 +47,15 @@ class Averages(Model):
     """Averages over some episodes. A rate is None where nothing could have counted towards it."""
 
     episodes: int
-    accuracy: float | None
+    accuracy: float | None  # of the episodes that could be solved
     tool_error_rate: float | None  # of calls
     own_error_rate: float | None  # of calls
     exploration: float | None
     chain_length: float | None  # calls per episode
     gold_chain_length: float | None
     questions: float | None  # per episode
-    refusal_rate: float | None
+    right_refusal_rate: float | None  # of the episodes to refuse: refused, and nothing done wrong
     false_refusal_rate: float | None  # of the episodes that could be solved
-    missed_refusal_rate: float | None  # of those that could not
     faults: int  # episodes that met one
     recovery_rate: float | None  # of those: passed
     resumed_rate: float | None  # of those that can be compared: made the right call next
@@ -149,7 +148,7 @@ def _looks(steps: Steps, specs: Specs, own: Steps) -> tuple[int, int]:
         if any(_is_write(inner, specs) for inner in step["inner"]):
             break
         call, result = step["call"], step["result"]
-        what = _text([result] if call["tool"] in (ASK, SAY) else [call, result])
+        what = _text([result] if call["tool"] in TALK else [call, result])
         if what in shown or any(step is one for one in own):
             idle += 1
         elif not _is_error(step):
@@ -203,7 +202,7 @@ def _duplicates(steps: Steps, specs: Specs) -> int:
 
 
 def _calls(steps: Steps) -> list[Mapping[str, Any]]:
-    return [step for step in steps if step["call"]["tool"] not in (ASK, SAY)]
+    return [step for step in steps if step["call"]["tool"] not in TALK]
 
 
 def _is_error(step: Mapping[str, Any]) -> bool:
@@ -242,7 +241,6 @@ def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None 
     known = measures or {}
     taken = [known.get(record.key) or measure(record) for record in played]
     calls = sum(m.calls for m in taken)
-    able, unable = [m for m in taken if not m.refuse], [m for m in taken if m.refuse]
     hit = [m for m in taken if m.fault]
 
     def per_episode(value: Callable[[Measures], float]) -> float | None:
@@ -250,16 +248,15 @@ def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None 
 
     return Averages(
         episodes=len(played),
-        accuracy=_mean([r.passed for r in played]),
+        accuracy=_mean([r.passed for r in played if not r.refuse]),
         tool_error_rate=sum(m.errors for m in taken) / calls if calls else None,
         own_error_rate=sum(m.own_errors for m in taken) / calls if calls else None,
         exploration=_mean([m.exploration for m in taken if m.exploration is not None]),
         chain_length=per_episode(lambda m: m.calls),
         gold_chain_length=per_episode(lambda m: m.gold_calls),
         questions=per_episode(lambda m: m.questions),
-        refusal_rate=per_episode(lambda m: m.refused),
-        false_refusal_rate=_mean([m.refused for m in able]),
-        missed_refusal_rate=_mean([not m.refused for m in unable]),
+        right_refusal_rate=_mean([r.passed for r in played if r.refuse]),
+        false_refusal_rate=_mean([m.refused for m in taken if not m.refuse]),
         faults=len(hit),
         recovery_rate=_mean([m.recovered for m in hit]),
         resumed_rate=_mean([m.resumed for m in hit if m.resumed is not None]),

@@ -1,14 +1,16 @@
-"""What a run's episodes add up to: shares, paired drops by every grouping, and one summary of all.
+"""What a run's episodes add up to: success on solvable tasks, refusals apart from it, and one summary of all.
 
-The design is paired: a shifted episode is compared with the clean episode of the same task and trial. Episodes that
-ended as errors of the infrastructure count nowhere and are reported; a pair that lacks one side is left out.
+The design is paired: a shifted episode is compared with the clean episode of the same task and trial. Tasks that can be
+solved and tasks to refuse are never put together: a pair counts towards success only if both of its episodes can be
+solved. Episodes that ended as errors of the infrastructure count nowhere and are reported.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from crosswind.core.types import Model
 from crosswind.episodes.record import Record, Usage
@@ -16,8 +18,12 @@ from crosswind.metrics import stats
 from crosswind.metrics.groups import GROUPINGS, By, grouped
 from crosswind.metrics.measures import Averages, Measures, averaged, measure
 
-FEW = 10  # changed tasks, below which the bootstrap knows too little
+TRIVIAL = ("idle", "echo", "refuser", "guesser")  # scripted agents that call no tool
+LITTLE = 0.05  # success on solvable tasks that counts as none
+LEVEL = 0.05  # of a test, after correction
+NOISE = 0.1  # share of pairs taken to change by chance where fewer were seen to
 Pair = tuple[Record, Record]
+Outcome = Callable[[Record], bool]
 
 
 class Cell(Model):
@@ -39,15 +45,55 @@ class Drop(Model):
     clean: float  # share passed
     shifted: float
     delta: float  # shifted minus clean
-    low: float
+    low: float  # 95 % interval of this group alone
     high: float
-    interval: Literal["bootstrap", "score"]  # how the two bounds were found
     p: float  # exact, two-sided, by tasks; McNemar's where each task has one pair
     p_holm: float  # the same, adjusted for all groups of the grouping
+    tests: int = 1  # how many that are
     broke: int  # passed clean, failed shifted
     fixed: int
     kept: float | None  # share of the pairs solved clean that were solved shifted as well
     exposed: Drop | None = None  # over the pairs whose obstacles all fired and were seen
+
+    @property
+    def clear(self) -> bool:
+        """Is the change more than chance, by the adjusted test and by the interval?"""
+        return self.p_holm < LEVEL and (self.low > 0 or self.high < 0)
+
+
+class RefusalShares(Model):
+    """When an agent refuses: rightly, of the episodes to refuse, and falsely, of those that can be solved."""
+
+    right: Cell
+    false: Cell
+
+
+class NetScore(Model):
+    """One number from 0 to 1: success on solvable tasks times how well refusals tell the two sorts of tasks apart.
+
+    Success is corrected for chance, (success - bar) / (1 - bar) with the bar of `Triviality`, and at least 0. The other
+    factor is the balanced accuracy of refusing, (right + 1 - false) / 2; where nothing is to be refused it is left out.
+    Agents that do nothing, echo the request, refuse everything or guess have 0, and the oracle has 1.
+
+    The interval puts the score intervals of the three shares together by squaring and adding, so that few tasks make it
+    wide. Success and false refusals are added as they are, since a task that is refused falsely is also not solved.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+class Triviality(Model):
+    """Success on solvable tasks against what agents reach that call no tool."""
+
+    rate: float
+    low: float  # 95 % lower bound
+    tasks: int
+    agent: str  # the best of `TRIVIAL` on the same episodes
+    reached: float  # what that one solves; 0 by the laws where it was not played
+    bar: float  # what must be surpassed: that, and `LITTLE` at least
+    better: bool
 
 
 class Excluded(Model):
@@ -56,6 +102,7 @@ class Excluded(Model):
     episodes: int
     pairs: int  # that lack a side for it
     unpaired: int  # shifted episodes whose clean episode is not there at all
+    to_refuse: int  # pairs in which refusing is right clean, shifted or both: they count as refusals alone
     reasons: dict[str, int]
 
 
@@ -66,14 +113,16 @@ class Summary(Model):
     episodes: int
     tasks: int
     trials: int
-    overall: Cell  # every episode
-    clean: Cell
+    clean: Cell  # success on solvable tasks, over the pairs; over all solvable episodes where there is no pair
     shifted: Cell
-    exposed: Cell  # shifted episodes whose obstacles all fired and were seen
-    drop: Drop | None  # over all pairs; None where there is no pair
+    drop: Drop | None  # over all solvable pairs; None where there is none
+    refusals: dict[str, RefusalShares]  # "clean" and "shifted"
+    score: NetScore | None  # of shifted episodes; None where none can be solved
+    trivial: dict[str, Triviality]  # "clean" and "shifted", as far as there are solvable episodes
     drops: dict[By, dict[str, Drop]]
+    refused: dict[By, dict[str, RefusalShares]]  # the same of shifted episodes by group
     mild: Drop | None  # at severity 1 alone
-    cells: dict[By, dict[str, Cell]]  # every shifted episode by group, whether or not it has a pair
+    cells: dict[By, dict[str, Cell]]  # success on solvable shifted episodes by group
     pass_hat_k: dict[str, tuple[stats.PassHatK, ...]]  # "clean" and "shifted", from k = 1 up
     study: dict[str, Averages]  # "clean", "shifted", "all"
     studies: dict[By, dict[str, Averages]]  # of shifted episodes
@@ -85,99 +134,143 @@ class Summary(Model):
 
 
 def pairs(records: Iterable[Record]) -> list[Pair]:
-    """The shifted episodes, each behind the clean one of the same task and trial; errors make no pair."""
-    kept = [record for record in records if record.judged]
+    """Solvable shifted episodes, each behind the clean one of the same task and trial, which is solvable too."""
+    kept = [record for record in records if record.judged and not record.refuse]
     clean = {record.pair: record for record in kept if record.clean}
     return [(clean[record.pair], record) for record in kept if not record.clean and record.pair in clean]
 
 
-def cell(records: Iterable[Record]) -> Cell:
+def sides(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The episodes that success is counted over, clean and shifted: both sides of the solvable pairs.
+
+    A clean episode comes once for each pair that it is in. A run without pairs has its solvable episodes.
+    """
+    every = list(records)
+    if found := pairs(every):
+        return {"clean": [clean for clean, _ in found], "shifted": [shifted for _, shifted in found]}
+    solvable = [record for record in every if record.judged and not record.refuse]
+    return {"clean": [r for r in solvable if r.clean], "shifted": [r for r in solvable if not r.clean]}
+
+
+def passed(record: Record) -> bool:
+    return record.passed
+
+
+def refused(record: Record) -> bool:
+    return record.ended == "refusal"
+
+
+def cell(records: Iterable[Record], of: Outcome = passed) -> Cell:
     """The share of episodes that passed. Episodes of one task count for what they tell beyond each other."""
     kept = [record for record in records if record.judged]
-    n, passed = len(kept), sum(record.passed for record in kept)
-    if not n:
-        return Cell(n=0, passed=0, rate=None, low=0.0, high=1.0)
-    worth = _worth([(record.task_id, record.passed) for record in kept])
-    low, high = stats.wilson(passed / n * worth, worth)
-    return Cell(n=n, passed=passed, rate=passed / n, low=low, high=high)
+    outcomes = [of(record) for record in kept]
+    n, count = len(kept), sum(outcomes)
+    low, high = stats.share_interval(outcomes, [record.task_id for record in kept])
+    return Cell(n=n, passed=count, rate=count / n if n else None, low=low, high=high)
 
 
-def _worth(outcomes: Sequence[tuple[str, bool]]) -> float:
-    """How many independent episodes the given ones are worth: at least the number of tasks, at most their own."""
-    n, mean = len(outcomes), sum(passed for _, passed in outcomes) / len(outcomes)
-    gaps: dict[str, float] = {}
-    for task, passed in outcomes:
-        gaps[task] = gaps.get(task, 0.0) + passed - mean
-    m = len(gaps)
-    if m == n or mean in (0, 1):
-        return float(m)
-    alone = n * mean * (1 - mean)
-    together = sum(gap * gap for gap in gaps.values()) * m / (m - 1) if m > 1 else alone * n
-    return max(float(m), n / max(1.0, together / alone))
-
-
-def drop(name: str, found: Sequence[Pair], *, seed: int = 0, resamples: int = stats.RESAMPLES) -> Drop | None:
-    """What shifts did to some pairs; None where there are none.
-
-    Tasks are resampled, each with all its pairs, and tested as wholes. Where each task has one pair, both are what
-    `paired_difference` gives.
-    """
-    out = _drop(name, found, seed, resamples)
-    if out is None:
-        return None
-    seen = [(clean, shifted) for clean, shifted in found if shifted.exposed]
-    return out.model_copy(update={"exposed": _drop(name, seen, seed, resamples)})
-
-
-def _drop(name: str, found: Sequence[Pair], seed: int, resamples: int) -> Drop | None:
-    if not found:
-        return None
-    n = len(found)
-    nets: dict[str, tuple[int, int]] = {}
-    for clean, shifted in found:
-        net, size = nets.get(shifted.task_id, (0, 0))
-        nets[shifted.task_id] = (net + shifted.passed - clean.passed, size + 1)
-    broke = sum(clean.passed and not shifted.passed for clean, shifted in found)
-    fixed = sum(shifted.passed and not clean.passed for clean, shifted in found)
-    solved = sum(clean.passed for clean, _ in found)
-    low, high = stats.resampled(Counter(nets.values()), seed=seed, resamples=resamples)
-    few = sum(net != 0 for net, _ in nets.values()) < FEW or low == high
-    if few:
-        worth = len(nets) / n  # pairs of one task are taken to tell the same
-        low, high = stats.tango(broke * worth, fixed * worth, len(nets))
-    p = stats.flipped(net for net, _ in nets.values())
-    return Drop(
-        name=name,
-        pairs=n,
-        tasks=len(nets),
-        clean=solved / n,
-        shifted=sum(shifted.passed for _, shifted in found) / n,
-        delta=(fixed - broke) / n,
-        low=low,
-        high=high,
-        interval="score" if few else "bootstrap",
-        p=p,
-        p_holm=p,
-        broke=broke,
-        fixed=fixed,
-        kept=(solved - broke) / solved if solved else None,
+def refusals(records: Iterable[Record]) -> RefusalShares:
+    """Right and false refusals. A right one passed: it left the world as it should be, too."""
+    every = list(records)
+    return RefusalShares(
+        right=cell(record for record in every if record.refuse),
+        false=cell((record for record in every if not record.refuse), refused),
     )
 
 
-def drops(records: Iterable[Record], by: By, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> dict[str, Drop]:
-    """The drop of each group of pairs, p-values adjusted over the groups of this grouping (Holm)."""
-    return grouped_drops(pairs(records), by, seed=seed, resamples=resamples)
+def score(records: Iterable[Record], bar: float = LITTLE) -> NetScore | None:
+    """One number for some episodes; None where none of them can be solved."""
+    every = [record for record in records if record.judged]
+    solved, refusing = cell(record for record in every if not record.refuse), refusals(every)
+    if solved.rate is None:
+        return None
+
+    def corrected(share: float) -> float:
+        return max(0.0, (share - bar) / (1 - bar))
+
+    right, false, some = refusing.right, refusing.false, refusing.right.n > 0
+    tells = (1 + (right.rate or 0.0) - (false.rate or 0.0)) / 2 if some else 1.0
+    success = corrected(solved.rate)
+
+    def reach(share: float, right_to: float, false_to: float) -> float:
+        """How far the number moves when success and refusals go to these bounds."""
+        by_success = tells * abs(corrected(share) - success)
+        by_false = success * abs(false_to - (false.rate or 0.0)) / 2 if some else 0.0
+        by_right = success * abs(right_to - (right.rate or 0.0)) / 2 if some else 0.0
+        return float(np.hypot(by_success + by_false, by_right))
+
+    value = success * tells
+    return NetScore(
+        value=value,
+        low=max(0.0, value - reach(solved.low, right.low, false.high)),
+        high=min(1.0, value + reach(solved.high, right.high, false.low)),
+    )
 
 
-def grouped_drops(found: Sequence[Pair], by: By, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> dict[str, Drop]:
+def triviality(
+    records: Iterable[Record], played: Mapping[str, Sequence[Record]] | None = None
+) -> dict[str, Triviality]:
+    """Is an agent better than those that call no tool, on solvable tasks, clean and shifted?
+
+    `played` are episodes of the run as trivial agents played them. They are scripted, so their success on these
+    episodes is known without error, and the agent's is tested against it. Where they were not played they have none:
+    the laws refuse a task that an agent solves by doing nothing.
+    """
+    out = {}
+    for side, found in sides(records).items():
+        if not found:
+            continue
+        keys = {record.key for record in found}
+        reached = {
+            name: cell(r for r in (played or {}).get(name, ()) if r.key in keys and not r.refuse).rate or 0.0
+            for name in TRIVIAL
+        }
+        best = max(reached, key=lambda name: reached[name])
+        outcomes, tasks = [record.passed for record in found], [record.task_id for record in found]
+        bar, low = max(LITTLE, reached[best]), stats.share_interval(outcomes, tasks, 0.9).low
+        rate = sum(outcomes) / len(outcomes)
+        out[side] = Triviality(
+            rate=rate, low=low, tasks=len(set(tasks)), agent=best, reached=reached[best], bar=bar, better=low > bar
+        )
+    return out
+
+
+def drop(name: str, found: Sequence[Pair], of: Outcome = passed) -> Drop | None:
+    """What shifts did to some pairs; None where there are none. Tasks are tested as wholes, each with all its pairs."""
+    out = _drop(name, found, of)
+    if out is None:
+        return None
+    return out.model_copy(update={"exposed": _drop(name, [pair for pair in found if pair[1].exposed], of)})
+
+
+def _drop(name: str, found: Sequence[Pair], of: Outcome) -> Drop | None:
+    if not found:
+        return None
+    clean, shifted = [of(one) for one, _ in found], [of(other) for _, other in found]
+    one = stats.paired_difference(clean, shifted, tasks=[record.task_id for _, record in found])
+    solved = sum(clean)
+    shared = one.model_dump(exclude={"n"})
+    kept = (solved - one.broke) / solved if solved else None
+    return Drop(name=name, pairs=one.n, p_holm=one.p, kept=kept, **shared)
+
+
+def tasks_needed(change: Drop) -> int | None:
+    """About how many tasks would show a change of this size, four times in five, after the same correction."""
+    size = abs(change.delta)
+    noise = min(max(NOISE, (change.broke + change.fixed) / change.pairs - size), 1 - size)
+    return stats.pairs_needed(size, noise=max(0.0, noise), alpha=LEVEL / change.tests)
+
+
+def drops(records: Iterable[Record], by: By) -> dict[str, Drop]:
+    """The drop of each group of solvable pairs, p-values adjusted over the groups of this grouping (Holm)."""
+    return grouped_drops(pairs(records), by)
+
+
+def grouped_drops(found: Sequence[Pair], by: By) -> dict[str, Drop]:
     """The same, of given pairs."""
     first = {id(second): one for one, second in found}
     groups = grouped((second for _, second in found), by)
-    out = {
-        name: made
-        for name, members in groups.items()
-        if (made := drop(name, [(first[id(r)], r) for r in members], seed=seed, resamples=resamples))
-    }
+    out = {name: made for name, members in groups.items() if (made := drop(name, [(first[id(r)], r) for r in members]))}
     return _adjusted(out)
 
 
@@ -187,8 +280,8 @@ def _adjusted(found: Mapping[str, Drop]) -> dict[str, Drop]:
     seen_ps = dict(zip(seen, stats.holm([e.p for one in found.values() if (e := one.exposed)]), strict=True))
     out = {}
     for name, one in found.items():
-        exposed = one.exposed and one.exposed.model_copy(update={"p_holm": seen_ps[name]})
-        out[name] = one.model_copy(update={"p_holm": ps[name], "exposed": exposed})
+        exposed = one.exposed and one.exposed.model_copy(update={"p_holm": seen_ps[name], "tests": len(seen)})
+        out[name] = one.model_copy(update={"p_holm": ps[name], "tests": len(found), "exposed": exposed})
     return out
 
 
@@ -197,26 +290,27 @@ def summary(
     *,
     measures: bool | Mapping[str, Measures] = True,
     by: Iterable[By] = GROUPINGS,
+    trivial: Mapping[str, Sequence[Record]] | None = None,
     seed: int = 0,
 ) -> Summary:
     """All figures of one run. `measures` are those already taken, by the records' keys; True takes them now.
 
-    Without measures no gold is walked, and `study` stays empty. `by` names the groupings wanted besides all.
+    Without measures no gold is walked, and `study` stays empty. `by` names the groupings wanted besides all, and
+    `trivial` are episodes of the run as trivial agents played them.
     """
     every = list(records)
     kept = [record for record in every if record.judged]
     shifted = [record for record in kept if not record.clean]
     clean = [record for record in kept if record.clean]
+    counted, against = sides(every), triviality(every, trivial)
     groupings: dict[By, None] = dict.fromkeys((*by, "all"))
-    found = {name: drops(every, name, seed=seed) for name in groupings}
+    groups = {b: grouped(kept, b) for b in groupings}
+    found = {name: drops(every, name) for name in groupings}
     over_all = found["all"].get("all")
     taken: Mapping[str, Measures] = measures if isinstance(measures, Mapping) else {}
     if measures is True:
         taken = {record.key: measure(record) for record in kept}
     measured = measures is not False
-    studies: dict[By, dict[str, Averages]] = {}
-    if measured:
-        studies = {b: {name: averaged(of, taken) for name, of in grouped(kept, b).items()} for b in groupings}
     usage = Usage()
     for record in every:
         usage = usage.plus(record.usage)
@@ -226,21 +320,26 @@ def summary(
         episodes=len(kept),
         tasks=len({record.task_id for record in kept}),
         trials=len({record.trial for record in kept}),
-        overall=cell(kept),
-        clean=cell(clean),
-        shifted=cell(shifted),
-        exposed=cell(record for record in shifted if record.exposed),
+        clean=cell(counted["clean"]),
+        shifted=cell(counted["shifted"]),
         drop=over_all,
+        refusals={"clean": refusals(clean), "shifted": refusals(shifted)},
+        score=score(shifted, against["shifted"].bar if "shifted" in against else LITTLE),
+        trivial=against,
         drops=found,
+        refused={b: {name: refusals(of) for name, of in groups[b].items()} for b in groupings},
         mild=found.get("severity", {}).get("1"),
-        cells={b: {name: cell(of) for name, of in grouped(kept, b).items()} for b in groupings},
-        pass_hat_k={"clean": _pass_hat(clean, seed), "shifted": _pass_hat(shifted, seed)},
+        cells={b: {name: cell(of) for name, of in grouped(counted["shifted"], b).items()} for b in groupings},
+        pass_hat_k={
+            side: _pass_hat([r for r in of if not r.refuse], seed)
+            for side, of in (("clean", clean), ("shifted", shifted))
+        },
         study=(
             {"clean": averaged(clean, taken), "shifted": averaged(shifted, taken), "all": averaged(kept, taken)}
             if measured
             else {}
         ),
-        studies=studies,
+        studies={b: {n: averaged(of, taken) for n, of in groups[b].items()} for b in groupings} if measured else {},
         stages=dict(Counter(record.stage or "undetermined" for record in failed).most_common()),
         causes=dict(Counter(record.cause or "undetermined" for record in failed).most_common()),
         usage=usage,
@@ -276,6 +375,9 @@ def _excluded(records: Sequence[Record]) -> Excluded:
         episodes=len(errors),
         pairs=len(lost),
         unpaired=sum(r.pair not in clean for r in shifted),
+        to_refuse=sum(
+            r.judged and c.judged and (r.refuse or c.refuse) for r in shifted if (c := clean.get(r.pair)) is not None
+        ),
         reasons=dict(Counter(r.why.splitlines()[0][:200] if r.why else "" for r in errors).most_common(20)),
     )
 
@@ -286,16 +388,22 @@ def _excluded(records: Sequence[Record]) -> Excluded:
 class CleanAndRobust(Model):
     """How the clean scores of several agents go with how they stand shifts, by rank."""
 
-    agents: dict[str, tuple[float, float, float | None]]  # share passed clean, delta, and share kept
-    delta: stats.Correlation  # of the clean score and the difference
-    kept: stats.Correlation  # of the clean score and the share of solved tasks that stay solved
+    agents: dict[str, tuple[float, float, float, float | None]]  # clean, shifted, delta, and share kept
+    shifted: stats.Correlation  # of clean and shifted success
+    delta: stats.Correlation  # of clean success and the change
+    kept: stats.Correlation  # of clean success and the share of solved tasks that stay solved
 
 
 def clean_and_robust(agents: Mapping[str, Drop]) -> CleanAndRobust:
     """The rank correlation of clean score and robustness over agents, each given by its drop over all pairs."""
-    able = {name: one for name, one in agents.items() if one.kept is not None}
+
+    def ranked(value: Callable[[Drop], float | None]) -> stats.Correlation:
+        able = [(one.clean, found) for one in agents.values() if (found := value(one)) is not None]
+        return stats.spearman([clean for clean, _ in able], [found for _, found in able])
+
     return CleanAndRobust(
-        agents={name: (one.clean, one.delta, one.kept) for name, one in agents.items()},
-        delta=stats.spearman([one.clean for one in agents.values()], [one.delta for one in agents.values()]),
-        kept=stats.spearman([one.clean for one in able.values()], [one.kept or 0.0 for one in able.values()]),
+        agents={name: (one.clean, one.shifted, one.delta, one.kept) for name, one in agents.items()},
+        shifted=ranked(lambda one: one.shifted),
+        delta=ranked(lambda one: one.delta),
+        kept=ranked(lambda one: one.kept),
     )

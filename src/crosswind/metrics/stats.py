@@ -7,10 +7,10 @@ and the reasons for them are in docs/statistics.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
-from math import comb, copysign, inf, lgamma, log, sqrt
+from math import comb, lgamma, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -24,6 +24,9 @@ EXACT = 2000  # changed pairs, beyond which the power of a test is taken from th
 ORDERS = 8  # up to so many values, a rank correlation is compared with every order of them
 
 
+Sums = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
 class Interval(NamedTuple):
     """Two bounds."""
 
@@ -35,12 +38,13 @@ class PairedDifference(Model):
     """What a shift did to paired outcomes."""
 
     n: int  # pairs
+    tasks: int  # different ones
     clean: float  # share passed
     shifted: float
     delta: float  # shifted minus clean
     low: float
     high: float
-    p: float  # exact McNemar, two-sided
+    p: float  # exact, two-sided, by tasks; McNemar's where each task has one pair
     broke: int  # passed clean, failed shifted
     fixed: int  # failed clean, passed shifted
 
@@ -85,6 +89,42 @@ def _z(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
+def worth(values: Sequence[float], tasks: Sequence[Hashable] | None = None) -> float:
+    """How many independent outcomes the given ones are worth: at least the number of tasks, at most their own.
+
+    The design effect: the variance of the mean with tasks as clusters over its variance with independent outcomes.
+    Where all outcomes are alike nothing is known of that, and a task counts once.
+    """
+    n = len(values)
+    if tasks is None or not n:
+        return float(n)
+    mean = sum(values) / n
+    sums = _deviations(values, mean, tasks)
+    m, alone = len(sums), n * mean * (1 - mean)
+    if m == n or alone < 1e-12:
+        return float(m)
+    together = sum(gap * gap for gap in sums.values()) * m / (m - 1) if m > 1 else alone * n
+    return max(float(m), n / max(1.0, together / alone))
+
+
+def _deviations(values: Sequence[float], mean: float, tasks: Sequence[Hashable]) -> dict[Hashable, float]:
+    """By task, how far its outcomes are from the mean, added."""
+    out: dict[Hashable, float] = {}
+    for task, value in zip(tasks, values, strict=True):
+        out[task] = out.get(task, 0.0) + value - mean
+    return out
+
+
+def share_interval(
+    outcomes: Sequence[bool], tasks: Sequence[Hashable] | None = None, confidence: float = CONFIDENCE
+) -> Interval:
+    """The score interval of a share of outcomes, which count for what they tell beyond others of their task."""
+    if not outcomes:
+        return Interval(0.0, 1.0)
+    size = worth(outcomes, tasks)
+    return wilson(sum(outcomes) / len(outcomes) * size, size, confidence)
+
+
 # ---------------------------------------------------------------- pairs
 
 
@@ -92,33 +132,70 @@ def paired_difference(
     clean: Sequence[bool],
     shifted: Sequence[bool],
     *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
+    tasks: Sequence[Hashable] | None = None,
     confidence: float = CONFIDENCE,
 ) -> PairedDifference:
     """The difference of two lists of outcomes that belong together one by one.
 
-    Each pair counts as independent of the others; where several pairs share a task, `scores.drops` resamples tasks.
+    `tasks` names the task of each pair where several pairs have the same; otherwise each pair is independent.
+    """
+    ids: Sequence[Hashable] = range(len(clean)) if tasks is None else tasks
+    low, high = paired_interval(clean, shifted, tasks=ids, confidence=confidence)
+    n = len(clean)
+    nets: Counter[Hashable] = Counter()
+    for task, c, s in zip(ids, clean, shifted, strict=True):
+        nets[task] += int(s) - int(c)
+    broke = sum(bool(c) and not s for c, s in zip(clean, shifted, strict=True))
+    fixed = sum(bool(s) and not c for c, s in zip(clean, shifted, strict=True))
+    return PairedDifference(
+        n=n,
+        tasks=len(nets),
+        clean=sum(map(bool, clean)) / n,
+        shifted=sum(map(bool, shifted)) / n,
+        delta=(fixed - broke) / n,
+        low=low,
+        high=high,
+        p=flipped(nets.values()),
+        broke=broke,
+        fixed=fixed,
+    )
+
+
+def paired_interval(
+    clean: Sequence[bool],
+    shifted: Sequence[bool],
+    *,
+    tasks: Sequence[Hashable] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """The interval of a paired difference: Newcombe's square-and-add method, with tasks as clusters.
+
+    The score intervals of the two shares, each over what its outcomes are worth, are put together by the correlation
+    of the two. So one clean episode that stands in several pairs counts once, and an interval has a width even where
+    every outcome is alike. It always holds the change of tasks too rare to be among so many.
     """
     if len(clean) != len(shifted):
         raise ValueError(f"{len(clean)} clean and {len(shifted)} shifted outcomes do not make pairs")
     n = len(clean)
     if not n:
         raise ValueError("there are no pairs to compare")
-    broke = sum(bool(c) and not s for c, s in zip(clean, shifted, strict=True))
-    fixed = sum(bool(s) and not c for c, s in zip(clean, shifted, strict=True))
-    counts = {(-1, 1): broke, (0, 1): n - broke - fixed, (1, 1): fixed}
-    low, high = resampled(Counter(counts), seed=seed, resamples=resamples, confidence=confidence)
-    return PairedDifference(
-        n=n,
-        clean=sum(map(bool, clean)) / n,
-        shifted=sum(map(bool, shifted)) / n,
-        delta=(fixed - broke) / n,
-        low=low,
-        high=high,
-        p=mcnemar(broke, fixed),
-        broke=broke,
-        fixed=fixed,
+    ids: Sequence[Hashable] = range(n) if tasks is None else tasks
+    before, after = sum(clean) / n, sum(shifted) / n
+    one, other = _deviations(clean, before, ids), _deviations(shifted, after, ids)
+    both = sum(gap * other[task] for task, gap in one.items())
+    if both > 0:  # Newcombe's correction: so few pairs cannot show that they always agree
+        both = max(0.0, both - sum(size * size for size in Counter(ids).values()) / (2 * len(one)))
+    spread = sqrt(sum(gap * gap for gap in one.values()) * sum(gap * gap for gap in other.values()))
+    linked = both / spread if spread > 1e-12 else 0.0
+    (l1, u1), (l2, u2) = (share_interval(of, ids, confidence) for of in (clean, shifted))
+
+    def reach(a: float, b: float) -> float:
+        return sqrt(max(0.0, a * a + b * b - 2 * linked * a * b))
+
+    delta, unseen = after - before, 1 - ((1 - confidence) / 2) ** (1 / len(one))
+    low, high = delta - reach(after - l2, u1 - before), delta + reach(u2 - after, before - l1)
+    return Interval(
+        max(-1.0, min(low, -unseen) if delta <= 0 else low), min(1.0, max(high, unseen) if delta >= 0 else high)
     )
 
 
@@ -151,16 +228,18 @@ def flipped(nets: Iterable[int]) -> float:
 
 
 def resampled(
-    clusters: Mapping[tuple[float, int], int],
+    clusters: Mapping[tuple[float, ...], int],
+    figure: Callable[[Sums], Sums] = lambda sums: sums[:, 0] / sums[:, 1],
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """The bootstrap's percentile interval of a mean whose observations come in clusters.
+    """The bootstrap's percentile interval of a figure whose observations come in clusters, by default of a mean.
 
-    A cluster is (sum, size), and comes with the number of clusters that are like it. Drawing clusters with replacement
-    is drawing how often each sort of cluster comes up, which is a multinomial draw: the same, and much faster.
+    A cluster is what it adds to some sums, (sum, size) for a mean, and comes with the number of clusters that are like
+    it. Drawing clusters with replacement is drawing how often each sort of cluster comes up, which is a multinomial
+    draw: the same, and much faster. `figure` takes a row of sums for each resample.
     """
     _z(confidence)
     sorts = sorted(sort for sort, count in clusters.items() if count)
@@ -170,47 +249,9 @@ def resampled(
     values = np.array(sorts, dtype=float)
     total = int(counts.sum())
     drawn = np.random.default_rng(seed).multinomial(total, counts / total, size=resamples) @ values
-    means = drawn[:, 0] / drawn[:, 1]
     tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], method="inverted_cdf")
+    low, high = np.quantile(figure(drawn), [tail, 1 - tail], method="inverted_cdf")
     return Interval(float(low), float(high))
-
-
-def tango(broke: float, fixed: float, n: float, confidence: float = CONFIDENCE) -> Interval:
-    """The score interval of a paired difference, which stays honest where hardly any pair changed.
-
-    It holds every difference that the score test does not reject. Numbers need not be whole, so that pairs which
-    depend on each other can be scaled down to what they are worth.
-    """
-    if n <= 0 or broke < 0 or fixed < 0 or broke + fixed > n * (1 + 1e-9):
-        raise ValueError(f"{broke} and {fixed} of {n} pairs is no table of pairs")
-    z, delta = _z(confidence), (fixed - broke) / n
-
-    def kept(at: float) -> bool:
-        return abs(tango_score(broke, fixed, n, at)) <= z
-
-    def edge(inside: float, outside: float) -> float:
-        if kept(outside):
-            return outside
-        for _ in range(60):
-            middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if kept(middle) else (inside, middle)
-        return inside
-
-    return Interval(edge(delta, -1.0), edge(delta, 1.0))
-
-
-def tango_score(broke: float, fixed: float, n: float, at: float) -> float:
-    """Tango's score for the hypothesis that the true difference is `at`: large if the difference seen is larger."""
-    linear = (2 * n + broke - fixed) * at - broke - fixed
-    breaks = (sqrt(max(0.0, linear**2 + 8 * n * broke * at * (1 - at))) - linear) / (
-        4 * n
-    )  # the share that breaks then
-    spread = n * (2 * breaks + at * (1 - at))
-    gap = fixed - broke - n * at
-    if spread <= 1e-12:
-        return 0.0 if abs(gap) < 1e-12 else copysign(inf, gap)
-    return gap / sqrt(spread)
 
 
 # ---------------------------------------------------------------- several tests, several trials
@@ -404,7 +445,7 @@ def spearman(x: Sequence[float], y: Sequence[float], *, seed: int = 0, resamples
     return Correlation(n=n, rho=max(-1.0, min(1.0, rho)), p=p)
 
 
-def sums_by(values: Iterable[tuple[Hashable, float]]) -> Counter[tuple[float, int]]:
+def sums_by(values: Iterable[tuple[Hashable, float]]) -> Counter[tuple[float, ...]]:
     """Observations of clusters, as `resampled` takes them."""
     sums: dict[Hashable, tuple[float, int]] = {}
     for cluster, value in values:

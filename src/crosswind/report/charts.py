@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from crosswind.report.formats import MINUS
+from crosswind.metrics.formats import MINUS
 from crosswind.report.markup import Markup, join, tag
 
 STEP = 0.25  # between the lines of a scale of changes

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from crosswind.base.version import __version__
+from crosswind.metrics import formats
 from crosswind.metrics.scores import CleanAndRobust, Drop
-from crosswind.report import formats, parts
 from crosswind.report import markdown as md
+from crosswind.report import parts
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
 from crosswind.runs.comparison import Comparison, Contrast
 from crosswind.runs.reading import Reading
+
+COMMON = 0.5  # of the episodes of two runs; with less in common, a comparison says so first
 
 # ---------------------------------------------------------------- in words
 
@@ -23,25 +26,32 @@ def verdict(said: Comparison) -> str:
 
 
 def _sentence(said: Comparison, one: Contrast) -> str:
-    every = one.every
-    start = (
-        f"Over {formats.many(every.pairs, 'shared episode')} of {formats.many(every.tasks, 'task')} {one.name} solves "
-        f"{formats.percent(every.shifted)} and {said.first} {formats.percent(every.clean)}"
+    little = ""
+    if one.common < COMMON:
+        total = one.shared + one.unshared + one.other
+        little = (
+            f"{one.name} and {said.first} share only {one.shared:,} of {formats.many(total, 'episode')}, so this says "
+            "little of the runs as a whole. "
+        )
+    main = one.main
+    if main is None:
+        return f"{little}{one.name} and {said.first} share no solvable episode, so nothing is known of their success."
+    better = f"{one.name} is {'better' if main.delta > 0 else 'worse'}, " if main.clear else ""
+    world = "in the open world" if one.shifted else "in the clean world"
+    out = (
+        f"{little}On the solvable tasks that both played {world}, {one.name} solves {formats.percent(main.shifted)} "
+        f"and {said.first} {formats.percent(main.clean)}: {better}{formats.wording(main)}."
     )
-    bounds = f"{formats.points(every.delta)} points, {formats.SURE} {formats.span(every.low, every.high)}"
-    if not formats.clear(every):
-        told = f"no clear difference ({bounds})"
-    else:
-        told = f"{one.name} is {'better' if every.delta > 0 else 'worse'} ({bounds})"
-    return f"{start}: {told}{_falls(said, one)}."
+    for what, found in (("right refusals", one.right), ("false refusals", one.false)):
+        if found and (what == "right refusals" or found.clear):
+            shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
+            out += f" {what.capitalize()}: {shares}, {formats.wording(found)}."
+    return out + "".join(_weak(said, name) for name in (one.name, *([said.first] if one is said.versus[0] else [])))
 
 
-def _falls(said: Comparison, one: Contrast) -> str:
-    ours, theirs = said.summaries[one.name].drop, said.summaries[said.first].drop
-    if not ours or not theirs:
-        return ""
-    falls = f"{formats.points(ours.delta)} points, {said.first} by {formats.points(theirs.delta)}"
-    return f"; in the open world it changes by {falls}"
+def _weak(said: Comparison, name: str) -> str:
+    clean = said.summaries[name].trivial.get("clean")
+    return f" {name} is {formats.trivial(clean)}." if clean and not clean.better else ""
 
 
 # ---------------------------------------------------------------- as JSON
@@ -57,7 +67,8 @@ def as_json(said: Comparison) -> dict[str, Any]:
                 "agent": said.runs[name].manifest.agent,
                 "clean": found.clean.model_dump(mode="json"),
                 "shifted": found.shifted.model_dump(mode="json"),
-                "drop": _dumped(found.drop),
+                "drop": found.drop.model_dump(mode="json") if found.drop else None,
+                **found.model_dump(mode="json", include={"refusals", "score", "trivial"}),
                 "causes": found.causes,
                 "usage": found.usage.model_dump(mode="json"),
                 "problems": said.runs[name].problems,
@@ -66,10 +77,9 @@ def as_json(said: Comparison) -> dict[str, Any]:
         },
         "versus": {
             one.name: {
-                "all": _dumped(one.every),
-                "clean": _dumped(one.clean),
-                "shifted": _dumped(one.shifted),
+                **{side: _dumped(getattr(one, side)) for side in ("clean", "shifted", "right", "false")},
                 "groups": {by: {n: _dumped(d) for n, d in of.items()} for by, of in one.groups.items()},
+                "shared": one.shared,
                 "unshared": one.unshared,
                 "other": one.other,
             }
@@ -126,7 +136,8 @@ def notes(said: Comparison) -> Iterator[str]:
 
 def _tiles(said: Comparison) -> Iterator[parts.Tile]:
     for one in said.versus:
-        for name, found in (("all", one.every), ("clean world", one.clean), ("open world", one.shifted)):
+        named = (("clean world", one.clean), ("open world", one.shifted), ("right refusals", one.right))
+        for name, found in (*named, ("false refusals", one.false)):
             if found:
                 yield parts.tile(f"{clipped(one.name, 40)}, {name}", found)
 
@@ -140,6 +151,8 @@ def _runs(said: Comparison) -> Markup:
             f"{formats.points(found.drop.delta)} ({formats.span(found.drop.low, found.drop.high)})"
             if found.drop
             else "–",
+            *(formats.percent(c.rate) for c in (found.refusals["shifted"].right, found.refusals["shifted"].false)),
+            formats.score(found.score),
             f"{found.episodes:,}",
             formats.number(found.usage.cost),
         )
@@ -149,8 +162,11 @@ def _runs(said: Comparison) -> Markup:
     why = [(c, *(str(f.causes.get(c, 0)) for f in said.summaries.values())) for c in causes]
     names = [clipped(name, 60) for name in said.runs]
     return join(
-        lead("Each run over its own episodes; what follows is over shared ones."),
-        table(("", "clean", "shifted", "change", "episodes", "cost"), rows),
+        lead(
+            "Over the episodes that all runs share, as everything on this page. Success is on solvable tasks; always "
+            f"refusing, with the right cause, gives 100{formats.PERCENT} of right and of false refusals."
+        ),
+        table(("", "clean", "shifted", "change", "right refusals", "false", "score", "episodes", "cost"), rows),
         _ranks(said.ranks) if said.ranks else None,
         (tag("h3", "Why they fail"), table(("cause", *names), why)) if why else None,
     )
@@ -159,7 +175,11 @@ def _runs(said: Comparison) -> Markup:
 def _ranks(ranks: CleanAndRobust) -> Markup:
     told = [
         f"{what}: {formats.number(found.rho)} ({formats.chance(found.p)})"
-        for what, found in (("with the change", ranks.delta), ("with the share of solved tasks kept", ranks.kept))
+        for what, found in (
+            ("with shifted success", ranks.shifted),
+            ("with the change", ranks.delta),
+            ("with the share of solved tasks kept", ranks.kept),
+        )
         if found.rho is not None
     ]
     text = "; ".join(told) or "not defined, since one side does not vary"
@@ -169,7 +189,10 @@ def _ranks(ranks: CleanAndRobust) -> Markup:
 def _tiers(one: Contrast, names: tuple[str, str]) -> Markup:
     rows = {"": [(found.name, "", found) for found in one.groups["tier"].values()]}
     return join(
-        lead(f"Points by which {names[1]} is above {names[0]} in the same shifted episodes."),
+        lead(
+            f"Points by which {names[1]} is above {names[0]} in the same solvable shifted episodes. "
+            f"{parts.method(one.groups['cell'], 'cell')}"
+        ),
         parts.heat(one.groups["cell"]),
         tag("h3", "Tiers"),
         parts.changes(rows, names),
@@ -179,7 +202,7 @@ def _tiers(one: Contrast, names: tuple[str, str]) -> Markup:
 def _kinds(one: Contrast, names: tuple[str, str]) -> Markup:
     found = parts.worst_first(one.groups["condition"].values())
     return join(
-        lead(f"Filled points are more than chance after Holm's correction for {len(found)} comparisons."),
+        lead(f"{parts.method(one.groups['condition'], 'condition')} Filled points are clear by both."),
         parts.changes({"": [(clipped(d.name, 80), "", d) for d in found]}, names),
     )
 
@@ -190,8 +213,9 @@ def _tasks(one: Contrast, names: tuple[str, str]) -> Markup:
 
 def _episodes(one: Contrast, names: tuple[str, str]) -> Markup:
     shown = parts.fitting(_both(a, b, names) for a, b in one.opened)
-    changed = one.every.broke + one.every.fixed
-    return join(lead(f"{len(shown)} of the {formats.many(changed, 'episode')} that only one of the two solved."), shown)
+    return join(
+        lead(f"{len(shown)} of the {formats.many(one.changed, 'episode')} that only one of the two solved."), shown
+    )
 
 
 def _both(a: Reading, b: Reading, names: tuple[str, str]) -> Markup:
@@ -213,7 +237,7 @@ def markdown(said: Comparison) -> str:
     ]
     for one in said.versus:
         out.append(f"### {md.literal(one.name)} beside {md.literal(said.first)}")
-        sides = {"clean": one.clean, "shifted": one.shifted}
+        sides = {"clean": one.clean, "shifted": one.shifted, "right refusals": one.right, "false refusals": one.false}
         out.append(md.worst({n: d for n, d in sides.items() if d}, "first", "second"))
         if one.groups["cell"]:
             out.append(md.heat(one.groups["cell"]))

@@ -5,23 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.metrics import Summary, summary
-from crosswind.report import formats
+from crosswind.metrics import Summary, formats, summary
+from crosswind.metrics.scores import pairs
 from crosswind.runs.analysis import Analysis
 from crosswind.runs.baselines import Baselines
 from crosswind.runs.reading import Reading
 from crosswind.runs.store import StoredRun
 
-LITTLE = 0.05  # a clean score below which there is nothing to lose
-
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The run's agent and the baselines on the same episodes."""
+    """The run's agent over its own episodes, and the baselines over those that they played."""
 
     summaries: dict[str, Summary]  # by name of the agent, the run's first
-    pairs: int
+    pairs: int  # that the baselines played
     of: int  # pairs that the run has
+
+    @property
+    def sample(self) -> str:
+        """What the baselines' figures are over, where that is not the whole run."""
+        if self.pairs >= self.of:
+            return ""
+        return f"this run over all of its {self.of} pairs, the others over a sample of {self.pairs} of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,7 @@ class Content:
 
 
 def _short(found: Summary) -> dict[str, Any]:
-    drop = found.drop.model_dump(mode="json") if found.drop else None
-    return {"clean": found.clean.model_dump(), "shifted": found.shifted.model_dump(), "drop": drop}
+    return found.model_dump(mode="json", include={"clean", "shifted", "drop", "refusals", "score"})
 
 
 def content(found: Analysis) -> Content:
@@ -67,56 +71,60 @@ def content(found: Analysis) -> Content:
 
 
 def scale(beside: Baselines, found: Summary, agent: str) -> Scale:
-    """The figures of a run and of its baselines over the same episodes."""
-    ours = summary(beside.sample, measures=False, by=())
-    others = {name: summary(some, measures=False, by=()) for name, some in beside.played.items() if name != agent}
-    return Scale({agent: ours, **others}, ours.drop.pairs if ours.drop else 0, found.drop.pairs if found.drop else 0)
+    """The figures of a run, as everywhere in its report, and of its baselines."""
+    every = {name: some for name, some in beside.played.items() if name != agent}
+    played = {name: summary(some, measures=False, by=(), trivial=beside.trivial) for name, some in every.items()}
+    return Scale({agent: found, **played}, len(pairs(beside.sample)), found.drop.pairs if found.drop else 0)
 
 
 # ---------------------------------------------------------------- in words
 
 
 def verdict(found: Summary, agent: str) -> str:
-    """What the run shows, in one sentence."""
-    drop = found.drop
-    if not found.overall.n:
+    """What the run shows, in a few sentences: success on solvable tasks first, refusals after it."""
+    return " ".join(filter(None, (headline(found, agent), refusals(found))))
+
+
+def headline(found: Summary, agent: str) -> str:
+    """Success on solvable tasks, in one sentence."""
+    if not found.episodes:
         return f"{agent} has no finished episode that counts, so there is nothing to say yet."
-    if drop is None:
-        passed = f"{found.overall.passed} of {formats.many(found.overall.n, 'episode')}"
-        return f"{agent} passed {passed}; no task was played both clean and shifted, so nothing is known of a fall."
-    if drop.clean <= LITTLE:
-        return (
-            f"{agent} solves next to nothing even in the clean world ({found.clean.passed} of "
-            f"{formats.many(found.clean.n, 'clean episode')}), so there is nothing to lose and no fall to measure yet."
+    clean, shifted = found.trivial.get("clean"), found.trivial.get("shifted")
+    if clean and not clean.better:
+        out = f"{agent} is {formats.trivial(clean)}, so there is no change to measure"
+    elif found.drop is None:
+        solved = " and ".join(
+            f"{formats.percent(cell.rate)} of {formats.many(cell.n, f'solvable {side} episode')}"
+            for side, cell in (("clean", found.clean), ("shifted", found.shifted))
+            if cell.n
         )
-    start = f"{agent} solves {formats.percent(drop.clean)} of its tasks in the clean world"
-    if not formats.clear(drop):
-        gap = (
-            f"a difference of {formats.points(drop.delta)} points that may be chance" if drop.delta else "no difference"
+        did = f"solves {solved}" if solved else "played no task that can be solved"
+        out = f"{agent} {did}; no solvable task was played both clean and shifted, so nothing is known of a change"
+    else:
+        out = (
+            f"{agent} solves {formats.percent(found.drop.clean)} of its solvable tasks in the clean world and "
+            f"{formats.percent(found.drop.shifted)} of the same tasks in the open world, {formats.wording(found.drop)}"
+            f"{_where(found)}"
         )
-        return (
-            f"{start} and {formats.percent(drop.shifted)} of the same tasks in the open world, {gap} "
-            f"({formats.SURE} {formats.span(drop.low, drop.high)}, {formats.pairs(drop)}){_could(found)}."
-        )
-    size = f"{100 * abs(drop.delta):.0f} points"
-    low, high = sorted((100 * abs(drop.low), 100 * abs(drop.high)))
-    bounds = f"{formats.SURE} {low:.0f} to {high:.0f}"
-    if drop.delta > 0:
-        return f"{start} and {formats.percent(drop.shifted)} in the open world, a rise of {size} ({bounds})."
+        if shifted and not shifted.better:
+            out += f"; in the open world it is {formats.trivial(shifted)}"
+    return f"{out}."
+
+
+def refusals(found: Summary) -> str:
+    """Right and false refusals, in one sentence; nothing where no task was to be refused."""
+    shares = found.refusals["shifted"]
+    if not found.episodes or not shares.right.n:
+        return ""
     return (
-        f"{start} but {formats.percent(drop.shifted)} of the same tasks in the open world, a fall of {size} "
-        f"({bounds}){_where(found)}."
+        f"It rightly refuses {formats.percent(shares.right.rate)} of the {formats.many(shares.right.n, 'episode')} to "
+        f"refuse, and falsely {formats.percent(shares.false.rate)} of the solvable ones (always refusing, with the "
+        f"right cause: 100{formats.PERCENT} of both)."
     )
 
 
-def _could(found: Summary) -> str:
-    if found.detectable is None:
-        return "; so few tasks cannot tell"
-    return f"; so many tasks show one of {100 * found.detectable:.0f} points four times in five"
-
-
 def _where(found: Summary) -> str:
-    tiers = [d for d in found.drops.get("tier", {}).values() if formats.clear(d) and d.delta < 0]
+    tiers = [d for d in found.drops.get("tier", {}).values() if d.clear and d.delta < 0]
     worst = min(tiers, key=lambda d: d.delta, default=None)
     out = f"; it falls furthest in {worst.name} ({formats.points(worst.delta)})" if worst and len(tiers) > 1 else ""
     named = {cause: n for cause, n in found.causes.items() if cause and cause != "undetermined"}

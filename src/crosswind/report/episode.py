@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from crosswind.core.types import SAY
+from crosswind.core.types import FINISH, SAY
 from crosswind.episodes.record import Record
 from crosswind.runs.reading import Reading
 
@@ -90,6 +90,13 @@ def exchange(step: dict[str, Any]) -> Exchange:
         return Exchange(sent, f"{error['code']}: {error['text']}" if error["text"] else str(error["code"]), True)
     content = result["content"]
     return Exchange(sent, content if isinstance(content, str) else _json(content), False)
+
+
+def ending(record: Record) -> str:
+    """How the agent ended an episode: its call of `finish`, or its last words."""
+    if record.finish is None:
+        return record.final
+    return exchange({"call": {"tool": FINISH, "args": record.finish.args()}, "result": {"content": ""}}).call
 
 
 def _json(value: object) -> str:

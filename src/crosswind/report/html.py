@@ -9,10 +9,10 @@ from crosswind.base.version import __version__
 from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.record import Usage
-from crosswind.metrics import Averages, Drop, PassHatK, Summary
+from crosswind.metrics import Averages, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
-from crosswind.report import charts, formats, parts
-from crosswind.report.content import Content, Scale
+from crosswind.report import charts, parts
+from crosswind.report.content import Content, Scale, headline, refusals
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
 from crosswind.runs.baselines import TELLS
@@ -23,16 +23,14 @@ UNMEASURED = (
     "server runs on behind a url, and cannot be where a domain is not loaded."
 )
 MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
-    ("solved", "accuracy", formats.percent),
     ("calls answered by an error", "tool_error_rate", formats.percent),
     ("… that were the agent's own doing", "own_error_rate", formats.percent),
     ("active exploration, 0 to 1", "exploration", formats.number),
     ("calls per episode", "chain_length", formats.number),
     ("… on the certified way", "gold_chain_length", formats.number),
     ("questions to the user per episode", "questions", formats.number),
-    ("refused", "refusal_rate", formats.percent),
-    ("refused though it could be done", "false_refusal_rate", formats.percent),
-    ("not refused though it could not be done", "missed_refusal_rate", formats.percent),
+    ("right refusals, of the tasks to refuse", "right_refusal_rate", formats.percent),
+    ("false refusals, of the solvable tasks", "false_refusal_rate", formats.percent),
     ("recovered after a fault", "recovery_rate", formats.percent),
     ("made the right call after a fault", "resumed_rate", formats.percent),
     ("collateral writes per episode", "collateral_writes", formats.number),
@@ -53,6 +51,7 @@ def page(said: Content) -> str:
         ("scale", "For scale", _scale(said)) if said.scale or said.unplayed else None,
         ("tiers", "Tier by axis", _tiers(found)) if found.drops.get("cell") else None,
         ("kinds", "Each perturbation", _kinds(said)) if found.drops.get("condition") else None,
+        ("refusals", "Refusals", _refusals(found)) if found.refusals["shifted"].right.n else None,
         ("doses", "Severity", _doses(found)) if found.drops.get("severity") else None,
         ("causes", "Why it fails", _causes(found)) if found.causes or found.stages else None,
         ("tasks", "Kinds of task", _tasks(found)) if found.drop else None,
@@ -82,15 +81,17 @@ def _header(said: Content) -> Markup:
     return join(
         div("mark", "crosswind"),
         tag("p", clipped(manifest.agent, 200), " · ", " · ".join(facts), class_="facts"),
-        tag("h1", clipped(said.verdict, 600)),
+        tag("h1", clipped(headline(found, manifest.agent), 600)),
+        tag("p", refusals(found), class_="lead"),
         parts.tiles(_tiles(found)),
         (tag("p", f"Note: {problem}.", class_="warn") for problem in said.run.problems),
     )
 
 
 def _tiles(found: Summary) -> Iterator[parts.Tile]:
+    counted = "solvable pair" if found.drop else "solvable episode"
     for name, cell in (("clean world", found.clean), ("open world", found.shifted)):
-        under = f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, 'episode')}"
+        under = f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, counted)}"
         yield f"Solved, {name}", formats.percent(cell.rate), under, ""
     if found.drop:
         yield parts.tile("Change", found.drop)
@@ -98,6 +99,14 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
             yield parts.tile("Change where it was seen", found.drop.exposed)
     if found.mild:
         yield parts.tile("Change at severity 1", found.mild)
+    refusals = found.refusals["shifted"]
+    if refusals.right.n:
+        for name, cell in (("Right refusals", refusals.right), ("False refusals", refusals.false)):
+            under = f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, 'episode')}; always refusing: 100"
+            yield name, formats.percent(cell.rate), f"{under}{formats.PERCENT}", ""
+    if found.score:
+        bounds = f"{found.score.low:.2f} to {found.score.high:.2f}; trivial agents 0, oracle 1"
+        yield "Score", f"{found.score.value:.2f}", bounds, ""
     usage = found.usage
     if usage.input_tokens + usage.output_tokens:
         cost = f"{formats.number(usage.cost)} in all" if usage.cost is not None else "no price known"
@@ -113,7 +122,7 @@ def _scale(said: Content) -> Markup:
 
 
 def _beside(scale: Scale) -> Markup:
-    some = f" (a sample of {scale.pairs} of the run's {scale.of} pairs)" if scale.pairs < scale.of else ""
+    some = f": {scale.sample}" if scale.sample else ""
     rows = (
         tag(
             "li",
@@ -125,13 +134,47 @@ def _beside(scale: Scale) -> Markup:
                     tag("span", tag("b", formats.percent(cell.rate)), f" {side}")
                     for side, cell in zip(SIDES, (found.clean, found.shifted), strict=True)
                 ),
+                small(_said_no(found)) if found.refusals["shifted"].right.n else None,
+                small(f"score {found.score.value:.2f}") if found.score else None,
             ),
         )
         for name, found in scale.summaries.items()
     )
     return join(
-        lead(f"The same episodes{some}, played by scripted agents whose score is known beforehand."),
+        lead(
+            f"The same episodes played by scripted agents whose score is known beforehand{some}. Bars: solved of the "
+            "solvable tasks, clean above and shifted below."
+        ),
         tag("ul", rows, class_="rows bars"),
+    )
+
+
+def _said_no(found: Summary) -> str:
+    refusals = found.refusals["shifted"]
+    return f"refuses {formats.percent(refusals.right.rate)} rightly, {formats.percent(refusals.false.rate)} falsely"
+
+
+def _refusals(found: Summary) -> Markup:
+    kinds = {name: one for name, one in found.refused["kind"].items() if one.right.n}
+    rows: list[Sequence[Pieces]] = [(kind, formats.share(one.right)) for kind, one in sorted(kinds.items())]
+    rows.append(("all shifted", formats.share(found.refusals["shifted"].right)))
+    tiers = [(tier, formats.share(one.false)) for tier, one in found.refused["tier"].items() if one.false.n]
+    sides = [(f"all {side}", formats.share(found.refusals[side].false)) for side in SIDES]
+    return join(
+        lead(
+            "Tasks that a perturbation made impossible, and tasks that never could be done, count here and in no "
+            f"figure of success. An agent that always refuses has 100{formats.PERCENT} in both tables, and solves "
+            "nothing."
+        ),
+        div(
+            "two",
+            tag("div", tag("h3", "Right refusals"), table(("tasks to refuse", f"refused ({formats.SURE}; n)"), rows)),
+            tag(
+                "div",
+                tag("h3", "False refusals"),
+                table(("solvable tasks", f"refused ({formats.SURE}; n)"), [*tiers, *sides]),
+            ),
+        ),
     )
 
 
@@ -139,9 +182,8 @@ def _tiers(found: Summary) -> Markup:
     tiers = {"": [(tier, "", drop) for tier in TIERS if (drop := found.drops["tier"].get(tier))]}
     return join(
         lead(
-            "Change in points when a task of the clean world meets one obstacle, by the stage of thought that it "
-            "tries (tier) and where it lies (axis). Under each figure its "
-            f"{formats.SURE}, and how many pairs of how many tasks it is over."
+            "Change in points when a solvable task of the clean world meets one obstacle, by the stage of thought that "
+            f"it tries (tier) and where it lies (axis). {parts.method(found.drops['cell'], 'cell')}"
         ),
         parts.heat(found.drops["cell"]),
         tag("h3", "Tiers"),
@@ -160,8 +202,8 @@ def _kinds(said: Content) -> Markup:
     groups["several at once"] = [(clipped(d.name, 80), parts.under(d), d) for d in parts.worst_first(others)]
     return join(
         lead(
-            f"The point is the change, the line its {formats.SURE}. A filled point is more than chance, also after "
-            "Holm's correction for so many comparisons; a hollow one may be chance."
+            f"The point is the change on solvable tasks, the line its interval. {parts.method(kinds, 'kind')} A filled "
+            "point is clear by both; a hollow one may be chance, and what it would take is said."
         ),
         parts.changes({name: group for name, group in groups.items() if group}, SIDES),
     )
@@ -310,7 +352,8 @@ def _footer(said: Content) -> Markup:
         tag(
             "p",
             f"Played with crosswind {manifest.crosswind}, judged by verifier {manifest.judge}, reported by crosswind "
-            f"{__version__}. Pairs share task, seed and trial. Intervals are 95{formats.PERCENT}; p-values are exact "
-            "and corrected (Holm). Errors of the infrastructure are excluded, never counted as failures.",
+            f"{__version__}. Pairs share task, seed and trial. Intervals are 95{formats.PERCENT}, each for its group "
+            "alone; p-values are exact and Holm-adjusted over the groups of a table. Errors of the infrastructure are "
+            "excluded, never counted as failures.",
         ),
     )

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.core.types import AXES, TIERS
-from crosswind.metrics import Drop, Summary
-from crosswind.report import formats
+from crosswind.metrics import Drop, Summary, formats
 from crosswind.report.content import Content
 from crosswind.report.markup import clipped, visible
 
@@ -30,17 +29,23 @@ def change(drop: Drop | None) -> str:
     """A change with its interval, and what it was seen in."""
     if drop is None or not drop.pairs:
         return "–"
-    mark = "**" if formats.clear(drop) else ""
+    mark = "**" if drop.clear else ""
     return f"{mark}{formats.points(drop.delta)}{mark} ({formats.span(drop.low, drop.high)}; {formats.pairs(drop)})"
 
 
 def scores(what: str, summaries: Mapping[str, Summary]) -> str:
     """How agents or runs did, a row each."""
     rows = [
-        [literal(name), formats.percent(s.clean.rate), formats.percent(s.shifted.rate), change(s.drop)]
+        [
+            literal(name),
+            *(formats.percent(cell.rate) for cell in (s.clean, s.shifted)),
+            change(s.drop),
+            *(formats.percent(cell.rate) for cell in (s.refusals["shifted"].right, s.refusals["shifted"].false)),
+            formats.score(s.score),
+        ]
         for name, s in summaries.items()
     ]
-    return table([what, "clean", "shifted", "change"], rows)
+    return table([what, "clean", "shifted", "change", "right refusals", "false refusals", "score"], rows)
 
 
 def heat(cells: dict[str, Drop]) -> str:
@@ -63,15 +68,17 @@ def report(said: Content) -> str:
         f"## crosswind: {literal(manifest.agent)} on {literal(manifest.name)}",
         literal(said.verdict, 800),
         f"{formats.many(found.episodes, 'episode')}, {formats.many(found.tasks, 'task')}, seed {manifest.seed}. "
-        "Changes are in percentage points, shifted minus clean; "
-        "bold ones are more than chance after Holm's correction.",
+        "Changes are in percentage points on solvable tasks, shifted minus clean, each with its own 95 % interval; "
+        "bold ones are clear, also after Holm's correction over the groups of the table.",
         *(f"> Note: {literal(problem, 400)}" for problem in said.run.problems),
     ]
     if said.scale:
         out += [
             "### For scale, on the same episodes",
             scores("agent", said.scale.summaries),
-            "The change is by pairs: a clean episode counts once for each shifted one of its task.",
+            *([f"Pairs: {said.scale.sample}."] if said.scale.sample else []),
+            "Success is by solvable pairs: a clean episode counts once for each shifted one of its task. Always "
+            "refusing gives 100 % of right and of false refusals.",
         ]
     if said.unplayed:
         out += ["### No baselines", *(literal(note, 400) for note in said.unplayed)]
@@ -80,6 +87,9 @@ def report(said: Content) -> str:
     if conditions := found.drops.get("condition"):
         of = f"The worst {WORST} of {len(conditions)} conditions" if len(conditions) > WORST else "Conditions"
         out += [f"### {of}", worst(conditions, "clean", "shifted")]
+    if kinds := {n: r for n, r in found.refused.get("kind", {}).items() if r.right.n}:
+        rows = [[literal(name), formats.share(one.right)] for name, one in sorted(kinds.items())]
+        out += ["### Right refusals", table(["kind", "refused"], rows)]
     if found.causes:
         ranked = sorted(found.causes.items(), key=lambda item: -item[1])
         total = sum(found.causes.values())

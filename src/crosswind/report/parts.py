@@ -10,15 +10,16 @@ from importlib import resources
 
 from crosswind.base.version import __version__
 from crosswind.core.types import AXES, TIERS
-from crosswind.metrics import By, Drop
-from crosswind.report import charts, formats
-from crosswind.report.episode import STEPS, Exchange, Line, lines_of
+from crosswind.metrics import By, Drop, formats
+from crosswind.report import charts
+from crosswind.report.episode import STEPS, Exchange, Line, ending, lines_of
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, note, small, span, style, tag
 from crosswind.runs.reading import Reading
 
 SHOWN = 1_500  # characters of one text in an episode
 BYTES = 8_000_000  # of episodes on a page
 HEATS = 9  # steps of colour
+WORTH = 0.05  # an unclear change from which on the tasks that would show it are told
 MANY = 16  # groups beyond which a grouping is folded
 TASKS: tuple[tuple[By, str, str], ...] = (
     ("domain", "Domain", ""),
@@ -59,7 +60,7 @@ def frame(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]
 def tile(name: str, drop: Drop) -> Tile:
     """A change as a key figure."""
     under = f"{formats.span(drop.low, drop.high)}, {formats.pairs(drop)}"
-    return f"{name}, points", formats.points(drop.delta), under, charts.sign_class(drop.delta, formats.clear(drop))
+    return f"{name}, points", formats.points(drop.delta), under, charts.sign_class(drop.delta, drop.clear)
 
 
 def tiles(entries: Iterable[Tile]) -> Markup:
@@ -106,17 +107,24 @@ def changes(groups: Mapping[str, Sequence[tuple[str, str, Drop]]], names: tuple[
     return div("rows", top, tag("ul", rows, class_="rows"))
 
 
+def method(drops: Mapping[str, Drop], group: str) -> str:
+    """What the intervals and p-values of a table of groups are."""
+    interval = f"Each interval is {formats.SURE.removesuffix(' interval')}, for one {group} alone"
+    return f"{interval}; p is Holm-adjusted over {len(drops)} {group}s." if len(drops) > 1 else f"{interval}."
+
+
 def _change(name: str, under: str, drop: Drop, scale: charts.ChangeScale) -> Markup:
-    colour = charts.sign_class(drop.delta, formats.clear(drop))
+    colour = charts.sign_class(drop.delta, drop.clear)
     return tag(
         "li",
         span("name", name, small(under) if under else None),
-        span("plot", charts.forest(scale, drop.delta, drop.low, drop.high, clear=formats.clear(drop))),
+        span("plot", charts.forest(scale, drop.delta, drop.low, drop.high, clear=drop.clear)),
         span("value", tag("b", formats.points(drop.delta), class_=colour), small(formats.span(drop.low, drop.high))),
         span(
             "value more",
             f"{formats.percent(drop.clean)} to {formats.percent(drop.shifted)}",
-            small(f"{formats.pairs(drop)}, {formats.chance(drop.p_holm)}"),
+            small(f"{formats.pairs(drop)}, {formats.adjusted(drop)}"),
+            small(formats.more(drop)) if not drop.clear and abs(drop.delta) >= WORTH else None,
         ),
     )
 
@@ -228,7 +236,7 @@ def _inside(shown: Reading) -> Markup:
     parts.append(_steps(lines_of(shown)))
     if len(record.steps) > STEPS:
         parts.append(note(f"The first {STEPS} of {len(record.steps)} steps."))
-    parts.append(_said("The agent, at the end", record.final or "(says nothing)", wrong=shown.final_diverges))
+    parts.append(_said("The agent, at the end", ending(record) or "(says nothing)", wrong=shown.final_diverges))
     if shown.gold_final:
         parts.append(_said("The certified way ends with", shown.gold_final))
     if shown.missing:

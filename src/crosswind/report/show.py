@@ -12,8 +12,8 @@ from rich.text import Text
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.episodes.record import Record
-from crosswind.report import formats
-from crosswind.report.episode import Exchange, Line, lines_of
+from crosswind.metrics import formats
+from crosswind.report.episode import Exchange, Line, ending, lines_of
 from crosswind.runs.reading import Reading
 from crosswind.runs.store import StoredRun
 
@@ -65,7 +65,7 @@ def episode(console: Console, shown: Reading, number: int | None = None) -> None
     nth = "" if number is None else f"{number}  "
     console.print(Text(f"{nth}{terminal.safe(record.key)}", style="bold"))
     console.print(Text(f"played by {terminal.safe(record.agent)}"))
-    console.print(Text(f"user: {terminal.short(record.query, 2000)}", style="cyan"))
+    console.print(Text(f"user: {terminal.safe(record.query[:2000])}", style="cyan"))
     for layer, receipt in zip(record.layers, record.receipts, strict=False):
         met = "never met"
         if receipt.fired:
@@ -81,7 +81,7 @@ def episode(console: Console, shown: Reading, number: int | None = None) -> None
         table.add_row(*_cells(line), style="on grey15" if line.diverges else "")
     console.print(table)
     mark = Text("<< first divergence", style="bold red") if shown.final_diverges else Text("")
-    console.print(Text(f"agent: {terminal.short(record.final, 2000) or '(says nothing)'} ", style="cyan") + mark)
+    console.print(Text(f"agent: {terminal.safe(ending(record)[:2000]) or '(says nothing)'} ", style="cyan") + mark)
     if shown.gold_final:
         console.print(Text(f"certified: {terminal.short(shown.gold_final, 2000)}"))
     if shown.missing:

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 
 from rich.console import Console
 
 from crosswind.base import terminal
-from crosswind.episodes.suite import BANDS
-from crosswind.metrics import Drop
-from crosswind.metrics.groups import Count
+from crosswind.core.types import TIERS
+from crosswind.metrics import Drop, RefusalShares, Summary, formats
 
-WIDTH = 140
 CHANGE = ("pairs", "tasks", "clean %", "shifted %", "change in points (95 %)")
-HEADS = ("tier", "episodes", "passed %", *CHANGE)
+HEADS = ("tier", *CHANGE, "right refusals", "false refusals")
 TOTAL = "all shifted"
 
 
-def score_rows(scores: Mapping[str, Count], drops: Mapping[str, Drop]) -> list[list[str]]:
-    """One row each for the clean episodes, the tiers and the stacks; the last sums up all shifted ones."""
-    rows = []
-    for band in BANDS:
-        count, drop = scores.get(band), drops.get(band)
-        if count:
-            cells = change_cells(drop) if drop else [""] * len(CHANGE)
-            rows.append([band, str(count.n), f"{100 * count.passed / count.n:.0f}", *cells])
-    if total := drops.get("all"):
-        rows.append([TOTAL, "", "", *change_cells(total)])
-    return rows
+def score_rows(found: Summary) -> list[list[str]]:
+    """One row for each tier and the last for all shifted episodes: success on solvable tasks, and refusals beside."""
+    tiers = [(tier, found.drops["tier"].get(tier), found.refused["tier"].get(tier)) for tier in TIERS]
+    rows = [("clean", None, found.refusals["clean"]), *tiers, (TOTAL, found.drop, found.refusals["shifted"])]
+    return [
+        [name, *(change_cells(drop) if drop else [""] * len(CHANGE)), *refusal_cells(refusals)]
+        for name, drop, refusals in rows
+        if drop or (refusals and refusals.right.n + refusals.false.n)
+    ]
 
 
 def change_cells(drop: Drop) -> list[str]:
     """The cells below `CHANGE`."""
-    span = f"{100 * drop.delta:+.0f} ({100 * drop.low:+.0f} to {100 * drop.high:+.0f})"
-    return [str(drop.pairs), str(drop.tasks), f"{100 * drop.clean:.0f}", f"{100 * drop.shifted:.0f}", span]
+    span = f"{formats.points(drop.delta)} ({formats.span(drop.low, drop.high)})"
+    shares = [formats.percent(share).removesuffix(formats.PERCENT) for share in (drop.clean, drop.shifted)]
+    return [str(drop.pairs), str(drop.tasks), *shares, span]
+
+
+def refusal_cells(found: RefusalShares | None) -> list[str]:
+    """Shares of right and false refusals, each with the number of episodes."""
+    cells = (found.right, found.false) if found else ()
+    return [f"{formats.percent(c.rate)} of {c.n}" if c.n else "" for c in cells] or [
+        "",
+        "",
+    ]
 
 
 def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -42,11 +48,11 @@ def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     table = terminal.table_of(*heads)
     for row in rows:
         table.add_row(*map(terminal.safe, row))
-    return printed(lambda console: console.print(table))
+    return printed(lambda console: console.print(terminal.fitted(table)))
 
 
 def printed(show: Callable[[Console], None]) -> str:
     """What is shown on a console, as plain text."""
     out = StringIO()
-    show(Console(file=out, width=WIDTH, markup=False, highlight=False, emoji=False, color_system=None))
+    show(Console(file=out, width=terminal.columns(), markup=False, highlight=False, emoji=False, color_system=None))
     return out.getvalue()

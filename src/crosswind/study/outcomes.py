@@ -27,7 +27,6 @@ from crosswind.runs.store import EPISODES, MANIFEST, iter_records, load_manifest
 from crosswind.study.definition import severity_of
 
 SCHEMA = 1
-OUTCOMES = "outcomes.jsonl.xz"
 PACKED = EPISODES + ".xz"
 MEASURED = tuple(name for name in Measures.model_fields if name != "refuse")
 COLUMNS = (

@@ -13,13 +13,12 @@ from typing import Any
 from crosswind.base.errors import BadFile, UnknownName
 from crosswind.core.registry import did_you_mean
 from crosswind.core.types import TIERS
-from crosswind.metrics import By, cell, grouped
-from crosswind.report import formats
+from crosswind.metrics import By, cell, formats, grouped
 from crosswind.report.markdown import literal, table
 from crosswind.study import plots
 from crosswind.study.definition import Arm, Curve, Study
 from crosswind.study.findings import Findings
-from crosswind.study.results import FAILED, LOG, ArmResults, Results, impossible, load_results
+from crosswind.study.results import FAILED, LOG, ArmResults, Results, impossible, load_results, solvable
 from crosswind.study.tables import TABLES, change, json_lines
 
 PAGE, DETAILS, PLOTS = "report.md", "report_details.md", "plots"
@@ -68,9 +67,9 @@ def page(results: Results, own: Findings, drawn: list[str]) -> str:
     out = [
         f"# The {study.name} study",
         f"{study.summary} Made by `crosswind study report` from the stored episodes; docs/study.md explains suites, "
-        "arms and figures. Changes are in percentage points, shifted minus clean on the same tasks, with 95 % "
-        "intervals that resample tasks. Bold ones are clear; where a row has the four tiers of a suite, after Holm's "
-        "correction over them.",
+        "arms and figures. Changes are in percentage points, shifted minus clean on the same tasks that can be solved, "
+        "each with a 95 % interval of its own that goes by tasks. Bold ones are clear; where a row has the tiers of a "
+        "suite, also after Holm's adjustment over them.",
         f"{formats.many(there, 'result')} of {len(queue)} are there, and {former} beside them, "
         "of former commits or of an arm run again. "
         + (f"Missing: {', '.join(absent)}." if absent else "Nothing is missing."),
@@ -125,8 +124,9 @@ def details(results: Results) -> str:
     """Every arm by axis, level, severity, family and kind."""
     out = [
         f"# The {results.study.name} study: details",
-        "By arm and suite: accuracy clean and shifted, the change with its interval, and how the shifted episodes were "
-        "played. Refused: of those that a shift made impossible; false: of those that can be solved.",
+        "By arm and suite: accuracy clean and shifted on solvable tasks, the change with its interval, and how the "
+        "shifted episodes were played. Refused: of those that a shift made impossible; false: of those that can be "
+        "solved. Who refuses everything has 0 % accuracy and 100 % in both.",
     ]
     for arm, suite in product(results.arms.values(), results.study.suites):
         out.append(f"## {literal(arm.name)}: {suite}")
@@ -136,13 +136,13 @@ def details(results: Results) -> str:
 
 def _details(arm: ArmResults, suite: str, by: By) -> str:
     groups = grouped(arm.of(suite), by)
-    rows = []
-    for name, one in arm.drops(suite, by).items():
-        played = arm.averages(groups[name])
-        right = arm.refused(r for r in groups[name] if impossible(r))
-        line = [literal(name), str(one.pairs), formats.percent(one.clean), formats.percent(one.shifted), change(one)]
+    changed, rows = arm.drops(suite, by), []
+    for name, some in groups.items():
+        played, one = arm.averages(some), changed.get(name)
+        shares = [formats.percent(x) for x in (one.clean, one.shifted)] if one else ["–", "–"]
+        line = [literal(name), str(one.pairs if one else 0), *shares, change(one)]
         line += [formats.percent(played.tool_error_rate), formats.number(played.exploration)]
-        line += [formats.number(played.chain_length, 1), formats.percent(right.rate)]
+        line += [formats.number(played.chain_length, 1), formats.percent(cell(filter(impossible, some)).rate)]
         rows.append([*line, formats.percent(played.false_refusal_rate)])
     heads = [by, "pairs", "clean", "shifted", "change", "tool errors", "exploration", "chain", "refused", "false"]
     return table(heads, rows)
@@ -183,7 +183,7 @@ def _forest(results: Results, suite: str) -> str:
 
 def _heat(results: Results, suite: str) -> str:
     """Arms by kinds: the share of episodes passed."""
-    split = {arm.name: grouped(arm.of(suite), "kind") for arm in _ordered(results)}
+    split = {arm.name: grouped(arm.of(suite, keep=solvable), "kind") for arm in _ordered(results)}
     kinds = sorted({kind for some in split.values() for kind in some})
     rows = {name: [cell(some.get(kind, ())).rate for kind in kinds] for name, some in split.items()}
     return plots.heat(f"Episodes passed under {suite}, %", kinds, rows)

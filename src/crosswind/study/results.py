@@ -1,7 +1,7 @@
 """Stored results of a study: what was done for each arm and seed, the rows of its episodes, and figures from them.
 
-Seeds of an arm are pooled. Intervals resample tasks, each with its episodes of all seeds, because seeds of one task
-are correlated.
+Seeds of an arm are pooled. Intervals go by tasks, each with its episodes of all seeds, because seeds of one task are
+correlated. Changes are over tasks that can be solved clean and shifted; refusals are counted apart.
 """
 
 from __future__ import annotations
@@ -19,13 +19,29 @@ from crosswind.base.yaml_files import complaint
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Model
 from crosswind.episodes.record import Record
-from crosswind.metrics import Averages, By, Cell, Drop, Measures, averaged, cell, drop, drops
+from crosswind.metrics import (
+    Averages,
+    By,
+    Cell,
+    Drop,
+    Measures,
+    NetScore,
+    RefusalShares,
+    averaged,
+    cell,
+    drop,
+    drops,
+    refusals,
+    score,
+)
 from crosswind.study import outcomes
 from crosswind.study.definition import Arm, Name, Part, Study, suite_of
 from crosswind.train.config import METRICS, Method
+from crosswind.words.held_out import HELD_OUT
 
 LOG, FAILED = "test_log.jsonl", "failed.txt"
 REWARDS = f"train/{METRICS}"  # the metrics of GRPO, kept with its results
+ALWAYS = "always refuses"  # what is shown beside arms where refusing could pass for a result
 Keep = Callable[[Record], bool]
 T = TypeVar("T")
 
@@ -127,38 +143,47 @@ class ArmResults:
         """The change under a suite, over the pairs to be kept."""
         return drops([*self.clean, *self.of(suite, keep=keep)], "all").get("all")
 
-    def drops(self, suite: str, by: By) -> dict[str, Drop]:
-        return drops([*self.clean, *self.of(suite)], by)
+    def drops(self, suite: str, by: By, keep: Keep = lambda _: True) -> dict[str, Drop]:
+        return drops([*self.clean, *self.of(suite, keep=keep)], by)
 
     def tier(self, suite: str, tier: str) -> Drop | None:
-        """The change under one tier of a suite, corrected over its tiers."""
+        """The change under one tier of a suite, adjusted over its tiers."""
         if suite not in self._tiers:
             self._tiers[suite] = self.drops(suite, "tier")
         return self._tiers[suite].get(tier)
 
     def solved(self, *domains: str) -> Cell:
-        """Clean accuracy in some domains."""
-        return cell(record for record in self.clean if record.domain in domains)
+        """Clean accuracy in some domains, of the tasks that can be solved."""
+        return cell(record for record in self.clean if record.domain in domains and not record.refuse)
 
     def averages(self, records: Iterable[Record]) -> Averages:
         return averaged(records, self.measures)
 
-    def refused(self, records: Iterable[Record]) -> Cell:
-        """The fraction of some episodes that ended in a refusal."""
-        found = ((self.measures[r.key].refused, r) for r in records)
-        return cell(r.model_copy(update={"outcome": "pass" if yes else "fail"}) for yes, r in found)
-
     def refusals(self, suite: str, keep: Keep = lambda _: True) -> Cell:
-        """Right refusals: of the episodes that a shift made impossible, those refused."""
-        return self.refused(r for r in self.of(suite, keep=impossible) if keep(r))
+        """Right refusals of the episodes that a shift made impossible."""
+        return cell(r for r in self.of(suite, keep=impossible) if keep(r))
 
-    def false_refusals(self, suite: str) -> Cell:
+    def false_refusals(self, suite: str, keep: Keep = lambda _: True) -> Cell:
         """Of the shifted episodes that can be solved, those refused."""
-        return self.refused(r for r in self.of(suite) if not r.refuse)
+        return refusals(self.of(suite, keep=keep)).false
 
-    def clean_refusals(self, *domains: str) -> Cell:
-        """Of the clean episodes that can be solved, in some domains or in all, those refused."""
-        return self.refused(r for r in self.clean if (not domains or r.domain in domains) and not r.refuse)
+    def clean_refusals(self, *domains: str) -> RefusalShares:
+        """Refusals in clean episodes of some domains, or of all."""
+        return refusals(r for r in self.clean if not domains or r.domain in domains)
+
+    def score(self, suite: str) -> NetScore | None:
+        """One number for a suite."""
+        return score(self.of(suite))
+
+    @cached_property
+    def refusing(self) -> ArmResults:
+        """What an agent that refuses everything makes of the same episodes, which follows from them."""
+        out = ArmResults(self.arm.model_copy(update={"name": ALWAYS}), self.done, ())
+        out.measures = {key: one.model_copy(update={"refused": True}) for key, one in self.measures.items()}
+        for record in self.records:
+            outcome = "pass" if record.refuse else "fail"
+            out.records.append(record.model_copy(update={"outcome": outcome, "ended": "refusal"}))
+        return out
 
     def seed(self, seed: int) -> ArmResults:
         """One seed alone."""
@@ -171,10 +196,19 @@ def impossible(record: Record) -> bool:
     return record.refuse and any(perturbations[kind].goal == "refuse" for kind in record.kinds)
 
 
-def between(one: ArmResults, other: ArmResults, suite: str, keep: Keep = lambda _: True) -> Drop | None:
+def solvable(record: Record) -> bool:
+    return not record.refuse
+
+
+def is_trained(record: Record) -> bool:
+    """Is every kind of an episode one that training data may have?"""
+    return not HELD_OUT.intersection(record.kinds)
+
+
+def between(one: ArmResults, other: ArmResults, suite: str, keep: Keep = solvable) -> Drop | None:
     """The paired difference of two arms in the same episodes, the second minus the first; equal seeds are matched.
 
-    Without a suite, clean episodes are compared. `keep` says which episodes count.
+    Without a suite, clean episodes are compared. `keep` says which episodes count: those that can be solved.
     """
 
     def chosen(arm: ArmResults) -> list[Record]:

@@ -16,37 +16,57 @@ from crosswind.base.errors import BadFile
 from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.record import Record
-from crosswind.metrics import Averages, Cell, Correlation, Drop, cell, clean_and_robust, grouped
-from crosswind.report import formats
+from crosswind.metrics import Averages, Cell, Correlation, Drop, cell, clean_and_robust, formats, grouped, score
 from crosswind.report.markdown import literal, table
 from crosswind.study.definition import Section, suite_of
 from crosswind.study.findings import MISSING
-from crosswind.study.results import LOG, REWARDS, ArmResults, Results, between, impossible
+from crosswind.study.results import (
+    ALWAYS,
+    LOG,
+    REWARDS,
+    ArmResults,
+    Keep,
+    Results,
+    between,
+    impossible,
+    is_trained,
+    solvable,
+)
 
 Make = Callable[[Results, Section], str]
+HIGH = 0.95  # clean success from which on arms are compared by themselves
 
 
 def change(one: Drop | None) -> str:
     """A change with its interval; bold if it is clear."""
     if one is None:
         return "–"
-    mark = "**" if formats.clear(one) else ""
+    mark = "**" if one.clear else ""
     return f"{mark}{formats.points(one.delta)}{mark} ({formats.span(one.low, one.high)})"
 
 
 def share(one: Cell) -> str:
     """A share in percent with its interval and the number of episodes."""
-    return "–" if one.rate is None else f"{100 * one.rate:.1f} ({100 * one.low:.0f} to {100 * one.high:.0f}; {one.n})"
+    return formats.share(one).replace(formats.PERCENT, "")
 
 
 def _rows(
-    results: Results, row: Callable[[ArmResults], Sequence[str]], width: int = 0, but: str = ""
+    results: Results,
+    row: Callable[[ArmResults], Sequence[str]],
+    width: int = 0,
+    but: str = "",
+    *,
+    refusing: bool = False,
 ) -> list[list[str]]:
-    """A row for each arm that has results; with a width, also for each that has none, which says so."""
+    """A row for each arm that has results; with a width, also for each that has none, which says so.
+
+    With `refusing`, the first row is that of an agent that refuses everything.
+    """
     found = results.arms
     names = [name for name in results.study.by_name if name in found or width]
     names += [name for name in found if name not in results.study.by_name]
-    return [
+    first = [[ALWAYS, *row(next(iter(found.values())).refusing)]] if refusing and found else []
+    return first + [
         [literal(name), *(row(found[name]) if name in found else [MISSING, *["–"] * (width - 1)])]
         for name in names
         if name != but
@@ -66,20 +86,39 @@ def _domains(results: Results) -> list[str]:
 
 
 def changes(results: Results, section: Section) -> str:
-    """By suite: clean accuracy and the change in every tier, all arms."""
-    out = []
+    """By suite: clean accuracy and the change in every tier, all arms; trained kinds and others apart."""
+    out = [
+        "Of tasks that can be solved, clean and shifted. Refusals have a table of their own, and the score puts both "
+        "together. The first row is an agent that refuses everything; it follows from the tasks."
+    ]
     for suite in _suites(results, section):
-
-        def row(arm: ArmResults, suite: str = suite) -> list[str]:
-            cells = [arm.tier(suite, tier) for tier in TIERS]
-            pairs = sum(one.pairs for one in cells if one)
-            clean = share(arm.solved(*results.study.suites[suite]))
-            return [str(len(arm.seeds)), clean, *map(change, cells), str(pairs)]
-
-        heads = ["arm", "seeds", "clean, %", *TIERS, "pairs"]
         about = results.study.report.suites.get(suite, "")
-        out += [f"### {suite}{': ' if about else ''}{about}", table(heads, _rows(results, row, len(heads) - 1))]
-    return "\n\n".join(out)
+        out.append(f"### {suite}{': ' if about else ''}{about}")
+        for label, keep in _kinds_apart(results, suite).items():
+
+            def row(arm: ArmResults, suite: str = suite, keep: Keep = keep) -> list[str]:
+                found = arm.drops(suite, "tier", keep)
+                pairs = sum(one.pairs for one in found.values())
+                clean = share(arm.solved(*results.study.suites[suite]))
+                shifted = share(cell(r for r in arm.of(suite, keep=keep) if solvable(r)))
+                one = score(arm.of(suite, keep=keep))
+                changed = [change(found.get(tier)) for tier in TIERS]
+                number = "–" if one is None else f"{one.value:.2f}"
+                return [str(len(arm.seeds)), clean, shifted, *changed, str(pairs), number]
+
+            heads = ["arm", "seeds", "clean, %", "shifted, %", *TIERS, "pairs", "score"]
+            rows = _rows(results, row, len(heads) - 1, refusing=True)
+            out += [f"{label}:" if label else "", table(heads, rows)]
+    return "\n\n".join(filter(None, out))
+
+
+def _kinds_apart(results: Results, suite: str) -> dict[str, Keep]:
+    """The episodes of a suite by whether their kinds may be trained, with headings where it has both sorts."""
+    some = next(iter(results.arms.values())).of(suite) if results.arms else []
+    sorts = {is_trained(record) for record in some}
+    if len(sorts) < 2:
+        return {"": lambda _: True}
+    return {"Kinds that were trained": is_trained, "Kinds never trained": lambda r: not is_trained(r)}
 
 
 def against(results: Results, section: Section) -> str:
@@ -89,12 +128,17 @@ def against(results: Results, section: Section) -> str:
     base, suites, domains = results.arms[section.reference], _suites(results, section), _domains(results)
 
     def row(arm: ArmResults) -> list[str]:
-        clean = (between(base, arm, "", lambda r, d=domain: r.domain == d) for domain in domains)  # type: ignore[misc]
-        return [change(one) for one in (*clean, *(between(base, arm, suite) for suite in suites))]
+        clean = (between(base, arm, "", lambda r, d=domain: solvable(r) and r.domain == d) for domain in domains)  # type: ignore[misc]
+        shifted = (between(base, arm, suite) for suite in suites)
+        right = (between(base, arm, suite, impossible) for suite in suites)
+        return [change(one) for one in (*clean, *shifted, *right)]
 
-    heads = ["arm", *(f"clean {domain}" for domain in domains), *suites]
-    told = f"Share of episodes passed, minus that of {base.name}, in points. Each comparison stands by itself."
-    return f"{told}\n\n{table(heads, _rows(results, row, but=base.name))}"
+    heads = ["arm", *(f"clean {domain}" for domain in domains), *suites, *(f"refusals: {suite}" for suite in suites)]
+    told = (
+        f"Share of solvable episodes passed, minus that of {base.name}, in points, and the same of right refusals. "
+        "Each comparison stands by itself: no p-value is adjusted."
+    )
+    return f"{told}\n\n{table(heads, _rows(results, row, but=base.name, refusing=True))}"
 
 
 def starts(results: Results, section: Section) -> str:
@@ -104,16 +148,16 @@ def starts(results: Results, section: Section) -> str:
     on = results.study.suites[first]
     pairs = [(found[arm.arm.start], arm) for arm in found.values() if arm.arm.start in found]
     pairs += [(found[one], found[other]) for one, other in section.pairs if one in found and other in found]
-    sides: tuple[Callable[[Record], bool], ...] = (lambda _: True, lambda r: not r.refuse, impossible)
+    sides: tuple[Keep, ...] = (solvable, impossible)
     rows = []
     for one, other in pairs:
-        compared = [between(one, other, "", lambda r: r.domain in on)]
+        compared = [between(one, other, "", lambda r: solvable(r) and r.domain in on)]
         compared += [between(one, other, suite, side) for suite in suites for side in sides]
         wrong = (formats.percent(arm.false_refusals(first).rate) for arm in (one, other))
         rows.append([f"{literal(one.name)} to {literal(other.name)}", *map(change, compared), " to ".join(wrong)])
     heads = ["from, to", f"clean on {', '.join(on)}"]
     for suite in suites:
-        heads += [suite, "that can be solved", "that a shift made impossible"]
+        heads += [f"{suite}, solvable", f"{suite}, made impossible"]
     told = [table([*heads, f"false refusals on {first}"], rows)] if rows else []
     if lines := [line for arm in found.values() if arm.arm.method == "grpo" for line in _rewards(arm, results.folder)]:
         told += [
@@ -173,18 +217,26 @@ def severity(results: Results, section: Section) -> str:
 
 
 def kinds(results: Results, section: Section) -> str:
-    """What some arms passed under each kind, the worst kinds of the last arm first, and why it failed there."""
+    """What some arms passed under each kind, the worst kinds of the last arm first, and why it failed there.
+
+    Episodes to refuse are a row of their own.
+    """
     names = [name for name in section.arms or results.arms if name in results.arms]
     rows: list[tuple[tuple[int, float], list[str]]] = []
     last = names[-1] if names else ""
     for place, suite in enumerate(_suites(results, section)):
-        split = {name: grouped(results.arms[name].of(suite), "kind") for name in names}
-        for kind in sorted({kind for some in split.values() for kind in some}):
-            cells = {name: cell(split[name].get(kind, ())) for name in names}
-            causes = Counter(r.cause or "unknown" for r in split[last].get(kind, ()) if not r.passed)
+        split = {
+            (name, refuse): grouped(results.arms[name].of(suite, keep=lambda r, no=refuse: r.refuse == no), "kind")  # type: ignore[misc]
+            for name in names
+            for refuse in (False, True)
+        }
+        for kind, refuse in sorted({(kind, at[1]) for at, some in split.items() for kind in some}):
+            cells = {name: cell(split[name, refuse].get(kind, ())) for name in names}
+            causes = Counter(r.cause or "unknown" for r in split[last, refuse].get(kind, ()) if not r.passed)
             told = ", ".join(f"{cause} {n}" for cause, n in causes.most_common(2))
             rate = cells[last].rate
-            line = [suite, perturbations[kind].tier, literal(kind), *map(share, cells.values()), told or "–"]
+            shown = f"{literal(kind)}{', to refuse' if refuse else ''}"
+            line = [suite, perturbations[kind].tier, shown, *map(share, cells.values()), told or "–"]
             rows.append(((place, 1.0 if rate is None else rate), line))
     heads = ["suite", "tier", "kind", *map(literal, names), f"why {literal(last)} failed, mostly"]
     told = "Episodes passed, in %. Those that the last arm passed least of come first."
@@ -195,18 +247,32 @@ def kinds(results: Results, section: Section) -> str:
 
 
 def refusals(results: Results, section: Section) -> str:
-    """Right and false refusals, by suite."""
+    """Right and false refusals, by suite and by whether kinds were trained."""
     suites, domains = _suites(results, section), _domains(results)
+    places = {
+        f"{suite}{f' ({label.lower()})' if label else ''}": (suite, keep)
+        for suite in suites
+        for label, keep in _kinds_apart(results, suite).items()
+    }
 
-    def row(arm: ArmResults) -> list[str]:
-        right = [share(arm.refusals(suite)) for suite in suites]
-        clean = [share(arm.clean_refusals(domain)) for domain in domains]
-        return [*right, *clean, *(share(arm.false_refusals(suite)) for suite in suites)]
+    def right(arm: ArmResults) -> list[str]:
+        clean = (arm.clean_refusals(domain).right for domain in domains)
+        return [share(one) for one in (*clean, *(arm.refusals(suite, keep) for suite, keep in places.values()))]
 
-    false = (*(f"clean {domain}" for domain in domains), *suites)
-    heads = ["arm", *(f"right: {suite}" for suite in suites), *(f"false: {where}" for where in false)]
-    told = "Right: of episodes that a shift made impossible, those refused, in %. False: of those that can be solved."
-    return f"{told}\n\n{table(heads, _rows(results, row))}"
+    def false(arm: ArmResults) -> list[str]:
+        clean = (arm.clean_refusals(domain).false for domain in domains)
+        return [share(one) for one in (*clean, *(arm.false_refusals(suite, keep) for suite, keep in places.values()))]
+
+    heads = ["arm", *(f"clean {domain}" for domain in domains), *places]
+    return "\n\n".join(
+        [
+            "Right refusals, in %: of clean tasks that cannot be done, and of shifted ones that a shift made "
+            "impossible. Who refuses everything is always right here:",
+            table(heads, _rows(results, right, refusing=True)),
+            "False refusals, in %: of tasks that can be solved. Who refuses everything is always wrong here:",
+            table(heads, _rows(results, false, refusing=True)),
+        ]
+    )
 
 
 PLAYED: tuple[tuple[str, Callable[[Averages], str]], ...] = (
@@ -245,20 +311,31 @@ def correlation(results: Results, section: Section) -> str:
     }
     rows = []
     for place, keep in places.items():
-        both = clean_and_robust({arm.name: one for arm in now if (one := arm.drop("", keep))})
-        rows.append([place, str(both.kept.n), _rho(both.delta), _rho(both.kept)])
+        found = {arm.name: one for arm in now if (one := arm.drop("", keep))}
+        for label, some in (
+            ("", found),
+            (f", above {formats.percent(HIGH)} clean", {n: d for n, d in found.items() if d.clean > HIGH}),
+        ):
+            both = clean_and_robust(some)
+            rows.append([place + label, str(len(some)), _rho(both.shifted), _rho(both.delta), _rho(both.kept)])
     every = {name: one for name, arm in results.arms.items() if (one := arm.drop(""))}
     arms = [
-        [literal(name), formats.percent(clean), formats.points(delta), formats.percent(kept)]
-        for name, (clean, delta, kept) in clean_and_robust(every).agents.items()
+        [literal(name), *map(formats.percent, (clean, shifted)), formats.points(delta), formats.percent(kept)]
+        for name, (clean, shifted, delta, kept) in clean_and_robust(every).agents.items()
     ]
     told = (
-        "Rank correlation of the clean score with the change, and with the share of solved tasks that stay solved, "
-        "over arms that are not of former commits. p takes arms as independent, which those of one study hardly are."
+        "Rank correlation of clean success with shifted success, with the change, and with the share of solved tasks "
+        "that stay solved, on solvable tasks, over arms that are not of former commits. Who solves more has more to "
+        "lose, so the first is drawn upwards and the second downwards; arms that solve nearly everything clean are "
+        "shown by themselves. p is not adjusted, and takes arms as independent, which those of one study hardly are."
     )
-    heads = ["arm", "clean", "change over all suites", "kept"]
+    heads = ["arm", "clean", "shifted", "change over all suites", "kept"]
     return "\n\n".join(
-        [told, table(["pairs", "arms", "with the change", "with the share kept"], rows), table(heads, arms)]
+        [
+            told,
+            table(["pairs", "arms", "with shifted success", "with the change", "with the share kept"], rows),
+            table(heads, arms),
+        ]
     )
 
 

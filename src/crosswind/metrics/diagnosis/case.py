@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from crosswind.core import entity_names
-from crosswind.core.types import ASK, SAY, Step, ToolCall
+from crosswind.core.types import FINISH, SAY, TALK, Step, ToolCall
 from crosswind.metrics.diagnosis.evidence import NEAR, Act, Evidence, covers, leaves, likeness, strings
 from crosswind.text import values
 
@@ -92,7 +92,7 @@ class Case(Evidence):
         since = max((self.first_done(c) or 0 for c in before), default=0)
         out = []
         for act in self.acts[since:]:
-            if act.call.tool in used or act.call.tool in (ASK, SAY):
+            if act.call.tool in used or act.call.tool in TALK:
                 continue
             given = {json.dumps(v) for v in leaves(dict(act.call.args))}
             if given & wanted or act.code == "unknown_tool":
@@ -134,7 +134,7 @@ class Case(Evidence):
         return None
 
     def voiced(self, value: Any, act: Act) -> bool:
-        said = (*act.heard, act.content) if act.call.tool == SAY else act.heard
+        said = (*act.heard, act.content) if act.call.tool in (SAY, FINISH) else act.heard
         return any(isinstance(words, str) and self.stands(value, words) for words in said)
 
     @staticmethod
@@ -187,7 +187,7 @@ class Case(Evidence):
             aims = [c for c in self.direct if self.is_exact(act, c, self.ways_to(c))]
             later = [a for a in self.acts[act.n :] if not a.error]
             past = any(a.call == act.call or (aims and any(c in a.worked for c in aims)) for a in later)
-            checked = any(not a.inner and self.gold_uses(a.call.tool) and a.call.tool not in (ASK, SAY) for a in later)
+            checked = any(not a.inner and self.gold_uses(a.call.tool) and a.call.tool not in TALK for a in later)
             if not past and not (checked and act.worked):
                 return act
         return None

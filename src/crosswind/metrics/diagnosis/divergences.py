@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from crosswind.core import entity_names
-from crosswind.core.types import ASK, SAY, ToolCall, ToolSpec
+from crosswind.core.types import ASK, TALK, ToolCall, ToolSpec
 from crosswind.core.world import bad_arguments
 from crosswind.metrics.diagnosis.case import SCHEMA, Case
 from crosswind.metrics.diagnosis.evidence import Act, Divergence, alike, leaves
@@ -74,7 +74,7 @@ def wrong_arguments(case: Case, act: Act, made: ToolCall, meant: ToolCall) -> Di
 def unasked(case: Case, act: Act) -> Divergence | None:
     """Did the agent act on a detail that the user had to be asked for, without asking?"""
     asked = [str(step.result.content) for step in case.gold if step.call.tool == ASK]
-    told = [a.text for a in case.acts[: act.n - 1] if a.call.tool in (ASK, SAY)]
+    told = [a.text for a in case.acts[: act.n - 1] if a.call.tool in TALK]
     for key, value in case.task.withheld.items():
         if any(case.shows(value, text) for text in asked) and not any(case.shows(value, text) for text in told):
             guesses = [
@@ -104,7 +104,7 @@ def wrong_value(case: Case, act: Act, key: str, wrong: Any, right: Any, meant: T
         and "request" in of_wrong
         and (late := next((a.n for a in case.acts if a.n >= act.n and case.voiced(right, a)), None))
     ):
-        if case.refused and all(a.call.tool in (ASK, SAY) for a in case.acts[late:]):
+        if case.refused and all(a.call.tool in TALK for a in case.acts[late:]):
             return stopped(case, f"it refused before it took up {right!r}")
         why = f"{name} was not put right when the user asked for {right!r}"
         return Divergence(late, "wrong argument", "interaction", why)
@@ -152,7 +152,7 @@ def misread(case: Case, before: int, name: str, right: Any) -> Divergence:
 
 def stopped(case: Case, why: str) -> Divergence:
     """It refused what can be done, or fell silent: at what?"""
-    acts = [act for act in case.acts if act.call.tool not in (ASK, SAY)]
+    acts = [act for act in case.acts if act.call.tool not in TALK]
     last = acts[-1] if acts else None
     if last is not None and last.code in SCHEMA:
         return rejected(case, last, case.missing[0] if case.missing else None)

@@ -19,7 +19,7 @@ from crosswind.core.certify import Certificate
 from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, walk
 from crosswind.core.registry import domains
-from crosswind.core.types import ASK, SAY, Changes, Step, Task, ToolCall, ToolResult, ToolSpec, failed
+from crosswind.core.types import FINISH, SAY, TALK, Changes, Step, Task, ToolCall, ToolResult, ToolSpec, failed
 from crosswind.core.world import World
 from crosswind.episodes.record import Record
 from crosswind.text import speech, values
@@ -138,7 +138,11 @@ class Evidence:
         self.shown: dict[str, ToolSpec] = {**certificate.gold.session.ever}
         self.canonical = self.domain.world_class.entries
         self.end = len(self.acts) + 1
-        self.said = speech.classify(record.final) if record.final.strip() else ""
+        self.said = ""
+        if record.finish is not None:
+            self.said = "refusal" if record.ended == "refusal" else "answer"
+        elif record.final.strip():
+            self.said = speech.classify(record.final)
         self.refused = record.ended == "refusal" or (record.ended == "answer" and self.said == "refusal")
 
     # -- what should have happened
@@ -287,12 +291,12 @@ class Evidence:
         for act in self.acts:
             if act.n >= before:
                 break
-            asked = act.call.tool in (ASK, SAY)
+            asked = act.call.tool in TALK
             if asked or not (act.error and any(sent in forms for sent in leaves(dict(act.call.args)))):
                 yield ("request" if asked else "results"), act.text
             for words in act.heard:
                 yield "words", words
-            if act.call.tool == SAY and isinstance(act.content, str):
+            if act.call.tool in (SAY, FINISH) and isinstance(act.content, str):
                 yield "words", act.content
 
     @staticmethod

@@ -267,5 +267,8 @@ def to_be_refused(case: Case) -> Divergence | None:
     for act in case.acts if short else ():
         if act.code in SCHEMA and not any(a.n > act.n and a.worked for a in case.acts):
             return rejected(case, act, None)
+    if case.refused and case.record.finish is not None:
+        why = f"it refused, but not because of {case.record.finish.reason}"
+        return Divergence(case.end, "misread result", "internalization", why)
     why = "the request cannot be met, and the final message says nothing of it"
     return Divergence(case.end, "missed refusal", "internalization", why)

@@ -22,7 +22,7 @@ from crosswind.core.flow import chain, drive
 from crosswind.core.oracle import workarounds
 from crosswind.core.perturbation import Layers, Perturbation
 from crosswind.core.session import Session
-from crosswind.core.types import ASK, SAY, Message, Model, Request, ToolCall, ToolResult, Trajectory
+from crosswind.core.types import ASK, FINISH, SAY, Message, Model, Request, ToolCall, ToolResult, Trajectory
 from crosswind.episodes.play import Opening, judge, result_text
 from crosswind.episodes.record import Record, redrawn
 from crosswind.metrics.diagnosis import UNDETERMINED
@@ -127,8 +127,10 @@ def retrace(record: Record, upto: int) -> Opening:
                 if (reply := session.say(args["text"])) is None:
                     raise CannotRetrace(f"{args['text'][:80]!r} ends the episode here")
                 chat.append(Message(role="user", content=reply))
-            elif tool == ASK:
-                send(ToolCall(ASK, args))
+            elif tool in (ASK, FINISH):
+                send(ToolCall(tool, args))
+                if session.finished is not None:
+                    raise CannotRetrace("the call of finish ends the episode here")
             for inner in step["inner"]:
                 drive(chain(ToolCall(inner["call"]["tool"], inner["call"]["args"]), ways), send)
         session.user.said.clear()
