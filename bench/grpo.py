@@ -10,7 +10,8 @@ all rows are learnt from, as many and as long as they would be with a good model
 cost. The first step is printed apart: it captures graphs and warms libraries up.
 
 `--trl` trains the same model from the same start with TRL's GRPOTrainer and a `rollout_func` that plays through the
-same engine: one update per step, the same rewards. docs/results/grpo_choice.md has figures.
+same engine: one update per step, the same rewards. It needs
+`pip install trl datasets`. docs/results/grpo_choice.md has figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How fast fine-tuning runs, and what costs: the same demonstrations under several ways to train.
 
     python bench/train_speed.py --model embedded --steps 40 --json train_speed.json
-    python bench/train_speed.py --model models/smollm2 --variants trl,gathered,compile --batch 32
+    python bench/train_speed.py --model models/smollm2 --variants plain,gathered,compile --batch 32
 
 Each variant trains for some steps in a folder that is thrown away. The first steps, in which workers start and kernels
 are compiled, are not counted. Printed per variant: tokens per second without and with padding, the share of padding,
@@ -58,7 +58,7 @@ def static(model: Any) -> None:
 
 VARIANTS: dict[str, tuple[str, dict[str, Any], Tweak | None]] = {
     "data": ("only the data, as fast as the workers make it", {}, None),
-    "trl": ("SFTTrainer as it comes: its collator, its loss, an attention mask, PEFT's casts", {}, cast),
+    "plain": ("the trainer of transformers as it comes: its loss, an attention mask, PEFT's casts", {}, cast),
     "ungrouped": ("as gathered, rows in the order they are drawn", {"buffer": 1}, None),
     "gathered": ("as `crosswind train` does it", {}, None),
     "cast": ("with PEFT's casts", {}, cast),
@@ -72,7 +72,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any], Tweak | None]] = {
     "full": ("all parameters", {"full": True}, None),
     "full+compile": ("all parameters, compiled layers", {"full": True, "compile": True}, None),
 }
-DEFAULT = "data,trl,gathered,cast,fold,compile,fold+compile"
+DEFAULT = "data,plain,gathered,cast,fold,compile,fold+compile"
 
 
 def main() -> None:
@@ -137,7 +137,7 @@ def measured(name: str, given: argparse.Namespace) -> dict[str, Any]:
                 loaded = prepare(config)
                 if tweak:
                     tweak(loaded.model)
-                (as_it_comes if name == "trl" else ours)(loaded, config, Path(folder), clock)
+                (as_it_comes if name == "plain" else ours)(loaded, config, Path(folder), clock)
                 row |= clock.figures()
     except (CrosswindError, RuntimeError, ValueError, TypeError) as error:
         row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
@@ -203,7 +203,7 @@ def ours(loaded: Loaded, config: TrainConfig, folder: Path, clock: Clock) -> Non
 
 
 class Counted:
-    """Counts what TRL's own loader gives."""
+    """Counts what the trainer's own loader gives."""
 
     def __init__(self, collate: Any) -> None:
         self.collate, self.real, self.padded, self.waited = collate, 0, 0, 0.0
@@ -218,10 +218,8 @@ class Counted:
 
 
 def as_it_comes(loaded: Loaded, config: TrainConfig, folder: Path, clock: Clock) -> None:
-    """Train with TRL's trainer as it is, on the same demonstrations, drawn and tokenised before the clock starts."""
-    from datasets import Dataset
-    from trl import SFTTrainer
-    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
+    """Train with transformers' trainer as it is, on the same demonstrations, tokenised before the clock starts."""
+    from transformers import DataCollatorForSeq2Seq, Trainer
 
     made = []
     for index in range(config.steps * config.batch):
@@ -231,11 +229,11 @@ def as_it_comes(loaded: Loaded, config: TrainConfig, folder: Path, clock: Clock)
     run = sft.Stretch(loaded, config, folder, config.data, config.steps, None)
     args = run.arguments()
     args.save_strategy = "no"
-    clock.feed = Counted(DataCollatorForLanguageModeling(pad_token_id=loaded.tokenizer.pad_token_id))
-    trainer = SFTTrainer(
+    clock.feed = Counted(DataCollatorForSeq2Seq(loaded.tokenizer))
+    trainer = Trainer(
         model=loaded.model,
         args=args,
-        train_dataset=Dataset.from_list(made),
+        train_dataset=made,
         processing_class=loaded.tokenizer,
         data_collator=clock.feed,
         callbacks=[clock],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("trl")
+pytest.importorskip("peft")
 import torch
 from safetensors.torch import save_file
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import hashlib
 import importlib.util
 import json
@@ -286,6 +287,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
     assert retry_after("Mon, 01 Jan 2029 00:01:00 GMT", now) == 0
     assert [retry_after(v) for v in (None, "", "soon", "nan", "inf")] == [None] * 5
     assert retry_after("-5") == 0
+    assert retry_after("Mon, 01 Jan 99999999999 00:00:00 GMT") is None
 
 
 def test_waits_grow_are_jittered_and_capped() -> None:
@@ -420,6 +422,31 @@ def test_what_the_user_must_mend_ends_the_run_at_once(answer: Answer, told: str,
             played(open_agent(address(fake), FAST), drawn)
         assert len(fake.requests) == 1
     assert CANARY not in str(raised.value)
+
+
+ZEROS = gzip.compress(b"[" + b"0" * 10**8)  # 100 KB
+
+
+@with_openai
+@pytest.mark.parametrize("status", [200, 400, 500])
+@pytest.mark.parametrize(
+    ("body", "headers", "told"),
+    [
+        (b"x" * 2**21, {}, "larger than 1 MiB"),
+        (ZEROS, {"Content-Encoding": "gzip"}, "larger than 1 MiB"),
+        (gzip.compress(ZEROS), {"Content-Encoding": "gzip, gzip"}, "encoded as 'gzip, gzip'"),
+    ],
+)
+def test_no_answer_is_read_without_end(
+    body: bytes, headers: dict[str, str], told: str, status: int, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "LARGEST", 2**20)
+    with FakeProvider(Answer(body, status, headers), GOOD) as fake:
+        trajectory, _ = played(open_agent(address(fake), FAST.model_copy(update={"attempts": 1})), drawn)
+    assert trajectory.ended == "error"
+    assert told in trajectory.why
+    with FakeProvider(Answer(gzip.compress(GOOD.body), headers={"Content-Encoding": "gzip"})) as fake:
+        assert played(open_agent(address(fake), FAST), drawn)[0].final == "It costs 1 euro."
 
 
 @with_openai
@@ -811,16 +838,17 @@ def test_a_callable_may_ask_and_is_called_again_with_the_answer(callables: str) 
 
 
 def test_the_users_own_words_come_with_the_result() -> None:
-    from crosswind.models.python_agent import PythonAgent
+    from crosswind.models.python_agent import PythonAgent, PythonAgents
 
-    class Source:
-        secrets = Secrets()
+    class Source(PythonAgents):
+        def __init__(self) -> None:
+            """It has no function of its own."""
 
         async def run(self, query: str, tools: Any) -> str:
             return str(await tools.call("f"))
 
     async def go() -> str:
-        agent = PythonAgent(Source())  # type: ignore[arg-type]
+        agent = PythonAgent(Source())
         chat = [Message(role="user", content="q")]
         message = await agent.reply(chat, ())
         told = Message(role="tool", content="r", request_id=message.requests[0].id)

@@ -111,14 +111,14 @@ def forgets_to_await(query: str, tools: Any) -> Any:
 @pytest.mark.parametrize(
     ("agent", "told"),
     [
-        (3, "int, which is no agent; expected a function `agent.query, tools. -> str`"),
+        (3, "int, which is no agent; expected a function `agent.query, tools.`"),
         (None, "NoneType, which is no agent"),
         (lambda query: "", r"takes \(query\) and is called with \(query, tools\); expected a function"),
         (NoReply, "is a class without a method reply; expected"),
         (NoReply(), "NoReply, which is no agent"),
         (NeedsMuch, r"is a class that needs \(model: 'str', key: 'str'\).*; a class makes one agent per episode"),
-        (returns_nothing, "returned None; is a `return` missing.* expected the final answer, a str"),
-        (lambda query, tools: 3, "returned int; expected the final answer, a str"),
+        (returns_nothing, "returned None; is a `return` missing.* expected the final answer: done"),
+        (lambda query, tools: 3, "returned int; expected the final answer: done"),
         (forgets_to_await, "returned something to await from a plain function; write `async def`"),
         ("orcale", "did you mean oracle"),
     ],
@@ -133,7 +133,7 @@ def test_a_reply_that_is_no_message_is_refused() -> None:
         def reply(self, chat: Any, tools: Any) -> Any:
             return {"role": "assistant"}
 
-    with pytest.raises(CrosswindError, match=r"reply returned dict; expected the answer as a str, or Message"):
+    with pytest.raises(CrosswindError, match=r"reply returned dict; expected the answer as a str, done"):
         cw.play(Wrong)
 
 

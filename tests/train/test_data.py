@@ -37,9 +37,11 @@ from crosswind.train.components import COMPONENTS, OURS, component
 from crosswind.train.data import DataConfig, Stage, demonstration_at, estimate, stream
 from crosswind.train.formats import FORMATS, Format, written
 from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows, tokens
-from crosswind.words import banks, held_out
+from crosswind.words import banks
+from crosswind.words.dealing import layer_words
 from crosswind.words.held_out import HELD_OUT, train_kinds
 from tests import tiny
+from tests.leaks import check_words
 
 SYSTEM = Message(role="system", content="Be brief.")
 USER = Message(role="user", content="Find Ada.")
@@ -358,7 +360,7 @@ def test_only_train_kinds_train_words_and_train_entities(monkeypatch: pytest.Mon
     shown = list(islice(stream(config), 120))
     assert {one.base.split for one in seen} == {"train"}
     for one in seen:
-        held_out.check_words(one.layers, one.base.domain)
+        check_words(one.layers, one.base.domain)
     kinds = {kind for one in shown for kind in one.meta["kinds"]}
     assert not kinds & HELD_OUT
     assert len(kinds) > 25
@@ -380,7 +382,7 @@ def test_rendered_demonstrations_hold_sentences_and_names_of_the_train_side_alon
                     yield from dealt(inner)
 
     pieces: dict[str, set[str]] = {split: set() for split in SPLITS}
-    names = {split: {word for word in words if "_" in word} for split, words in held_out.layer_words().items()}
+    names = {split: {word for word in words if "_" in word} for split, words in layer_words().items()}
     for source in ("common", "poi", "medical"):
         for by_split in dealt(banks.data(source)):
             for split in SPLITS:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+pytest.importorskip("peft")
 pytestmark = pytest.mark.filterwarnings("default")  # of the packages that train
 
 from crosswind.base.errors import BadFile, CrosswindError, InfrastructureError  # noqa: E402

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
+pytest.importorskip("peft")
 pytestmark = pytest.mark.filterwarnings("default")  # of the packages that train
 
 from crosswind.base.errors import BadFile, CrosswindError  # noqa: E402
@@ -754,9 +754,9 @@ def test_rounds_go_on_where_they_stopped_and_end_the_same(
 
     def watched(*args: Any) -> Any:
         picked.append(args[3].recipe.stack[0].weights())
-        return sft.stretch(*args)
+        return sft.Stretch(*args)
 
-    monkeypatch.setattr(adaptive, "stretch", watched)
+    monkeypatch.setattr(adaptive, "Stretch", watched)
     whole = train(wanted, tmp_path / "whole")
     assert asked == ["1", "2", "3", "4"]
     ended = whole.extra["rounds"]

@@ -39,7 +39,7 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *a
 def test_a_training_that_is_stopped_says_how_it_goes_on(
     args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("trl")
+    pytest.importorskip("peft")
     from crosswind.train import run
 
     monkeypatch.chdir(tmp_path)
@@ -52,7 +52,7 @@ def test_a_training_that_is_stopped_says_how_it_goes_on(
 def test_a_study_that_is_stopped_says_how_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("trl")
+    pytest.importorskip("peft")
     from crosswind.study import runner as study
 
     monkeypatch.setattr(study, "run", interrupted)
@@ -85,7 +85,7 @@ main()
 
 @pytest.mark.filterwarnings("default")
 def test_a_training_goes_on_after_the_signal(tmp_path: Path) -> None:
-    pytest.importorskip("trl")
+    pytest.importorskip("peft")
     from tests import tiny
 
     base = tiny.save(tmp_path / "base", hidden=32)
@@ -195,7 +195,7 @@ def test_domains_are_refused_alike_wherever_they_stand(domains: str, told: str) 
 
 @pytest.mark.filterwarnings("default")
 def test_the_same_demonstrations_make_a_step_whatever_the_passes_if_a_buffer_is_one_pass() -> None:
-    pytest.importorskip("trl")
+    pytest.importorskip("peft")
     from crosswind.train.batches import Buffers
     from tests import tiny
 

@@ -18,7 +18,7 @@ from typing import Any
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.base.version import installed
 from crosswind.core.draw import Drawn
-from crosswind.core.types import Message, Tools
+from crosswind.core.types import Ending, Message, Tools
 from crosswind.models import adapters, prompts, weights
 from crosswind.models.parsing import clean
 from crosswind.models.source import AgentSettings, LocalAgent, Price
@@ -34,6 +34,7 @@ class Embedded:
     """The embedded model; it is loaded when the first agent is made."""
 
     concurrency = 1
+    ending: Ending = "words"  # small models are trained on words
     resumes = True
 
     def __init__(self, adapter: str, settings: AgentSettings) -> None:

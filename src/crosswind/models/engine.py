@@ -182,10 +182,6 @@ class Engine:
         """Forget a conversation."""
         self._inbox.put(lambda: self._forget(key))
 
-    def reset(self) -> None:
-        """Forget all conversations, since the weights have changed. No turn may be under way."""
-        self._between_turns(self._forget_all)
-
     def load_weights(self, weights: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Copy new values into the model's weights, by name, and forget all conversations. No turn may be under way."""
         named = dict(weights.items() if isinstance(weights, Mapping) else weights)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
-from crosswind.core.types import Message, Tools
+from crosswind.core.types import Ending, Message, Tools
 from crosswind.models import adapters, prompts
 from crosswind.models.loading import ABOUT, load, with_adapter
 from crosswind.models.openai_compatible import args_of, name_of
@@ -39,6 +39,7 @@ ON_CPU = 16
 class HuggingFace:
     """A model and its tokenizer; loaded when the first agent is made."""
 
+    ending: Ending = "words"
     resumes = True
     slots: int | None = None  # conversations that are kept on the device; None: as many as there is room for
 

@@ -25,6 +25,8 @@ EXTRAS = {  # extra -> the packages that it brings, and what it is for
     "openai": (("openai",), "openai: agents"),
     "anthropic": (("anthropic",), "anthropic: agents"),
     "local": (("xllamacpp",), "the embedded agent"),
+    "http": (("httpx2", "starlette", "uvicorn"), "cmd: agents, and MCP over HTTP"),
+    "mcp": (("jsonschema",), "tasks for an MCP server"),
     "train": (("torch", "transformers", "peft"), "hf: agents"),
 }
 SERVERS = {  # where servers listen unless told otherwise
@@ -150,7 +152,7 @@ async def _local(source: AgentSource) -> list[ProbeResult]:
     try:
         agent = source.make(episode.drawn)
         ready = time.perf_counter() - began
-        trajectory = await play(episode.drawn, agent, source.name)
+        trajectory = await play(episode.drawn, agent, source.name, ending=source.ending)
     except CrosswindError as error:
         return [ProbeResult("agent", "bad", str(error))]
     seconds = time.perf_counter() - began - ready

@@ -14,16 +14,17 @@ from functools import lru_cache
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
+from crosswind.core.finish import FINISH_SPEC
 from crosswind.core.flow import once_each
-from crosswind.core.types import Message, Param, Request, Tools, ToolSpec
+from crosswind.core.types import FINISH, Message, Param, Request, Tools, ToolSpec
 from crosswind.models.parsing import clean
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 RULES = """\
 To use a tool, write only this, with its name and its arguments as JSON:
 <tool_call>{"name":"TOOL","arguments":{"KEY":"VALUE"}}</tool_call>
-The result comes back as <tool_response>. Copy ids and values exactly. When you know enough, write the final answer in \
-plain words, without a tool call."""
+The result comes back as <tool_response>. Copy ids and values exactly. When you know enough, """
+IN_WORDS, BY_FINISH = "write the final answer in plain words, without a tool call.", f"call {FINISH}."
 _json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _tight = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":")).encode  # a tenth fewer tokens
 
@@ -50,7 +51,8 @@ def _type(param: Param) -> str:
 def with_tools(policy: str, tools: Tools) -> str:
     """The system message of a model that writes its calls as text."""
     listed = "\n".join(f"- {signature(tool)}" for tool in tools)
-    return f"{policy}\n\nTools (arguments are strings unless marked):\n{listed}\n\n{RULES}".strip()
+    rules = RULES + (BY_FINISH if FINISH_SPEC in tools else IN_WORDS)
+    return f"{policy}\n\nTools (arguments are strings unless marked):\n{listed}\n\n{rules}".strip()
 
 
 def call_text(request: Request) -> str:

@@ -1,17 +1,18 @@
 """Any agent written in Python: a function, an object or a class of your own.
 
-    def agent(query, tools) -> str               a plain function; runs in a thread of its own
-    async def agent(query, tools) -> str         the same; shares the event loop with other episodes
-    reply(chat, tools) -> Message | str          a method, plain or async, of an object or of a class
-    class Agent                                  makes one agent per episode, called with nothing or with the draw
+    def agent(query, tools) -> str | Finish            a plain function; runs in a thread of its own
+    async def agent(query, tools) -> str | Finish      the same; shares the event loop with other episodes
+    reply(chat, tools) -> Message | str | Finish       a method, plain or async, of an object or of a class
+    class Agent                                        makes one agent per episode, called with nothing or the draw
 
 A function owns its loop. It sees what every other agent sees: the tools as they are shown now, results as text, the
 user's words. Its calls are turned inside out into the replies that `play` asks for. `tools` is described in `toolset`.
 
 - results are text, errors too, such as `{"error": "unknown_tool", "message": "..."}`. If the user says something
   meanwhile, it follows the result;
-- what the function returns is said to the user. If the user answers (it was a question, or the user has a change of
-  mind), the function is called once more, with the conversation so far as the query.
+- what the function returns ends the episode: `done(...)` or `cannot(...)` as a typed ending, a str in words. A call of
+  the tool `finish` ends it, too. If the user answers (it was a question, or the user has a change of mind), the
+  function is called once more, with the conversation so far as the query.
 
 An exception is the agent's failure and ends the episode without an answer, `SystemExit` and a task that was cancelled
 included, except for failures of a provider (`InfrastructureError`, timeouts, connections, and exceptions of the SDKs).
@@ -32,7 +33,8 @@ from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.core.draw import Drawn
-from crosswind.core.types import Agent, Message, Request, Tools
+from crosswind.core.finish import FINISH_SPEC
+from crosswind.core.types import FINISH, Agent, Ending, Finish, Message, Request, Tools
 from crosswind.episodes.record import Usage
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets
@@ -44,7 +46,7 @@ PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", 
 HEARD = "\n\nThe user says: "
 KEYS = (OURS, "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 EXPECTED = (
-    "expected a function `agent(query, tools) -> str`, plain or `async def`, or an object or a class with a method "
+    "expected a function `agent(query, tools)`, plain or `async def`, or an object or a class with a method "
     "`reply(chat, tools)`"
 )
 
@@ -55,7 +57,7 @@ class PythonAgent:
     def __init__(self, source: PythonAgents) -> None:
         self.source, self.tools = source, Toolset(source.secrets)
         self.usage = Usage()
-        self.running: asyncio.Task[str] | None = None
+        self.running: asyncio.Task[str | Finish] | None = None
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         self.tools.shown = tools
@@ -82,10 +84,14 @@ class PythonAgent:
         """Hand the results to whoever waits for them, the user's words with the last of them."""
         last = max(i for i, m in enumerate(chat) if m.role == "assistant")
         results = [m for m in chat[last:] if m.role == "tool"]
+        ends = {request.id for request in chat[last].requests if request.tool == FINISH}
         heard = "".join(HEARD + m.content for m in chat[last:] if m.role == "user")
         for i, message in enumerate(results):
             waiting = self.tools.waiting.pop(message.request_id, None)
             if waiting is not None and not waiting.done():
+                if message.request_id in ends and not message.content.startswith('{"error": '):
+                    waiting.set_result(HEARD.lstrip() + message.content)  # a change of mind
+                    continue
                 waiting.set_result(message.content + (heard if i == len(results) - 1 else ""))
 
     def _finished(self) -> Message:
@@ -95,7 +101,7 @@ class PythonAgent:
         if done.cancelled():  # not by us: whoever cancels an episode does not come back for its result
             blame(self.source.name, "CancelledError")
             return Message(role="assistant")
-        return Message(role="assistant", content=self.source.secrets.out_of(done.result()))
+        return self.source.ended(done.result(), self.tools.shown)
 
     def __del__(self) -> None:
         if self.running is not None and not self.running.done() and not self.running.get_loop().is_closed():
@@ -104,10 +110,15 @@ class PythonAgent:
 
 def _query(chat: Sequence[Message]) -> str:
     """The request, or the conversation so far where the function has had its say before."""
-    said = [m for m in chat if m.role in ("user", "assistant") and m.content]
-    if len(said) == 1:
-        return said[0].content
-    return "\n\n".join(f"{'User' if m.role == 'user' else 'You'}: {m.content}" for m in said)
+    ends = {
+        r.id for m in chat for r in m.requests if r.tool == FINISH
+    }  # what came back from those was said by the user
+    said = [("You" if m.role == "assistant" else "User", m.content) for m in chat if m.content and _is_talk(m, ends)]
+    return said[0][1] if len(said) == 1 else "\n\n".join(f"{who}: {words}" for who, words in said)
+
+
+def _is_talk(message: Message, ends: set[str]) -> bool:
+    return message.role in ("user", "assistant") or message.request_id in ends
 
 
 class ReplyingAgent:
@@ -123,13 +134,13 @@ class ReplyingAgent:
             self.source.failed(error)
             return Message(role="assistant")
         name, secrets = f"{self.source.name}.reply", self.source.secrets
-        if isinstance(said, str):
-            return Message(role="assistant", content=secrets.out_of(clean(said)))
+        if isinstance(said, (str, Finish)):
+            return self.source.ended(said, tools)
         if not isinstance(said, Message) or said.role != "assistant":
             what = f"a message of the {said.role}" if isinstance(said, Message) else _returned(said)
             raise CrosswindError(
-                f"{name} returned {what}; expected the answer as a str, or Message(role='assistant', ...) with the "
-                "answer in `content` or calls in `requests`"
+                f"{name} returned {what}; expected the answer as a str, done(...) or cannot(...), or "
+                "Message(role='assistant', ...) with the answer in `content` or calls in `requests`"
             )
         requests = tuple(
             Request(id=r.id, tool=secrets.out_of(clean(r.tool)), args=secrets.within(r.args)) for r in said.requests
@@ -170,6 +181,7 @@ class PythonAgents:
     price: Price | None
     secrets = Secrets()
     concurrency = 8
+    ending: Ending = "finish"
     resumes = False  # the loop is its own
 
     def __init__(self, agent: object, settings: AgentSettings) -> None:
@@ -196,7 +208,17 @@ class PythonAgents:
     async def aclose(self) -> None:
         pass
 
-    async def run(self, query: str, tools: Toolset) -> str:
+    def ended(self, said: str | Finish, shown: Tools) -> Message:
+        """The message that ends an episode, or a turn of it."""
+        if isinstance(said, str):
+            return Message(role="assistant", content=self.secrets.out_of(clean(said)))
+        words = self.secrets.out_of(clean(said.text))
+        if FINISH_SPEC not in shown:
+            return Message(role="assistant", content=words)
+        request = Request(id=FINISH, tool=FINISH, args=self.secrets.within(said.args()))
+        return Message(role="assistant", content=words, requests=(request,))
+
+    async def run(self, query: str, tools: Toolset) -> str | Finish:
         """One call of the function, with its failures told apart."""
         plain = not _is_async(self.agent)
         try:
@@ -208,12 +230,12 @@ class PythonAgents:
         except BaseException as error:
             self.failed(error)
             return ""
-        if not isinstance(text, str):
+        if not isinstance(text, (str, Finish)):
             raise CrosswindError(
-                f"{self.name} returned {_returned(text)}; expected the final answer, a str. "
+                f"{self.name} returned {_returned(text)}; expected the final answer: done(...), cannot(...) or a str. "
                 "Return what is to be said to the user, or '' for nothing"
             )
-        return clean(text)
+        return text
 
     def failed(self, error: BaseException) -> None:
         """Tell apart what an agent's code raised: ours and the provider's is raised again, the rest is its failure."""

@@ -16,18 +16,20 @@ import ipaddress
 import json
 import os
 import re
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.extras import extra
 from crosswind.core.draw import Drawn
 from crosswind.core.flow import rng_for
-from crosswind.core.types import Message, Request, Tools
+from crosswind.core.types import Ending, Message, Request, Tools
 from crosswind.episodes.record import Usage
 from crosswind.models.parsing import arguments, clean, parse, spoken_aloud
 from crosswind.models.prompts import as_text
@@ -38,6 +40,7 @@ from crosswind.models.source import AgentSettings, Price, used
 OURS = "CROSSWIND_API_KEY"
 NO_KEY = "none"  # what to set a variable to where a server wants no key
 LARGEST = 64 * 2**20  # bytes of an answer
+DENSEST_CODE = {"identity": 1, "gzip": 1032, "deflate": 1032}  # bytes that one byte of an answer may stand for
 HTTP = frozenset({"httpx2", "httpcore2", "httpx", "httpcore"})
 TOLD = 300  # characters of an error that are repeated
 DENSEST = 12  # characters that a token of a JSON schema stands for at the very most
@@ -109,6 +112,7 @@ class RemoteModel:
     home: ClassVar[str]  # the provider's own address
     variable: ClassVar[str]  # of the environment, which holds the key
     concurrency = 8
+    ending: Ending = "finish"
     resumes = True
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
@@ -144,7 +148,11 @@ class RemoteModel:
             timeout=self.limits.timeout,
             # no redirects, since a key goes to one address; no proxy on the way to this machine
             http_client=sdk.DefaultAsyncHttpxClient(
-                follow_redirects=False, trust_env=not loopback(self.url), params=self.query or None
+                follow_redirects=False,
+                trust_env=not loopback(self.url),
+                params=self.query or None,
+                headers={"Accept-Encoding": "identity"},
+                event_hooks={"response": [_bound]},
             ),
         )
 
@@ -187,7 +195,7 @@ class RemoteModel:
             async with asyncio.timeout(self.limits.timeout):
                 page = await self.ready().models.list()
             return [self.secrets.scrub(str(model.id)) for model in page.data]
-        except (sdk(self.package, self.provider).APIError, TimeoutError, ValueError, AttributeError, TypeError):
+        except (sdk(self.package, self.provider).APIError, Fault, TimeoutError, ValueError, AttributeError, TypeError):
             return None
 
     def ready(self) -> Any:
@@ -272,13 +280,8 @@ class RemoteModel:
         return said
 
     async def _receive(self, body: dict[str, Any]) -> str:
-        received = bytearray()
         async with self._send(**body) as response:
-            async for chunk in response.iter_bytes():
-                received += chunk
-                if len(received) > LARGEST:
-                    raise Fault(f"the answer is larger than {LARGEST >> 20} MiB", retryable=True, sort="nonsense")
-        return received.decode("utf-8", "replace")
+            return b"".join([chunk async for chunk in response.iter_bytes()]).decode("utf-8", "replace")
 
     def status_fault(self, error: Any) -> Fault:
         """What an error status means."""
@@ -322,7 +325,7 @@ class RemoteModel:
         if fault.sort == "quota":
             return "the account has nothing left to spend"
         if fault.sort == "model":
-            return f"is {self.model!r} a model of this server, and should the address end in /v1?"
+            return f"is {self._told(self.model)!r} a model of this server, and should the address end in /v1?"
         if fault.sort == "context":
             return "the model's window does not hold the tools: start the server with a larger one"
         if fault.sort == "tools":
@@ -332,12 +335,40 @@ class RemoteModel:
         return ""
 
 
-def sdk(package: str, extra: str) -> Any:
+async def _bound(response: Any) -> None:
+    """Let no answer be read beyond `LARGEST` bytes, whatever its status and its encoding."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    density, why = DENSEST_CODE.get(encoding), f"the answer is larger than {LARGEST >> 20} MiB"
+    if density is None:
+        density, why = LARGEST + 1, f"the answer is encoded as {encoding[:40]!r}, which was not asked for"
+    response.stream = _bounded(sys.modules[type(response).__module__])(response.stream, LARGEST // density, why)
+
+
+@cache
+def _bounded(httpx: Any) -> Any:
+    """The class of streams that end with a fault."""
+
+    class BoundedStream(httpx.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, stream: Any, most: int, why: str) -> None:
+            self.stream, self.most, self.why = stream, most, why
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for part in self.stream:
+                self.most -= len(part)
+                if self.most < 0:
+                    raise Fault(self.why, retryable=True, sort="nonsense")
+                yield part
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    return BoundedStream
+
+
+def sdk(package: str, name: str) -> Any:
     """A package that an extra brings, or how to get it."""
-    try:
+    with extra(name, "this agent"):
         return importlib.import_module(package)
-    except ImportError:
-        raise CrosswindError(f"this agent needs the package {package!r}; pip install 'crosswind[{extra}]'") from None
 
 
 def loopback(url: str) -> bool:

@@ -23,7 +23,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from crosswind.base.errors import CrosswindError
 from crosswind.models.attention import NAME, Layout, attend_padded, attend_rows, attention, current
-from crosswind.models.passes import GraphPool, Pass
+from crosswind.models.cuda_graphs import GraphPool, Pass
 
 RUNNING, STOPPED, LENGTH = 0, 1, 2  # how a reply stands
 READ = tuple(128 << n for n in range(8))  # tokens of a pass that reads, 128 to 16,384

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pydantic import Field
 
 from crosswind.core.draw import Drawn
-from crosswind.core.types import Agent, Message, Model, Request
+from crosswind.core.types import Agent, Ending, Message, Model, Request
 from crosswind.episodes.record import Usage
 from crosswind.models.parsing import parse
 
@@ -83,6 +83,7 @@ class AgentSource(Protocol):
     price: Price | None
     settings: dict[str, Any]  # what the answers may depend on, as JSON and without secrets
     concurrency: int  # suggested
+    ending: Ending  # how its agents end an episode, unless a run says otherwise
     resumes: bool  # can its agents take up a conversation that has begun?
 
     def make(self, drawn: Drawn) -> Agent: ...

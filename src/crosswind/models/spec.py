@@ -19,16 +19,21 @@ from typing import Any
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.registry import LOADERS, agents, did_you_mean, resolve
-from crosswind.core.types import Agent
+from crosswind.core.types import Agent, Ending
 from crosswind.models.redact import bare
 from crosswind.models.source import AgentSettings, AgentSource, Price
 
 EMBEDDED = "embedded"
-PROVIDERS = ("openai", "anthropic", "python", "cmd", "hf", EMBEDDED)
-FORMS = (
-    "expected the name of a scripted agent, openai:MODEL[@URL], anthropic:MODEL[@URL], python:MODULE:CALLABLE, "
-    "cmd:COMMAND, hf:PATH[+ADAPTER] or embedded[:ADAPTER]"
-)
+SPECS = {  # agents that are not scripted; docs/agents.md explains them
+    "openai:MODEL[@URL]": "Any server with OpenAI's chat API.",
+    "anthropic:MODEL[@URL]": "Anthropic's messages API.",
+    "python:MODULE:CALLABLE": "Your own function or object.",
+    "cmd:COMMAND": "Any program that takes its tools from an MCP server.",
+    "hf:PATH[+ADAPTER]": "A model in transformers, in this process.",
+    "embedded[:ADAPTER]": "A small model in this process; adapters: static, paft or a path.",
+}
+PROVIDERS = [spec.split(":")[0].rstrip("[") for spec in SPECS]
+FORMS = f"expected the name of a scripted agent, {', '.join([*SPECS][:-1])} or {[*SPECS][-1]}"
 
 
 class ScriptedSource:
@@ -36,6 +41,7 @@ class ScriptedSource:
 
     price: Price | None = Price(0.0, 0.0)
     concurrency = 1  # they never wait
+    ending: Ending = "words"
     resumes = False
 
     def __init__(self, name: str) -> None:
@@ -51,12 +57,20 @@ class ScriptedSource:
         pass
 
 
-def open_agent(agent: object, settings: AgentSettings | None = None) -> AgentSource:
+def open_agent(agent: object, settings: AgentSettings | None = None, ending: str | None = None) -> AgentSource:
     """The source of agents that a spec names, or that a function, an object or a class stands for.
 
-    Raises `CrosswindError` for what cannot work.
+    `ending` is finish or words: how its agents end an episode, if not in their usual way. Raises `CrosswindError` for
+    what cannot work.
     """
-    settings = settings or AgentSettings()
+    if ending not in (None, "", "finish", "words"):
+        raise CrosswindError(f"the ending is {ending!r}; expected finish or words")
+    source = _opened(agent, settings or AgentSettings())
+    source.ending = "finish" if ending == "finish" else "words" if ending == "words" else source.ending
+    return source
+
+
+def _opened(agent: object, settings: AgentSettings) -> AgentSource:
     if not isinstance(agent, str):
         given: AgentSource = resolve(LOADERS["agent:python"])(agent, settings)
         return given

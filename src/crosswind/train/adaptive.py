@@ -40,7 +40,7 @@ from crosswind.train.config import CHECKPOINTS, ROUNDS, Adaptive, Evaluation, Tr
 from crosswind.train.data import DataConfig
 from crosswind.train.model import prepare
 from crosswind.train.progress import Progress
-from crosswind.train.sft import Result, finish, holds_weights, stretch
+from crosswind.train.sft import Result, Stretch, finish, holds_weights
 from crosswind.train.stages import agent_of, copied, measure, suite_of, with_extra
 
 RESULT = "result.json"  # of one round
@@ -170,7 +170,7 @@ def train_adaptively(config: TrainConfig, folder: Path, progress: Progress | Non
             data = config.data.model_copy(update={"recipe": reweighted(recipe, factors)})
             if until not in whole_ones(folder / CHECKPOINTS):
                 shutil.rmtree(at, ignore_errors=True)  # what was measured there was another training
-            run = stretch(prepare(config), config, folder, data, until, progress)
+            run = Stretch(prepare(config), config, folder, data, until, progress).go()
             result = finish(run, "paft", into=at)
             records = measure(
                 agent_of(*((result.adapter,) if config.full else (config.model, result.adapter))),

@@ -8,17 +8,15 @@ from crosswind.base.errors import NotForTraining
 from crosswind.core.registry import perturbations
 from crosswind.words.held_out import HELD_OUT
 
-Component = Literal["error_feedback", "symbols", "semantics", "structure", "refusal"]
+Component = Literal[
+    "error_feedback",  # what comes back is broken, late, partial, in another form or hostile; read it and recover
+    "symbols",  # names of tools, parameters, keys and entities are others, or stand among others; go by function
+    "semantics",  # the same is said in other words, incompletely, or with other rules; go by meaning
+    "structure",  # tools are merged, reordered, or need a further step; plan from the documentation
+    "refusal",  # it cannot be done; find out and say so
+]
 COMPONENTS: tuple[Component, ...] = get_args(Component)
 
-# what a demonstration under such a kind shows, by component
-MEANING: dict[Component, str] = {
-    "error_feedback": "what comes back is broken, late, partial, in another form or hostile; read it and recover",
-    "symbols": "names of tools, parameters, keys and entities are others, or stand among others; go by function",
-    "semantics": "the same is said in other words, incompletely, or with other rules; go by meaning",
-    "structure": "tools are merged, reordered, or need a further step; plan from the documentation",
-    "refusal": "it cannot be done; find out and say so",
-}
 OURS: dict[str, Component] = {
     **dict.fromkeys(
         ("format_switch", "extra_fields", "injected_instruction", "locale_format", "lost_acknowledgement"),

@@ -187,6 +187,8 @@ def _drawn(
         counts["passed over: no such task in the world drawn"] += 1
         return None
     except CannotPerturb as cannot:
+        if cannot.at_fault == "code":
+            raise  # a plug-in or domain that nothing may learn from
         counts["passed over: no fair draw" if cannot.applies else NOTHING] += 1
         return None
     if picks and not drawn.layers:

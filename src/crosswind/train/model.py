@@ -31,7 +31,7 @@ from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, qu
 from crosswind.models.prompts import script_of
 from crosswind.train.config import C, GrpoConfig, TrainConfig
 
-PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate", "liger-kernel")
+PACKAGES = ("torch", "transformers", "peft", "accelerate", "liger-kernel")
 
 
 def device_of(config: TrainConfig) -> str:

@@ -13,7 +13,7 @@ from crosswind.train.adaptive import train_adaptively
 from crosswind.train.config import GrpoConfig, Method, TrainConfig, check, for_method
 from crosswind.train.model import prepare, started
 from crosswind.train.progress import Progress
-from crosswind.train.sft import Result, begin, claimed, end, finish, stretch
+from crosswind.train.sft import Result, Stretch, begin, claimed, end, finish
 from crosswind.train.stages import measured_once, train_stages
 
 
@@ -50,7 +50,7 @@ def train(
         elif config.adaptive:
             result = train_adaptively(config, folder, progress)
         else:
-            trained = stretch(prepare(config), config, folder, config.data, config.steps, progress)
+            trained = Stretch(prepare(config), config, folder, config.data, config.steps, progress).go()
             result = finish(trained, method)
             if config.evaluate:
                 result = measured_once(config, folder, result, progress)

@@ -1,9 +1,9 @@
-"""Supervised fine-tuning on demonstrations by TRL's SFTTrainer: sft on clean ones, paft on a share of perturbed ones.
+"""Supervised fine-tuning on demonstrations: sft on clean ones, paft on a share of perturbed ones.
 
-The trainer is TRL's with three things changed. Batches come from `batches.py`, made by worker processes and found by
-their number, so that a run that was killed goes on with exactly the weights it would have had. The loss is computed
-where something is learnt and nowhere else: hidden states are gathered before the output layer, which has a column for
-every word of the vocabulary. And no attention mask is passed, since right padding needs none.
+The trainer is that of transformers with three things changed. Batches come from `batches.py`, made by worker processes
+and found by their number, so that a run that was killed goes on with exactly the weights it would have had. The loss is
+computed where something is learnt and nowhere else: hidden states are gathered before the output layer, which has a
+column for every word of the vocabulary. And no attention mask is passed, since right padding needs none.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
-from datasets import Dataset
 from pydantic import Field
-from transformers import PrinterCallback, Trainer, TrainerCallback
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
-from trl import SFTConfig, SFTTrainer
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, exclusive_lock, replace_file
@@ -66,11 +64,11 @@ class Result(Model):
     extra: dict[str, Any] = Field(default_factory=dict)  # of stages or rounds
 
 
-# ---------------------------------------------------------------- TRL's trainer with our batches
+# ---------------------------------------------------------------- the trainer with our batches
 
 
-class Gathering(SFTTrainer):  # type: ignore[misc]
-    """SFTTrainer on batches of `Feed`."""
+class Gathering(Trainer):  # type: ignore[misc]
+    """The trainer of transformers on batches of `Feed`."""
 
     feed: Feed
 
@@ -102,12 +100,6 @@ class Gathering(SFTTrainer):  # type: ignore[misc]
             if self.args.average_tokens_across_devices:  # DDP takes the mean over devices, of a sum over all of them
                 loss = loss * self.accelerator.num_processes
         return (loss, out) if return_outputs else loss
-
-    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        Trainer.log(self, logs, start_time)
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        Trainer._save_checkpoint(self, model, trial)  # without a model card
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         if checkpoint is None or self.args.world_size == 1 or self.args.device.type != "cpu":
@@ -180,7 +172,7 @@ class Stretch:
         self.loss: float | None = None
         self.halt: Halt | None = None
 
-    def go(self) -> None:
+    def go(self) -> Self:
         """Train up to the step wanted; afterwards `totals` tells what was done in all."""
         every = whole_ones(self.checkpoints)
         whole = {step: path for step, path in every.items() if step <= self.until}
@@ -199,8 +191,9 @@ class Stretch:
         if start >= self.until:
             self._load(whole[start])
             if self.main:  # the others do not tell of it, and the file may just be cut
-                self.loss = _last_loss(self.folder / METRICS)
-            return
+                lines = (self.folder / METRICS).read_bytes().splitlines() if (self.folder / METRICS).is_file() else []
+                self.loss = json.loads(lines[-1]).get("loss") if lines else None
+            return self
         trainer = self.trainer(start)
         try:
             with quiet(), fused(self.model, self.config), enough_memory(self._too_large):
@@ -209,6 +202,7 @@ class Stretch:
             trainer.accelerator.free_memory()
         if self.halt:
             raise self.halt
+        return self
 
     def trainer(self, start: int) -> Gathering:
         config, args = self.config, self.arguments()
@@ -225,10 +219,11 @@ class Stretch:
         )
         if config.compile:
             compile_layers(self.model)
+        if config.checkpointing and not config.full:
+            self.model.enable_input_require_grads()
         trainer = Gathering(
             model=self.model,
             args=args,
-            train_dataset=Dataset.from_dict({"input_ids": [[0]], "labels": [[0]]}),  # TRL wants to see one
             processing_class=self.tokenizer,
             data_collator=as_it_is,
             callbacks=[_Watching(self)],
@@ -240,7 +235,7 @@ class Stretch:
     def arguments(self) -> Any:
         config = self.config
         device = device_of(config)
-        return SFTConfig(
+        return TrainingArguments(
             output_dir=str(self.checkpoints),
             max_steps=config.steps,
             per_device_train_batch_size=max(1, config.batch // config.accumulate),
@@ -254,8 +249,6 @@ class Stretch:
             bf16=in_bf16(config) and not all_folded(self.model),  # folded ones are in bf16 as they are
             use_cpu=device == "cpu",
             gradient_checkpointing=config.checkpointing,
-            max_length=None,
-            dataset_kwargs={"skip_prepare_dataset": True},
             remove_unused_columns=False,
             ignore_data_skip=True,  # the feed begins where the checkpoint ends
             logging_steps=config.log_every,
@@ -379,21 +372,7 @@ def cut_metrics(path: Path, step: int) -> None:
     replace_file(path, b"".join(kept))
 
 
-def _last_loss(path: Path) -> float | None:
-    lines = path.read_bytes().splitlines() if path.is_file() else []
-    return json.loads(lines[-1]).get("loss") if lines else None
-
-
 # ---------------------------------------------------------------- a whole run
-
-
-def stretch(
-    loaded: Loaded, config: TrainConfig, folder: Path, data: DataConfig, until: int, progress: Progress | None
-) -> Stretch:
-    """Train a model up to a step, from the last whole checkpoint of the folder if there is one."""
-    run = Stretch(loaded, config, folder, data, until, progress)
-    run.go()
-    return run
 
 
 def finish(run: Stretch, method: Method, *, into: Path | None = None) -> Result:
@@ -455,9 +434,10 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
                 f"{folder} holds a run of another recipe ({other}); choose another --out, or take the folder away"
             )
         if held.get("result"):
-            where = _moved(folder, held["result"])
+            made = held["result"]
+            where = str(folder / Path(made["adapter"]).relative_to(made["out"]))  # the folder may have been moved
             if holds_weights(Path(where)):
-                return Result.model_validate({**held["result"], "out": str(folder), "adapter": where})
+                return Result.model_validate({**made, "out": str(folder), "adapter": where})
         return None  # not finished, or what it made is gone: on from the last checkpoint
     try:
         place_of(config.model)  # before the folder is taken: with another model it would hold another recipe
@@ -492,11 +472,6 @@ def claimed(folder: Path) -> Iterator[None]:
             if not any((folder / name).exists() for name in (METRICS, CHECKPOINTS)):
                 (folder / RUN).unlink(missing_ok=True)
             raise
-
-
-def _moved(folder: Path, held: dict[str, Any]) -> str:
-    """Where the adapter lies now, if the folder was moved."""
-    return str(folder / Path(held["adapter"]).relative_to(held["out"]))
 
 
 def end(folder: Path, config: TrainConfig, result: Result) -> Result:
