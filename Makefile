@@ -21,7 +21,7 @@ PINNED := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test frameworks format wheel pins clean
+.PHONY: help demo test docs frameworks format wheel pins clean
 
 help: ## show this list
 	@echo "crosswind: make TARGET [PYTHON=python3.12] [V=1]"
@@ -41,6 +41,11 @@ test: .venv/.dev ## lint, check types and run the tests (ARGS="..." goes to pyte
 	@echo "==> pytest"
 	@command -v chromium >/dev/null || echo "no chromium here: the tests that open reports in a browser are skipped"
 	@$(BIN)/pytest -n auto --dist worksteal $(ARGS)
+
+docs: .venv/.docs ## build the documentation site into site (open site/index.html)
+	@echo "==> mkdocs build"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open site/index.html"
 
 frameworks: .venv/.core ## evaluate agents of three frameworks over MCP (ARGS="..." goes to crosswind run)
 	@for recipe in openai_agents pydantic_ai langgraph; do CROSSWIND=$(BIN)/crosswind PYTHON=$(BIN)/python \
@@ -62,7 +67,7 @@ pins: .venv/.python ## print the newest releases of core and dev packages, for c
 		"$$fresh/bin/pip" freeze --exclude crosswind
 
 clean: ## remove .venv, builds and caches
-	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A sound .venv is kept, with whatever else was installed in it; a broken or too old one is made anew.
@@ -77,15 +82,20 @@ clean: ## remove .venv, builds and caches
 
 .venv/.core: .venv/.python
 	@echo "==> installing crosswind and its dependencies into .venv"
-	@$(PIP) install $(QUIET) -c constraints.txt -e .
+	@$(PIP) install $(QUIET) -c constraints.txt -e ".[http]"
 	@touch $@
 
 .venv/.local: .venv/.python
 	@echo "==> installing crosswind and what runs a small model in process into .venv"
-	@$(PIP) install $(QUIET) -c constraints.txt -e ".[local]"
+	@$(PIP) install $(QUIET) -c constraints.txt -e ".[local,http]"
+	@touch $@ .venv/.core
+
+.venv/.docs: .venv/.python
+	@echo "==> installing what builds the documentation into .venv"
+	@$(PIP) install $(QUIET) -c constraints.txt -e ".[docs]"
 	@touch $@ .venv/.core
 
 .venv/.dev: .venv/.python
 	@echo "==> installing crosswind, its development tools$(if $(TRAIN), and what trains models,) into .venv"
-	@$(PIP) install $(QUIET) -c constraints.txt -e ".[dev$(TRAIN)]"
+	@$(PIP) install $(QUIET) -c constraints.txt -e ".[dev,http,mcp$(TRAIN)]"
 	@touch .venv/.core $@

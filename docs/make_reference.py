@@ -617,7 +617,9 @@ def common_counts() -> list[list[str]]:
         ),
         counted(
             "wordings of each kind of text",
-            lambda split: [math.prod(map(len, banks.wordings(kind, split))) for kind in banks.KINDS_OF_PHRASES],
+            lambda split: [
+                math.prod(map(len, banks.wordings(kind, split))) for kind in banks.data("common")["phrases"]
+            ],
         ),
     ]
 
@@ -654,7 +656,7 @@ def bank_page() -> str:
                 pairs of a word and a qualifier, each in two orders and several styles, which are not counted."""
             ),
             "## Common",
-            f"{len(banks.KINDS_OF_PHRASES)} kinds of text, {len(banks.REGISTERS)} registers.",
+            f"{len(banks.data('common')['phrases'])} kinds of text, {len(banks.REGISTERS)} registers.",
             table(("", *SPLITS), common_counts()),
             *(f"## {domain.name}\n\n{table(('', *SPLITS), domain_counts(domain))}" for domain in here),
         )

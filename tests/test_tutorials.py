@@ -1,0 +1,42 @@
+"""Every command and every file of the tutorials works, in order, as a reader would type them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+BLOCK = re.compile(r"^```(?P<language>\w+)(?: title=\"(?P<file>[\w.]+)\")?\n(?P<text>.*?)^```", re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_tutorial_works(page: Path, tmp_path: Path) -> None:
+    if page.stem == "train":
+        pytest.importorskip("torch")
+    shutil.copy(ROOT / "examples" / "todo_server.py", tmp_path)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    text = page.read_text(encoding="utf-8")
+    found = list(BLOCK.finditer(text))
+    assert len(found) == text.count("\n```") / 2, "every block names its language, and its file if it is one"
+    for block in found:
+        if block["file"]:
+            (tmp_path / block["file"]).write_text(block["text"], encoding="utf-8")
+            continue
+        assert block["language"] == "bash"
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block["text"]],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "COLUMNS": "80"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, f"{block['text']}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert "Traceback" not in done.stderr
