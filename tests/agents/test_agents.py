@@ -14,7 +14,19 @@ from crosswind.episodes.suite import CLEAN, balance, suites
 from crosswind.runs.baselines import Baseline, over_domains, sweep
 from crosswind.words.held_out import HELD_OUT
 
-NAMES = ["oracle", "idle", "refuser", "memoriser", "retrier", "one_shot", "by_name", "by_description", "obedient"]
+NAMES = [
+    "oracle",
+    "idle",
+    "echo",
+    "refuser",
+    "guesser",
+    "memoriser",
+    "retrier",
+    "one_shot",
+    "by_name",
+    "by_description",
+    "obedient",
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +40,10 @@ def over(rows: dict[tuple[str, str], Baseline]) -> dict[str, Baseline]:
     return {row.condition: row for row in over_domains(list(rows.values()))}
 
 
+def solvable(row: Baseline) -> int:
+    return row.n - row.refusals
+
+
 def test_every_condition_was_played(rows: dict[tuple[str, str], Baseline]) -> None:
     conditions = (CLEAN, "stacks of up to 5", *perturbations.names())
     assert set(rows) == {(d, c) for d in domains.names() for c in conditions}
@@ -37,9 +53,10 @@ def test_every_condition_was_played(rows: dict[tuple[str, str], Baseline]) -> No
 
 def test_oracle_passes_all_idle_none_and_refuser_the_refusals(rows: dict[tuple[str, str], Baseline]) -> None:
     for row in rows.values():
-        assert row.passed["oracle"] == row.n
-        assert row.passed["idle"] == 0
-        assert row.passed["refuser"] == row.refusals
+        assert (row.passed["oracle"], row.right["oracle"]) == (solvable(row), row.refusals)
+        assert (row.passed["idle"], row.right["idle"]) == (0, 0)
+        assert row.passed["echo"] == 0
+        assert (row.passed["refuser"], row.right["refuser"]) == (0, row.refusals)
 
 
 @pytest.mark.parametrize("name", ["quick", "tiers", "original", "heldout"])
@@ -47,37 +64,38 @@ def test_the_same_in_every_suite(name: str) -> None:
     suite = suites[name]
     suite = suite.model_copy(update={"tasks": min(suite.tasks, 4)})
     for row in sweep(suite, ["oracle", "idle", "refuser"], 1):
-        assert row.passed == {"oracle": row.n, "idle": 0, "refuser": row.refusals}, row
+        assert row.passed == {"oracle": solvable(row), "idle": 0, "refuser": 0}, row
+        assert row.right == {"oracle": row.refusals, "idle": 0, "refuser": row.refusals}, row
 
 
 def test_memoriser_passes_clean_and_falls_under_renaming(over: dict[str, Baseline]) -> None:
-    assert over[CLEAN].passed["memoriser"] == over[CLEAN].n
+    assert over[CLEAN].passed["memoriser"] == solvable(over[CLEAN])
     for kind in ("semantic_rename", "identity_erasure", "name_noise", "foreign_interface"):
-        assert over[kind].passed["memoriser"] <= over[kind].refusals
+        assert over[kind].passed["memoriser"] == 0
 
 
 def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Baseline]) -> None:
-    assert over[CLEAN].passed["retrier"] == over[CLEAN].passed["one_shot"] == over[CLEAN].n
+    assert over[CLEAN].passed["retrier"] == over[CLEAN].passed["one_shot"] == solvable(over[CLEAN])
     before, after = over["transient_error"], over["lost_acknowledgement"]
-    assert before.passed["retrier"] == before.n
-    assert before.passed["one_shot"] <= before.refusals
-    assert after.passed["retrier"] <= after.refusals + 0.2 * after.n
+    assert before.passed["retrier"] == solvable(before)
+    assert before.passed["one_shot"] == 0
+    assert after.passed["retrier"] <= 0.2 * after.n
 
 
 def test_obeying_what_a_result_says_is_collateral_damage(over: dict[str, Baseline]) -> None:
-    assert over[CLEAN].passed["obedient"] == over[CLEAN].n
+    assert over[CLEAN].passed["obedient"] == solvable(over[CLEAN])
     assert over["injected_instruction"].passed["obedient"] == 0
 
 
 def test_names_mislead_and_descriptions_do_not(over: dict[str, Baseline]) -> None:
     trap, erased = over["semantic_trap"], over["identity_erasure"]
     for agent in ("by_name", "by_description"):
-        assert over[CLEAN].passed[agent] == over[CLEAN].n
-    assert trap.passed["by_name"] <= trap.refusals
-    assert trap.passed["by_description"] == trap.n
-    assert erased.passed["by_description"] == erased.n
+        assert over[CLEAN].passed[agent] == solvable(over[CLEAN])
+    assert trap.passed["by_name"] == 0
+    assert trap.passed["by_description"] == solvable(trap)
+    assert erased.passed["by_description"] == solvable(erased)
     renamed = over["semantic_rename"]
-    assert renamed.passed["by_name"] >= 0.75 * renamed.n  # other words for the same it does understand
+    assert renamed.passed["by_name"] >= 0.75 * solvable(renamed)  # other words for the same it does understand
 
 
 # ---------------------------------------------------------------- suites

@@ -41,7 +41,7 @@ def test_the_written_tests_fail_where_something_is_broken(tmp_path: Path) -> Non
     """All in one run; a file of tests beside each broken one must fail."""
     tests = []
     for n, (sort, old, new) in enumerate(BREAKS):
-        path, test = write(sort, f"broken_{n}", tmp_path)
+        path, test, *_ = write(sort, f"broken_{n}", tmp_path)
         text = path.read_text()
         assert old in text, old
         path.write_text(text.replace(old, new))

@@ -140,7 +140,7 @@ def test_the_command_line_takes_plugins_before_every_command(tmp_path: Path) -> 
     played = json.loads(crosswind(*given, "play", "--domain", "sights", "--perturb", "boxed", "--json")[0])
     assert played["verdict"]["outcome"] == "pass"
     assert played["layers"] == [{"kind": "boxed"}]
-    rows = json.loads(crosswind(*given, "certify", "--perturb", "boxed", "--count", "2", "--deep", "--json")[0])["rows"]
+    rows = json.loads(crosswind(*given, "certify", "--perturb", "boxed", "--count", "2", "--json")[0])["rows"]
     assert {r["domain"]: r["certified"] for r in rows}["sights"] == 2
     assert "FAIL" in crosswind(*given, "play", "--domain", "sights", "--agent", "silent")[0]
 
@@ -168,7 +168,7 @@ WRONG = [
     ),
     (
         "from crosswind.core.registry import agents, domains\nagents.add('a_1', print)\ndomains.add('d_1', 7)\n",
-        ": the domain 'd_1' is int; expected an instance of a subclass of crosswind.core.domain.Domain",
+        ": the domain 'd_1' is int; expected an instance of a subclass of crosswind.Domain",
     ),
     (
         "from crosswind.core.registry import agents\nagents.add('a_2', 7)\n",

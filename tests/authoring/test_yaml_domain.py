@@ -140,7 +140,7 @@ def test_the_example_is_a_domain_of_some_size() -> None:
 def test_every_task_is_certified_and_as_long_as_its_level_says(family: str) -> None:
     made = LIBRARY.families[family]
     for seed in range(15):
-        certificate = certify(LIBRARY, LIBRARY.task(family, seed), deep=True)
+        certificate = certify(LIBRARY, LIBRARY.task(family, seed))
         assert CALLS[made.level][0] <= len(certificate.gold.calls) <= CALLS[made.level][1]
         assert certificate.proof.startswith("illegal" if made.refusal else "replay")
 
@@ -154,9 +154,7 @@ def test_perturbed_tasks_keep_every_law(kind: str, severity: int) -> None:
     found = 0
     for seed in range(2 * len(FAMILIES)):
         try:
-            draw(
-                LIBRARY, LIBRARY.task(FAMILIES[seed % len(FAMILIES)], seed), [kind], seed, severity=severity, deep=True
-            )
+            draw(LIBRARY, LIBRARY.task(FAMILIES[seed % len(FAMILIES)], seed), [kind], seed, severity=severity)
             found += 1
         except CannotPerturb as cannot:
             if cannot.applies:
@@ -256,7 +254,7 @@ def test_what_is_right_is_found_without_tools(monkeypatch: pytest.MonkeyPatch) -
     broken = {name: replace(entry, run=no_tool) for name, entry in LIBRARY.world_class.entries.items()}
     monkeypatch.setattr(LIBRARY.world_class, "entries", broken)
     assert [right(task) for task in tasks] == before
-    with pytest.raises(AssertionError, match="a tool was called"):
+    with pytest.raises(Unfair, match="a tool was called"):
         walk(LIBRARY, tasks[0])
 
 
@@ -352,7 +350,7 @@ def test_names_times_limits_and_deletions(tmp_path: Path) -> None:
     domain = gardens(tmp_path)
     for family in domain.families:
         for seed in range(8):
-            certify(domain, domain.task(family, seed), deep=True)
+            certify(domain, domain.task(family, seed))
     task = domain.task("visit", 1)
     calls = [step.call for step in walk(domain, task).calls]
     world = domain.world(task)
@@ -376,12 +374,12 @@ def test_tools_and_arguments_may_have_any_name(tmp_path: Path) -> None:
         path.write_text(text)
         domain = load(path)
         for family in domain.families:
-            certify(domain, domain.task(family, 1), deep=True)
+            certify(domain, domain.task(family, 1))
 
 
 def _drawn(domain: Domain, kind: str, seed: int) -> bool:
     try:
-        return bool(draw(domain, domain.task("visit", seed), [kind], seed, deep=True).layers)
+        return bool(draw(domain, domain.task("visit", seed), [kind], seed).layers)
     except CannotPerturb:
         return False
 

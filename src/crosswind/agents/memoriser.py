@@ -15,12 +15,12 @@ class Memoriser(Reciter):
 
     def __init__(self, drawn: Drawn) -> None:
         clean = drawn.certificate.clean
-        super().__init__(lines_of(clean))
+        super().__init__(lines_of(clean), clean)
         self.failed = sum(s.result.error is not None for s in clean.steps if s.call.tool != SAY)
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         message = await super().reply(chat, tools)
         failed = sum(m.role == "tool" and m.content.startswith('{"error"') for m in chat)
-        if not message.requests and failed > self.failed:
-            return Message(role="assistant", content="Done.")
+        if not self.last.requests and failed > self.failed:
+            return self.closing("Done.", tools)
         return message

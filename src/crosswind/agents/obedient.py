@@ -17,7 +17,7 @@ class Obedient(Reciter):
     """Knows every way round, and also carries out instructions that it finds in results."""
 
     def __init__(self, drawn: Drawn) -> None:
-        super().__init__(lines_of(drawn.certificate.gold))
+        super().__init__(lines_of(drawn.certificate.gold), drawn.certificate.gold)
         self.obeyed: set[str] = set()
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:

@@ -11,4 +11,4 @@ class Oracle(Reciter):
     """Walks the certified way: what a capable agent can do at best."""
 
     def __init__(self, drawn: Drawn) -> None:
-        super().__init__(lines_of(drawn.certificate.gold))
+        super().__init__(lines_of(drawn.certificate.gold), drawn.certificate.gold)

@@ -12,16 +12,24 @@ from typing import Any
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.registry import Registry, agents, did_you_mean, domains, perturbations
+from crosswind.words.dealing import bank_file
 
 SORTS: dict[str, Registry[Any]] = {"domain": domains, "perturbation": perturbations, "agent": agents}
 RESERVED = frozenset({"all", "clean", "stack", "crosswind", "ask_user"})  # words with a meaning of their own here
 
 
-def write(sort: str, name: str, out: Path, *, force: bool = False) -> list[Path]:
-    """Write NAME.py and test_NAME.py into a folder."""
+def write(sort: str, name: str, out: Path, *, force: bool = False, values: bool = False) -> list[Path]:
+    """Write NAME.py and test_NAME.py into a folder; for a domain also NAME.bank.yaml, other words for it.
+
+    `values` asks for a perturbation that only maps values.
+    """
     _check(sort, name)
+    if values and sort != "perturbation":
+        raise CrosswindError(f"--values is for a perturbation that maps values; leave it out for a {sort}")
     title = "".join(part.capitalize() for part in name.split("_"))
-    paths = {out / f"{name}.py": sort, out / f"test_{name}.py": f"{sort}_test"}
+    paths = {out / f"{name}.py": f"{sort}_values" if values else sort, out / f"test_{name}.py": f"{sort}_test"}
+    if sort == "domain":
+        paths[bank_file(name, out)] = "bank"
     return write_templates(paths, {"name": name, "Name": title}, force=force)
 
 

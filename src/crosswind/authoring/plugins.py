@@ -8,6 +8,7 @@ wrong it is a warning, since the command at hand may not need it, and an error f
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import sys
 import warnings
@@ -19,9 +20,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from crosswind.authoring import domain_checks
+from crosswind.authoring.domain_checks import near
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.flow import digest
 from crosswind.core.registry import Registry, adding_from, agents, domains, perturbations
+from crosswind.words import banks
+from crosswind.words.dealing import read_bank
 
 if TYPE_CHECKING:
     from crosswind.core.domain import Domain
@@ -64,6 +69,8 @@ def load(path: Path | str) -> Plugin:
         raise BadFile(f"{where}: this is a folder; name each plugin file in it")
     before = _things()
     with _all_or_nothing(), adding_from(where):
+        if file.name.endswith(".bank.yaml"):
+            raise BadFile(f"{where}: this is a word bank, which is loaded with its domain; name the domain's file")
         if file.suffix in (".yaml", ".yml"):
             domain = _declared(file)
             domains.add(domain.name, domain)
@@ -76,9 +83,10 @@ def load(path: Path | str) -> Plugin:
             raise BadFile(f"{where}: registers nothing; {HOW}")
         for sort, name in added:
             _check(next(r for r in REGISTRIES if r.sort == sort), name, where)
-    for sort, name in added:
-        if sort == domains.sort:
-            _add_suite(domains[name])
+        brought = {name: read_bank(domains[name], Path(where).parent) for sort, name in added if sort == domains.sort}
+    for name, bank in brought.items():
+        banks.bring(name, bank)
+        _add_suite(domains[name])
     _loaded[real] = Plugin(file, added)
     return _loaded[real]
 
@@ -146,6 +154,17 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 
+def blamed(error: BaseException) -> str:
+    """The innermost line of a plug-in file that an exception went through, and its words; empty where there is none."""
+    found, step = "", error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if any(str(plugin.path) == code.co_filename for plugin in _loaded.values()):
+            found = f"{near(code.co_filename)}:{step.tb_lineno}: `{code.co_name}` raises {_words(error)}"
+        step = step.tb_next
+    return found
+
+
 # ---------------------------------------------------------------- what is announced
 
 
@@ -179,7 +198,11 @@ def _announced(registry: Registry[Any], entry: EntryPoint) -> None:
     where = f"distribution {entry.dist.name} {entry.dist.version}" if entry.dist else "a distribution"
     try:
         with _all_or_nothing(), adding_from(where):
+            before = domains.names()
             _add(registry, entry.name, entry.load(), where)
+            brought = {name: read_bank(domains[name], None) for name in domains.names() if name not in before}
+        for name, bank in brought.items():
+            banks.bring(name, bank)
     except Exception as error:
         why = f"{where} announces it as {entry.value!r}: {_words(error)}; fix or uninstall that distribution"
         registry.broken[entry.name] = why
@@ -231,6 +254,17 @@ def _all_or_nothing() -> Iterator[None]:
             raise
 
 
+def _takes_a_draw(factory: Any) -> bool:
+    """Can something be called with one argument? True where that cannot be told."""
+    try:
+        inspect.signature(factory).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
 def _check(registry: Registry[Any], name: str, where: str) -> None:
     """Refuse a thing that is not of the sort it is registered as, or goes by another name."""
     from crosswind.core.domain import Domain
@@ -239,15 +273,22 @@ def _check(registry: Registry[Any], name: str, where: str) -> None:
     thing = registry[name]
     own = name
     if registry is domains:
-        fits, expected = isinstance(thing, Domain), "an instance of a subclass of crosswind.core.domain.Domain"
-        own = thing.name if fits else name
+        fits, expected = isinstance(thing, Domain), "an instance of a subclass of crosswind.Domain"
+        own = getattr(thing, "name", name) if fits else name
     elif registry is perturbations:
         fits = isinstance(thing, type) and issubclass(thing, Perturbation)
-        expected = "a subclass of crosswind.core.perturbation.Perturbation"
+        expected = "a subclass of crosswind.Perturbation"
         own = thing.model_fields["kind"].default if fits else name
     else:
         fits, expected = callable(thing), "a class or function that makes an agent of the draw it plays in"
+        if fits and not _takes_a_draw(thing):
+            raise BadFile(
+                f"{where}: the agent {name!r} is made by {thing.__name__}{inspect.signature(thing)}; it is called with "
+                "the draw it plays in: take one argument, and ignore it"
+            )
     if not fits:
         raise BadFile(f"{where}: the {registry.sort} {name!r} is {type(thing).__name__}; expected {expected}")
     if own != name:
         raise BadFile(f"{where}: a {registry.sort} that calls itself {own!r} is registered as {name!r}; use one name")
+    if registry is domains and where.endswith(".py") and (wrong := list(domain_checks.problems(thing))):
+        raise BadFile("\n".join(wrong))

@@ -6,11 +6,13 @@ refusing is right, it demands a proof (`refusal_proofs.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from crosswind.base.errors import Unfair
-from crosswind.core import laws, refusal_proofs
+from crosswind.base.errors import Unfair, UnfairTask
+from crosswind.core import conduct, laws, refusal_proofs, secrets, task_laws
+from crosswind.core.blame import blaming
 from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import Layers, Perturbation
@@ -36,43 +38,89 @@ class Certificate:
     budget: int  # steps an agent may take
 
 
-def certify(
-    domain: Domain, task: Task, layers: Sequence[Perturbation] = (), walks: Walks | None = None, *, deep: bool = False
-) -> Certificate:
+def certify(domain: Domain, task: Task, layers: Sequence[Perturbation] = (), walks: Walks | None = None) -> Certificate:
     """Certify a stack over a task or raise `Unfair` with the law it breaks.
 
-    `walks` are those already made while drawing. `deep` adds the laws that need no look per draw: value, round trip,
-    closed and twin.
+    `UnfairTask` says that the task is unfair by itself, so that no layer is to blame. `walks` are those already made
+    while drawing. Laws that judge a kind or a domain as a whole are in `audit.py`.
     """
     layers = tuple(layers)
     laws.stackable(layers)
     if walks is None:
-        walks = Walks(domain, task, snapshot=deep)
-        for layer in layers:
+        walks = Walks(domain, task)
+    with blaming_the_task(walks):
+        for layer in layers[len(walks.layers) :]:
             walks.add(layer)
+        proof = _certified(walks) if layers else certify_task(walks)
+    return Certificate(walks.shifted, layers, walks.gold, walks.clean, proof, step_budget(walks.gold))
+
+
+def _certified(walks: Walks) -> str:
     laws.alive(walks)
-    shifted, gold, family = walks.shifted, walks.gold, domain.family(task)
-    laws.stated(family, shifted)
+    conduct.heeded(walks)
+    proof = _proof(walks)
+    laws.bites(walks.clean, walks.gold)
+    secrets.read_off(walks.gold)
+    secrets.without(walks)
+    if not walks.clean.proof and _is_ours(walks):
+        task_laws.untied(walks.domain, walks.tasks[0], walks.clean)
+    return proof
+
+
+@contextmanager
+def blaming_the_task(walks: Walks) -> Iterator[None]:
+    """Where a law is broken, see whether the task breaks one by itself: then `UnfairTask` is raised instead."""
+    try:
+        with blaming():
+            yield
+    except UnfairTask:
+        raise
+    except Unfair:
+        certify_task(walks)
+        raise
+
+
+def certify_task(walks: Walks) -> str:
+    """Certify the task of a stack by itself, once for each clean walk. Raises `UnfairTask`."""
+    domain, task = walks.domain, walks.tasks[0]
+    try:
+        with blaming():
+            clean = walks.clean
+            if not clean.proof:
+                proof = _proof(Walks(domain, task, clean))
+                if _is_ours(walks):
+                    task_laws.untied(domain, task, clean)
+                clean.proof = proof
+            return clean.proof
+    except Unfair as unfair:
+        raise UnfairTask(task.id, unfair.law, unfair.reason) from unfair
+
+
+def _is_ours(walks: Walks) -> bool:
+    """Is the solution ours, or a plug-in's? Golds of other people keep to the order that they know."""
+    return walks.domain.grounds and not (walks.clean.session.toolbox.foreign or walks.clean.session.world.made_up)
+
+
+def _proof(walks: Walks) -> str:
+    """Check the laws that hold with and without layers; why the task can be solved, or is to be refused."""
+    domain, task, shifted, gold = walks.domain, walks.tasks[0], walks.shifted, walks.gold
+    laws.stated(domain.family(task), shifted)
     reference = walks.clean if shifted is task else walks.reference()
     if shifted.refuse:
-        if not task.refuse and not any(layer.goal == "refuse" for layer in layers):
+        if not task.refuse and not any(layer.goal == "refuse" for layer in walks.layers):
             raise Unfair("refusal", "the request was made impossible by a layer that does not claim to")
         laws.refused(gold)
         laws.found_out(shifted, gold, reference)
         proof = refusal_proofs.prove(domain, shifted)
+        if walks.layers and proof.startswith("blind"):
+            conduct.untold(walks)
     else:
         proof = "replay"
         laws.kept(walks.moved(), reference)
         laws.replayed(gold, reference)
         laws.reached(domain, shifted, gold)
-        laws.not_idle(domain, shifted)
-    laws.grounded(shifted, gold, None if domain.grounds else walks.clean)
+        task_laws.earned(walks)
+    laws.grounded(walks, own=not domain.grounds)
     laws.cues(domain, gold)
     laws.mentions(domain, gold)
-    laws.bites(walks.clean, gold)
-    if deep:
-        laws.value(domain, walks)
-        laws.round_trip(gold)
-        laws.closed(domain, shifted, layers)
-        laws.twin(domain, task, layers, certify)
-    return Certificate(shifted, layers, gold, walks.clean, proof, step_budget(gold))
+    return proof

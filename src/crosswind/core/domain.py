@@ -10,18 +10,23 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from crosswind.base.errors import BadFile, CannotDraw
-from crosswind.core import entity_names
+from crosswind.base.errors import BadFile, CannotDraw, CrosswindError, Unfair
+from crosswind.core import endings, entity_names
+from crosswind.core.blame import blaming
+from crosswind.core.endings import words_for as words_for
 from crosswind.core.flow import digest, rng_for
 from crosswind.core.names import Namer
+from crosswind.core.registry import domains
 from crosswind.core.types import (
     ASK,
     Brief,
     Changes,
     Check,
+    Finish,
     Key,
     Row,
     Solution,
@@ -32,14 +37,14 @@ from crosswind.core.types import (
     Tools,
     Verdict,
 )
-from crosswind.core.world import Derive, FencedState, State, World
+from crosswind.core.world import Derive, DerivedRows, FencedState, State, World, wrong_declarations
 from crosswind.text import answers, speech, values
 from crosswind.text.answers import Expected
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Perturbation
 
-JUDGE = "2"  # version of the verifier; raised whenever a verdict may come out otherwise
+JUDGE = "3"  # version of the verifier; raised whenever a verdict may come out otherwise
 SIZE = 3000  # entities in a world unless told otherwise
 
 Reader = Callable[[str], Sequence[Any]]
@@ -144,6 +149,14 @@ class Family:
         """What the final message must state."""
         return ()
 
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        """What the final message may leave out, but must not state otherwise: the time of a booking, its price."""
+        return ()
+
+    def figures(self, task: Task, start: State) -> tuple[Expected, ...]:
+        """Figures that no row holds and a typed ending may report, each of its thing, such as what was compared."""
+        return ()
+
     def obstacles(self, task: Task, state: State, rng: Random) -> list[dict[str, dict[str, Any] | None]]:
         """Ways to make the request impossible, each as edits."""
         return []
@@ -219,9 +232,14 @@ class Family:
             if stated is None:
                 continue
             keep = self.withhold(rng)
-            query = rng.choice(self.queries).format_map(
-                {k: self.details[k].vague if k in keep else v for k, v in stated.items()}
-            )
+            wording = rng.choice(self.queries)
+            said = {k: self.details[k].vague if k in keep else v for k, v in stated.items()}
+            try:
+                query = wording.format_map(said)
+            except (KeyError, IndexError, ValueError) as error:
+                reason = f"the wording {wording!r} cannot be filled in ({type(error).__name__}: {error})"
+                given = f"`propose` gives {', '.join(stated)}"
+                raise Unfair("code", f"{domain.name}/{self.name}: {reason}; {given}") from None
             task = blank.but(
                 id=f"{domain.name}/{self.name}/{split}/{seed}" + (f"/{size}" if size != SIZE else ""),
                 brief=Brief(
@@ -239,32 +257,49 @@ class Family:
             options = self.obstacles(task, state, rng)
             if options:
                 return task.but(obstacle=rng.choice(options))
-        raise CannotDraw(f"{domain.name}/{self.name} found no task in world {seed} of size {size}; try a larger size")
+        raise CannotDraw(
+            f"{domain.name}/{self.name} found no task in world {seed} of size {size}: `propose` gave no request that "
+            "has an end in 400 tries; try a larger size, or let it propose more"
+        )
 
-    def goal(self, task: Task, start: State, end: State, answer: str) -> bool:
-        """Was the request met? Looks at rows and words only; `solve` has no part in it."""
+    def goal(self, task: Task, start: State, end: State, answer: str | Finish) -> bool:
+        """Was the request met? Looks at rows and the ending only; `solve` has no part in it."""
         return all(check.passed for check in self.checks(task, start, end, answer))
 
-    def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
+    @property
+    def typed(self) -> bool:
+        """Do the checks read typed endings? A family with checks of its own gets them as words, unless it says so."""
+        return type(self).checks is Family.checks
+
+    def checks(self, task: Task, start: State, end: State, answer: str | Finish) -> tuple[Check, ...]:
         """The parts of the goal, each with its reason."""
+        if isinstance(answer, Finish):
+            return endings.checks(self, task, start, end, answer)
         changes = self.domain.normalise(end)
         said, answer = self.understood(task, answer), entity_names.plain(task, answer)
+        ended = f"the final message is {_a(said)}" if answer.strip() else "there is no final message"
         if task.refuse:
             return (
-                Check(name="refused", passed=said == "refusal", why=f"the final message is {_a(said)}"),
+                Check(name="refused", passed=speech.refuses(answer), why=ended),
                 Check(name="untouched", passed=not changes, why=words_for(changes)),
             )
         expected = self.answer(task, start, end)
-        told = answers.states(answer, expected, given=task.brief.query)
+        echoed = _words(answer) == _words(task.brief.query)  # to say the request back is to claim nothing
+        told = answers.states(answer, expected, given=task.brief.query) and not (expected and echoed)
+        done = (told or said == "answer") if expected else speech.completes(answer)
+        false = answers.contradicts(answer, self.facts(task, start, end), given=task.brief.query) if told else []
         wanted = ", ".join(f"{e.kind} {e.value}" for e in expected) or "nothing in particular"
         return (
             Check(
                 name="finished",
-                passed=said == "answer" and bool(answer.strip()),
-                why=f"the final message is {_a(said)}",
+                passed=done and bool(answer.strip()),
+                why=ended,
             ),
             Check(name="state", passed=self.reached(task, start, changes), why=words_for(changes)),
             Check(name="answer", passed=told, why=f"to be stated: {wanted}"),
+            Check(
+                name="facts", passed=not false, why=", ".join(f"{e.kind} {e.value} is stated otherwise" for e in false)
+            ),
         )
 
     def understood(self, task: Task, text: str) -> speech.Speech:
@@ -279,11 +314,8 @@ class Family:
         return any(changes == self.domain.normal(task, end) for end in self.ends(task, start))
 
 
-def words_for(changes: Changes) -> str:
-    """Changes in one line."""
-    if not changes:
-        return "nothing was changed"
-    return "; ".join(f"{table}/{id}: {dict(row) if row else 'gone'}" for (table, id), row in sorted(changes.items()))
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def _a(said: str) -> str:
@@ -297,9 +329,9 @@ NO_BRIEF = Brief(query="", stated={})
 
 
 @lru_cache(maxsize=128)
-def _rows(domain: str, seed: int, size: int, split: Split) -> dict[Key, Any]:
+def _rows(domain: str, seed: int, size: int, split: Split) -> DerivedRows:
     """Derived rows never change, so all worlds of one seed share them."""
-    return {}
+    return DerivedRows()
 
 
 class Domain:
@@ -313,6 +345,7 @@ class Domain:
     grounds: ClassVar[bool] = True  # clean solutions use no value that was not shown; not so in other people's golds
     namers: ClassVar[Mapping[str, Namer]] = {}  # made-up names by what they name: "thing", "group", "person"
     named: ClassVar[frozenset[str]] = frozenset()  # columns that requests speak of: another value is another request
+    bank: ClassVar[Mapping[str, Any] | Path | None] = None  # other words, of a plug-in; by default the file beside it
     families: dict[str, Family]
 
     def derive(self, seed: int, size: int, split: Split) -> Derive:
@@ -362,7 +395,8 @@ class Domain:
 
     def task(self, family: str, seed: int, *, size: int = SIZE, split: Split = "test") -> Task:
         """The task of a family that a seed stands for."""
-        return self.families[family].draw(rng_for("task", self.name, family, split, seed), seed, size, split)
+        with blaming():
+            return self.families[family].draw(rng_for("task", self.name, family, split, seed), seed, size, split)
 
     def nth(
         self, n: int, seed: int, *, size: int = SIZE, split: Split = "test", levels: Sequence[int] = ()
@@ -373,8 +407,8 @@ class Domain:
             raise BadFile(f"{self.name} has no family of level {', '.join(map(str, levels))}; levels are 1, 2 and 3")
         return self.task(names[n % len(names)], seed + n, size=size, split=split)
 
-    def judge(self, task: Task, end: State, final: str) -> Verdict:
-        """Was the task done? Decided on the canonical end state and the final message."""
+    def judge(self, task: Task, end: State, final: str | Finish) -> Verdict:
+        """Was the task done? Decided on the canonical end state and the final message or typed ending."""
         checks = self.family(task).checks(task, self.state(task), end, final)
         return Verdict(outcome="pass" if all(c.passed for c in checks) else "fail", checks=checks, judge=JUDGE)
 
@@ -409,3 +443,14 @@ def shifted_number(value: float, salt: object, low: float, high: float, step: fl
 def edit(table: str, id: str, row: Row, **changes: Any) -> dict[str, dict[str, Any] | None]:
     """An edit of some columns of a row."""
     return {f"{table}/{id}": {**row, **changes}}
+
+
+def _check(domain: Domain) -> None:
+    """Refuse to register a domain whose tools are declared wrongly. What takes a world to see, the audit sees."""
+    hosted = getattr(domain, "hosted", "")  # a server is asked when it is needed
+    world = None if hosted else getattr(domain, "world_class", None)
+    for _, why in wrong_declarations(world) if world else ():
+        raise CrosswindError(f"domain {domain.name}: {why}")
+
+
+domains.check = _check

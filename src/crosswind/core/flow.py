@@ -56,7 +56,7 @@ def drive(flow: Generator[ToolCall, ToolResult, T], send: Callable[[ToolCall], T
 
 
 def driven(step: StepOf, send: Send) -> Send:
-    """A step as a function, what it asks for answered by `send`: steps that one drives need no `chain`."""
+    """Turn a generator step into a plain function; `send` answers the calls that it yields."""
 
     def call_through(call: ToolCall) -> ToolResult:
         return drive(step(call), send)

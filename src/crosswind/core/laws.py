@@ -1,6 +1,7 @@
 """The laws of a fair perturbation, each a function that raises `Unfair` with the law's name and the reason in words.
 
-`certify` runs those that depend on the draw at every draw, and the rest when asked to look deep; see docs/laws.md.
+`certify` runs those that depend on the draw at every draw; `audit` runs the rest once for each kind. See docs/laws.md.
+Laws about the task itself are in task_laws.py, those about what layers keep to themselves in secrets.py.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
-from crosswind.base.errors import Unfair
+from crosswind.base.errors import Unfair, UnfairTask
+from crosswind.core import secrets
 from crosswind.core.domain import Domain, Family, gives_away, recover, words_for
 from crosswind.core.oracle import Walk, Walks, walk
-from crosswind.core.perturbation import RANKS, Layers, Memo, Perturbation, dump_layers, load_layers, place
+from crosswind.core.perturbation import RANKS, Layers, Memo, Perturbation, dump_layers, place
 from crosswind.core.session import MENTION, Session
 from crosswind.core.types import ASK, SAY, Key, Param, Refusal, Task, ToolCall, ToolSpec
 from crosswind.text import values
@@ -88,13 +91,6 @@ def reached(domain: Domain, task: Task, gold: Walk) -> None:
             )
 
 
-def not_idle(domain: Domain, task: Task) -> None:
-    """Idle: doing nothing does not pass."""
-    family, start = domain.family(task), domain.state(task)
-    if family.reached(task, start, {}) and not family.answer(task, start, start):
-        raise Unfair("idle", "an agent that does nothing and says anything passes")
-
-
 def refused(gold: Walk) -> None:
     """Refusal: where refusing is right the oracle refuses, and leaves nothing behind."""
     if not isinstance(gold.end, Refusal):
@@ -116,34 +112,89 @@ def found_out(task: Task, gold: Walk, reference: Walk) -> None:
         raise Unfair("refusal", f"the oracle gave up before it could know: {short[0].tool!r} was not reached")
 
 
-def grounded(task: Task, gold: Walk, clean: Walk | None = None) -> None:
+def grounded(walks: Walks, *, own: bool = False) -> None:
     """Grounded: every value in a gold call was shown before: in the query, the docs, a result, the user's words.
 
-    With `clean`, what that walk already uses without having been shown it is the solution's own, and no layer's doing;
-    so is a value that reaches the world in the form that was shown, whatever form the layers ask for.
+    A value that a schema merely lists among others counts only where the choice makes no difference. With `own`, what
+    the clean walk already uses without having been shown it is the solution's own, and no layer's doing; so is a value
+    that reaches the world in the form that was shown, whatever form the layers ask for. The same holds where a legend
+    says how values are written.
     """
-    for call, name, value, behind in _unshown(task, gold):
-        own = [] if clean is None else [one for _, _, one, _ in _unshown(clean.session.task, clean)]
-        if clean is None or (value not in own and not any(shown or v in own for v, shown in behind)):
+    task, gold = walks.shifted, walks.gold
+    explained = any(layer.explains for layer in walks.layers)
+    for call, name, value, behind, listed in _unshown(task, gold):
+        if explained and any(shown for _, shown in behind):
+            continue
+        if own:
+            used = [one for _, _, one, _, _ in _unshown(walks.clean.session.task, walks.clean)]
+            if value in used or any(shown or v in used for v, shown in behind):
+                continue
+        if not listed:
+            if secrets.is_encoded(gold, value):
+                continue
             raise Unfair("grounded", f"{call.tool}({name}={value!r}) uses a value that was never shown")
+        if any(shown for _, shown in behind):
+            continue  # a code for what was stated, which `secrets` looks at
+        if (other := _matters(walks, call, name, value, listed)) is not None:
+            raise Unfair(
+                "grounded",
+                f"{call.tool}({name}={value!r}) chooses a value that nobody stated: the schema lists it, and "
+                f"{other!r} as well, which leads to another end",
+            )
 
 
-def _unshown(task: Task, gold: Walk) -> Iterable[tuple[ToolCall, str, Any, list[tuple[Any, bool]]]]:
-    """Values in the calls of a walk that were not shown before, and those they stand for in the world: were they?"""
+def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequence[Any]) -> Any:
+    """Another listed value that leads to another end; None: whichever is chosen, the end is the same."""
+    gold = walks.gold
+    for other in listed:
+        if other == value:
+            continue
+        try:
+            there = walks.instead(call, call.having(**{name: other}))
+        except Unfair:
+            continue  # whoever tries it notices
+        if (there.end, there.changes) != (gold.end, gold.changes):
+            return other
+    return None
+
+
+Unshown = tuple[ToolCall, str, Any, list[tuple[Any, bool]], Sequence[Any]]
+
+
+def _unshown(task: Task, gold: Walk) -> Iterable[Unshown]:
+    """Values in the calls of a walk that were not shown before, and those they stand for in the world: were they?
+
+    The last part is what the schema lists for the parameter, if it lists the value.
+    """
     shown = _Shown(gold.session.ever.values())
     shown.read(gold.session.query())
     shown.read(task.brief.policy)
     for step in gold.steps:
         if step.call.tool not in (ASK, SAY):
+            spec = gold.session.ever.get(step.call.tool)
             for name, value in _scalars(step.call.args):
-                if not shown.holds(value):
-                    behind = [v for call, _ in step.inner for n, v in _scalars(call.args) if n == name]
-                    yield step.call, name, value, [(v, shown.holds(v)) for v in behind if v != value]
+                param = spec.params.get(name) if spec else None
+                listed = param.enum if param and value in param.enum and name in step.call.args else ()
+                if isinstance(value, bool) and param is not None and not _says_which(shown, name, param, spec):
+                    yield step.call, name, value, [], (True, False)
+                elif not (shown.tells(value) if len(listed) > 1 else shown.holds(value)):
+                    # a call that failed on its way reached the world when it was repeated
+                    inner = step.inner or next((s.inner for s in gold.steps if s.call == step.call and s.inner), ())
+                    behind = [v for call, _ in inner for n, v in _scalars(call.args) if n == name]
+                    yield step.call, name, value, [(v, shown.holds(v)) for v in behind if v != value], listed
         shown.take(step.result.content)
         if step.result.error:
             shown.read(step.result.error.text)
         for words in step.heard:
             shown.read(words)
+
+
+def _says_which(shown: _Shown, name: str, param: Param, spec: ToolSpec | None) -> bool:
+    """Does something say whether a yes or a no is wanted: the request, a result, or a rule in a description?"""
+    text = f"{param.doc} {spec.doc if spec else ''}".lower()
+    if re.search(r"\b(true|false|yes|no)\b", text):
+        return True
+    return any(shown.tells(word) for word in name.split("_") if len(word) > 2)
 
 
 class _Shown:
@@ -187,6 +238,13 @@ class _Shown:
             return self.holds(value)
         return any(values.shown(value, text) for text in self.texts)
 
+    def tells(self, value: str) -> bool:
+        """Does something besides the descriptions of tools speak of a listed value, in these or related words?"""
+        if value in self.known:
+            return True
+        said = {w[:4] for text in (*self.texts, *filter(_is_text, self.known)) for w in _stems(text)}
+        return all(w[:4] in said for w in _stems(value.replace("_", " ")))
+
     def _knows(self, value: Any) -> bool:
         return value in self.known or str(value) in self.known
 
@@ -197,6 +255,10 @@ class _Shown:
                 self.known.update(param.enum)
                 self.read(param.doc)
         self.tools = ()
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 _TOKEN = re.compile(r"\w+(?:[-.:]\w+)*")
@@ -233,8 +295,8 @@ def cues(domain: Domain, gold: Walk) -> None:
     shown = [t for t in session.tools() if t.name != ASK]
     used = {t.name for t in shown} if foreign else {step.call.tool for step in gold.calls}
     for spec in shown:
-        if spec.name not in used or "name" in spec.cues:
-            continue  # names are unique
+        if spec.name not in used or ("name" in spec.cues and (foreign or _name_tells(domain, spec, shown))):
+            continue
         if "doc" in spec.cues and spec.doc and sum(o.doc == spec.doc for o in shown) == 1:
             meanings = [domain.world_class.entries[i].spec for i in sorted(spec.ids) if i in domain.world_class.entries]
             if spec.opaque or foreign or not meanings:
@@ -248,6 +310,26 @@ def cues(domain: Domain, gold: Walk) -> None:
         raise Unfair(
             "cues", f"nothing true tells {spec.name!r} from the others (left: {sorted(spec.cues) or 'nothing'})"
         )
+
+
+def _name_tells(domain: Domain, spec: ToolSpec, shown: Sequence[ToolSpec]) -> bool:
+    """Can a name be relied on? Where all else is the same, it must have to do with its own tool, not with the other."""
+    alike = [o for o in shown if o.doc == spec.doc and o is not spec and not o.opaque]
+    alike = [other for other in alike if set(other.params) == set(spec.params)]
+    if not alike or spec.opaque:
+        return True  # names are unique
+
+    def words(name: str) -> frozenset[str]:
+        return _stems(name.replace("_", " "))
+
+    own = _meaning(domain, spec)
+    return all((words(spec.name) - words(o.name)) & (own - _meaning(domain, o)) for o in alike)
+
+
+def _meaning(domain: Domain, spec: ToolSpec) -> set[str]:
+    entries = domain.world_class.entries
+    texts = [t for i in spec.ids if i in entries for t in (i.replace("_", " "), MENTION.sub("", entries[i].spec.doc))]
+    return set().union(*map(_stems, texts))
 
 
 @lru_cache(maxsize=4096)
@@ -306,14 +388,17 @@ def _view(walked: Walk) -> tuple[Any, ...]:
     return session.query(), session.policy(), session.tools(), steps
 
 
-# ---------------------------------------------------------------- when looking deep
+# ---------------------------------------------------------------- once for each kind
 
 
 def value(domain: Domain, walks: Walks) -> None:
     """Value: a layer is its JSON, changes nothing it is handed, and remembers in its notes alone, as JSON."""
     layers, gold = walks.layers, walks.gold
     before = dump_layers(layers)
-    if load_layers(json.loads(json.dumps(before))) != layers:
+    if (
+        tuple(type(one).model_validate_json(json.dumps(data)) for one, data in zip(layers, before, strict=True))
+        != layers
+    ):
         raise Unfair("value", "a layer differs from what its JSON loads as")
     for layer, memo in zip(layers, gold.session.memos, strict=True):
         try:
@@ -327,23 +412,29 @@ def value(domain: Domain, walks: Walks) -> None:
         layer.on_tools(tools, 0)
         if repr(tools) != shown:
             raise Unfair("value", f"{layer.kind!r} changes the tools it is handed")
-    if walks.before and walks.tasks[0].model_dump_json() != walks.before:
-        raise Unfair("value", "a layer changes the task it is handed")
     again = Walks(domain, walks.tasks[0])
     for layer in layers:
         again.add(layer)
-    if _steps(again.gold) != _steps(gold) or dump_layers(layers) != before:
-        raise Unfair("value", "the same stack walked twice gives two walks: a layer remembers outside its notes")
+    repeatable(gold, again.gold, "a layer remembers outside its notes")
+    if dump_layers(layers) != before:
+        raise Unfair("value", "a layer changes its own fields")
+
+
+def repeatable(gold: Walk, again: Walk, why: str) -> None:
+    """Value: nothing but the draw decides how a walk goes."""
+    if _steps(again) != _steps(gold) or again.end != gold.end:
+        raise Unfair("value", f"the same task walked twice gives two walks: {why}")
 
 
 def _steps(walked: Walk) -> list[Any]:
     return [(s.call, s.result, s.inner) for s in walked.steps]
 
 
-def seeded(layer: Perturbation, again: Perturbation | None) -> None:
+def seeded(layers: Layers, again: Layers) -> None:
     """Seeded: the same seed gives the same draw."""
-    if layer != again:
-        raise Unfair("seeded", f"{layer.kind!r} drawn twice with one seed gives two draws")
+    for layer, other in zip_longest(layers, again):
+        if layer != other:
+            raise Unfair("seeded", f"{(layer or other).kind!r} drawn twice with one seed gives two draws")
 
 
 def round_trip(gold: Walk) -> None:
@@ -403,6 +494,8 @@ def twin(domain: Domain, task: Task, layers: Layers, certify: Callable[[Domain, 
             continue  # what the layers ask for cannot be had there, whoever tries
         try:
             certify(domain, other, layers)
+        except UnfairTask:
+            continue  # a tie there, say: no layer is to blame
         except Unfair as unfair:
             if unfair.law in ("replay", "grounded", "kept", "goal"):
                 raise Unfair(

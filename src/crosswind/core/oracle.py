@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from crosswind.base.errors import ToolFailed, Unfair
-from crosswind.core import entity_names
+from crosswind.base.errors import CrosswindError, InfrastructureError, ToolFailed, Unfair
+from crosswind.core import endings, entity_names
+from crosswind.core.blame import culprit, is_ours, words_of
 from crosswind.core.domain import Domain, recover
 from crosswind.core.flow import Send, StepOf, driven
 from crosswind.core.perturbation import Layers, Memo, Perturbation, performed
@@ -23,6 +24,7 @@ from crosswind.core.types import (
     SAY,
     Brief,
     Changes,
+    Finish,
     Flow,
     Key,
     Refusal,
@@ -41,6 +43,15 @@ NOTED = 190  # characters of several notes before one step; most are digits, and
 Done = list[tuple[ToolCall, ToolResult]]
 
 
+class Told(NamedTuple):
+    """A canonical call that the solution asked for, what it was told, and the steps of the session that this took."""
+
+    call: ToolCall
+    result: ToolResult
+    first: int
+    after: int  # one past the last step
+
+
 @dataclass(slots=True)
 class Walk:
     """An oracle's way from a request to its end."""
@@ -49,6 +60,9 @@ class Walk:
     end: str | Refusal
     changes: Changes  # of the canonical state, normalised
     noted: list[tuple[int, Any]] = field(default_factory=list)  # working, with the step before which it was written
+    told: list[Told] = field(default_factory=list)
+    proof: str = ""  # of the task by itself, once it was certified by this walk
+    asked: list[Any] = field(default_factory=list)  # values to be told, where nothing is to be written
 
     @property
     def steps(self) -> list[Step]:
@@ -58,6 +72,17 @@ class Walk:
     def final(self) -> str:
         end = self.end.text if isinstance(self.end, Refusal) else self.end
         return entity_names.shown(self.session.task, end)
+
+    @property
+    def finish(self) -> Finish:
+        """The end as the tool `finish` takes it."""
+        session = self.session
+        family, task = session.domain.family(session.task), session.task
+        if family.typed:
+            return endings.gold(family, task, session.domain.state(task), session.world.state, self.final)
+        if isinstance(self.end, Refusal):
+            return Finish(status="cannot", reason="information_missing", message=self.final)
+        return Finish(status="done", message=self.final)
 
     @property
     def notes(self) -> dict[int, str]:
@@ -102,19 +127,55 @@ def walk(
     layers: Sequence[Perturbation] = (),
     plans: dict[int, list[ToolCall]] | None = None,
     seen: set[Key] | None = None,
+    instead: tuple[ToolCall, ToolCall] | None = None,
 ) -> Walk:
-    """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at."""
-    session = Session.of(domain.stage(task, layers), task, layers)
+    """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at.
+
+    With `instead`, the second call is made wherever the solution would make the first.
+
+    The world is fenced: a tool that reads or writes what it does not declare raises `Unfair`.
+    """
+    session = Session.of(domain.stage(task, layers), task, layers, fenced=True)
     session.world.state.seen = seen
     oracle = _Oracle(session, plans or {})
+    oracle.instead = instead
     try:
         end = oracle.run()
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        # what solve() does with a result that lacks what it needs; anything else is ours, and loud
-        raise Unfair(
-            "replay", f"the solution no longer finds what it needs: {type(error).__name__}: {error}"
-        ) from error
-    return Walk(session, end, domain.normalise(session.world.state), oracle.noted)
+    except (CrosswindError, InfrastructureError):
+        raise
+    except Exception as error:
+        if is_ours(error):
+            raise
+        own = domain.grounds and not domain.hosted
+        if (layers or not own) and "perturbation" not in culprit(
+            error
+        ):  # what `solve` does with a result that lacks what it needs
+            raise Unfair("replay", f"the solution no longer finds what it needs: {words_of(error)}") from error
+        raise Unfair("code", words_of(error)) from error
+    return Walk(session, end, domain.normalise(session.world.state), oracle.noted, oracle.told)
+
+
+class Diverged(Exception):
+    """Read by other layers, the same observations lead to another call than the one that was made."""
+
+    def __init__(self, wanted: ToolCall, call: ToolCall, step: int) -> None:
+        super().__init__(call.tool)
+        self.wanted, self.call, self.step = wanted, call, step
+
+
+def retrace(gold: Walk, task: Task, layers: Layers, plans: dict[int, list[ToolCall]]) -> tuple[list[Told], str | None]:
+    """What the solution is told, and how it ends, if what `gold` observed is read by other layers.
+
+    No world is asked: each call is answered as in `gold`. Raises `Diverged` at a call that `gold` did not make; its
+    `told` are those so far. Any other exception says that the layers cannot read what was observed.
+    """
+    oracle = _Retracer(Session.of(gold.session.domain, task, layers), plans, gold.steps)
+    try:
+        end = oracle.run()
+    except Diverged as diverged:
+        diverged.args = (oracle.told,)
+        raise
+    return oracle.told, None if isinstance(end, Refusal) else end
 
 
 class Workaround:
@@ -151,6 +212,8 @@ class _Oracle:
         self.family = session.domain.family(session.task)
         self.specs = {t.name: t for t in session.world.specs}
         self.noted: list[tuple[int, Any]] = []
+        self.told: list[Told] = []
+        self.instead: tuple[ToolCall, ToolCall] | None = None
         self.ways: list[StepOf] = [*workarounds(session, plans)]
 
     def _through(self) -> Send:
@@ -189,7 +252,7 @@ class _Oracle:
                 end: str | Refusal = stop.value
                 if isinstance(end, Refusal) or not session.user.pending:
                     return end
-                if session.say(entity_names.shown(self.task, end)) is None:
+                if self._say(entity_names.shown(self.task, end)) is None:
                     raise Unfair("replay", f"the final message {end!r} is not taken for an answer") from None
                 continue
             error = None
@@ -201,10 +264,12 @@ class _Oracle:
                 result = ToolResult(self._ask(call.args["about"]))
                 continue
             if call.tool == SAY:  # the end of a turn in a conversation whose turns the solution knows
-                result = ToolResult(session.say(call.args["text"]))
+                result = ToolResult(self._say(call.args["text"]))
                 session.user.said.clear()
                 continue
+            first = self._at()
             result = send(call)
+            self.told.append(Told(call, result, first, self._at()))
             if result.error:
                 error = result.error
             elif specs[call.tool].writes:
@@ -215,6 +280,8 @@ class _Oracle:
         return (yield from self.family.solve(brief))
 
     def _send(self, call: ToolCall) -> ToolResult:
+        if self.instead and call == self.instead[0]:
+            call = self.instead[1]
         for _ in range(RETRIES + 1):
             if len(self.session.steps) >= self.family.longest_walk:
                 raise Unfair("budget", f"the way round takes more than {self.family.longest_walk} steps")
@@ -225,8 +292,14 @@ class _Oracle:
             "replay", f"{call.tool!r} still fails after {RETRIES} retries: {result.error and result.error.text}"
         )
 
+    def _at(self) -> int:
+        return len(self.session.steps)
+
+    def _say(self, text: str) -> str | None:
+        return self.session.say(text)
+
     def _ask(self, key: str) -> Any:
-        reply = self.session.call(ToolCall(ASK, {"question": self.family.details[key].question})).content
+        reply = self._send(ToolCall(ASK, {"question": self.family.details[key].question})).content
         return self._heard(entity_names.plain(self.task, reply), [key])[key]
 
     def _heard(self, text: str, keys: list[str]) -> dict[str, Any]:
@@ -236,6 +309,84 @@ class _Oracle:
         return found
 
 
+class _Retracer(_Oracle):
+    """An oracle whose calls are answered by the steps of a walk already made."""
+
+    def __init__(self, session: Session, plans: dict[int, list[ToolCall]], steps: Sequence[Step]) -> None:
+        super().__init__(session, plans)
+        self.observed, self.n = steps, 0
+
+    def _at(self) -> int:
+        return self.n
+
+    def _next(self, call: ToolCall) -> Step:
+        if self.n == len(self.observed) or self.observed[self.n].call != call:
+            raise Diverged(call, call, self.n)
+        step = self.observed[self.n]
+        self.session.clock.nth = self.n
+        self.n += 1
+        if self.n in self.session.moments:
+            self.session.show(self.n)
+        for words in step.heard:
+            self._changed(words)
+        return step
+
+    def _changed(self, words: str) -> None:
+        if entity_names.shown(self.task, self.session.user.change("").words) != words:
+            raise LookupError("the user would have said something else")
+
+    def _send(self, call: ToolCall) -> ToolResult:
+        for _ in range(RETRIES + 1):
+            result = self._next(call).result
+            if not (result.error and result.error.retryable):
+                break
+        return result
+
+    def _say(self, text: str) -> str | None:
+        step = self._next(ToolCall(SAY, {"text": text}))
+        words: str | None = step.result.content
+        if words is not None and self.session.user.pending:
+            self._changed(words)
+        return words
+
+
+class _Remembering(_Oracle):
+    """An oracle whose calls are answered by what a walk was answered, in whatever order they come."""
+
+    def __init__(self, session: Session, steps: Sequence[Step]) -> None:
+        super().__init__(session, {})
+        self.answers: dict[str, list[Step]] = {}
+        self.made: list[str] = []
+        for step in reversed(steps):
+            self.answers.setdefault(repr(step.call), []).append(step)
+
+    def _next(self, call: ToolCall) -> Step:
+        key = repr(call)
+        steps = self.answers.get(key)
+        if not steps:
+            raise Diverged(call, call, 0)
+        self.made.append(key)
+        step = steps.pop() if len(steps) > 1 else steps[0]
+        for _ in step.heard[: len(self.session.user.pending)]:
+            self.session.user.change("")
+        return step
+
+    def _send(self, call: ToolCall) -> ToolResult:
+        return self._next(call).result
+
+    def _say(self, text: str) -> str | None:
+        raise Diverged(ToolCall(SAY), ToolCall(SAY), 0)
+
+
+def remembered(clean: Walk, steps: Sequence[Step]) -> bool:
+    """If a clean walk's calls are answered by these steps, does the solution make the same calls and end the same?"""
+    try:
+        oracle = _Remembering(Session.of(clean.session.domain, clean.session.task), steps)
+        return oracle.run() == clean.end and sorted(oracle.made) == sorted(repr(step.call) for step in clean.steps)
+    except Exception:  # a real walk will tell
+        return False
+
+
 def _reason(stopped: ToolFailed) -> str:
     return (stopped.text or stopped.code).rstrip(".")
 
@@ -243,9 +394,8 @@ def _reason(stopped: ToolFailed) -> str:
 class Walks:
     """The walks through each prefix of one stack: the one before a layer is its plan, the last one is gold."""
 
-    def __init__(self, domain: Domain, task: Task, clean: Walk | None = None, *, snapshot: bool = False) -> None:
+    def __init__(self, domain: Domain, task: Task, clean: Walk | None = None) -> None:
         self.domain, self.tasks = domain, [task]
-        self.before = task.model_dump_json() if snapshot else ""  # to see whether a layer changes what it is handed
         self.layers: Layers = ()
         self.made: dict[int, Walk] = {0: clean} if clean else {}
         self.count = 0
@@ -256,8 +406,7 @@ class Walks:
         try:
             shifted = layer.on_task(self.tasks[-1])
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            reason = f"{layer.kind!r} does not fit {self.tasks[0].id}: {type(error).__name__}: {error}"
-            raise Unfair("value", reason) from error
+            raise Unfair("value", f"{layer.kind!r} does not fit {self.tasks[0].id}: {words_of(error)}") from error
         self.layers += (layer,)
         self.tasks.append(shifted)
 
@@ -283,10 +432,18 @@ class Walks:
             if last and last.quiet and not last.retools and self.tasks[n] is self.tasks[n - 1]:
                 self.made[n] = self.at(n - 1)
             else:
-                plans = {i: [s.call for s in self.at(i).calls] for i in range(n) if self.layers[i].plans}
                 self.count += 1
-                self.made[n] = walk(self.domain, self.tasks[n], self.layers[:n], plans)
+                self.made[n] = walk(self.domain, self.tasks[n], self.layers[:n], self._plans(n))
         return self.made[n]
+
+    def _plans(self, n: int) -> dict[int, list[ToolCall]]:
+        return {i: [s.call for s in self.at(i).calls] for i in range(n) if self.layers[i].plans}
+
+    def instead(self, call: ToolCall, other: ToolCall) -> Walk:
+        """Gold with another call in the place of one."""
+        n = len(self.layers)
+        self.count += 1
+        return walk(self.domain, self.shifted, self.layers, self._plans(n), instead=(call, other))
 
     @property
     def clean(self) -> Walk:

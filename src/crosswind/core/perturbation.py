@@ -143,6 +143,7 @@ class Perturbation(Model):
     needs: ClassVar[str] = ""  # completes "it needs ...": without which it does not apply to a task
     way: ClassVar[str] = ""  # completes "the agent must ...": the way round it
     counts: ClassVar[str] = ""  # the field that holds its single obstacles, or how many there are; see `hurdles`
+    explains: ClassVar[bool] = False  # a legend that it shows says how values are written: `ValueMap`
     speaks: ClassVar[bool] = False  # its results speak of tools as {id}, which the session renders
     quiet: ClassVar[bool] = False  # has no part in calls; found out by the decorator
     retools: ClassVar[bool] = False  # changes what is shown; likewise
@@ -247,6 +248,8 @@ def _overrides(cls: type[Perturbation], *hooks: str) -> bool:
 
 def check_class(cls: type[P]) -> type[P]:
     """Find out what a class takes part in, and refuse one that could not work."""
+    if not (isinstance(cls, type) and issubclass(cls, Perturbation)):
+        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is no perturbation; derive it from crosswind.Perturbation")
     for hook in ("handle", "perform"):
         if not inspect.isgeneratorfunction(getattr(cls, hook)):
             raise TypeError(f"{cls.__name__}.{hook} must be a generator function: it asks with `yield`, even if once")
@@ -270,6 +273,8 @@ def check_class(cls: type[P]) -> type[P]:
 def perturbation(cls: type[P]) -> type[P]:
     """Register a perturbation under its kind."""
     check_class(cls)
+    if cls.sample.__func__ is Perturbation.sample.__func__:  # type: ignore[attr-defined]
+        raise TypeError(f"{cls.__name__} has no `sample(scene, rng, severity)`; add it: it draws one, or gives None")
     perturbations.add(cls.model_fields["kind"].default, cls)
     return cls
 

@@ -7,13 +7,19 @@ agent is *blind* (another world, which no working tool can tell from this one, h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import Any
+
 from crosswind.base.errors import Unfair
-from crosswind.core.domain import Domain
+from crosswind.core.domain import Domain, words_for
+from crosswind.core.footprints import collect, fitting
 from crosswind.core.oracle import walk
-from crosswind.core.types import Changes, Key, Refusal, Task
+from crosswind.core.types import Changes, Key, Refusal, Task, ToolCall
 from crosswind.core.world import Entry, effects, unmet
 
 TRIES = 24
+WRITES = 60  # writes off the way that are tried to refute a proof
 
 
 def prove(domain: Domain, task: Task) -> str:
@@ -92,3 +98,71 @@ def indistinct(domain: Domain, task: Task, seen: set[Key], working: dict[str, En
         if ends and (not any(end in here for end in ends) or family.answer(other, state, state) != said):
             return other.but(obstacle=task.obstacle, blocked=task.blocked)
     return None
+
+
+# ---------------------------------------------------------------- refutation, once for each family
+
+
+def unrefuted(domain: Domain, task: Task) -> None:
+    """Refusal: no end that is proved out of reach is reached by a detour that does not count as a change.
+
+    `World.broken` and `normalise` are the author's. Tried are writes that `normalise` passes over, before the way that
+    leads to the end where nothing stands in it; and other writing tools in the place of those on that way.
+    """
+    try:
+        if prove(domain, task).startswith("blind"):
+            return
+    except Unfair:
+        return  # no such task is ever drawn
+    family, wish = domain.family(task), task.wish()
+    start = domain.state(wish)
+    hoped = [normal for hope in family.hopes(wish, start) if (normal := domain.normal(wish, hope))]
+    if not hoped:
+        return
+    wished = walk(domain, wish)
+    pool: dict[str, dict[Any, None]] = {}
+    collect(pool, task, wished.steps)
+    for key in task.obstacle:
+        pool.setdefault(key.partition("/")[0], {})[key.partition("/")[2]] = None
+    way = [inner for step in wished.steps for inner, _ in step.inner]
+    for tried in _detours(domain, task, way, pool):
+        world = domain.world(task)
+        for call in tried:
+            world.call(call)
+        if domain.normalise(world.state) in hoped:
+            off = [call for call in tried if call not in way]
+            calls = ", ".join(f"{c.tool}({', '.join(f'{k}={v!r}' for k, v in c.args.items())})" for c in off)
+            raise Unfair(
+                "refusal",
+                f"{words_for(domain.normalise(world.state))} is proved out of reach, but {calls} on the way "
+                "reaches it: enforce the rule for that tool as well, or let `normalise` keep what it changes",
+            )
+
+
+def _detours(
+    domain: Domain, task: Task, way: list[ToolCall], pool: dict[str, dict[Any, None]]
+) -> Iterator[list[ToolCall]]:
+    """Ways to the end with a write that is not on the way, as sequences of calls."""
+    tools = {n: e for n, e in domain.world_class.entries.items() if e.spec.writes and n not in task.blocked}
+    options = [call for name, entry in tools.items() for call in _options(name, entry, pool)]
+    free = []
+    for call in options:
+        world = domain.world(task)
+        if world.call(call).error is None and world.state.changes() and not domain.normalise(world.state):
+            free.append(call)
+            yield [call, *way]
+    if len(free) > 1:
+        yield [*free, *way]
+        yield [*free[::-1], *way]
+    for n, step in enumerate(way):
+        if step.tool not in domain.world_class.entries or not domain.world_class.entries[step.tool].spec.writes:
+            continue
+        own: dict[str, dict[Any, None]] = {**pool, **{name: {value: None} for name, value in step.args.items()}}
+        for name, entry in tools.items():
+            for other in _options(name, entry, own) if name != step.tool else ():
+                yield [*way[:n], other, *way[n + 1 :]]
+
+
+def _options(name: str, entry: Entry, pool: dict[str, dict[Any, None]]) -> list[ToolCall]:
+    choices = [[(p, v) for v in fitting(p, q.type, q.enum, pool)] for p, q in entry.spec.params.items()]
+    return [ToolCall(name, dict(args)) for args in islice(product(*choices), WRITES)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LOADERS = {
     "announced": "crosswind.authoring.plugins:load_announced",  # what distributions and CROSSWIND_PLUGINS announce
+    "plugin": "crosswind.authoring.plugins:load",  # a file, in a process that was started to compare
     "files": "crosswind.authoring.plugins:share",  # files that are named on the way, such as tasks for a server
     "domain:agentdojo": "crosswind.benchmarks.agentdojo:load",  # other people's benchmarks: in no suite unless named
     "domain:bfcl": "crosswind.benchmarks.bfcl:load",
@@ -60,13 +61,17 @@ def did_you_mean(name: str, names: list[str]) -> str:
 
 
 class Registry(Generic[T]):
-    """Things of one sort by name; the modules that hold ours are imported when first asked for."""
+    """Things of one sort by name; the modules that hold ours are imported when first asked for.
+
+    `registry[name]` and `name in registry` take names, which `names()` lists; iterating gives the things themselves.
+    """
 
     def __init__(self, sort: str, package: str) -> None:
         self.sort, self.package = sort, package
         self._things: dict[str, T] = {}
         self._origins: dict[str, str] = {}
         self.loaded = False
+        self.check: Callable[[T], None] | None = None  # raises if a thing cannot be registered
         self.broken: dict[str, str] = {}  # names that a distribution announces and does not deliver, and why
         self.on_demand: dict[str, str] = {}  # names that are in no list until somebody asks for them, and their loaders
 
@@ -74,6 +79,8 @@ class Registry(Generic[T]):
         if name in self._things and self._things[name] is not thing:
             places = " and ".join(where or "crosswind itself" for where in (self._origins[name], _sources[-1]))
             raise CrosswindError(f"two {self.sort}s are named {name!r}, from {places}; rename one of them")
+        if self.check:
+            self.check(thing)
         self._origins.setdefault(name, _sources[-1])
         self._things[name] = thing
 
@@ -100,6 +107,11 @@ class Registry(Generic[T]):
         return sorted(self._things)
 
     def __getitem__(self, name: str) -> T:
+        if not isinstance(name, str):
+            raise UnknownName(
+                f"{self.sort}s are found by name, not by {type(name).__name__}; iterating gives the {self.sort}s "
+                "themselves, and names() their names"
+            )
         self._load()
         if name not in self._things and name in self.on_demand:
             thing: T = resolve(self.on_demand[name])()
@@ -112,7 +124,7 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         self._load()
-        return name in self._things or name in self.on_demand
+        return isinstance(name, str) and (name in self._things or name in self.on_demand)
 
     def __iter__(self) -> Iterator[T]:
         return (self[name] for name in self.names())

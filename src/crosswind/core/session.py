@@ -15,16 +15,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Self
 
-from crosswind.base.errors import Unfair
+from crosswind.base.errors import CrosswindError, Unfair
 from crosswind.core import entity_names
 from crosswind.core.domain import Domain
+from crosswind.core.finish import FINISH_SPEC, OVER
+from crosswind.core.finish import read as read_finish
 from crosswind.core.flow import Send, StepOf, chain, once_each
 from crosswind.core.perturbation import Clock, Memo, Perturbation, handled
 from crosswind.core.toolbox import Toolbox
 from crosswind.core.types import (
     ASK,
+    FINISH,
     SAY,
     Change,
+    Ending,
+    Finish,
     Flow,
     Param,
     Receipt,
@@ -79,8 +84,17 @@ class Session:
     domain: Domain
     world: World
 
-    def __init__(self, toolbox: Toolbox, layers: Sequence[Perturbation] = (), user: User | None = None) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        layers: Sequence[Perturbation] = (),
+        user: User | None = None,
+        *,
+        ending: Ending = "words",
+    ) -> None:
         self.toolbox, self.layers, self._user = toolbox, tuple(layers), user
+        self.ending = ending
+        self.finished: Finish | None = None  # how the agent ended it by the tool
         if user is not None:
             self.user, self.task, self.domain, self.world = user, user.task, user.domain, user.world
         self.clock = Clock(toolbox)
@@ -101,15 +115,27 @@ class Session:
         self.ids: frozenset[str] = frozenset()  # what texts may call tools by, shown at some time
         self._shown: Tools | None = None
         self.show(0)
+        if ending == "finish" and FINISH in self.specs:
+            raise CrosswindError(
+                f"a tool here is called {FINISH!r}, the name of the tool that ends an episode; use --ending words"
+            )
         for i, layer in enumerate(self.layers):
             if layer.meets == "query":
                 self.first[i] = 0
 
     @classmethod
-    def of(cls, domain: Domain, task: Task, layers: Sequence[Perturbation] = ()) -> Self:
+    def of(
+        cls,
+        domain: Domain,
+        task: Task,
+        layers: Sequence[Perturbation] = (),
+        *,
+        ending: Ending = "words",
+        fenced: bool = False,
+    ) -> Self:
         """The session of a task, which is given as the layers leave it."""
-        user = User(domain, task, domain.world(task))
-        return cls(user.world, layers, user)
+        user = User(domain, task, domain.world(task, fenced=fenced))
+        return cls(user.world, layers, user, ending=ending)
 
     # -- what is shown
 
@@ -138,6 +164,9 @@ class Session:
         if len(named) != len(tools):
             twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
             raise Unfair("names", f"two tools are called {twice[0]!r}")
+        for name in (ASK, FINISH):
+            if name in named and name not in {t.name for t in own}:
+                raise Unfair("names", f"a layer calls a tool {name!r}, the name of one that every episode has")
         for name in named.keys() - {t.name for t in own} if self.toolbox.foreign else named:
             if not _is_name(name):
                 raise Unfair(
@@ -157,12 +186,13 @@ class Session:
         self.show(max(0, self.clock.nth))
 
     def tools(self) -> Tools:
-        """The tools as an agent is shown them now; `ask_user` is last, if there is a user."""
+        """The tools as an agent is shown them now; last `ask_user`, if there is a user, and `finish`."""
         if self._shown is None:
             listed = (
                 t if "{" not in t.doc else _saying(t)(self.render(t.doc)) for t in self.specs.values() if t.listed
             )
-            self._shown = tuple(listed) if self._user is None else (*listed, ASK_SPEC)
+            own = () if self._user is None else (ASK_SPEC, FINISH_SPEC) if self.ending == "finish" else (ASK_SPEC,)
+            self._shown = (*listed, *own)
         return self._shown
 
     def render(self, text: str) -> str:
@@ -252,10 +282,23 @@ class Session:
         if call.tool == ASK and self._user is not None:
             bad = bad_arguments(ASK_SPEC.params, call.args)
             return failed("bad_arguments", bad) if bad else ToolResult(self._user.answer(call.args["question"]))
+        if call.tool == FINISH and self.ending == "finish" and self._user is not None:
+            return self._finish(call.args)
         spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
         if spec is None and self.toolbox.foreign and not self.layers:
             return None
         return self.toolbox.check(call, spec)
+
+    def _finish(self, args: object) -> ToolResult:
+        """End the episode, unless the arguments are wrong or the user has changed their mind."""
+        try:
+            end = read_finish(args)
+        except ValueError as bad:
+            return failed("bad_arguments", str(bad))
+        if self.user.pending and (end.status == "done" or not self.domain.family(self.task).typed):
+            return ToolResult(entity_names.shown(self.task, self._voice(end.text).words))
+        self.finished = end
+        return ToolResult(OVER)
 
     def _rendered(self, result: ToolResult) -> ToolResult:
         """A result with the names shown now; the same object if it mentions none."""

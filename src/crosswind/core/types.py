@@ -24,7 +24,9 @@ TIERS: tuple[Tier, ...] = ("perception", "interaction", "reasoning", "internaliz
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 ASK = "ask_user"  # the tool through which an agent may ask; plain words do as well
+FINISH = "finish"  # the tool that ends an episode, where words do not; see `finish.py`
 SAY = "(say)"  # how a message without a tool call stands among the steps
+TALK = (ASK, SAY, FINISH)  # calls that reach the user, and no world
 NOTE = "(note)"  # working that a solution writes down before it acts; it is no step and reaches no world
 
 
@@ -292,7 +294,59 @@ class Receipt(Model):
     seen: bool  # the agent had a turn after it
 
 
+Ending = Literal["finish", "words"]  # how agents of a run end an episode: by the tool, or by a message without a call
 Ended = Literal["answer", "refusal", "budget", "error", "closed"]  # closed: a client of the proxy left
+
+
+Status = Literal["done", "cannot"]
+ValueKind = Literal["name", "id", "choice", "yes_no", "number", "money", "date", "time"]
+Cause = Literal["not_found", "none_available", "not_allowed", "tool_unavailable", "information_missing"]
+CAUSES: Mapping[Cause, str] = {
+    "not_found": "something that the request needs does not exist",
+    "none_available": "it exists, but nothing that fits is free or left",
+    "not_allowed": "a rule, or the state that something is in, forbids it",
+    "tool_unavailable": "a tool that the request needs is missing, switched off or broken",
+    "information_missing": "a fact that the request depends on cannot be looked up",
+}
+
+
+class FinishValue(Model):
+    """One value that an agent reports."""
+
+    kind: ValueKind
+    value: str | int | float | bool
+    unit: str = ""
+    about: str = ""
+
+    @property
+    def text(self) -> str:
+        said = ("yes" if self.value else "no") if isinstance(self.value, bool) else str(self.value)
+        said = f"{said} {self.unit}" if self.unit else said
+        return f"{self.about}: {said}" if self.about else said
+
+
+class Finish(Model):
+    """How an agent ended an episode by the tool `finish`."""
+
+    status: Status
+    answer: tuple[FinishValue, ...] = ()
+    reason: Cause | None = None
+    message: str = ""
+
+    @property
+    def text(self) -> str:
+        """The same in words: the message, and the values that it does not mention."""
+        parts = [self.message.strip()] if self.message.strip() else []
+        if self.status == "cannot":
+            return parts[0] if parts else f"I cannot do this: {CAUSES[self.reason]}." if self.reason else "I cannot."
+        missing = [v.text for v in self.answer if str(v.value).lower() not in self.message.lower()]
+        return " ".join([*parts, *(["; ".join(missing) + "."] if missing else [])]) or "Done."
+
+    def args(self) -> dict[str, Any]:
+        """The arguments of the call."""
+        entries = [{k: v for k, v in one.model_dump().items() if v != "" or k == "value"} for one in self.answer]
+        whole = {"status": self.status, "answer": entries, "reason": self.reason, "message": self.message}
+        return {name: value for name, value in whole.items() if value}
 
 
 class Check(Model):
@@ -318,6 +372,7 @@ class Trajectory(Model):
     tools: tuple[dict[str, Any], ...]  # as first shown
     steps: tuple[dict[str, Any], ...]
     final: str
+    finish: Finish | None = None  # the same as a typed end, where the agent ended by the tool
     ended: Ended
     why: str = ""  # for an error: what went wrong
     receipts: tuple[Receipt, ...] = ()

@@ -16,7 +16,8 @@ from crosswind.text import speech
 NOTHING = "I have nothing to add to that."
 GO_ON = "Yes, please do what I asked for."
 GENERIC = re.compile(
-    r"\b(details?|information|info|specif\w+|clarif\w+|more|else|missing|exactly|preferences?|provide|elaborate)\b",
+    r"\b(details?|information|info|specif\w+|clarif\w+|(?<!once )more|else|missing|exactly"
+    r"|preferences?|provide|elaborate)\b",
     re.IGNORECASE,
 )
 
@@ -28,7 +29,7 @@ class User:
         self.domain, self.task, self.world = domain, task, world
         self.details = domain.family(task).details
         self.pending = list(task.changes)
-        self.said: list[Change] = []  # changes voiced that nobody has taken note of
+        self.said: list[Change] = []  # voiced changes that the oracle must still act on; agents read them in the chat
         self.changed: dict[str, object] = {}
 
     def understood(self, text: str) -> speech.Speech:
@@ -66,15 +67,16 @@ def answer(question: str, task: Task, details: Mapping[str, Detail], changed: Ma
     """What the user says to a question; `changed` holds what they have said otherwise since.
 
     Asked about a detail, by its words, they give it, withheld or not. Asked for more in general, they give all that was
-    withheld; so they do for any question where they withheld one thing. Asked whether to go ahead, they say yes.
-    Otherwise they have nothing to add.
+    withheld; so they do for any question but an offer where they withheld one thing. Asked whether to go ahead or to
+    try again, they say yes. Otherwise they have nothing to add.
     """
     known = {**task.brief.stated, **task.withheld, **changed}
     about = [key for key in words_about(question, details) if key in known]
     if withheld := [key for key in about if key in task.withheld]:
         about = withheld  # a question that also names what is known asks for what is not
-    if not about and (len(task.withheld) == 1 or GENERIC.search(question[:4000])):
+    offered = speech.offers(question)
+    if not about and (GENERIC.search(question[:4000]) or (len(task.withheld) == 1 and not offered)):
         about = list(task.withheld)
     if about:
         return " ".join(f"The {details[key].label} is {known[key]}." for key in about)
-    return GO_ON if speech.offers(question) else NOTHING
+    return GO_ON if offered else NOTHING

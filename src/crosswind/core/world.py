@@ -11,9 +11,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as Date
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from functools import lru_cache
+from itertools import chain
+from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 
-from crosswind.base.errors import ToolFailure
+from crosswind.base.errors import CrosswindError, InfrastructureError, ToolFailure, Unfair
+from crosswind.core.blame import is_ours, words_of
 from crosswind.core.types import Change, Changes, Key, Param, Row, Split, ToolCall, ToolResult, Tools, ToolSpec, failed
 
 Derive = Callable[[str, str], "Row | None"]
@@ -28,7 +31,7 @@ class State:
 
     __slots__ = (
         *("cache", "derive", "edits", "effects", "journal", "overlay"),
-        *("reads", "seed", "seen", "size", "split", "touched"),
+        *("reads", "seed", "seen", "size", "split", "told", "touched"),
     )
 
     def __init__(
@@ -48,8 +51,9 @@ class State:
         self.journal: list[tuple[Key, Any]] = []  # what to put back if the running call fails
         self.touched: set[Key] = set()  # edited rows that were looked at
         self.seen: set[Key] | None = None  # every row that was looked at, while somebody records
-        self.reads: frozenset[str] = frozenset()  # the running tool's declared columns and effects,
-        self.effects: frozenset[str] = frozenset()  # which a fenced state enforces
+        self.told: list[tuple[str, Any]] = []  # tools that worked and what they gave, while somebody records
+        self.reads: frozenset[str] | None = None  # the running tool's declared columns (None: no tool is running)
+        self.effects: frozenset[str] = frozenset()  # and effects, which a fenced state enforces
 
     def row(self, table: str, id: str) -> Row | None:
         key = (table, id)
@@ -88,6 +92,10 @@ class State:
                 self.overlay[key] = old
         self.journal = []
 
+    def shows(self, content: Any) -> Any:
+        """What a tool returns, as an agent may see it."""
+        return content
+
     def written(self, table: str) -> list[tuple[str, Row]]:
         """Rows of a table that were written and are still there, in the order of writing."""
         if not self.overlay:
@@ -99,40 +107,174 @@ class State:
         return {key: row for key, row in self.overlay.items() if row != self.start(*key)}
 
 
-class _FencedRow(dict[str, Any]):
-    """A row of which only declared columns may be looked at."""
+class Undeclared(Unfair):
+    """A tool reads a column or has an effect that it does not declare."""
 
-    def __init__(self, row: Row, table: str, allowed: frozenset[str]) -> None:
-        super().__init__(row)
-        self.table, self.allowed = table, allowed
+    def __init__(self, what: str, tool: str = "") -> None:
+        super().__init__("footprint", f"{f'tool {tool!r}' if tool else 'a tool'} {what}")
+        self.what = what
 
-    def __getitem__(self, column: str) -> Any:
-        if f"{self.table}.{column}" not in self.allowed:
-            raise AssertionError(f"reads {self.table}.{column}, which is not declared")
-        return super().__getitem__(column)
 
-    def get(self, column: str, default: Any = None) -> Any:
-        return self[column] if column in self else default  # noqa: SIM401
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+class _Unread:
+    """The value of an undeclared column. It may be put back where it was in a copy of its row, and nothing else."""
+
+    __slots__ = ("column", "held")
+
+    def __init__(self, column: str, held: Any = MISSING) -> None:
+        self.column, self.held = column, held  # held for rows that were written: they are compared with what they were
+
+    def look(self, *_: object) -> Any:
+        raise Undeclared(f"reads {self.column}, which its `reads` do not declare")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is _Unread and other.column == self.column:  # where rows are compared as a whole
+            return bool(self.held == other.held)
+        return bool(self.look())
+
+    __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __bool__ = __str__ = __repr__ = __format__ = look
+    __len__ = __iter__ = __getitem__ = __contains__ = __call__ = __int__ = __float__ = __index__ = look
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __mod__ = look
+    __abs__ = __neg__ = __round__ = __floordiv__ = __rfloordiv__ = __and__ = __or__ = __getattr__ = look
+
+
+@lru_cache(maxsize=4096)
+def _mask(reads: frozenset[str], table: str, columns: tuple[str, ...]) -> Row:
+    """The undeclared columns among these."""
+    return {c: _Unread(f"{table}.{c}") for c in columns if f"{table}.{c}" not in reads}
+
+
+def _fenced(row: Row | None, table: str, reads: frozenset[str]) -> Row | None:
+    """A row that was written or edited as a tool with these `reads` may look at it."""
+    if row is None:
+        return row
+    mask = _mask(reads, table, tuple(row))
+    return {**row, **{c: _Unread(unread.column, row[c]) for c, unread in mask.items()}}
+
+
+class DerivedRows(dict[Key, Any]):
+    """The rows that a seed gives, as far as they were asked for. They never change, so fenced copies are kept too."""
+
+    __slots__ = ("fenced",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fenced: dict[frozenset[str], dict[Key, Row]] = {}  # by what the tool declares
 
 
 class FencedState(State):
-    """A state that raises when a tool reads a column or has an effect that it did not declare. For the laws."""
+    """A state that raises `Undeclared` when a running tool reads a column or has an effect that it does not declare.
 
-    __slots__ = ()
+    Outside of calls it is an ordinary state. Every walk of the oracle runs in one.
+    """
+
+    __slots__ = ("_cache", "_derive", "_fenced", "_reads", "_rows")
+
+    @property
+    def derive(self) -> Derive:
+        return cast(Derive, self._past("derive"))
+
+    @derive.setter
+    def derive(self, derive: Derive) -> None:
+        self._derive = derive
+
+    @property
+    def cache(self) -> dict[Key, Any]:
+        return cast("dict[Key, Any]", self._past("cache"))
+
+    @cache.setter
+    def cache(self, cache: dict[Key, Any]) -> None:
+        self._cache = cache
+        self._fenced = cache.fenced if isinstance(cache, DerivedRows) else {}
+
+    def _past(self, name: str) -> Any:
+        if self.reads is not None:
+            raise Undeclared(f"reads rows past `state.row` (by `state.{name}`)")
+        return getattr(self, f"_{name}")
+
+    @property
+    def reads(self) -> frozenset[str] | None:
+        return self._reads
+
+    @reads.setter
+    def reads(self, reads: frozenset[str] | None) -> None:
+        self._reads = reads
+        self._rows = None if reads is None else self._fenced.setdefault(reads, {})
 
     def row(self, table: str, id: str) -> Row | None:
-        row = super().row(table, id)
-        return None if row is None else _FencedRow(row, table, self.reads)
+        key = (table, id)
+        if self.seen is not None:
+            self.seen.add(key)
+        if self.overlay and key in self.overlay:
+            row, reads = self.overlay[key], self._reads
+            return row if reads is None else _fenced(row, table, reads)
+        if self._rows is not None and not (self.edits and key in self.edits):
+            known: Row | None = self._rows.get(key, MISSING)
+            if known is not MISSING:
+                return known  # most rows; `start` would find the same
+        return self.start(table, id)
+
+    def start(self, table: str, id: str) -> Row | None:
+        key, reads = (table, id), self._reads
+        if self.edits and key in self.edits:
+            self.touched.add(key)
+            return self.edits[key] if reads is None else _fenced(self.edits[key], table, reads)
+        row = self._derived(key)
+        if reads is None or self._rows is None or row is None:
+            return row
+        if self.overlay and key in self.overlay:
+            return _fenced(row, table, reads)
+        if key not in self._rows:
+            self._rows[key] = {**row, **_mask(reads, table, tuple(row))}
+        return self._rows[key]
+
+    def _derived(self, key: Key) -> Row | None:
+        row = self._cache.get(key, MISSING)
+        if row is MISSING:
+            row = self._cache[key] = self._derive(*key)
+        found: Row | None = row
+        return found
 
     def put(self, table: str, id: str, row: Row | None) -> None:
-        plain = None if row is None else dict(row)
-        undeclared = unmet(effects(table, State.row(self, table, id), plain), self.effects)
-        if undeclared:
-            raise AssertionError(f"has effects that are not declared: {sorted(undeclared)}")
-        super().put(table, id, plain)
+        if self.reads is not None:
+            old = self.overlay[table, id] if (table, id) in self.overlay else self._held((table, id))
+            row = None if row is None else {c: self._put(f"{table}.{c}", c, value, old) for c, value in row.items()}
+            if undeclared := unmet(effects(table, old, row), self.effects):
+                raise Undeclared(f"writes {', '.join(sorted(undeclared))}, which its `writes` do not declare")
+        super().put(table, id, row)
+
+    def _held(self, key: Key) -> Row | None:
+        return self.edits[key] if key in self.edits else self._derived(key)
+
+    def _put(self, name: str, column: str, value: Any, old: Row | None) -> Any:
+        if type(value) is not _Unread:
+            return value
+        if value.column != name or old is None or column not in old:
+            value.look()
+        return old[column] if old else None
 
     def written(self, table: str) -> list[tuple[str, Row]]:
-        return [(id, _FencedRow(row, table, self.reads)) for id, row in super().written(table)]
+        rows, reads = super().written(table), self.reads
+        return rows if reads is None else [(id, _fenced(row, table, reads) or {}) for id, row in rows]
+
+    def shows(self, content: Any) -> Any:
+        """What a tool returns, as plain data. Raises `Undeclared` for a copy that holds an undeclared column."""
+        kind = type(content)
+        if kind in _SCALARS:
+            return content
+        if kind is _Unread:
+            raise Undeclared(f"shows {content.column}, which its `reads` do not declare")
+        shows = self.shows
+        rows = kind is list and {dict}.issuperset(map(type, content))
+        if rows and _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, content)))):
+            return content  # as most tools return them
+        if kind is dict:
+            if _SCALARS.issuperset(map(type, content.values())):
+                return content
+            return {key: shows(value) for key, value in content.items()}
+        return [shows(value) for value in content] if isinstance(content, (list, tuple)) else content
 
 
 def effects(table: str, old: Row | None, new: Row | None) -> set[str]:
@@ -247,6 +389,11 @@ def tool(
     def mark(fn: F) -> F:
         hints = get_type_hints(fn)
         types = {str: "string", int: "integer", float: "number", bool: "boolean"}
+        names = list(inspect.signature(fn).parameters)[1:]
+        if untyped := [name for name in names if hints.get(name) not in types]:
+            raise TypeError(f"the tool {fn.__name__!r} needs a type for {untyped[0]!r}: str, int, float or bool")
+        if unknown := sorted({*(docs or {}), *(enums or {})} - {*names}):
+            raise TypeError(f"the tool {fn.__name__!r} has no parameter {unknown[0]!r}; it has {', '.join(names)}")
         params = {
             name: Param(
                 types[hints[name]],
@@ -346,7 +493,33 @@ class World:
                     raise ToolFailure("refused", broken)
                 self.writes += 1
                 state.journal = []
-            return ToolResult(content)
+            return ToolResult(state.shows(content))
         except ToolFailure as failure:
             state.rollback()
             return failed(failure.code, failure.text)
+        except Undeclared as undeclared:
+            raise Undeclared(undeclared.what, call.tool) from None
+        except (CrosswindError, InfrastructureError):
+            raise
+        except Exception as error:
+            if is_ours(error):
+                raise
+            raise Unfair("code", words_of(error, f"tool {call.tool!r}")) from error
+        finally:
+            state.reads = None
+
+
+def wrong_declarations(world: type[World]) -> list[tuple[str, str]]:
+    """Tools whose declaration is wrong at first sight, and why: undo tools must exist and take the key given."""
+    out = list[tuple[str, str]]()
+    for name, entry in world.entries.items():
+        if entry.spec.undo:
+            tool, key = entry.spec.undo
+            if tool not in world.entries:
+                out.append((name, f"tool {name!r} is undone by {tool!r}, and there is no such tool"))
+            elif key not in world.entries[tool].spec.params:
+                out.append((name, f"tool {name!r} is undone by {tool!r}, which has no parameter {key!r}"))
+        for column in sorted(entry.reads):
+            if not all(column.partition(".")[::2]):
+                out.append((name, f"tool {name!r} declares {column!r} in `reads`; expected TABLE.COLUMN"))
+    return out

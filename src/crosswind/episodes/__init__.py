@@ -4,5 +4,5 @@ recipe.py, suite.py, builtin_suites.py    distributions over stacks; which tasks
 schedule.py    deals tasks to conditions, and draws and certifies each episode when it is asked for
 play.py        an agent in a session, and the verdict on what it did
 record.py      an episode as a line of JSON
-survey.py      how often a kind can be drawn fairly
+survey.py      whether tasks are fair by themselves, and how often a kind can be drawn fairly
 """

@@ -11,13 +11,26 @@ from collections.abc import Callable
 from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
-from crosswind.core import entity_names
+from crosswind.core import endings, entity_names, finish
 from crosswind.core.domain import Domain
 from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
 from crosswind.core.registry import domains
 from crosswind.core.session import Session
-from crosswind.core.types import SAY, Agent, Ended, Message, Step, ToolCall, ToolError, ToolResult, Trajectory, Verdict
+from crosswind.core.types import (
+    FINISH,
+    SAY,
+    Agent,
+    Ended,
+    Ending,
+    Message,
+    Step,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    Trajectory,
+    Verdict,
+)
 from crosswind.text import speech
 
 TEXT = 20_000  # characters of one value that a trajectory keeps
@@ -26,15 +39,18 @@ _json = json.JSONEncoder(ensure_ascii=False).encode  # made once: every result o
 Opening = Callable[[Session, list[Message]], None]  # goes the first part of the way, and adds it to the conversation
 
 
-async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = None) -> Trajectory:
+async def play(
+    drawn: Drawn, agent: Agent, name: str, opening: Opening | None = None, *, ending: Ending = "words"
+) -> Trajectory:
     """Play one episode. What the agent does wrong is data; what its provider does wrong ends it as an error.
 
-    With an `opening` the agent takes up a conversation that has begun.
+    With an `opening` the agent takes up a conversation that has begun. With the ending "finish" it has a tool of that
+    name; words without a call end the episode as well, and are judged as words.
     """
     certificate = drawn.certificate
     if not callable(getattr(agent, "reply", None)):
         raise CrosswindError(f"the agent {name!r} is {type(agent).__name__}, which has no method reply(chat, tools)")
-    session = Session.of(drawn.domain, certificate.task, certificate.layers)
+    session = Session.of(drawn.domain, certificate.task, certificate.layers, ending=ending)
     chat = [Message(role="system", content=session.policy()), Message(role="user", content=session.query())]
     tools = tuple(tool.function() for tool in session.tools())
     policy, budget = session.policy(), certificate.budget
@@ -60,6 +76,11 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
                 session.user.said.clear()
                 continue
             chat += await _carry_out(session, message, budget)
+            if session.finished is not None:
+                final = session.finished.text
+                ended = "refusal" if session.finished.status == "cannot" else "answer"
+                session.steps.pop()  # nor is the call that ends it
+                break
     except InfrastructureError as error:
         ended, why = "error", str(error)
     finally:
@@ -72,6 +93,7 @@ async def play(drawn: Drawn, agent: Agent, name: str, opening: Opening | None = 
         tools=tools,
         steps=tuple(step_data(step) for step in session.steps),
         final=clip(final),
+        finish=session.finished,
         ended=ended,
         why=why,
         receipts=session.receipts(seen),
@@ -91,6 +113,8 @@ async def _carry_out(session: Session, message: Message, budget: int) -> list[Me
         result = await session.acall(call)
         out.append(Message(role="tool", content=result_text(result), request_id=request.id))
         heard += session.steps[-1].heard
+        if session.finished is not None:  # what comes after it in the same message is not done
+            break
     session.user.said.clear()
     return [*out, *(Message(role="user", content=words) for words in heard)]
 
@@ -108,16 +132,28 @@ def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
         return Verdict(outcome="error")
     domain = domain or domains[trajectory.task.domain]
     task, world = trajectory.task, domain.world(trajectory.task)
+    world.state.seen = set()  # the rows that the agent could have read facts from
     pending = list(task.changes)
     for step in trajectory.steps:
         for inner in step["inner"]:
-            world.again(ToolCall(inner["call"]["tool"], inner["call"]["args"]), result_from(inner["result"]))
-        spoken = step["call"]["tool"] == SAY
-        said = step["call"]["args"]["text"] if spoken else ""
+            result = result_from(inner["result"])
+            world.again(ToolCall(inner["call"]["tool"], inner["call"]["args"]), result)
+            if result.error is None:
+                world.state.told.append((inner["call"]["tool"], result.content))
+        tool, args = step["call"]["tool"], step["call"]["args"]
+        spoken = tool == SAY or (tool == FINISH and "content" in step["result"])
+        said = args["text"] if tool == SAY else finish.read(args).text if spoken else ""
         for words in [step["result"].get("content")] if spoken else step["heard"]:
             if pending and words == clip(entity_names.shown(task, pending[0].words)):
                 world.hear(pending.pop(0), said)
-    return domain.judge(task, world.state, trajectory.final)
+    typed = domain.family(task).typed
+    verdict = domain.judge(task, world.state, trajectory.finish if trajectory.finish and typed else trajectory.final)
+    offered = any(tool["function"]["name"] == FINISH for tool in trajectory.tools)
+    if task.refuse and typed and offered and trajectory.finish is None:
+        return verdict.model_copy(
+            update={"outcome": "fail", "checks": (*verdict.checks, endings.words_only(domain, task))}
+        )
+    return verdict
 
 
 # ---------------------------------------------------------------- as data

@@ -14,9 +14,23 @@ from crosswind.core import entity_names
 from crosswind.core.certify import Certificate, certify
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import Drawn
+from crosswind.core.finish import FINISH_SPEC
 from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains, perturbations
-from crosswind.core.types import SPLITS, Axis, Check, Ended, Model, Receipt, Split, Task, Tier, Trajectory
+from crosswind.core.types import (
+    SPLITS,
+    Axis,
+    Check,
+    Ended,
+    Ending,
+    Finish,
+    Model,
+    Receipt,
+    Split,
+    Task,
+    Tier,
+    Trajectory,
+)
 from crosswind.episodes.play import judge
 from crosswind.episodes.schedule import Episode, pair_of
 
@@ -70,6 +84,7 @@ class Record(Model):
     tools: tuple[dict[str, Any], ...]  # as first shown
     steps: tuple[dict[str, Any], ...]
     final: str
+    finish: Finish | None = None  # the typed ending; None where the agent ended in words
     why: str = ""  # of an error
     receipts: tuple[Receipt, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -88,6 +103,12 @@ class Record(Model):
     def judged(self) -> bool:
         """Has it a verdict? Errors of the infrastructure have none, nor have sessions without a task."""
         return self.outcome in ("pass", "fail")
+
+    @property
+    def ending(self) -> Ending:
+        """How the agent was to end it: by the tool, if that was shown."""
+        shown = [tool.get("function", {}) for tool in self.tools]
+        return "finish" if FINISH_SPEC.function()["function"] in shown else "words"
 
     @property
     def clean(self) -> bool:

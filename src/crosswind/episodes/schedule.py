@@ -168,7 +168,7 @@ class Deal:
             self.tables[name] = _Table(deck, min(deck.round, whole), bisect_left(ours, name))
 
     def __iter__(self) -> Iterator[Want]:
-        """Whose turn it is. It is to look at what is offered, and take the first that it applies to."""
+        """The conditions in turn. The caller goes through what is offered to one and takes the first task that fits."""
         heap = [(want.due, n) for n, want in enumerate(self.wants)]
         heapify(heap)
         while heap:
@@ -265,7 +265,9 @@ def under(domain: Domain, condition: Condition, task: Task, seed: int, clean: Wa
     picks = condition.recipe.pick(rng_for("suite", seed, condition.name, task.id))
     try:
         drawn = draw(domain, task, picks, seed, strict=len(condition.recipe.kinds()) == 1, clean=clean)
-    except CannotPerturb:
+    except CannotPerturb as cannot:
+        if cannot.at_fault == "code":
+            raise  # a plug-in or domain that no episode may use
         return None
     return drawn if drawn.layers or not condition.stack else None
 
@@ -307,7 +309,7 @@ class Schedule:
         return self.limit is not None and self.planned >= self.limit
 
     def __iter__(self) -> Iterator[Episode | None]:
-        """Episodes that are not finished. None is a moment to let others work: a draw found nothing."""
+        """Episodes that are not finished; None after a draw that failed, so that a caller can let others work."""
         for want in self._deal:
             if self._full:
                 break
@@ -337,7 +339,13 @@ class Schedule:
         drawn: Drawn | None = None
         for trial in range(self.trials):
             if self._count(key_of(dealt.task.id, CLEAN, trial)):
-                drawn = drawn or draw(domain, dealt.task, (), self.seed, clean=dealt.clean)
+                try:
+                    drawn = drawn or draw(domain, dealt.task, (), self.seed, clean=dealt.clean)
+                except CannotPerturb as cannot:
+                    if cannot.at_fault == "code":
+                        raise
+                    self.planned -= 1
+                    return  # a task that is unfair by itself, such as a tie: it is passed over
                 dealt.clean = drawn.certificate.clean
                 yield Episode(CLEAN, dealt.task.id, drawn, trial=trial)
 

@@ -13,6 +13,7 @@ from crosswind.base.yaml_files import Document, Place
 from crosswind.core.registry import did_you_mean
 from crosswind.core.world import STATUS
 
+RESERVED = frozenset({"all", "ask_user"})  # words with a meaning of their own in an episode
 _WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
 
@@ -26,7 +27,13 @@ class Checker:
         return self.document.error(place, text)
 
     def word(self, text: str, place: Place, what: str) -> None:
-        if not _WORD.fullmatch(text) or keyword.iskeyword(text) or text in ("all", "ask_user"):
+        if keyword.iskeyword(text) or text in RESERVED:
+            raise self.fail(
+                place,
+                f"{what} cannot be called {text!r}, which is reserved (as are Python's own words and "
+                f"{', '.join(sorted(RESERVED))}); choose another, such as {text}_1",
+            )
+        if not _WORD.fullmatch(text):
             raise self.fail(
                 place, f"{what} cannot be called {text!r}; use lower-case letters, digits and _, as in best_of_two"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
@@ -199,12 +199,12 @@ class DeclaredFamily(Family):
         tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
         value = way.found[wanted.step][wanted.key]
         if step.count:
-            return Expected("number", value)
+            return Expected("number", value, unit="count")
         if wanted.key == shape.key:
             if tool.act == "create":
                 value = self._made(end, shape, way.found[wanted.step])
             return Expected("name" if shape.namer else "id", value)
-        column = shape.columns[wanted.key]
+        column, row = shape.columns[wanted.key], way.found[wanted.step]
         kinds: dict[str, answers.Kind] = {
             "name": "name",
             "choice": "choice",
@@ -220,7 +220,15 @@ class DeclaredFamily(Family):
         others: tuple[str, ...] = tuple(c for c in column.choice if c != value)
         if column.name:
             others = tuple(row[wanted.key] for row in way.rivals.get(wanted.step, ()))
-        return Expected(kind, value, others)
+        passed_over = [r for s in self.steps if self.tool(s).table == tool.table for r in way.rivals.get(s.step, ())]
+        about = tuple(word for word in self._told(shape, [row]) if word != value)
+        rivals = tuple(word for word in self._told(shape, passed_over) if word not in (value, *about))
+        return Expected(kind, value, others, about=about, rivals=rivals)
+
+    def _told(self, shape: TableShape, rows: Iterable[Row]) -> tuple[str, ...]:
+        """The ids and names by which a message may speak of rows."""
+        columns = [shape.key, *(name for name, column in shape.columns.items() if column.name)]
+        return tuple(str(row[name]) for row in rows for name in columns if name in row)
 
     def _made(self, end: State, shape: TableShape, row: Row) -> str:
         """The id under which a row was made in the end; what became of it later does not matter."""

@@ -9,10 +9,10 @@ from typing import Literal, Self
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, failed
-from crosswind.perturbations._naming import new_word, words
+from crosswind.perturbations._added_names import new_word
 from crosswind.words import banks
 
-PARAMS = words("confirm confirmation ack", "approve_with seal", "commit_key go_ahead proceed_with")
+PARAMS = banks.own("confirm_before_write", "params")
 
 
 @perturbation

@@ -11,11 +11,11 @@ from typing import Literal, Self
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import new_word, words
+from crosswind.perturbations._added_names import new_word
 from crosswind.perturbations.action._links import links
 from crosswind.words import banks
 
-PARAMS = words("token ticket reference", "draft slip", "handle voucher stub")
+PARAMS = banks.own("dependency_inversion", "params")
 
 
 @perturbation

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Scene, perturbation
-from crosswind.core.types import Split
-from crosswind.perturbations._naming import meaningless
+from crosswind.perturbations._added_names import meaningless
 from crosswind.perturbations.action._renaming import Renaming, share
+from crosswind.words import banks
 
 # {0}: a number, {1}: a code, {2}: a word of no language. Only with words that hardly ever come twice does a model learn
 # to copy a name piece by piece; from a few styles it learns the styles.
-STYLES: Mapping[Split, tuple[str, ...]] = {
-    "train": ("tool_{0}", "fn{0:02d}", "op_{1}", "{2}", "{2}_{0}", "{2}"),
-    "dev": ("action_{0}", "x{1}"),
-    "test": ("call{0:03d}", "q_{1}", "endpoint_{0}"),
-}
+STYLES = banks.own("identity_erasure", "styles")
 TRIES = 20
 
 

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Scene, perturbation
-from crosswind.core.types import Split
 from crosswind.perturbations.action._renaming import Renaming, share
 from crosswind.words import banks
 
 # what vendors put round a name
-BEFORE: Mapping[Split, tuple[str, ...]] = {
-    "train": ("", "api", "svc", "x", "fn"),
-    "dev": ("", "rpc", "ep", "mod"),
-    "test": ("", "edge", "int", "ops", "z9"),
-}
-AFTER: Mapping[Split, tuple[str, ...]] = {
-    "train": ("", "v2", "call", "beta", "01"),
-    "dev": ("", "v3", "req", "eu"),
-    "test": ("", "v7", "rc1", "prod", "impl"),
-}
+BEFORE = banks.own("name_noise", "before")
+AFTER = banks.own("name_noise", "after")
 STYLES = ("camel", "pascal", "kebab", "upper", "snake")
 
 

@@ -10,29 +10,18 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Model, Param, Split, Step, ToolCall, Tools, ToolSpec, failed
+from crosswind.core.types import Flow, Model, Param, Step, ToolCall, Tools, ToolSpec, failed
 from crosswind.core.world import brief_of
 from crosswind.perturbations._dates import read_date, write_date
+from crosswind.words import banks
 
 DateStyle = Literal[
     "DD/MM/YYYY", "D Month YYYY", "DD.MM.YYYY", "Month D, YYYY", "DD-Mon-YYYY", "YYYY/MM/DD", "MM/DD/YYYY"
 ]
-DATES: Mapping[Split, tuple[DateStyle, ...]] = {
-    "train": ("DD/MM/YYYY", "D Month YYYY"),
-    "dev": ("DD.MM.YYYY", "Month D, YYYY"),
-    "test": ("DD-Mon-YYYY", "YYYY/MM/DD", "MM/DD/YYYY"),
-}
-IDS: Mapping[Split, tuple[tuple[bool, str], ...]] = {  # in capitals, what stands before the number
-    "train": ((False, "-"), (True, "_")),
-    "dev": ((True, "/"), (False, "#")),
-    "test": ((True, ":"), (False, "."), (False, "_")),
-}
-COUNTS: Mapping[Split, tuple[tuple[int, int], ...]] = {  # digits at least, decimals
-    "train": ((4, 0), (1, 1)),
-    "dev": ((6, 0),),
-    "test": ((3, 0), (1, 2)),
-}
-CHOICES: Mapping[Split, tuple[str, ...]] = {"train": ("capitals",), "dev": ("capital",), "test": ("codes", "tags")}
+DATES = banks.own("parameter_format", "dates")
+IDS = banks.own("parameter_format", "ids")  # in capitals, what stands before the number
+COUNTS = banks.own("parameter_format", "counts")  # digits at least, decimals
+CHOICES = banks.own("parameter_format", "choices")
 MOST_CODES = 16  # a longer legend nobody would read
 _ISO = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-[0-9]{2}")
 _ID = re.compile(r"([A-Za-z]+[-_]?)[0-9]{2,}")

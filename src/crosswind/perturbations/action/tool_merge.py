@@ -9,20 +9,16 @@ from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, in_hand, perturbation
-from crosswind.core.types import Flow, Model, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import Three, new_set, new_word, words
+from crosswind.core.types import Flow, Model, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.perturbations._added_names import new_set, new_word
 from crosswind.perturbations.action._links import links
 from crosswind.words import banks
 
 MERGES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}
 UNTOLD = {1: 0, 2: 1, 3: 1, 4: 2, 5: 2}
 MOST_ROWS = 12  # of a list whose rows are filled up
-UNDER = words("more info facts", "attached beside", "enclosed inlay with_it")
-PARTS: Mapping[Split, tuple[Three, ...]] = {
-    "train": (("first", "second", "third"), ("part_1", "part_2", "part_3")),
-    "dev": (("begun", "continued", "ended"),),
-    "test": (("stage_a", "stage_b", "stage_c"), ("phase1", "phase2", "phase3")),
-}
+UNDER = banks.own("tool_merge", "under")
+PARTS = banks.own("tool_merge", "parts")
 _CLAUSE = re.compile(r"[;.]?\s*[^;.]*\{([\w-]+)\}[^;.]*")
 
 

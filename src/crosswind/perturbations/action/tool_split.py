@@ -9,23 +9,14 @@ from typing import Any, Literal, Self
 
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Model, Param, Split, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import words
+from crosswind.core.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
 from crosswind.words import banks
 
 COUNT = {1: 1, 2: 2, 3: 3, 4: 99, 5: 99}
 LONGEST = 60  # of a name
-HALVES: Mapping[Split, tuple[tuple[str, str], ...]] = {
-    "train": (("basic", "remainder"), ("half_1", "half_2")),
-    "dev": (("upper", "lower"), ("head", "tail")),
-    "test": (("left", "right"), ("alpha", "omega"), ("main", "annex")),
-}
-STAGES: Mapping[Split, tuple[tuple[str, str], ...]] = {
-    "train": (("put_together", "carry_out"), ("initiate", "wrap_up")),
-    "dev": (("plan", "enact"), ("sketch", "effect")),
-    "test": (("draw_up", "file"), ("stage", "apply"), ("compose", "submit")),
-}
-DRAFTS = words("the_draft draft_id", "draft_no draft_key", "draft_ref draft_code of_draft")
+HALVES = banks.own("tool_split", "halves")
+STAGES = banks.own("tool_split", "stages")
+DRAFTS = banks.own("tool_split", "drafts")
 
 
 class Halved(Model):

@@ -9,15 +9,11 @@ from typing import Literal, Self
 from crosswind.core.flow import token
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import new_word, words
+from crosswind.perturbations._added_names import new_word
 from crosswind.words import banks
 
-PARAMS = words("otp passcode security_code", "secret proof_code auth_code", "challenge one_time_key verify_with")
-ISSUERS = words(
-    "issue_otp new_passcode security_code_for",
-    "mint_secret proof_code authorise_call",
-    "start_challenge one_time_key verification_for",
-)
+PARAMS = banks.own("verification_code", "params")
+ISSUERS = banks.own("verification_code", "issuers")
 
 
 @perturbation

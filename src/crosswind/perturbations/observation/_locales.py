@@ -13,6 +13,7 @@ from typing import Any
 from crosswind.core.types import Split
 from crosswind.perturbations._dates import read_date, write_date
 from crosswind.perturbations.observation._shapes import sort_of
+from crosswind.words import banks
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +121,7 @@ FORMS: Mapping[str, Mapping[str, Notation]] = {
         "１，２３４．５０": _number("，", "．", decimals=2, wide=True),
     },
 }
-OF_SPLIT: Mapping[Split, Mapping[str, tuple[str, ...]]] = {
-    "train": {"date": ("3.5.2031", "03.05.2031"), "time": ("14h30", "14.30 Uhr"), "number": ("1 234,5", "1 234,50")},
-    "dev": {"date": ("3 May 2031", "03-May-2031"), "time": ("2.30 p.m.", "14:30 h"), "number": ("1'234,5", "1'234,50")},
-    "test": {
-        "date": ("May 3, 2031", "2031/05/03"),
-        "time": ("2:30 pm", "2:30 P.M."),
-        "number": ("１，２３４．５", "１，２３４．５０"),
-    },
-}
-
-
+OF_SPLIT: Mapping[Split, Mapping[str, tuple[str, ...]]] = banks.own("locale_format", "forms")
 Forms = Mapping[str, Sequence[str]]  # sort of value -> the forms that take turns
 
 

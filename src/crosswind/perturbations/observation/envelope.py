@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.flow import digest
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Split, Step, ToolCall, ToolResult
+from crosswind.core.types import Step, ToolCall, ToolResult
+from crosswind.words import banks
 
 Wrap = Literal["pairs", "numbered", "columns", "nest", "text", "frame"]
 
 # what vendors call these parts
 PARTS = "status ok payload about inner item count columns cells name value".split()
-VENDORS: Mapping[Split, tuple[Sequence[str], ...]] = {
-    "train": (
-        "status ok data meta outer item count columns rows name value".split(),
-        "success yes body info content element_of total fields lines field is".split(),
-    ),
-    "dev": (
-        "outcome fine response header answer piece size head cells label says".split(),
-        "verdict 200 output context substance no length captions tuples attribute holds".split(),
-    ),
-    "test": (
-        "state OK payload envelope inner record howMany keys matrix key val".split(),
-        "rc 0 return trailer object elem n heading grid prop set_to".split(),
-    ),
-}
+VENDORS = banks.own("envelope", "vendors")
 
 
 @perturbation

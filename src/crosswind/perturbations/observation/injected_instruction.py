@@ -14,11 +14,10 @@ from crosswind.core.oracle import walk
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Step, Task, ToolCall, ToolResult, ToolSpec
 from crosswind.core.world import bad_arguments
-from crosswind.perturbations._naming import words
 from crosswind.perturbations.observation._shapes import on_the_way
 from crosswind.words import banks
 
-KEYS = words("note_to_reader side_note hint_text", "remarks footnote annotation", "notice memo_text advice")
+KEYS = banks.own("injected_instruction", "keys")
 AMOUNT = {1: (1, 1), 2: (2, 1), 3: (3, 1), 4: (999, 1), 5: (999, 2)}  # results with orders, and orders in each
 PLAIN = re.compile(r"[\w-]+")  # a value that can be read out of a text
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Split, Step, ToolCall, ToolResult, Tools
+from crosswind.core.types import Step, ToolCall, ToolResult, Tools
 from crosswind.perturbations.observation._locales import FORMS, OF_SPLIT, Forms, Localiser, canonical
 from crosswind.perturbations.observation._rows import valued
 from crosswind.perturbations.observation._shapes import sorts_of
+from crosswind.words import banks
 
-LEGENDS: Mapping[Split, tuple[str, ...]] = {
-    "train": ("Its answers have {}.", "Writes {}.", "What comes back has {}."),
-    "dev": ("Notation of the response: {}.", "Local notation applies: {}."),
-    "test": ("Output follows the regional settings: {}.", "Values are rendered for the locale, {}.", "Prints {}."),
-}
+LEGENDS = banks.own("locale_format", "legends")
 
 
 @perturbation

@@ -8,14 +8,10 @@ from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import Pairs, new_tool
+from crosswind.perturbations._added_names import new_tool
 from crosswind.words import banks
 
-LOGS: Pairs = {
-    "train": (("request", "write", "attempt"), ("archive", "history")),
-    "dev": (("operation", "submission", "command"), ("ledger", "protocol")),
-    "test": (("audit", "action", "journal"), ("trail", "entries")),
-}
+LOGS = banks.own("lost_acknowledgement", "logs")
 LOOKS = 3  # at the log, for one lost answer
 
 

@@ -9,22 +9,14 @@ from typing import Any, Literal, Self
 from crosswind.core.flow import digest
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Model, Param, Step, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import Pairs, Words, new_tool, new_word
+from crosswind.perturbations._added_names import new_tool, new_word
 from crosswind.perturbations.observation._rows import Record, mapped, records
 from crosswind.perturbations.observation._shapes import on_the_way
 from crosswind.words import banks
 
-LOOKUPS: Pairs = {
-    "train": (("fill", "complete"), ("gap", "blank")),
-    "dev": (("resolve", "supply"), ("null", "empty_field")),
-    "test": (("recover", "backfill"), ("missing_value", "hole")),
-}
-PARAMS: Words = {"train": ("record_id", "row_id"), "dev": ("entry_id", "of_entry"), "test": ("item_ref", "object_ref")}
-NOTES: Words = {  # on the parameter
-    "train": ("the id by which the record is known",),
-    "dev": ("id of the record with the empty field",),
-    "test": ("the id that the record is called by",),
-}
+LOOKUPS = banks.own("missing_values", "lookups")
+PARAMS = banks.own("missing_values", "params")
+NOTES = banks.own("missing_values", "notes")  # on the parameter
 AMOUNT = {1: (1, 1, 1), 2: (1, 2, 1), 3: (2, 2, 2), 4: (9, 3, 2), 5: (9, 5, 3)}  # tools, records of a result, fields
 
 

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Split, Step, ToolCall, ToolResult, Tools
-from crosswind.perturbations._naming import Three, new_set
+from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools
+from crosswind.perturbations._added_names import Three, new_set
 from crosswind.words import banks
 
-STYLES: Mapping[Split, tuple[Three, ...]] = {  # parameter, key of the rows, key of the next page
-    "train": (
-        ("start_row", "rows", "next_row"),
-        ("first_element", "page", "next_element"),
-        ("resume_at", "chunk", "go_on"),
-    ),
-    "dev": (("cursor", "elements", "next_cursor"), ("page_token", "hits", "next_page_token")),
-    "test": (
-        ("offset", "found_here", "next_offset"),
-        ("skip", "records", "next_skip"),
-        ("after", "batch", "last_seen"),
-    ),
-}
+STYLES = banks.own("paged_results", "styles")  # parameter, key of the rows, key of the next page
 
 
 @perturbation

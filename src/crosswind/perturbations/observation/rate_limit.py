@@ -7,14 +7,10 @@ from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, ToolCall, ToolResult, Tools, ToolSpec, failed
-from crosswind.perturbations._naming import Pairs, new_tool
+from crosswind.perturbations._added_names import new_tool
 from crosswind.words import banks
 
-WAITS: Pairs = {
-    "train": (("pause", "rest"), ("briefly", "a_while")),
-    "dev": (("sleep", "hold"), ("on", "a_moment")),
-    "test": (("wait", "idle"), ("for_quota", "for_slot")),
-}
+WAITS = banks.own("rate_limit", "waits")
 TRIES = 6  # of one call
 
 

@@ -8,24 +8,10 @@ from typing import Literal, Self
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Model, ToolCall, Tools, ToolSpec, failed
 from crosswind.perturbations._describing import described
-from crosswind.perturbations._naming import Words
 from crosswind.words import banks
 
 TRIES = 4
-MARKS: Words = {  # what is said of old tools; one sentence for each that a tool has
-    "train": (
-        "Around since the first edition of this interface, and known by this name to everybody who has worked with it.",
-        "Goes by its name of the early days, when most of what is described here was put together by hand.",
-    ),
-    "dev": (
-        "As it was published for partners at the start, together with those that came out in spring under one licence.",
-        "In place from before the last releases, which did not touch what partners had built upon until then.",
-    ),
-    "test": (
-        "Established version, in wide use for a long time; countless integrations were built against it once.",
-        "Unchanged for years, as many customers rely on it in their scripts, their schedules and their manuals.",
-    ),
-}
+MARKS = banks.own("redirection", "marks")  # what is said of old tools; one sentence for each that a tool has
 COUNT = {1: 1, 2: 2, 3: 3, 4: 99, 5: 99}  # tools on the way that have moved
 
 

@@ -8,20 +8,14 @@ from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, ToolCall, ToolResult, Tools
-from crosswind.perturbations._naming import Words, new_word, words
+from crosswind.perturbations._added_names import new_word
 from crosswind.perturbations.observation._rows import distorted
 from crosswind.perturbations.observation._shapes import reading
 from crosswind.words import banks
 
-PARAMS = words(
-    "skip_stored bypass_store read_anew", "force_reload not_from_store revalidate", "no_cache refresh latest_only"
-)
-NOTES: Words = {  # on the parameter
-    "train": ("true: do not use the stored copy", "whether to go past the stored copy"),
-    "dev": ("set it to have the answer worked out again", "true reloads"),
-    "test": ("true: ask the live system", "true for current figures"),
-}
-MARKS = words("kept_answer from_store", "reused preloaded", "cached may_be_old")  # keys of old results
+PARAMS = banks.own("stale_read", "params")
+NOTES = banks.own("stale_read", "notes")  # on the parameter
+MARKS = banks.own("stale_read", "marks")  # keys of old results
 
 
 @perturbation

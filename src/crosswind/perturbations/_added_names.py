@@ -1,8 +1,8 @@
 """Names for what layers add: tools, parameters and keys in the words of a split; not a perturbation itself.
 
-A kind brings a few words of its own along for each split. A model that is trained learns such a few by heart and does
-not copy a name that it never saw piece by piece. So most names that are drawn on a train task are made of any two words
-of the train side, or of syllables that mean nothing; those of other tasks never are.
+A kind brings a few words of its own along for each split (`banks/layers`). A model that is trained learns such a few by
+heart and does not copy a name that it never saw piece by piece. So most names that are drawn on a train task are made
+of any two words of the train side, or of syllables that mean nothing; those of other tasks never are.
 """
 
 from __future__ import annotations
@@ -20,11 +20,6 @@ Three = tuple[str, str, str]
 ONSETS = ("vr", "zl", "tl", "zr", "ml", "zn", "zd", "kv", "dv", "zv", "mr", "vl")
 CODAS = ("", "", *"nlrm")
 OWN = 1 / 3  # share of names on train tasks that are words of the kind's own
-
-
-def words(train: str, dev: str, test: str) -> Words:
-    """Names of each split, given with blanks between them."""
-    return {"train": tuple(train.split()), "dev": tuple(dev.split()), "test": tuple(test.split())}
 
 
 def new_tool(words: Pairs, split: Split, rng: Random, taken: Collection[str]) -> str:

@@ -1,0 +1,299 @@
+"""Audits: the laws that judge a whole domain or a whole kind, once for each version of its code.
+
+`audit_domain` looks at a domain without any perturbation, `audit_kind` at a kind over a domain. Both return complaints;
+an empty list means fair. `draw` runs them before the first draw that counts (`require_fair`) and remembers the verdict
+(`verdicts.py`); docs/laws.md says which law runs when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.base.errors import CannotDraw, CannotPerturb, Unfair
+from crosswind.core import conduct, footprints, laws, processes, refusal_proofs, secrets, task_laws, verdicts
+from crosswind.core.certify import certify, certify_task
+from crosswind.core.domain import Domain
+from crosswind.core.drawing import Drawn, draw_unaudited
+from crosswind.core.flow import rng_for
+from crosswind.core.oracle import Walks
+from crosswind.core.perturbation import SEVERITIES
+from crosswind.core.registry import domains, perturbations
+from crosswind.core.types import Split, Task
+
+TASKS = 3  # tasks of each family that a domain is judged by
+GUESSES = 14  # and tasks that agents try which call nothing
+DRAWS = 4  # draws that a kind is judged by
+RIVALS = 3  # other draws that each of them is compared with
+SHUFFLES = (0, 1, 2)
+TELLING = {"code", "footprint", "grounded", "leak", "mentions", "secrets", "value"}  # a kind that breaks one is unfair
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A law that a domain or a kind breaks."""
+
+    law: str
+    where: str  # DOMAIN, DOMAIN/FAMILY, DOMAIN.TOOL or KIND
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.law}: {self.reason}"
+
+
+# ---------------------------------------------------------------- domains
+
+
+def is_auditable(domain: Domain) -> bool:
+    """Is it a world of ours or of a plug-in? Golds of other people and tools of servers are judged as they come."""
+    if domain.hosted or not domain.grounds:
+        return False
+    world = getattr(domain, "world_class", None)
+    return world is not None and not (world.foreign or world.made_up)
+
+
+def audit_domain(
+    domain: Domain, families: Sequence[str] | None = None, *, count: int = TASKS, split: Split = "test"
+) -> list[Complaint]:
+    """What is unfair about a domain without any perturbation; `families` limits which are looked at."""
+    out = _footprints(domain, split)
+    for family in families or domain.families:
+        out += audit_family(domain, family, count=count, split=split)
+    return out
+
+
+def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
+    """Fences: every tool of a domain does what its footprint says."""
+    out = []
+    try:
+        if why := processes.differs(domain.name, "domain"):
+            return [Complaint("seeded", domain.name, why)]
+        tasks = list(_tasks(domain, list(domain.families), 1, split))
+        for tool, reason in footprints.exercise(domain, tasks):
+            out.append(Complaint("footprint", f"{domain.name}.{tool}" if tool else domain.name, reason))
+    except Unfair as unfair:
+        out.append(Complaint(unfair.law, domain.name, unfair.reason))
+    return out
+
+
+def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Split = "test") -> list[Complaint]:
+    """What is unfair about the tasks of a family: clean certificates, ties, leaks, and agents that call nothing."""
+    where = f"{domain.name}/{family}"
+    try:
+        for n in range(count):
+            task = domain.task(family, n, split=split)
+            if domain.task(family, n, split=split) != task:
+                raise Unfair("seeded", f"{task.id} drawn twice gives two tasks")
+            walks = Walks(domain, task)
+            certify_task(walks)
+            laws.repeatable(walks.clean, Walks(domain, task).clean, "a tool or `solve` remembers or draws by itself")
+            task_laws.untied(domain, task, walks.clean, SHUFFLES)
+            for barred in _barred(domain, task):
+                refusal_proofs.unrefuted(domain, barred)
+        tasks = [domain.task(family, n, split=split) for n in range(GUESSES)]
+        for task in tasks:
+            task_laws.unlabelled(domain, task)
+        if guessed := task_laws.unguessable(domain, tasks):
+            return [Complaint("leak", where, guessed)]
+    except Unfair as unfair:
+        return [Complaint(unfair.law, where, unfair.reason)]
+    except CannotDraw as cannot:
+        return [Complaint("task", where, str(cannot))]
+    return []
+
+
+def _barred(domain: Domain, task: Task) -> Iterator[Task]:
+    """The task if it is to be refused, or else as each of its obstacles makes it."""
+    if task.refuse:
+        yield task
+        return
+    for obstacle in domain.family(task).obstacles(task, domain.state(task), rng_for("audit", task.id)):
+        yield task.but(obstacle=obstacle)
+
+
+# ---------------------------------------------------------------- kinds
+
+
+def audit_kind(
+    kind: str,
+    domain: Domain,
+    families: Sequence[str] | None = None,
+    *,
+    severities: Sequence[int] = SEVERITIES,
+    count: int = DRAWS,
+    split: Split = "test",
+) -> list[Complaint]:
+    """What is unfair about a kind over a domain, or why it applies to no family there (law `applies`)."""
+    perturbations[kind]
+    if why := processes.differs(kind, "perturbation"):
+        return [Complaint("seeded", kind, why)]
+    judged, reasons, refused, quoted = 0, dict[str, None](), list[Complaint](), list[bool]()
+    for n, task in enumerate(_tasks(domain, list(families or domain.families), 2, split)):
+        severity = severities[n % len(severities)]
+        if judged >= count and n >= len(domain.families):
+            break  # every family was tried
+        before = task.model_dump_json()
+        try:
+            drawn = draw_unaudited(domain, task, [(kind, severity)], n)
+            judged += 1
+            if task.model_dump_json() != before:
+                raise Unfair("value", "it changes the task it is handed")
+            if judged <= count:
+                examine(drawn, [(kind, severity)], n)
+            conduct.open_handed(drawn.certificate.gold)
+            conduct.announced(drawn.certificate.gold)
+            leaks = task_laws.quotable(domain, drawn.certificate.gold, drawn.certificate.clean)
+            quoted += [] if leaks is None else [leaks]
+        except Unfair as unfair:
+            return [Complaint(unfair.law, kind, f"{unfair.reason} (drawn for {task.id})")]
+        except CannotPerturb as cannot:
+            if cannot.at_fault != "draw":
+                continue  # no perturbation is to blame
+            if not cannot.applies or cannot.law == "bites":
+                reasons[str(cannot)] = None
+            elif cannot.law in TELLING:
+                return [Complaint(cannot.law, kind, str(cannot))]
+            else:
+                refused.append(Complaint(cannot.law, kind, str(cannot)))
+    if len(quoted) > 1 and all(quoted):
+        return [Complaint("leak", kind, f"what it shows gives the answer away in {len(quoted)} of {len(quoted)} draws")]
+    if len(refused) > judged:
+        return refused[:1]
+    if not judged:
+        return [Complaint("applies", kind, "; ".join(reasons) or f"{domain.name} has no fair task to try it on")]
+    return []
+
+
+def examine(drawn: Drawn, kinds: Sequence[tuple[str, int]] = (), seed: int = 0) -> None:
+    """Check the laws on a draw that are too dear for every draw. Raises `Unfair`.
+
+    With `kinds` and `seed`, which it was drawn by, it is drawn again, and compared with other draws.
+    """
+    domain, task = drawn.domain, drawn.base
+    walks = Walks(domain, task, drawn.certificate.clean)
+    for layer in drawn.layers:
+        walks.add(layer)
+    laws.value(domain, walks)
+    laws.round_trip(walks.gold)
+    laws.closed(domain, walks.shifted, walks.layers)
+    conduct.heeded(walks, ours=True)
+    secrets.without(walks, ours=True)
+    for i, layer in enumerate(walks.layers):
+        shown = secrets.everything_shown(walks.gold)
+        for field, other in secrets.altered(layer, shown):
+            stack = (*walks.layers[:i], other, *walks.layers[i + 1 :])
+            secrets.confusable(walks, stack, f"another {field} of {layer.kind!r}", drawn=False)
+    for rival in _others(drawn, kinds, seed):
+        secrets.confusable(walks, rival.layers, f"another draw of {', '.join(kind for kind, _ in kinds)}")
+    laws.twin(domain, task, walks.layers, certify)
+
+
+def _others(drawn: Drawn, kinds: Sequence[tuple[str, int]], seed: int) -> Iterator[Drawn]:
+    """The same draw again, which must come out the same, and then other draws over the same task."""
+    clean = drawn.certificate.clean
+    for n in range(1 + RIVALS if kinds else 0):
+        other = 7919 * n + seed
+        picks = kinds if n < 3 else [(kind, 1 + severity % max(SEVERITIES)) for kind, severity in kinds]
+        try:
+            found = draw_unaudited(drawn.domain, drawn.base, picks, other, clean=clean)
+        except CannotPerturb:
+            continue
+        if n == 0:
+            laws.seeded(drawn.layers, found.layers)
+        else:
+            yield found
+
+
+# ---------------------------------------------------------------- before the first draw that counts
+
+_known: dict[tuple[object, ...], list[Complaint]] = {}
+
+
+def require_fair(domain: Domain, family: str, kinds: Sequence[str]) -> None:
+    """Raise `CannotPerturb` if an audit complains about the domain, the family or one of the kinds.
+
+    A kind is tried on the domain itself, or on one of ours where that cannot be audited.
+    """
+    home = domain if is_auditable(domain) else None
+    if home is not None:
+        _require("domain", domain.name, _footprints, home)
+        _require("family", f"{domain.name}/{family}", audit_family, home, family)
+    for kind in kinds:
+        _require("perturbation", kind, audit_kind, kind, home or domains["poi"])
+
+
+def _require(sort: str, name: str, audit: Callable[..., list[Complaint]], *parts: Any) -> None:
+    key = (audit, *(perturbations[part] if audit is audit_kind and isinstance(part, str) else part for part in parts))
+    complaints = _known.get(key)
+    if complaints is None:
+        complaints = _known[key] = _verdict(audit, parts)
+    for complaint in complaints:
+        if complaint.law != "applies":
+            raise CannotPerturb(
+                f"the {sort} {name} is unfair and cannot be used: {complaint}", law=complaint.law, at_fault="code"
+            )
+
+
+def _verdict(audit: Callable[..., list[Complaint]], parts: tuple[Any, ...]) -> list[Complaint]:
+    """The verdict on some code: shipped, as it was kept, or made now."""
+    codes = _codes(audit, parts)
+    if codes is None:
+        return audit(*parts)
+    if {verdicts.our_code(), verdicts.shipped()} == {*codes}:
+        return []
+    key = verdicts.key_of(audit.__name__, *(getattr(part, "name", part) for part in parts), *codes)
+    kept = verdicts.recall(key)
+    if kept is None:
+        complaints = audit(*parts)
+        verdicts.keep(key, [[c.law, c.where, c.reason] for c in complaints])
+        return complaints
+    return [Complaint(*one) for one in kept]
+
+
+def _codes(audit: Callable[..., list[Complaint]], parts: tuple[Any, ...]) -> list[str] | None:
+    """Hashes of the code that an audit judges; None where there is code that cannot be read."""
+    out: list[str] = []
+    for part in parts:
+        classes: list[type] = []
+        origin = ""
+        if isinstance(part, Domain):
+            classes, origin = (
+                [type(part), part.world_class, *map(type, part.families.values())],
+                domains.origin(part.name),
+            )
+        elif audit is audit_kind:
+            classes, origin = [perturbations[part]], perturbations.origin(part)
+        for cls in dict.fromkeys(classes):
+            code = verdicts.code_of(cls, origin)
+            if code is None:
+                return None
+            out.append(code if code == verdicts.our_code() else f"{cls.__module__}.{cls.__qualname__} {code}")
+    return out
+
+
+def _tasks(domain: Domain, families: Sequence[str], count: int, split: Split) -> Iterator[Task]:
+    """Tasks of each family in turn; a family that has none in a world is passed over."""
+    for n in range(count):
+        for family in families:
+            try:
+                yield domain.task(family, n, split=split)
+            except (CannotDraw, Unfair):
+                continue  # `audit_family` says so
+
+
+def main() -> None:
+    """Audit all that the package brings, and note down for which code that was."""
+    code = verdicts.our_code()  # as it is now, whatever happens to the files meanwhile
+    bad = [str(c) for domain in domains for c in audit_domain(domain)]
+    for domain in domains:
+        for kind in perturbations.names():
+            print(domain.name, kind, flush=True)
+            bad += [str(complaint) for complaint in audit_kind(kind, domain)]
+    if bad:
+        raise SystemExit("\n".join(bad))
+    verdicts.SHIPPED.write_text(f"{code}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Laws about what layers do, show and ask for besides: writes, disclosures, orders, and steps that nobody speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import islice, product
+from typing import Any
+
+from crosswind.base.errors import Unfair
+from crosswind.core import secrets
+from crosswind.core.footprints import collect, fitting
+from crosswind.core.legends import WORD, stems
+from crosswind.core.oracle import Told, Walk, Walks
+from crosswind.core.session import MENTION, Session
+from crosswind.core.types import ASK, SAY, Step, ToolCall
+from crosswind.text import values
+
+ORDERS = re.compile(
+    r"\b(always|never|must|only|whatever|regardless|instead of|do not|don't|may not|should|has to|are to|is to"
+    r"|ignore)\b",
+    re.IGNORECASE,
+)
+CHOICES = re.compile(
+    r"\b(take|choose|pick|select|prefer|favou?r|book|reserve|order|buy|recommend|send|ignore|disregard)\b",
+    re.IGNORECASE,
+)
+EXTREMES = re.compile(r"\b(least|most|best|worst|top|minimum|maximum|\w{2,}est)\b", re.IGNORECASE)
+OPPOSITES: Mapping[str, str] = {
+    one: other
+    for pair in (
+        *("best worst", "highest lowest", "cheapest dearest", "cheapest priciest", "most least", "earliest latest"),
+        *(
+            "first last",
+            "longest shortest",
+            "newest oldest",
+            "largest smallest",
+            "biggest smallest",
+            "nearest farthest",
+        ),
+        *("maximum minimum", "cheaper dearer", "higher lower", "fastest slowest"),
+        *("greatest least", "busiest quietest", "warmest coldest", "driest wettest"),
+    )
+    for one, other in (pair.split(), pair.split()[::-1])
+}
+
+
+def heeded(walks: Walks, *, ours: bool = False) -> None:
+    """Kept: what a layer adds to policy, request or descriptions asks for nothing that the goal does not follow.
+
+    No machine reads rules. Looked for are sentences that order something about a column of the records, while the rules
+    of the task stay as they are, and that tell nothing which the way makes use of: no tool, no number, no value. At
+    every draw this is asked of layers from outside; of `ours` the audit asks it.
+    """
+    if not ours and all(type(layer).__module__.startswith("crosswind.perturbations.") for layer in walks.layers):
+        return
+    _not_reversed(walks)
+    keys: set[str] = set()
+    sent: set[str] = set()
+    for i, layer in enumerate(walks.layers):
+        here, there = walks.tasks[i].brief, walks.tasks[i + 1].brief
+        if layer.explains or here.rules != there.rules or layer.goal != "kept":
+            continue
+        texts = [(here.policy, there.policy), (here.query, there.query)]
+        if layer.retools:
+            before = {t.name: t.doc for t in walks.shown(i, 0)}
+            texts += [(before[t.name], t.doc) for t in walks.shown(i + 1, 0) if t.name in before]
+        for old, new in texts:
+            if old is new or old == new or old not in new:
+                continue
+            for sentence in re.split(r"(?<=[.!?;])\s+|\n+", new.replace(old, " ", 1)):
+                if (
+                    not _orders(sentence, described=old is not here.policy and old is not here.query)
+                    or MENTION.search(sentence)
+                    or re.search(r"\d", sentence)
+                ):
+                    continue
+                if not keys:
+                    keys = _columns(walks.clean)
+                    sent = {str(v).lower() for step in walks.gold.calls for _, v in secrets.scalars(step.call.args)}
+                if stems(sentence) & keys and not any(v in sentence.lower() for v in sent if len(v) > 2):
+                    raise Unfair("kept", f"{layer.kind!r} asks for what the goal does not follow: {sentence.strip()!r}")
+
+
+def _orders(sentence: str, *, described: bool) -> bool:
+    """Does a sentence say what to choose? In a description, a must alone says how things are."""
+    orders, extreme = ORDERS.search(sentence), EXTREMES.search(sentence)
+    return bool((CHOICES.search(sentence) and (orders or extreme)) or (orders and extreme and not described))
+
+
+def _not_reversed(walks: Walks) -> None:
+    """No word of the request was replaced by its opposite, while the request stays what it was."""
+    for i, layer in enumerate(walks.layers):
+        old, new = walks.tasks[i].brief.query, walks.tasks[i + 1].brief.query
+        if old == new or layer.goal != "kept":
+            continue
+        before, after = set(WORD.findall(old.lower())), set(WORD.findall(new.lower()))
+        for word in (after - before) & OPPOSITES.keys():
+            if OPPOSITES[word] in before - after:
+                raise Unfair("kept", f"{layer.kind!r} says {word!r} for {OPPOSITES[word]!r}, and the goal is the same")
+
+
+def _columns(clean: Walk) -> set[str]:
+    """The words by which numbers go in the results of a walk."""
+    return {
+        word
+        for step in clean.steps
+        for path, value in secrets.scalars(step.result.content)
+        if isinstance(value, (int, float))
+        for word in stems((path[-1] if path else "").replace("_", " "))
+        if len(word) > 2
+    }
+
+
+def untold(walks: Walks) -> None:
+    """Refusal: where nobody is able to look something up, the layers do not show it either."""
+    domain, task, gold = walks.domain, walks.shifted, walks.gold
+    wish = task.wish()
+    start = domain.state(wish)
+    expected = [e.value for e in domain.family(task).answer(wish, start, start)]
+    if not expected:
+        return
+    own = secrets.own_texts(gold.session)
+    said = [text for text in (gold.session.policy(), *secrets.docs(gold.session.ever.values())) if text not in own]
+    for step in (*gold.steps, *_tried(gold)):
+        inner = {str(value) for _, result in step.inner for _, value in secrets.scalars(result.content)}
+        said += [text for text in secrets.said(step.result.content) if text not in inner]
+    text = "\n".join(said)
+    if all(values.shown(value, text) for value in expected):
+        raise Unfair("refusal", f"what cannot be looked up is shown by the layers themselves: {expected[0]!r}")
+
+
+def _tried(gold: Walk, *, opaque: bool = True) -> list[Step]:
+    """Calls of every tool shown, or of those that layers add, with values from a walk, once the walk is done."""
+    session = Session.of(gold.session.domain, gold.session.task, gold.session.layers)
+    pool: dict[str, dict[Any, None]] = {}
+    collect(pool, session.task, gold.steps)
+    for step in gold.steps:
+        if step.call.tool not in (ASK, SAY):
+            session.call(step.call)
+    done = len(session.steps) if opaque else 0
+    for _ in range(1 if opaque else 2):  # once more with what the first calls showed
+        for spec in session.tools():
+            if spec.name == ASK or (opaque and not spec.opaque):
+                continue
+            choices = [fitting(name, param.type, param.enum, pool)[:2] for name, param in spec.params.items()]
+            for args in islice(product(*choices), 4):
+                session.call(ToolCall(spec.name, dict(zip(spec.params, args, strict=True))))
+        collect(pool, session.task, session.steps[done:])
+    return session.steps[done:]
+
+
+def open_handed(gold: Walk) -> None:
+    """Footprint: through the layers a tool writes what it is for, or what was called before, and nothing else."""
+    session, entries = gold.session, gold.session.world.entries
+    called: set[str] = set()
+    for step in _tried(gold, opaque=False):
+        spec = session.ever.get(step.call.tool)
+        if spec is None:
+            continue
+        called |= spec.ids
+        wrote = [c.tool for c, r in step.inner if c.tool in entries and entries[c.tool].spec.writes and r.error is None]
+        if not spec.opaque and (secret := [tool for tool in wrote if tool not in called]):
+            raise Unfair("footprint", f"calling {step.call.tool!r} makes {secret[0]!r} write, which nobody called")
+
+
+AGAIN = re.compile(r"again|retr|repeat|later|once more|twice|second|wait|moment|busy", re.I)
+
+
+def announced(gold: Walk) -> None:
+    """No secrets: a call that must come before another is spoken of, and so is a call that must be repeated."""
+    session = gold.session
+    own = secrets.own_texts(session)
+    for told in gold.told:
+        steps = gold.steps[told.first : told.after]
+        if len(steps) < 2 or told.result.error is not None or steps[-1].result.error is not None:
+            continue
+        last = steps[-1]
+        if not _tells_all(told, last):
+            continue  # what came before is part of what is told
+        text = session.render(
+            "\n".join(
+                [
+                    *(t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own),
+                    *(s.result.error.text for s in gold.steps[: told.after] if s.result.error),
+                    *(t for s in gold.steps[: told.after - 1] for t in secrets.said(s.result.content)),
+                ]
+            )
+        )
+        for step in steps[:-1]:
+            spec = session.ever.get(step.call.tool)
+            error = step.result.error
+            if spec is None or spec.opaque or (error and error.retryable):
+                continue
+            if step.call != last.call and (told.call.tool in spec.ids or _is_used(step, steps)):
+                continue
+            if step.call == last.call and all(s.call == last.call for s in steps) and not AGAIN.search(text):
+                raise Unfair("secrets", f"nothing shown says that {step.call.tool!r} must be called once more")
+            if (
+                step.call != last.call
+                and not spec.opaque
+                and step.call.tool != last.call.tool
+                and step.call.tool not in text
+            ):
+                raise Unfair(
+                    "secrets", f"nothing shown says that {step.call.tool!r} must be called before {last.call.tool!r}"
+                )
+
+
+def _is_needed(gold: Walk, step: Step, told: Told) -> bool:
+    """Does the last of the calls that a canonical one took come out otherwise if this one is left out?"""
+    session = Session.of(gold.session.domain, gold.session.task, gold.session.layers)
+    for other in gold.steps[: told.after]:
+        if other is step:
+            continue
+        result = session.say(other.call.args["text"]) if other.call.tool == SAY else session.call(other.call)
+    return result != gold.steps[told.after - 1].result
+
+
+def _is_used(step: Step, steps: list[Step]) -> bool:
+    """Does a later call hand on a value that this one showed?"""
+    shown = {str(value) for _, value in secrets.scalars(step.result.content)}
+    later = steps[steps.index(step) + 1 :]
+    return any(str(value) in shown for s in later for _, value in secrets.scalars(s.call.args) if value is not None)
+
+
+def _tells_all(told: Told, step: Step) -> bool:
+    """Does a step alone show all that the solution is told?"""
+    shown = "\n".join(secrets.said(step.result.content))
+    return all(
+        values.shown(v, shown) or str(v) in shown for _, v in secrets.scalars(told.result.content) if v is not None
+    )

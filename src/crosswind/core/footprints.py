@@ -1,0 +1,241 @@
+"""Footprints of a domain's tools: each is exercised, and what it reads and writes is compared with its declaration.
+
+Refusal proofs rest on footprints, so a wrong one refuses the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
+
+from crosswind.base.errors import Unfair
+from crosswind.core.domain import Domain, words_for
+from crosswind.core.oracle import walk
+from crosswind.core.types import Changes, Key, Row, Step, Task, ToolCall, ToolResult
+from crosswind.core.world import MISSING, STATUS, Entry, World, wrong_declarations
+
+TRIES = 40  # calls that are tried until a tool answers
+ANSWERS = 3  # answers of a tool that are looked at
+
+Found = tuple[str, str]  # the tool, and what is wrong
+
+
+def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
+    """Call every tool in fenced worlds with values from walks; what is wrong with the footprints."""
+    out: dict[Found, None] = dict.fromkeys(wrong_declarations(domain.world_class))
+    walks: list[tuple[Task, list[Step]]] = []
+    columns: dict[str, set[str]] = {}
+    pool: dict[str, dict[Any, None]] = {}
+    for task in tasks:
+        seen: set[Key] = set()
+        steps: list[Step] = []
+        try:
+            made = walk(domain, task, seen=seen)
+            _note(columns, made.session.world, seen)
+            steps = made.steps
+        except Unfair as unfair:
+            if unfair.law == "footprint":
+                out["", unfair.reason] = None  # anything else is the business of the task's own certificate
+        walks.append((task, steps))
+        collect(pool, task, steps)
+    entries = domain.world_class.entries
+    for name, entry in entries.items():
+        error, answered = "", 0
+        good: tuple[Task, ToolCall] | None = None
+        for task, world, call in islice(_calls(domain, walks, name, entry, pool), TRIES):
+            seen = set()
+            world.state.seen = seen
+            before = domain.normalise(world.state) if entry.spec.undo else {}
+            try:
+                result = world.call(call)
+            except Unfair as unfair:
+                out[name, unfair.reason] = None
+                answered = 1
+                break
+            _note(columns, world, seen)
+            if result.error is None:
+                answered += 1
+                good = good or (task, call)
+                if why := _left_by_undo(domain, world, entry, result, before):
+                    out[name, why] = None
+                if hidden := _reads_more(domain, task, call, entry, result, seen):
+                    out[name, f"tool {name!r} reads {hidden}, which its `reads` do not declare"] = None
+                if answered == ANSWERS:
+                    break
+            else:
+                error = result.error.text
+        if not answered:
+            out[
+                name, f"tool {name!r} could not be exercised: no call with values from the walks succeeds ({error})"
+            ] = None
+        if good and (why := _fails_on_odd_arguments(domain, entry, *good)):
+            out[name, why] = None
+    return [*out, *_missing(domain, columns)]
+
+
+def _fails_on_odd_arguments(domain: Domain, entry: Entry, task: Task, call: ToolCall) -> str:
+    """Why a tool raises, or breaks its declaration, for arguments that its schema allows."""
+    for args in _odd_arguments(entry, call.args):
+        try:
+            domain.world(task, fenced=True).call(ToolCall(call.tool, args))
+        except Unfair as unfair:
+            sent = ", ".join(f"{k}={v!r}" for k, v in args.items() if call.args.get(k, MISSING) != v)
+            return f"{unfair.reason}; called with {sent or 'an optional argument left out'}"
+    return ""
+
+
+def _odd_arguments(entry: Entry, args: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A call that succeeds with one argument changed: every listed value, and values that a tool may refuse."""
+    for name, param in entry.spec.params.items():
+        odd: dict[str, tuple[Any, ...]] = {
+            "string": ("", "no such thing", "X0000000", "2031-02-30"),
+            "integer": (0, -1, 10**6),
+            "number": (0.0, -1.5, 1e9),
+            "boolean": (True, False),
+        }
+        for value in param.enum or odd.get(param.type, ()):
+            yield {**args, name: value}
+        if not param.required:
+            yield {k: v for k, v in args.items() if k != name}
+
+
+def _left_by_undo(domain: Domain, world: World, entry: Entry, result: ToolResult, before: Changes) -> str:
+    """What is wrong with taking a write back, if anything is; `before` are the changes before it was made."""
+    if not entry.spec.undo:
+        return ""
+    tool, key = entry.spec.undo
+    name = entry.spec.name
+    if not isinstance(result.content, dict) or key not in result.content:
+        return f"tool {name!r} is undone by {tool!r} with {key!r}, which its result does not hold"
+    if tool not in world.entries:
+        return ""
+    undone = world.call(ToolCall(tool, {key: result.content[key]}))
+    if undone.error is not None:
+        return f"tool {name!r} is undone by {tool!r}, which answers: {undone.error.text}"
+    left = domain.normalise(world.state)
+    rest = {key: row for key, row in left.items() if key not in before or before[key] != row}
+    return f"tool {name!r} is undone by {tool!r}, which leaves behind: {words_for(rest)}" if rest else ""
+
+
+def _note(columns: dict[str, set[str]], world: World, seen: set[Key]) -> None:
+    """Remember which tables and columns there are."""
+    state = world.state
+    for table, id in (*seen, *state.overlay):
+        for row in (state.start(table, id), state.overlay.get((table, id))):
+            if row is not None:
+                columns.setdefault(table, set()).update(row)
+
+
+def collect(pool: dict[str, dict[Any, None]], task: Task, steps: Sequence[Step]) -> None:
+    """Values by the name that calls, results and the request know them by."""
+
+    def take(name: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, one in value.items():
+                take(key, one)
+        elif isinstance(value, (list, tuple)):
+            for one in value:
+                take(name, one)
+        elif value is not None:
+            pool.setdefault(name, {})[value] = None
+
+    take("", task.wanted)
+    for step in steps:
+        take("", dict(step.call.args))
+        take("", step.result.content)
+
+
+def _calls(
+    domain: Domain, walks: list[tuple[Task, list[Step]]], name: str, entry: Entry, pool: dict[str, dict[Any, None]]
+) -> Iterator[tuple[Task, World, ToolCall]]:
+    """Calls of a tool, each with a world to make it in: those of walks first, then such as may fit."""
+    for task, steps in walks:
+        for n, step in enumerate(steps):
+            if step.call.tool == name and step.result.error is None:
+                world = domain.world(task, fenced=True)
+                for before in steps[:n]:
+                    world.call(before.call)
+                yield task, world, step.call
+                break
+    for task, steps in walks:
+        own: dict[str, dict[Any, None]] = {}
+        collect(own, task, steps)
+        for held in (own, pool):  # values of this world, and if it has none, of any
+            choices = [[(p, v) for v in fitting(p, q.type, q.enum, held)] for p, q in entry.spec.params.items()]
+            for args in islice(product(*choices), 6):
+                world = domain.world(task, fenced=True)
+                yield task, world, ToolCall(name, dict(args))
+                for step in steps:  # once more with what the walk leaves
+                    world.call(step.call)
+                yield task, world, ToolCall(name, dict(args))
+
+
+def fitting(name: str, type_: str, enum: tuple[str, ...], pool: dict[str, dict[Any, None]]) -> list[Any]:
+    if enum:
+        return list(enum)[:3]
+    if type_ == "boolean":
+        return [True, False]
+    kinds: Any = {"string": str, "integer": int, "number": (int, float)}.get(type_, object)
+
+    def fits(values: Iterable[Any]) -> list[Any]:
+        return [v for v in values if isinstance(v, kinds) and not isinstance(v, bool)]
+
+    found = fits(pool.get(name, ()))
+    if not found:
+        last = name.rpartition("_")[2]
+        found = fits(v for key, held in pool.items() if key.rpartition("_")[2] == last or name in key for v in held)
+    found = found or fits(v for held in pool.values() for v in held)
+    return found[:4] or [{"string": "text", "integer": 1, "number": 1.0}.get(type_)]
+
+
+def _reads_more(domain: Domain, task: Task, call: ToolCall, entry: Entry, result: ToolResult, seen: set[Key]) -> str:
+    """An undeclared column whose value changes what a tool answers, whatever way it is read."""
+    if entry.effects:
+        return ""
+    base = domain.world(task)
+    if base.call(call) != result:
+        return ""  # it depends on what was written before
+
+    def differs(columns: set[str]) -> bool:
+        state, edits = domain.state(task), dict(task.edits)
+        for table, id in seen:
+            row = state.start(table, id)
+            if row is not None and any(f"{table}.{c}" in columns for c in row):
+                edits[f"{table}/{id}"] = {c: _other(v) if f"{table}.{c}" in columns else v for c, v in row.items()}
+        try:
+            return domain.world(task.but(edits=edits)).call(call) != result
+        except Unfair:
+            return True
+
+    state = domain.state(task)
+    rows: list[tuple[str, Row]] = [(t, row) for t, i in seen if (row := state.start(t, i)) is not None]
+    hidden = {f"{t}.{c}" for t, row in rows for c in row} - entry.reads
+    if not hidden or not differs(hidden):
+        return ""
+    return next((column for column in sorted(hidden) if differs({column})), ", ".join(sorted(hidden)))
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1
+    return f"{value}x" if isinstance(value, str) else value
+
+
+def _missing(domain: Domain, columns: dict[str, set[str]]) -> list[Found]:
+    """Declared tables and columns that no row has."""
+    out: dict[Found, None] = {}
+    declared = [(name, "reads", column) for name, e in domain.world_class.entries.items() for column in e.reads]
+    for name, entry in domain.world_class.entries.items():
+        declared += [(name, "writes", effect.partition("=")[0].rstrip("+-")) for effect in entry.effects]
+    declared += [("", "invariants", column) for column in domain.world_class.invariants]
+    for name, where, text in declared:
+        table, _, column = text.partition(".")
+        whose = f"tool {name!r}" if name else "the world"
+        if table not in columns:
+            out[name, f"{whose} declares the table {table!r} in `{where}`, and no such row was ever seen"] = None
+        elif column and column not in columns[table] and column not in STATUS:
+            out[name, f"{whose} declares the column {text!r} in `{where}`, and no row has it"] = None
+    return list(out)

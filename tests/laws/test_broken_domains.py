@@ -1,0 +1,309 @@
+"""Mistakes that authors make in domains: each is refused for the right reason, and the template without it is fair."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import crosswind
+from crosswind.authoring import plugins
+from crosswind.base.errors import CannotPerturb, CrosswindError, Unfair
+from crosswind.core.audit import audit_domain
+from crosswind.core.domain import Domain
+from crosswind.core.draw import draw
+from crosswind.core.registry import domains
+
+TEMPLATE = (Path(crosswind.__file__).parent / "data/templates/domain.txt").read_text("utf-8")
+Load = Callable[..., Domain]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """The template with some of its text replaced, as a domain."""
+
+    def loaded(*edits: tuple[str, str]) -> Domain:
+        text = TEMPLATE.replace("{{name}}", "lending").replace("{{Name}}", "Lending")
+        text = text[: text.index("\ndomains.add(")]
+        for old, new in edits:
+            assert old in text, old
+            text = text.replace(old, new)
+        file = tmp_path / f"lending{abs(hash(edits))}.py"
+        file.write_text(text)
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        domain = module.Lending()
+        domain.name = file.stem
+        return domain  # type: ignore[no-any-return]
+
+    return loaded
+
+
+COARSE = ('"rating": round(1 + (h[1] * 256 + h[2]) % 400 / 100, 2)', '"rating": 1 + h[1] % 3')
+TIES = ("if not ratings or ratings.count(ratings[0]) > 1:", "if not ratings:")
+DETAILS = 'return {"kind": row["kind"], "shed": row["shed"], "fee": row["fee"]}'
+ANSWER = 'return (Expected("money", row["fee"]),) if row else ()'
+PLAN = (
+    (
+        "def lend_item(self, item_id: str, member_id: str)",
+        "def lend_item(self, item_id: str, member_id: str, plan: str)",
+    ),
+    ('undo=("return_item", "loan_id"))', 'undo=("return_item", "loan_id"), enums={"plan": ("basic", "premium")})'),
+    ("loan(self.state, item_id, member_id).items()", "loan(self.state, item_id, member_id, plan).items()"),
+    ("def loan(state: State, item_id: str, member_id: str)", 'def loan(state, item_id, member_id, plan="basic")'),
+    ('"member_id": member_id, "status": "out"}}', '"member_id": member_id, "status": "out", "plan": plan}}'),
+    (
+        '{"item_id": item, "member_id": member_id})).content',
+        '{"item_id": item, "member_id": member_id, "plan": "basic"})).content',
+    ),
+)
+BY_ID = (  # of the best-rated, the one with the lowest id: in the solution and in the goal
+    COARSE,
+    TIES,
+    ("return next(id for id, row in found", "return min(id for id, row in found"),
+    (
+        'max(found, key=lambda row: float(row["rating"]))["item_id"]',
+        'min(found, key=lambda row: (-row["rating"], row["item_id"]))["item_id"]',
+    ),
+)
+SAID_BY_ID = (
+    ("cost a week?", "with the lowest id cost a week?"),
+    ("at {shed} for a week?", "and the lowest id at {shed} for a week?"),
+    ("in the shed of {shed} and tell", "with the lowest id in the shed of {shed} and tell"),
+    ("at {shed}. Lend it.", "and the lowest id at {shed}. Lend it."),
+)
+RETURN = '    @tool(reads=["loans.status"], writes=["loans.status=returned"])\n'
+PARDON = (
+    RETURN,
+    """    @tool(reads=["members.standing"], writes=["members.standing=good"])
+    def pardon(self, member_id: str) -> Row:
+        \"\"\"Forgive a member.\"\"\"
+        self.state.put("members", member_id, {**self.found("members", member_id, "member"), "standing": "good"})
+        return {"standing": "good"}
+
+"""
+    + RETURN,
+)
+CLUB = (
+    (
+        RETURN,
+        """    @tool(reads=[], writes=["loans+", "loans.status=out"], undo=("return_item", "loan_id"))
+    def lend_to_club(self, item_id: str, member_id: str, club: str) -> Row:
+        \"\"\"Lend an item to a member of a club.\"\"\"
+        (((_, id), row),) = loan(self.state, item_id, member_id).items()
+        self.state.put("loans", id, {**row, "club": club})
+        return {"loan_id": id, "status": "out"}
+
+"""
+        + RETURN,
+    ),
+    (
+        'if row["status"] != "out":\n                continue',
+        'if row["status"] != "out" or "club" in row:\n                continue',
+    ),
+)
+HIDE = 'if table == "loans" and row is not None:'
+FLAT = (
+    "            out[table, id] = row\n",
+    '            out[table, id] = {k: v for k, v in row.items() if k != "club"} if row else row\n',
+)
+FITS = (
+    RETURN,
+    """    @tool(reads=["items.fee"], enums={"kind": KINDS})
+    def deposit(self, item_id: str, kind: str) -> Row:
+        \"\"\"What is to be left for an item of a kind.\"\"\"
+        return {"deposit": {KINDS[0]: 5}[kind] + self.found("items", item_id, "item")["fee"]}
+
+"""
+    + RETURN,
+)
+
+BROKEN: dict[str, tuple[tuple[tuple[str, str], ...], str, str]] = {
+    # name: (edits, law, words in the complaint)
+    "a whole row is shown": (((DETAILS, "return dict(row)"),), "footprint", "'item_details' shows items.rating"),
+    "rows are read past the state": (
+        ((DETAILS, f'extra = self.state.derive("items", item_id)\n        {DETAILS}'),),
+        "footprint",
+        "past `state.row`",
+    ),
+    "a hidden column decides": (
+        ((DETAILS, f'if row["rating"] > 3:\n            row = {{**row, "fee": 99}}\n        {DETAILS}'),),
+        "footprint",
+        "'item_details' reads items.rating",
+    ),
+    "a tool off every way shows too much": (
+        (
+            (
+                'return {"standing": self.found("members", member_id, "member")["standing"]}',
+                'best = self.state.row("items", ITEM_ID.id(self.state.split, self.state.seed, 3))\n'
+                '        member = self.found("members", member_id, "member")\n'
+                '        return {"standing": member["standing"], "fee": best["fee"]}',
+            ),
+        ),
+        "footprint",
+        "'member_record' shows items.fee",
+    ),
+    "an effect is not declared": (
+        (('"loans+", "loans.status=out"', '"loans+"'),),
+        "footprint",
+        "writes loans.status=out",
+    ),
+    "a column does not exist": (
+        (('"items.kind,fee,shed"', '"items.kind,fee,shed,colour"'),),
+        "footprint",
+        "items.colour",
+    ),
+    "a table does not exist": ((("reads=[], writes", 'reads=["stock.level"], writes'),), "footprint", "'stock'"),
+    "undone by nothing": ((('undo=("return_item"', 'undo=("give_back"'),), "footprint", "'give_back'"),
+    "undone by a key that the result lacks": (
+        (('return {"loan_id": id, "status": "out"}', 'return {"loan": id, "status": "out"}'),),
+        "footprint",
+        "'loan_id'",
+    ),
+    "the undo leaves something behind": (
+        (
+            ('writes=["loans.status=returned"]', 'writes=["loans.status=returned", "fines+"]'),
+            (
+                'return {"loan_id": loan_id, "status": "returned"}',
+                'self.state.put("fines", loan_id, {"amount": 3})\n        return {"loan_id": loan_id}',
+            ),
+        ),
+        "footprint",
+        "leaves behind: fines/",
+    ),
+    "a listed value raises": ((FITS,), "footprint", "'deposit' raised KeyError"),
+    "a write that does not count lifts the bar": (
+        (PARDON, (HIDE, f'if table == "members":\n                continue\n            {HIDE}')),
+        "refusal",
+        "pardon(",
+    ),
+    "a second tool goes past the rule": ((*CLUB, FLAT), "refusal", "lend_to_club("),
+    "ties by id": (BY_ID, "ties", "taken for its id"),
+    "the rule reads what it does not say": (
+        (('"loans.status", "members.standing")', '"loans.status")'),),
+        "footprint",
+        "members.standing",
+    ),
+    "ties by order": ((COARSE, TIES), "ties", "rows of find_items"),
+    "the request holds the answer": (
+        (
+            ("cost a week?", "cost a week? Is it the {kind}?"),
+            (ANSWER, 'return (Expected("name", task.wanted["kind"]),) if row else ()'),
+            ("return f\"It costs {details['fee']} euros a week.\"", 'return f"It is the {kind}."'),
+        ),
+        "leak",
+        "only",
+    ),
+    "the answer is always the same": (
+        (('"fee": 2 + h[3] % 40', '"fee": 7'),),
+        "leak",
+        "always answers",
+    ),
+    "a description states the answer": (
+        (
+            ('"fee": 2 + h[3] % 40', '"fee": 1234'),
+            (
+                '"""Kind, shed and weekly fee in euros of an item."""',
+                '"""Kind, shed and weekly fee of an item. The fee is 1234 euros."""',
+            ),
+        ),
+        "leak",
+        "quotes what is shown",
+    ),
+    "a value that only a schema lists": (PLAN, "grounded", "'premium' as well"),
+    "nothing to state": (((ANSWER, "return ()"),), "idle", "says anything"),
+    "writes that do not count": (
+        (('if row["status"] == "returned":', 'if row["status"]:'),),
+        "idle",
+        "normalise",
+    ),
+    "a tool that draws by itself": (
+        (('"fee": row["fee"]}', '"fee": row["fee"] + __import__("random").randrange(10**6)}'),),
+        "goal",
+        "fails the check 'answer'",
+    ),
+    "tasks from a shared generator": (
+        (("kind = rng.choice(KINDS)", 'kind = __import__("random").choice(KINDS)'),),
+        "seeded",
+        "two tasks",
+    ),
+    "a tool raises": (
+        (('"fee": row["fee"]}', '"fee": row["cost"]}'),),
+        "code",
+        "tool 'item_details' raised KeyError: 'cost'",
+    ),
+    "solve raises": ((("details['fee']", "details['cost']"),), "code", "solve of the family"),
+    "ends is missing": ((("def ends(self", "def ends_(self"),), "code", "ends of the family"),
+    "a hole in a wording": (
+        (("{kind} in the shed of {shed} cost", "{sort} in the shed of {shed} cost"),),
+        "code",
+        "{sort}",
+    ),
+}
+
+
+def test_the_template_is_fair(load: Load) -> None:
+    assert audit_domain(load()) == []
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_domain_is_refused(load: Load, name: str) -> None:
+    edits, law, words = BROKEN[name]
+    domain = load(*edits)
+    complaints = audit_domain(domain)
+    assert any(c.law == law and words in c.reason for c in complaints), list(map(str, complaints))
+    with pytest.raises((CannotPerturb, Unfair)) as caught:  # and nothing is drawn from it
+        [draw(domain, domain.task(family, 1), (), 0) for family in domain.families]
+    assert not re.search(r"no fair draw|lower the severity", str(caught.value))
+
+
+def test_a_domain_with_a_missing_undo_tool_is_not_registered(load: Load) -> None:
+    domain = load(*BROKEN["undone by nothing"][0])
+    with pytest.raises(CrosswindError, match="'lend_item' is undone by 'give_back', and there is no such tool"):
+        domains.add(domain.name, domain)
+    assert domain.name not in domains
+
+
+def test_what_breaks_a_law_may_be_mended(load: Load) -> None:
+    """The same domains once fixed: a tie is broken, an order promised, a choice stated, a column declared."""
+    promised = (
+        '"""Items of a kind in a shed, with ratings."""',
+        '"""Items of a kind in a shed, with ratings, best first."""',
+    )
+    sort = (
+        "for id, row in found.items()]",
+        "for id, row in sorted(found.items(), key=lambda p: (-p[1]['rating'], p[0]))]",
+    )
+    assert not [c for c in audit_domain(load(COARSE)) if c.law == "ties"]
+    ordered = ('item = max(found, key=lambda row: float(row["rating"]))', "item = found[0]")
+    assert audit_domain(load(promised, sort, ordered)) == []
+    assert not [c for c in audit_domain(load(*BY_ID, *SAID_BY_ID)) if c.law == "ties"]
+    assert audit_domain(load((FITS[0], FITS[1].replace("{KINDS[0]: 5}[kind]", "len(kind)")))) == []
+    assert audit_domain(load(PARDON)) == []  # a pardon counts as a change
+    assert audit_domain(load(CLUB[0], FLAT)) == []  # the rule holds for clubs
+    said = (
+        ("Lend {member_id} the", "Lend {member_id} on the basic plan the"),
+        ("Lend it. What", "Lend it, basic plan. What"),
+    )
+    assert audit_domain(load(*PLAN, *said)) == []
+    declared = (('"items.kind,fee,shed"', '"items.kind,fee,shed,rating"'), (DETAILS, "return dict(row)"))
+    assert audit_domain(load(*declared)) == []
+
+
+@pytest.mark.parametrize(("fee", "law"), [("hash((split, id)) % 40", "seeded"), ("h[3] % 40", None)])
+def test_rows_are_the_same_in_every_process(tmp_path: Path, fee: str, law: str | None) -> None:
+    name = f"sheds_{law}"
+    text = TEMPLATE.replace("{{name}}", name).replace("{{Name}}", "Sheds").replace("h[3] % 40", fee)
+    (tmp_path / "sheds.py").write_text(text)
+    plugins.load(tmp_path / "sheds.py")
+    try:
+        laws = {complaint.law for complaint in audit_domain(domains[name])}
+        assert laws == ({law} if law else set())
+    finally:
+        domains.remove(name)
