@@ -34,7 +34,7 @@ from typing import Any
 from crosswind import __version__
 from crosswind.agents._scripted import Reciter, lines_of
 from crosswind.core.draw import Drawn
-from crosswind.core.types import Agent, Message
+from crosswind.core.types import Agent, Ending, Message
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.schedule import episodes
 from crosswind.episodes.suite import Suite
@@ -114,6 +114,7 @@ class Source:
 
     price: Price | None = None
     concurrency = 1
+    ending: Ending = "words"
     resumes = False
 
     def __init__(self, name: str, pause: float = 0.0, log: Path | None = None) -> None:

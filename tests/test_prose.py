@@ -7,7 +7,10 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = {"sign_in.py", "status_frame.py", "NAME.py", "test_NAME.py", "studies/NAME/findings.py"}  # names to make up
+EXAMPLES = {  # names to make up
+    *("my_agent.py", "slow_desk.py", "test_slow_desk.py", "sign_in.py", "status_frame.py"),
+    *("NAME.py", "test_NAME.py", "studies/NAME/findings.py"),
+}
 KEPT = ("studies/fragility/report", "docs/results/")  # pages that say what was so at their commit
 
 

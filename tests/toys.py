@@ -285,9 +285,12 @@ class SpeaksOf(Toy):
 
 
 class HoldsTheAnswer(Toy):
-    """Hides the ratings; its way round knows which place is best."""
+    """Hides the ratings, and says so; its way round knows which place is best."""
 
     best: str
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        return tuple(t.but(doc=f"{t.doc} Ratings are left out.") if t.name == "find_places" else t for t in tools)
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         if call.tool != "find_places" or result.error:

@@ -30,10 +30,12 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.base.errors import CannotPerturb as CannotPerturb, CrosswindError as CrosswindError
     from crosswind.base.errors import InfrastructureError as InfrastructureError, ToolFailure as ToolFailure
     from crosswind.base.errors import Unfair as Unfair
+    from crosswind.core.audit import Complaint as Complaint, audit_domain as audit_domain, audit_kind as audit_kind
     from crosswind.core.certify import Certificate as Certificate
     from crosswind.core.domain import Detail as Detail, Domain as Domain, Family as Family, edit as edit
     from crosswind.core.domain import read_choice as read_choice, read_ids as read_ids, shifted_number as shifted_number
     from crosswind.core.draw import Drawn as Drawn
+    from crosswind.core.finish import cannot as cannot, done as done
     from crosswind.core.flow import digest as digest, token as token
     from crosswind.core.laws import twins as twins
     from crosswind.core.names import Namer as Namer, Numbering as Numbering, unused as unused
@@ -43,12 +45,14 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.core.perturbation import perturbation as perturbation
     from crosswind.core.registry import agents as agents, domains as domains, perturbations as perturbations
     from crosswind.core.types import AXES as AXES, SPLITS as SPLITS, TIERS as TIERS, Agent as Agent, Brief as Brief
-    from crosswind.core.types import Changes as Changes, Flow as Flow, Message as Message, Param as Param
+    from crosswind.core.types import Changes as Changes, Finish as Finish, FinishValue as FinishValue
+    from crosswind.core.types import Flow as Flow, Message as Message, Param as Param
     from crosswind.core.types import Refusal as Refusal, Request as Request, Row as Row, Solution as Solution
     from crosswind.core.types import Split as Split, Step as Step, Task as Task, ToolCall as ToolCall
     from crosswind.core.types import ToolError as ToolError, ToolResult as ToolResult, ToolSpec as ToolSpec
     from crosswind.core.types import Tools as Tools, failed as failed
     from crosswind.core.world import Derive as Derive, State as State, World as World, brief_of as brief_of
+    from crosswind.core.value_map import ValueMap as ValueMap
     from crosswind.core.world import tool as tool
     from crosswind.episodes.recipe import Choice as Choice, Recipe as Recipe, follow as follow
     from crosswind.episodes.recipe import load_recipe as load_recipe
@@ -74,17 +78,20 @@ _PLACES = {  # module -> names
     "api.plugins": "load_plugin",
     "api.training": "demonstrations train",
     "base.errors": "CannotPerturb CrosswindError InfrastructureError ToolFailure Unfair",
+    "core.audit": "Complaint audit_domain audit_kind",
     "core.certify": "Certificate",
     "core.domain": "Detail Domain Family edit read_choice read_ids shifted_number",
     "core.draw": "Drawn",
+    "core.finish": "cannot done",
     "core.flow": "digest token",
     "core.laws": "twins",
     "core.names": "Namer Numbering unused",
     "core.oracle": "Walk walk",
     "core.perturbation": "SEVERITIES Memo Perturbation Scene dump_layers load_layers perturbation",
     "core.registry": "agents domains perturbations",
-    "core.types": "AXES SPLITS TIERS Agent Brief Changes Flow Message Param Refusal Request Row Solution Split Step "
-    "Task ToolCall ToolError ToolResult ToolSpec Tools failed",
+    "core.types": "AXES SPLITS TIERS Agent Brief Changes Finish FinishValue Flow Message Param Refusal Request Row "
+    "Solution Split Step Task ToolCall ToolError ToolResult ToolSpec Tools failed",
+    "core.value_map": "ValueMap",
     "core.world": "Derive State World brief_of tool",
     "episodes.recipe": "Choice Recipe follow load_recipe",
     "episodes.record": "Record Usage",

@@ -298,6 +298,7 @@ def test_a_frame_has_a_row_per_episode(memoriser: cw.Run) -> None:
     assert (row.steps, row.seconds) == (len(one.steps), one.usage.seconds)
     assert frame[frame.clean].exposed.isna().all()
     assert frame.passed.mean() == sum(r.passed for r in memoriser) / 20
+    assert frame.clean_passed.notna().sum() == 12  # four of sixteen shifted tasks are to be refused
     assert isinstance(frame, pandas.DataFrame)
 
 
@@ -346,7 +347,8 @@ def test_the_gate_gives_a_verdict_that_is_true_or_false(memoriser: cw.Run) -> No
     assert not worse
     assert worse.verdict in ("fail", "inconclusive")
     assert "all:" in str(worse)
-    assert [f.rule for f in memoriser.gate(["tier=0.5"]).findings] == ["tier=0.5"] * 4
+    rules = [f.rule for f in memoriser.gate(["tier=0.5"]).findings]
+    assert rules == [*["tier=0.5"] * 3, "min-clean=0.5", *["better-than-trivial"] * 2]
     with pytest.raises(CrosswindError, match="no group of episodes is called 'teir'"):
         memoriser.gate({"teir": 0.1})
 

@@ -151,8 +151,28 @@ def test_hostile_text_in_markdown_is_literal(tmp_path: Path) -> None:
         assert not re.search(r"(?<!\\)!\[|(?<!\\)\]\(", text)
         for line in text.splitlines():
             assert line == "" or line.startswith(
-                ("## crosswind", "### ", "| ", "> Note", "agent ", "Over ", "19 ", "1 ", "The change is by pairs: ")
+                (
+                    "## crosswind",
+                    "### ",
+                    "| ",
+                    "> Note",
+                    "agent ",
+                    "On the solvable ",
+                    "19 ",
+                    "1 ",
+                    "The change is by pairs: ",
+                )
             )
+
+
+def test_no_line_of_untrusted_text_commands_a_ci_service(tmp_path: Path) -> None:
+    orders = "Done.\n::error::owned\n  ::set-output name=x::y\n##vso[task.complete]done"
+    records = tuple(r.model_copy(update={"final": orders, "query": orders, "why": orders}) for r in played("by_name"))
+    run = run_of(records, tmp_path / "run")
+    for args in (("show", str(run.folder)), ("show", str(run.folder), "1")):
+        done = crosswind(*args)
+        assert "owned" in done.output or args[-1] == str(run.folder)
+        assert not re.search(r"^\s*(::|##)", done.output, re.MULTILINE), args
 
 
 def test_no_escape_reaches_the_terminal(tmp_path: Path) -> None:

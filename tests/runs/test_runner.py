@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ import pytest
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli import app as cli
-from crosswind.cli.forecast import Forecast
+from crosswind.cli.dry_run import Forecast
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run import folder_name
 from crosswind.core import domain as domain_module
@@ -31,7 +31,7 @@ from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
 from crosswind.core.registry import agents
-from crosswind.core.types import Agent, Message, Tools
+from crosswind.core.types import Agent, Ending, Message, Tools
 from crosswind.episodes.record import Usage
 from crosswind.episodes.schedule import Episode, Schedule, episodes, under
 from crosswind.episodes.suite import Suite, suites
@@ -53,6 +53,7 @@ class Source:
 
     price: Price | None = Price(1.0, 10.0)
     concurrency = 4
+    ending: Ending = "words"
     resumes = False
 
     def __init__(self, change: Any = None) -> None:
@@ -186,7 +187,7 @@ def test_a_run_leaves_a_line_for_each_episode(tmp_path: Path) -> None:
     assert len(found.records) == ran.progress.done == 20
     assert all(record.passed and record.agent == "double" for record in found.records)
     assert ran.progress.scores["clean"].passed == 4
-    assert set(ran.progress.scores) == {"clean", "perception", "interaction", "reasoning", "internalization"}
+    assert set(ran.progress.scores) == {"clean", "perception", "interaction", "reasoning", "right refusals"}
     record = found.records[0]
     assert record.usage.cost == pytest.approx(record.usage.requests * (100 * 1 + 10 * 10) / 1e6)
     assert ran.progress.spent.input_tokens == sum(r.usage.input_tokens for r in found.records)
@@ -410,6 +411,23 @@ def test_an_agent_that_is_too_slow_has_failed(tmp_path: Path) -> None:
     assert [r.outcome for r in records] == ["pass", "fail", "pass", "pass"]
 
 
+def test_our_own_queueing_is_not_the_agents_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws take longer than an episode may: an agent that answers at once is in time however many are waiting."""
+    drawn = Schedule.__iter__
+
+    def slowly(schedule: Schedule) -> Iterator[Episode | None]:
+        for episode in drawn(schedule):
+            time.sleep(0.05)
+            yield episode
+
+    async def at_once(nth: int, turn: int) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Schedule, "__iter__", slowly)
+    played(tmp_path / "run", Source(at_once), limit=12, concurrency=12, limits=Limits(episode=0.5))
+    assert [r.outcome for r in load_run(tmp_path / "run").records] == ["pass"] * 12
+
+
 def test_an_agent_that_blocks_is_noticed_afterwards(tmp_path: Path) -> None:
     async def block(nth: int, turn: int) -> None:
         time.sleep(0.06)
@@ -495,7 +513,7 @@ def test_rescoring_says_what_changed_and_keeps_the_old_file(tmp_path: Path, monk
     monkeypatch.setattr(domain_module.Domain, "judge", strict)
     changed = rescore(folder, write=True)
     passed = {r.key for r in before.records if r.passed}
-    assert {key for key, *_ in changed.changed} == passed
+    assert {one.key for one in changed.changed} == passed
     after = load_run(folder)
     assert {r.judge for r in after.records} == {"next"}
     assert not any(r.passed for r in after.records)
@@ -574,7 +592,7 @@ def test_the_command_runs_continues_and_refuses(tmp_path: Path, crosswind: Calla
     assert f"crosswind report {tmp_path / 'run'}" in shown.replace("\n", "")
     data = json.loads(crosswind(*given, "--json"))
     assert (data["state"], data["episodes"], data["played"], data["errors"]) == ("finished", 20, 12, 0)
-    assert data["drops"]["all"]["pairs"] == 16
+    assert data["drops"]["all"]["pairs"] == 12  # and four tasks to refuse
     refused = crosswind(*given, "--seed", "2", code=2)
     assert refused.startswith("error: ")
     assert "seed was 0, now 2" in refused
@@ -728,4 +746,4 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     os.close(ours)
     assert b"/20 episodes" in shown
     assert b"perception 100 %" in shown
-    assert b"internalization" in shown  # the last of a line that is too long for the terminal
+    assert b"right refusals" in shown  # the last of a line that is too long for the terminal

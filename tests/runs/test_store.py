@@ -178,6 +178,33 @@ def test_errors_are_taken_out_to_be_played_again_unless_kept(tmp_path: Path, rec
     assert (tmp_path / "run" / "retried.jsonl").read_bytes() == as_line(failed)
 
 
+def test_errors_are_set_aside_once_whatever_became_of_an_earlier_attempt(tmp_path: Path, records: list[Record]) -> None:
+    failed = records[1].model_copy(update={"outcome": "error", "ended": "error", "why": "no answer"})
+    other = records[3].model_copy(update={"outcome": "error", "ended": "error", "why": "no answer"})
+    written(tmp_path / "run", [records[0], failed, records[2]])
+    retried = tmp_path / "run" / "retried.jsonl"
+    half = as_line(other)[:400]
+    for left in (as_line(failed) + half, half + b"\n" + as_line(failed)):  # by a disk that was full
+        retried.write_bytes(left)
+        with Store(tmp_path / "run") as store:
+            store.begin(manifest())
+            assert store.resume(lambda _: None) == {records[0].key, records[2].key}
+            assert [r.key for r in store.retried()] == [failed.key]
+
+
+@pytest.mark.parametrize("name", ["lock", "episodes.jsonl", "episodes.jsonl.torn"])
+def test_no_link_is_followed(tmp_path: Path, records: list[Record], name: str) -> None:
+    path, precious = written(tmp_path / "run", records[:2]), tmp_path / "precious"
+    path.write_bytes(path.read_bytes()[:-100])
+    precious.write_bytes(path.read_bytes())
+    (tmp_path / "run" / name).unlink(missing_ok=True)
+    (tmp_path / "run" / name).symlink_to(precious)
+    before = precious.read_bytes()
+    with pytest.raises(CrosswindError, match="cannot be written to"):
+        resumed(tmp_path / "run")
+    assert precious.read_bytes() == before
+
+
 def test_half_a_character_does_not_stop_a_line(tmp_path: Path, records: list[Record]) -> None:
     odd = records[0].model_copy(update={"why": "half \ud800 a character"})
     written(tmp_path / "run", [odd])

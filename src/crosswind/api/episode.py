@@ -9,12 +9,13 @@ from crosswind.api.evaluate import agent_settings, blocking
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.core import certify as certificates
 from crosswind.core import draw as draws
+from crosswind.core.audit import examine, is_auditable
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import SEVERITY, Drawn
 from crosswind.core.perturbation import Perturbation, load_layers
 from crosswind.core.registry import did_you_mean, domains
-from crosswind.core.types import SPLITS, Split, Task, Trajectory, Verdict
+from crosswind.core.types import SPLITS, Ending, Split, Task, Trajectory, Verdict
 from crosswind.episodes import play as plays
 from crosswind.episodes.record import Record, trajectory_of
 from crosswind.episodes.schedule import Episode
@@ -36,7 +37,6 @@ def draw(
     split: Split = "test",
     size: int = SIZE,
     strict: bool = True,
-    deep: bool = False,
 ) -> Drawn:
     """Draw a task under perturbations, with the certificate that it is fair.
 
@@ -53,12 +53,11 @@ def draw(
         split: Entities of the world: "train", "dev" or "test".
         size: Entities in the world.
         strict: Raise `CannotPerturb` where a kind does not apply; otherwise it is left out (`drawn.left_out`).
-        deep: Check also the laws that do not depend on the draw.
     """
     here = _domain(domain)
     named = [perturb] if isinstance(perturb, str) else perturb
     kinds = [draws.parse_kind(one, severity) if isinstance(one, str) else one for one in named]
-    return draws.draw(here, task_of(here, task, seed, split, size), kinds, seed, strict=strict, deep=deep)
+    return draws.draw(here, task_of(here, task, seed, split, size), kinds, seed, strict=strict)
 
 
 def certify(
@@ -67,7 +66,6 @@ def certify(
     layers: Sequence[Perturbation | Mapping[str, Any]] = (),
     *,
     seed: int = 0,
-    deep: bool = False,
 ) -> Certificate:
     """Certify given perturbations over a task, or raise `Unfair` with the law they break.
 
@@ -76,11 +74,15 @@ def certify(
     >>> cw.certify("poi", drawn.base, cw.dump_layers(drawn.layers)).proof
     'replay'
 
-    `layers` are perturbations or their JSON. `deep` checks also the laws that do not depend on the draw.
+    `layers` are perturbations or their JSON. All laws are checked, those included that a draw leaves to the audit.
     """
     here = _domain(domain)
     stack = [one if isinstance(one, Perturbation) else load_layers([dict(one)], "layers")[0] for one in layers]
-    return certificates.certify(here, task_of(here, task, seed, "test", SIZE), stack, deep=deep)
+    base = task_of(here, task, seed, "test", SIZE)
+    certificate = certificates.certify(here, base, stack)
+    if stack and is_auditable(here):
+        examine(Drawn(here, base, tuple(stack), certificate))
+    return certificate
 
 
 async def aplay(
@@ -92,6 +94,7 @@ async def aplay(
     perturb: Perturb = (),
     seed: int = 0,
     settings: AgentSettings | Mapping[str, Any] | None = None,
+    ending: Ending | None = None,
     episode_timeout: float | None = None,
 ) -> Record:
     """Play one episode and return its record: what happened, the verdict, and the cause if it failed.
@@ -107,8 +110,8 @@ async def aplay(
     >>> asyncio.run(cw.aplay("oracle", domain="retail", seed=3)).outcome
     'pass'
 
-    `agent` is what `evaluate` takes. The episode is one that `draw` gave, or is drawn from the keywords. `show`
-    prints it.
+    `agent` and `ending` are what `evaluate` takes. The episode is one that `draw` gave, or is drawn from the keywords.
+    `show` prints it.
     """
     if drawn is None:
         drawn = draw(domain, family, perturb, seed=seed)
@@ -116,7 +119,7 @@ async def aplay(
         raise CrosswindError(
             f"play was given {type(drawn).__name__} to play; expected what `draw` returns, or keywords"
         )
-    source = open_agent(agent, agent_settings(settings))
+    source = open_agent(agent, agent_settings(settings), ending)
     condition = "+".join(layer.kind for layer in drawn.layers) or CLEAN
     episode = Episode(condition, drawn.base.id, drawn)
     try:

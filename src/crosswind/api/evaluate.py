@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from crosswind.api.run import Run
 from crosswind.base.errors import CrosswindError
+from crosswind.core.types import Ending
 from crosswind.episodes.suite import Suite, load_suite
 from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
@@ -98,6 +99,7 @@ async def aevaluate(
     out: str | os.PathLike[str] | None = None,
     concurrency: int | None = None,
     settings: AgentSettings | Mapping[str, Any] | None = None,
+    ending: Ending | None = None,
     episode_timeout: float | None = None,
     max_cost: float | None = None,
     progress: Told | None = None,
@@ -117,9 +119,9 @@ async def aevaluate(
     >>> asyncio.run(cw.aevaluate("oracle", limit=2))
     <Run of oracle on quick: 2 episodes, clean 100 %, shifted 100 %>
 
-    `agent` is a function `agent(query, tools) -> str`, plain or async; an object with `reply(chat, tools)`; a class
-    that makes one per episode; or a spec such as "oracle" or "openai:MODEL@URL". `suite` is a name, a YAML file or a
-    `Suite`.
+    `agent` is a function `agent(query, tools)`, plain or async, that returns `done(...)`, `cannot(...)` or a str; an
+    object with `reply(chat, tools)`; a class that makes one per episode; or a spec such as "oracle" or
+    "openai:MODEL@URL". `suite` is a name, a YAML file or a `Suite`.
 
     Works in a script and in a notebook. An async agent in a notebook then runs in another event loop than the
     notebook's; `await aevaluate(...)` keeps to that one.
@@ -135,6 +137,8 @@ async def aevaluate(
         concurrency: Episodes at a time (default: the agent's; 8 for your own). Plain functions run in one thread per
             episode: pass 1 if yours must not run twice at once.
         settings: Options of a model named by a spec, such as {"temperature": 0}.
+        ending: How the agent ends an episode: "finish" (by a typed call; default of models behind an endpoint, commands
+            and your own code) or "words" (default of local models and scripted agents).
         episode_timeout: Seconds for one episode. An agent that takes longer has failed.
         max_cost: Stop when the run has cost this much.
         progress: Called after each episode with the number of finished and of all episodes.
@@ -147,7 +151,7 @@ async def aevaluate(
             raise CrosswindError(f"{name} is {value}; expected {least} or more")
     chosen = suite if isinstance(suite, Suite) else load_suite(os.fspath(suite))
     chosen = chosen.narrowed(tasks or 0, domain or "all")
-    source = open_agent(agent, agent_settings(settings))
+    source = open_agent(agent, agent_settings(settings), ending)
     if max_cost is not None and source.price is None:
         raise CrosswindError(
             f"max_cost is {max_cost:g}, but no price is known for {source.name}; "

@@ -12,15 +12,18 @@ from crosswind.base.errors import CrosswindError
 from crosswind.base.files import replace_file
 from crosswind.episodes.record import Record
 from crosswind.gate.gate import MOST_ERRORS, Outcome, Rule, examine, parse_rule, rule
-from crosswind.metrics import GROUPINGS, By, Drop, Summary
+from crosswind.metrics import GROUPINGS, By, Drop, Summary, formats, pairs
 from crosswind.metrics import drops as drops_of
 from crosswind.metrics import summary as summary_of
+from crosswind.metrics.scores import cell, sides
 from crosswind.models.python_agent import Raised
 from crosswind.report import compare as comparing
+from crosswind.report.content import verdict
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
 from crosswind.report.table import CHANGE, HEADS, as_text, change_cells, score_rows
 from crosswind.runs import comparison, store
+from crosswind.runs.baselines import trivial_of
 from crosswind.runs.runner import Progress
 from crosswind.runs.store import Manifest
 
@@ -31,22 +34,26 @@ MaxDrop = float | Mapping[str, float] | Iterable[str]
 
 
 class Drops(dict[str, Drop]):
-    """Paired differences by group, each with its interval: shifted minus clean success on the same tasks."""
+    """Paired differences by group, each with its interval: shifted minus clean success on the same solvable tasks."""
 
     def __init__(self, by: str, found: Mapping[str, Drop]) -> None:
         super().__init__(found)
         self.by = by
 
     def _rows(self) -> list[list[str]]:
-        return [[name, *change_cells(drop), f"{drop.p_holm:.3f}"] for name, drop in self.items()]
+        return [[name, *change_cells(drop), formats.chance(drop.p_holm)] for name, drop in self.items()]
+
+    @property
+    def _heads(self) -> tuple[str, ...]:
+        return (self.by, *CHANGE, f"p, Holm-adjusted over {len(self)}")
 
     def __str__(self) -> str:
-        return as_text((self.by, *CHANGE, "p (Holm)"), self._rows())
+        return as_text(self._heads, self._rows())
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table((self.by, *CHANGE, "p (Holm)"), self._rows()).html
+        return html_table(self._heads, self._rows()).html
 
 
 class Run:
@@ -55,7 +62,7 @@ class Run:
     >>> import crosswind as cw
     >>> run = cw.evaluate("retrier", "quick")
     >>> run
-    <Run of retrier on quick: 20 episodes, clean 100 %, shifted 25 %>
+    <Run of retrier on quick: 20 episodes, clean 100 %, shifted 0 %>
     >>> run.drops(by="kind")["semantic_rename"].delta
     -1.0
     >>> [episode.cause for episode in run if not episode.passed][0]
@@ -101,14 +108,15 @@ class Run:
             tally.add(record)
         return tally
 
-    def _rows(self, tally: Progress) -> list[list[str]]:
-        return score_rows(tally.scores, {**drops_of(self.records, "tier"), **drops_of(self.records, "all")})
+    def _scores(self) -> Summary:
+        return summary_of(self.records, measures=False, by=("tier",), trivial=trivial_of(self.stored))
 
-    def _notes(self, tally: Progress) -> list[str]:
+    def _notes(self, tally: Progress, found: Summary) -> list[str]:
         """What belongs under the table."""
         spent = tally.spent.input_tokens + tally.spent.output_tokens
         cost = f", cost {tally.spent.cost:.4g}" if tally.spent.cost else ""
-        out = [f"{len(self)} episodes of {self.manifest.agent} on {self.manifest.name}; {spent:,} tokens{cost}."]
+        out = [verdict(found, self.manifest.agent)]
+        out.append(f"{len(self)} episodes of {self.manifest.agent} on {self.manifest.name}; {spent:,} tokens{cost}.")
         if tally.errors:
             lost = f"{tally.errors} ended as errors of the infrastructure and count nowhere"
             out.append(f"{lost} (the last: {terminal.short(tally.trouble, 300)}).")
@@ -119,34 +127,34 @@ class Run:
         return out
 
     def __str__(self) -> str:
-        tally = self._tally()
-        lines = [as_text(HEADS, self._rows(tally)).rstrip(), *self._notes(tally)]
+        tally, found = self._tally(), self._scores()
+        lines = [as_text(HEADS, score_rows(found)).rstrip(), *self._notes(tally, found)]
         return terminal.safe("\n".join([*lines, *([self.raised.first] if self.raised.count else [])]))
 
     def __repr__(self) -> str:
-        clean = [r.passed for r in self.records if r.judged and r.clean]
-        shifted = [r.passed for r in self.records if r.judged and not r.clean]
         shares = [
-            f", {name} {100 * sum(of) / len(of):.0f} %" for name, of in (("clean", clean), ("shifted", shifted)) if of
+            f", {side} {formats.percent(found.rate)}".replace(formats.PERCENT, " %")
+            for side, of in sides(self.records).items()
+            if (found := cell(of)).n
         ]
         return f"<Run of {self.manifest.agent} on {self.manifest.name}: {len(self)} episodes{''.join(shares)}>"
 
     def _repr_html_(self) -> str:
-        tally = self._tally()
-        notes = (tag("p", note) for note in self._notes(tally))
+        tally, found = self._tally(), self._scores()
+        notes = (tag("p", note) for note in self._notes(tally, found))
         trace = tag("pre", self.raised.first) if self.raised.count else None
-        return join(html_table(HEADS, self._rows(tally)), notes, trace).html
+        return join(html_table(HEADS, score_rows(found)), notes, trace).html
 
     # -- as data
 
     def drops(self, by: By = "tier") -> Drops:
-        """Compare each shifted episode with the clean one of its task, by group.
+        """Compare each solvable shifted episode with the clean one of its task, by group.
 
         >>> import crosswind as cw
         >>> drops = cw.evaluate("memoriser", "quick").drops(by="tier")
         >>> drop = drops["perception"]
         >>> drop.pairs, drop.clean, drop.shifted, drop.delta, round(drop.low, 2), round(drop.high, 2)
-        (4, 1.0, 0.0, -1.0, -1.0, -0.02)
+        (4, 1.0, 0.0, -1.0, -1.0, -0.31)
 
         `by` is "all", "tier", "axis", "cell", "kind", "condition", "domain", "family", "level", "severity" or
         "kind@severity". Intervals resample tasks, because episodes of one task are correlated.
@@ -157,7 +165,7 @@ class Run:
 
     def summary(self) -> Summary:
         """Everything that a report says, as data: shares, drops by every grouping, causes, costs."""
-        return summary_of(self.records)
+        return summary_of(self.records, trivial=trivial_of(self.stored))
 
     def to_frame(self) -> pandas.DataFrame:
         """Give a pandas data frame with one row per episode.
@@ -167,7 +175,9 @@ class Run:
         >>> frame.groupby("tier")["passed"].mean().to_dict()
         {'interaction': 0.0, 'internalization': 1.0, 'perception': 0.0, 'reasoning': 0.0}
 
-        `passed` is missing where an episode has no verdict, and `exposed` where nothing was perturbed.
+        `passed` is missing where an episode has no verdict, and `exposed` where nothing was perturbed. `clean_passed`
+        is there for the episodes that success is counted over: how the clean episode of the same solvable task ended.
+        Their means of `clean_passed` and `passed` are the success, clean and shifted, that every table gives.
         """
         try:
             import pandas
@@ -176,8 +186,11 @@ class Run:
                 "to_frame needs pandas, which is not installed; run: pip install pandas. "
                 "`run.records` holds the same data without it"
             ) from None
-        frame = pandas.DataFrame([_row(record) for record in self.records], columns=list(_COLUMNS))
-        return frame.astype({"passed": "boolean", "exposed": "boolean", "severity": "Int64", "cost": "float64"})
+        clean = {shifted.key: one.passed for one, shifted in pairs(self.records)}
+        rows = [_row(record) | {"clean_passed": clean.get(record.key)} for record in self.records]
+        frame = pandas.DataFrame(rows, columns=list(_COLUMNS))
+        flags = dict.fromkeys(("passed", "clean_passed", "exposed"), "boolean")
+        return frame.astype({**flags, "severity": "Int64", "cost": "float64"})
 
     # -- files and verdicts
 
@@ -200,6 +213,8 @@ class Run:
         max_drop: MaxDrop = (),
         *,
         min_clean: float | None = None,
+        min_refusals: float | None = None,
+        max_false_refusals: float | None = None,
         max_errors: float = MOST_ERRORS,
         baseline: Run | str | os.PathLike[str] | None = None,
     ) -> Outcome:
@@ -212,16 +227,23 @@ class Run:
 
         `max_drop` allows a drop for each group of a grouping ({"tier": 0.10}), for one group ({"perception": 0.2}) or
         over all pairs (0.10). Without a `baseline` a drop is clean minus shifted success; with one it is the
-        baseline's success minus this run's on the same episodes. A verdict can also be "inconclusive", where more
+        baseline's success minus this run's on the same episodes. Tasks to refuse count in no drop: `min_refusals` and
+        `max_false_refusals` judge refusals. `min_clean` is 0.5 unless given, and a run that cannot be told from that of
+        a trivial agent does not pass. A verdict can also be "inconclusive", where more
         pairs are needed, or "infrastructure", where too many episodes (more than `max_errors`) ended as errors.
         """
         before = None if baseline is None else _run(baseline)
+        if before is not None:
+            store.same_ending(before.stored, self.stored)
         return examine(
             self.records,
             _rules(max_drop),
             baseline=None if before is None else before.records,
             min_clean=min_clean,
+            min_refusals=min_refusals,
+            max_false_refusals=max_false_refusals,
             max_errors=max_errors,
+            trivial=trivial_of(self.stored),
             unfinished=[f"{r.folder}: {r.stored.lacks}" for r in (self, before) if r is not None and r.stored.lacks],
         )
 
@@ -232,7 +254,20 @@ class Run:
 
 _COLUMNS = (
     *("key", "task", "domain", "family", "level", "seed", "trial", "condition", "kind", "tier", "axis", "severity"),
-    *("clean", "outcome", "passed", "refuse", "exposed", "ended", "stage", "cause", "steps", "gold_steps", "budget"),
+    *(
+        "clean",
+        "outcome",
+        "passed",
+        "clean_passed",
+        "refuse",
+        "exposed",
+        "ended",
+        "stage",
+        "cause",
+        "steps",
+        "gold_steps",
+        "budget",
+    ),
     *("input_tokens", "output_tokens", "tokens", "requests", "seconds", "cost", "query", "final", "why", "agent"),
 )
 
@@ -266,7 +301,8 @@ class RunComparison:
     def _rows(self) -> list[list[str]]:
         rows = []
         for one in self.found.versus:
-            groups = {"all": one.every, "clean": one.clean, "shifted": one.shifted, **one.groups["tier"]}
+            groups = {"clean": one.clean, "shifted": one.shifted, **one.groups["tier"]}
+            groups |= {"right refusals": one.right, "false refusals": one.false}
             rows += [[one.name, group, *change_cells(drop)] for group, drop in groups.items() if drop]
         return rows
 
@@ -294,7 +330,7 @@ def compare(*runs: Run | str | os.PathLike[str]) -> RunComparison:
     >>> import crosswind as cw
     >>> found = cw.compare(cw.evaluate("memoriser", "quick"), cw.evaluate("oracle", "quick"))
     >>> found.verdict.partition(" oracle")[0]
-    'Over 20 shared episodes of 4 tasks'
+    'On the solvable tasks that both played in the open world,'
 
     Each is a `Run` or the folder of one. `print` shows the table, `.report(path)` writes the page.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 
 class CrosswindError(Exception):
     """An error that the user can fix. Its text says what happened, what was expected and what to do."""
@@ -23,12 +25,30 @@ class Unfair(CrosswindError):
         self.law, self.reason = law, reason
 
 
-class CannotPerturb(CrosswindError):
-    """No fair draw was found. `applies` is False if the perturbation has nothing to act on in this task."""
+class UnfairTask(Unfair):
+    """A task breaks a law before any layer is added."""
 
-    def __init__(self, message: str, *, applies: bool = True, law: str = "") -> None:
+    def __init__(self, task: str, law: str, reason: str) -> None:
+        super().__init__(law, reason)
+        self.args = (f"{task}: the task itself is unfair, without any perturbation: {law}: {reason}",)
+
+
+class CannotPerturb(CrosswindError):
+    """No fair draw was found. `applies` is False if the perturbation has nothing to act on in this task.
+
+    `at_fault` says what broke a law: this draw, the task before any layer, or a kind or domain as a whole.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        applies: bool = True,
+        law: str = "",
+        at_fault: Literal["draw", "task", "code"] = "draw",
+    ) -> None:
         super().__init__(message)
-        self.applies, self.law = applies, law
+        self.applies, self.law, self.at_fault = applies, law, at_fault
 
 
 class CannotDraw(CrosswindError):

@@ -15,7 +15,7 @@ from typing import BinaryIO
 def exclusive_lock(path: Path) -> Iterator[bool]:
     """A file that this process holds and others see; False: another one holds it. It goes with its owner."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    with synced_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -26,8 +26,11 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
 
 @contextmanager
 def synced_file(path: Path, flag: int = os.O_TRUNC) -> Iterator[BinaryIO]:
-    """A file to write to, for its owner alone; what was written is on the disk when it closes."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600), "wb") as file:
+    """A file to write to, for its owner alone; what was written is on the disk when it closes.
+
+    A symbolic link in its place is refused: whoever put it there chose the target.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600), "wb") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())

@@ -118,9 +118,13 @@ def parse(text: str, where: str) -> Document:
     if len(text) > LIMIT:
         raise BadFile(f"{where}:1: the file has {len(text)} characters; at most {LIMIT} are read")
     try:
-        documents = 0
+        documents = depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             _refuse(event, where)
+            opens = isinstance(event, yaml.CollectionStartEvent)
+            depth += opens - isinstance(event, yaml.CollectionEndEvent)
+            if opens and depth > DEEP:
+                raise BadFile(f"{where}:{_line(event)}: nested too deeply; at most {DEEP} levels are read")
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
                 raise BadFile(f"{where}:{_line(event)}: a second document begins here; one file holds one")
@@ -158,8 +162,6 @@ def _line(event: yaml.Event) -> int:
 def _built(node: yaml.Node, place: Place, lines: dict[Place, int], where: str) -> Any:
     line = node.start_mark.line + 1
     lines[place] = line
-    if len(place) > DEEP:
-        raise BadFile(f"{where}:{line}: nested too deeply; at most {DEEP} levels are read")
     if isinstance(node, yaml.MappingNode):
         out: dict[Any, Any] = {}
         for key_node, value_node in node.value:

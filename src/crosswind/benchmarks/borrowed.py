@@ -25,6 +25,7 @@ from crosswind.core.types import (
     Change,
     Changes,
     Check,
+    Finish,
     Param,
     Solution,
     Split,
@@ -268,9 +269,10 @@ class BorrowedFamily(GivenFamily, ABC):
     def judged(self, world: BorrowedWorld, final: str) -> str:
         """Why the benchmark's own judge lets an episode fail; empty: it passes."""
 
-    def checks(self, task: Task, start: State, end: State, answer: str) -> tuple[Check, ...]:
+    def checks(self, task: Task, start: State, end: State, answer: str | Finish) -> tuple[Check, ...]:
         """The benchmark's verdict, and what was said where there was something to refuse or to ask."""
         assert isinstance(end, OutsideState)
+        answer = answer if isinstance(answer, str) else answer.text
         why = self.judged(end.world, answer)
         out = [Check(name=self.domain.name, passed=not why, why=why)]
         said = (*end.world.said, answer)
@@ -312,7 +314,7 @@ class BorrowedDomain(GivenDomain):
         assert isinstance(state, OutsideState)
         return {(self.name, part): {"digest": mark.hex()} for part, mark in state.world.kept().items()}
 
-    def judge(self, task: Task, end: State, final: str) -> Verdict:
+    def judge(self, task: Task, end: State, final: str | Finish) -> Verdict:
         """The benchmark's own verdict decides; the other checks are told and do not."""
         checks = self.family(task).checks(task, end, end, final)
         return Verdict(outcome="pass" if checks[0].passed else "fail", checks=checks, judge=JUDGE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import sys
@@ -17,9 +18,22 @@ from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
 from crosswind.cli.options import Force
 
+NO_PLUGINS = ("demo", "doctor", "init", "learn", "new")  # commands that play nothing of a plug-in
+
 
 class Commands(TyperGroup):
     """The commands. Reports the rejected value of an option, and prints a message on Ctrl-C."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command. It takes `--plugin` too, so that it may come before or after the command's name."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and cmd_name not in NO_PLUGINS:
+            for each in getattr(command, "commands", {"": command}).values():
+                if all(param.name != "plugin" for param in each.params):
+                    own = copy.copy(next(param for param in self.params if param.name == "plugin"))
+                    own.callback, own.expose_value, own.is_eager = _load_plugins, False, True
+                    each.params.append(own)
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -58,7 +72,7 @@ def main() -> None:
     try:
         app()
     except CrosswindError as error:
-        print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
+        print(f"error: {terminal.one_line(str(error))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -66,6 +80,13 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
+    except Exception as error:
+        from crosswind.authoring.plugins import blamed
+
+        if not (said := blamed(error)):
+            raise
+        print(f"error: {terminal.safe(said)}; fix this line of the plug-in", file=sys.stderr)
+        sys.exit(2)
 
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
@@ -90,36 +111,65 @@ def options(
     ] = [],  # noqa: B006
 ) -> None:
     """Options of every command."""
-    if plugin:
+    _load_plugins(None, None, plugin)
+
+
+def _load_plugins(_ctx: Any, _param: Any, paths: list[Path] | None) -> None:
+    if paths:
         from crosswind.authoring import plugins
 
-        plugins.share(plugin)
+        plugins.share(paths)
 
 
 # ---------------------------------------------------------------- new
 
 
-@app.command()
+NEW_EPILOG = """Examples:
+
+crosswind new domain car_rental --out plugins
+
+crosswind new perturbation prices_in_cents --values"""
+
+
+@app.command(epilog=NEW_EPILOG)
 def new(
     sort: Annotated[str, typer.Argument(help="domain, perturbation or agent.")],
     name: Annotated[str, typer.Argument(help="What it is called, in snake_case.")],
     out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("."),
+    values: Annotated[
+        bool, typer.Option("--values", help="A perturbation that only writes values otherwise: units, codes, formats.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write a commented starting point for something of your own, and a test of it that passes."""
     from crosswind.authoring.new import write
 
-    module, test = write(sort, name, out, force=force)
+    module, test, *more = write(sort, name, out, force=force, values=values)
     use = {
-        "domain": f"play --domain {name}",
-        "perturbation": f"play --domain poi --perturb {name}",
-        "agent": f"play --domain poi --agent {name}",
+        "domain": f"--domain {name}",
+        "perturbation": f"--domain poi --perturb {name}",
+        "agent": f"--domain poi --agent {name}",
     }[sort]
-    print(f"wrote {module} and {test}\n  pytest {test}\n  crosswind --plugin {module} {use}")
+    written = ", ".join(map(str, (module, *more)))
+    print(f"wrote {written} and {test}\n  pytest {test}\n  crosswind check {module}")
+    print(f"  crosswind play --plugin {module} {use}")
 
 
 COMMANDS = (
-    *("baselines", "catalog", "certify", "data", "demo", "diagnose", "doctor", "gate", "learn", "play", "proxy"),
+    *(
+        "baselines",
+        "catalog",
+        "certify",
+        "check",
+        "data",
+        "demo",
+        "diagnose",
+        "doctor",
+        "gate",
+        "learn",
+        "play",
+        "proxy",
+    ),
     *("report", "rescore", "run", "serve", "study", "train"),
 )  # modules of this folder; each has an `app` with its commands and imports what is heavy inside them
 for _name in COMMANDS:

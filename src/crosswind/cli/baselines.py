@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option, Typer
 
 from crosswind.base import terminal
-from crosswind.cli.options import Json, Seed, SuiteName
+from crosswind.cli.options import Ending, Json, Seed, SuiteName
 from crosswind.cli.progress import RunDisplay
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def baselines(
     ] = None,
     seed: Seed = 0,
     domain: Annotated[str, Option(help="A domain, or all that the suite has.")] = "all",
+    ending: Ending = "",
     markdown: Annotated[bool, Option(help="Print the table as Markdown.")] = False,
     json_: Json = False,
 ) -> None:
@@ -34,7 +35,7 @@ def baselines(
     from crosswind.episodes.suite import load_suite
     from crosswind.runs.baselines import over_domains, sweep
 
-    names = ["oracle", "retrier", "memoriser", "refuser", "idle"]
+    names = ["oracle", "retrier", "memoriser", "refuser", "echo", "idle", "guesser"]
     for name in names:
         agents[name]
     chosen = load_suite(suite)
@@ -44,7 +45,7 @@ def baselines(
         chosen = chosen.model_copy(update={"domains": (domains[domain].name,)})
     began = time.perf_counter()
     with RunDisplay(quiet=json_, scores=False) as display:
-        rows = sweep(chosen, names, seed, display)
+        rows = sweep(chosen, names, seed, display, ending=ending)
     seconds = time.perf_counter() - began
     if json_:
         terminal.print_json({"rows": [asdict(r) for r in rows], "suite": chosen.name, "seed": seed})
@@ -55,23 +56,25 @@ def baselines(
 
 
 def _cells(row: Baseline, names: list[str]) -> list[str]:
-    shares = [f"{100 * row.passed[name] / row.n:.0f}" for name in names]
-    return [row.domain, row.condition, str(row.n), f"{100 * row.refusals / row.n:.0f}", *shares]
+    return [row.domain, row.condition, str(row.n - row.refusals), str(row.refusals), *shares(row, names)]
 
 
-HEADS = ["domain", "condition", "tasks", "to refuse %"]
+def shares(row: Baseline, names: list[str]) -> list[str]:
+    """What each agent solves of the tasks that can be solved, and rightly refuses of the others, in percent."""
+    sides = ((row.passed, row.n - row.refusals), (row.right, row.refusals))
+    return [" / ".join(f"{100 * of[name] / n:.0f}" if n else "–" for of, n in sides) for name in names]
+
+
+HEADS = ["domain", "condition", "solvable", "to refuse"]
 
 
 def _show_sweep(rows: list[Baseline], names: list[str], seconds: float) -> None:
-    console = terminal.console()
-    table = terminal.table_of(*HEADS, *names)
-    for row in rows:
-        table.add_row(*_cells(row, names))
-    console.print(table)
+    terminal.print_table([*HEADS, *names], (_cells(row, names) for row in rows))
     episodes = sum(r.n for r in rows) * len(names)
-    console.print(
-        "Success in % of the tasks. oracle: walks the certified way; retrier: solves, repeating failed calls;\n"
-        "memoriser: replays the clean run; refuser: refuses; idle: does nothing.\n"
+    terminal.console().print(
+        "Solved in % of the solvable tasks / rightly refused in % of the tasks to refuse. oracle: walks the certified\n"
+        "way; retrier: solves, repeating failed calls; memoriser: replays the clean run; refuser: refuses; echo: says\n"
+        "the request back; idle: does nothing; guesser: guesses from the request, without a tool.\n"
         f"{episodes} episodes in {seconds:.1f} s. Look at one:\n"
         "  crosswind play --domain poi --seed 9 --perturb semantic_rename --agent memoriser"
     )

@@ -24,14 +24,6 @@ COLUMNS = {  # keys of a row, and the heads of their columns
     "agents": {"name": "agent", "summary": "what it does"},
     "recipes": {"name": "recipe", "kinds": "kinds", "summary": "stacks"},
 }
-SPECS = {  # agents that are not scripted; docs/agents.md explains them
-    "openai:MODEL[@URL]": "Any server with OpenAI's chat API.",
-    "anthropic:MODEL[@URL]": "Anthropic's messages API.",
-    "python:MODULE:CALLABLE": "Your own function or object.",
-    "cmd:COMMAND": "Any program that takes its tools from an MCP server.",
-    "hf:PATH[+ADAPTER]": "A model in transformers, in this process.",
-    "embedded[:ADAPTER]": "A small model in this process; adapters: static, paft or a path.",
-}
 WIDTH = 79  # of the overview
 
 EPILOG = """Examples:
@@ -109,6 +101,7 @@ def everything() -> dict[str, list[Row]]:
     from crosswind.core.registry import agents, domains, perturbations
     from crosswind.episodes.recipe import recipes
     from crosswind.episodes.suite import suites
+    from crosswind.models.spec import SPECS
     from crosswind.words.held_out import HELD_OUT
 
     scripted = [
@@ -172,6 +165,7 @@ def _suite(suite: Any) -> Row:
 def document(rows: dict[str, list[Row]]) -> dict[str, Any]:
     """Everything as one document, with the schemas of tools."""
     from crosswind.core.registry import domains
+    from crosswind.models.spec import SPECS
 
     families: dict[str, list[Row]] = {row["name"]: [] for row in rows["domains"]}
     for row in rows["families"]:
@@ -207,6 +201,7 @@ def _first_line(thing: type) -> str:
 def overview(rows: dict[str, list[Row]]) -> list[str]:
     """The names of all entries on one screen; families only by their number."""
     from crosswind.core.types import TIERS
+    from crosswind.models.spec import SPECS
 
     out = [f"domains ({len(rows['domains'])}, with {len(rows['families'])} families of tasks)"]
     out += _names(f"{row['name']}{_from(row)}" for row in rows["domains"])

@@ -1,49 +1,71 @@
-"""`crosswind certify`: how often each kind of perturbation can be drawn fairly."""
+"""`crosswind certify`: whether tasks are fair, and how often each kind of perturbation can be drawn fairly."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Exit, Option, Typer
 
 from crosswind.base import terminal
+from crosswind.base.errors import UnknownName
 from crosswind.cli.options import Json, Seed
 from crosswind.cli.progress import Display
 
+EPILOG = """Examples:
+
+crosswind certify --domain poi --count 5
+
+crosswind certify --plugin fleet.py --domain fleet --family best_van --clean"""
+UNFAIR = "the task itself is unfair, without any perturbation"
 app = Typer()
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def certify(
     domain: Annotated[str, Option(help="A domain, or all.")] = "all",
+    family: Annotated[str, Option(help="A family of tasks, or all.")] = "all",
     perturb: Annotated[str, Option(help="A kind of perturbation, or all.")] = "all",
+    clean: Annotated[bool, Option("--clean", help="Certify the tasks themselves and no perturbation.")] = False,
     count: Annotated[int, Option(min=1, help="Certified draws wanted per kind and domain.")] = 20,
     seed: Seed = 0,
     severity: Annotated[int, Option(min=1, max=5, help="How strong the perturbations are.")] = 3,
-    deep: Annotated[bool, Option(help="Check also the laws that do not depend on the draw.")] = False,
     json_: Json = False,
 ) -> None:
-    """Draw perturbed tasks and certify each: solvable by replay, or refusable by proof.
+    """Certify tasks, first as they are and then perturbed: solvable by replay, or refusable by proof.
 
-    A draw that breaks a law is refused with the reason and drawn again; a kind that finds nothing to bite on in
-    a task is counted apart. Exits with 1 if a kind has no certified draw in a domain where it applies.
+    A draw that breaks a law is refused with the reason and drawn again. Exits with 1 if a task is unfair: by itself, or
+    because a kind that applies to it has no fair draw.
     """
-    from crosswind.core.registry import domains, perturbations
-    from crosswind.episodes.survey import survey
+    from crosswind.core.registry import did_you_mean, domains, perturbations
+    from crosswind.episodes.survey import survey, survey_clean
 
     names = domains.names() if domain == "all" else [domains[domain].name]
     kinds = perturbations.names() if perturb == "all" else [perturb]
     for kind in kinds:
         perturbations[kind]
+    families = () if family == "all" else (family,)
+    if families:
+        known = [f for name in names for f in domains[name].families]
+        names = [name for name in names if family in domains[name].families]
+        if not names:
+            raise UnknownName(f"no family {family!r}; {did_you_mean(family, sorted(set(known)))}")
     began = time.perf_counter()
     with Display("certifying", quiet=json_) as display:
-        rows = survey(names, kinds, count, seed, severity, deep=deep, progress=display.say)
+        tasks = survey_clean(names, families, progress=display.say)
+        unfair = [row["where"] for row in tasks if not row["fair"]]
+        rows: list[dict[str, Any]] = []
+        if not clean:
+            rows = survey(
+                *(names, kinds, count, seed, severity), families=families, without=unfair, progress=display.say
+            )
     reasons: dict[str, int] = {}
     for row in rows:
         for reason, n in row["reasons"].items():
             reasons[reason] = reasons.get(reason, 0) + n
     data = {
+        "fair": not unfair and not any(row["failed"] for row in rows),
+        "clean": tasks,
         "certified": sum(r["certified"] for r in rows),
         "refused": sum(r["refused"] for r in rows),
         "not_applicable": sum(r["not_applicable"] for r in rows),
@@ -57,17 +79,51 @@ def certify(
     if json_:
         terminal.print_json(data)
     else:
-        table = terminal.table_of("domain", "kind", "certified", "refused", "n/a", "most frequent reason")
-        for row in rows:
-            worst = max(row["reasons"], key=lambda r: row["reasons"][r], default="")
-            table.add_row(
-                row["domain"], row["kind"], *(str(row[k]) for k in ("certified", "refused", "not_applicable")), worst
-            )
-        console = terminal.console()
-        console.print(table)
-        console.print(
-            f"{data['certified']} certified, {data['refused']} refused, {data['not_applicable']} not applicable "
-            f"in {data['seconds']:.1f} s"
+        for name in names:
+            _show(name, [r for r in tasks if r["domain"] == name], [r for r in rows if r["domain"] == name], severity)
+        fair = sum(row["fair"] for row in tasks)
+        print(
+            f"{fair} of {len(tasks)} families fair by themselves; {data['certified']} certified, {data['refused']} "
+            f"refused, {data['not_applicable']} not applicable in {data['seconds']:.1f} s"
         )
-    if any(r["certified"] == 0 and r["applies"] for r in rows):
+    if not data["fair"]:
         raise Exit(1)
+
+
+def _show(name: str, tasks: list[dict[str, Any]], rows: list[dict[str, Any]], severity: int) -> None:
+    if tasks:
+        print(f"{name}: the tasks themselves")
+        print("\n".join(clean_lines(tasks)))
+    if rows:
+        print(f"{name}: under each kind, severity {severity}")
+        print("\n".join(line for row in rows for line in kind_lines(row)))
+
+
+def clean_lines(tasks: list[dict[str, Any]]) -> list[str]:
+    """A line for each family, and for each tool that is at fault."""
+    out = []
+    for row in tasks:
+        said = f"{row['tasks']} tasks certified" if row["fair"] else f"{UNFAIR}: {row['law']}: {row['reason']}"
+        if "/" not in row["where"]:
+            said = f"{row['law']}: {row['reason']}"
+        out.append(
+            terminal.marked("yes" if row["fair"] else "no", row["where"].partition("/")[2] or row["where"], said)
+        )
+    return out
+
+
+def kind_lines(row: dict[str, Any]) -> list[str]:
+    """What came of a kind, with the reasons of refusals below it."""
+    if not row["applies"]:
+        return [terminal.marked("none", row["kind"], f"does not apply: {_why_not(row)}")]
+    said = f"{row['certified']} certified" + (f", {row['refused']} refused" if row["refused"] else "")
+    if row["failed"]:
+        said += f"; {row['failed']} tasks without a fair draw"
+    lines = [terminal.marked("no" if row["failed"] else "yes", row["kind"], said)]
+    return lines + [terminal.marked("", "", f"{n} x {reason}") for reason, n in row["reasons"].items()]
+
+
+def _why_not(row: dict[str, Any]) -> str:
+    """Why a kind applies to none of the tasks that were looked at."""
+    reasons = [reason.split(": ", 1)[-1] if "nothing to bite on" in reason else reason for reason in row["why_not"]]
+    return "; ".join(dict.fromkeys(reasons)) or "there was no task to look at"

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from crosswind.authoring.new import write_templates
 from crosswind.base.errors import CrosswindError
 from crosswind.base.yaml_files import Document, read
-from crosswind.core.types import Model
-from crosswind.gate.gate import MOST_ERRORS, Rule, rule
+from crosswind.core.types import Ending, Model
+from crosswind.gate.gate import MOST_ERRORS, Rule, parse_share, rule
 
 NAME = "crosswind.yaml"
+Share = Annotated[float, BeforeValidator(lambda given: parse_share(given) if isinstance(given, str) else given)]
 WORKFLOW = Path(".github") / "workflows" / "crosswind.yml"
 
 
@@ -34,8 +35,10 @@ class GateRules(Model):
     """What a run must keep to."""
 
     max_drop: dict[str, float | str] = Field(default_factory=dict)  # group or grouping -> allowed drop
-    min_clean: float | None = Field(default=None, ge=0, lt=1)
-    max_errors: float = Field(default=MOST_ERRORS, ge=0, le=1)
+    min_clean: Share | None = Field(default=None, ge=0, lt=1)
+    min_refusals: Share | None = Field(default=None, ge=0, lt=1)
+    max_false_refusals: Share | None = Field(default=None, gt=0, le=1)
+    max_errors: Share = Field(default=MOST_ERRORS, ge=0, le=1)
     baseline: str | None = None  # the folder of a run
 
     def rules(self) -> list[Rule]:
@@ -52,6 +55,7 @@ class Config(Model):
     trials: int = Field(default=1, ge=1)
     limit: int | None = Field(default=None, ge=1)  # of episodes
     concurrency: int | None = Field(default=None, ge=1)
+    ending: Ending | None = None  # the agent's own unless given
     budgets: Budgets = Budgets()
     gate: GateRules = GateRules()
 

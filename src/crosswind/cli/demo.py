@@ -30,6 +30,7 @@ def demo(
 
     Where trained adapters are part of the installation, they play the first episodes too, and are compared with it.
     """
+    from crosswind.cli.baselines import shares
     from crosswind.cli.report import report
     from crosswind.cli.run import run
     from crosswind.episodes.suite import load_suite
@@ -40,7 +41,7 @@ def demo(
     run(suite=suite, agent=agent, out=out, seed=seed)
     console = terminal.console()
     records = load_run(out).records
-    clean = [record.passed for record in records if record.clean and record.judged]
+    clean = [record.passed for record in records if record.clean and record.judged and not record.refuse]
     if clean and sum(clean) / len(clean) <= LITTLE:
         console.print(
             f"{agent} solves {sum(clean)} of {len(clean)} clean tasks: next to nothing, so its fall says nothing. "
@@ -48,11 +49,8 @@ def demo(
             style="bold yellow",
         )
     rows = over_domains(sweep(load_suite(suite), BESIDE, seed))
-    table = terminal.table_of("scripted agents, for scale", "episodes", *BESIDE)
-    for row in rows:
-        shares = [f"{100 * row.passed[name] / row.n:.0f} %" for name in BESIDE]
-        table.add_row(row.condition, str(row.n), *shares)
-    console.print(table)
+    cells = ([row.condition, str(row.n), *shares(row, BESIDE)] for row in rows)
+    terminal.print_table(["scripted agents, solved / rightly refused in %", "episodes", *BESIDE], cells)
     report(out)
     trained = adapters.shipped() if agent == "embedded" else []
     runs = {agent: out}
@@ -71,11 +69,11 @@ def _compare(runs: dict[str, Path]) -> None:
     console = terminal.console()
     found = {name: {record.key: record for record in load_run(path).records} for name, path in runs.items()}
     shared = set.intersection(*(set(records) for records in found.values()))
-    table = terminal.table_of(f"the same {len(shared)} episodes", "clean", "shifted")
+    table = terminal.table_of(f"solvable ones of the same {len(shared)} episodes", "clean", "shifted")
     for name, records in found.items():
         cells = []
         for clean in (True, False):
-            some = [records[key].passed for key in shared if records[key].clean == clean]
+            some = [r.passed for r in map(records.__getitem__, shared) if r.clean == clean and not r.refuse]
             cells.append(f"{sum(some)} of {len(some)}")
         table.add_row(name, *cells)
     console.print(table)

@@ -89,7 +89,7 @@ def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
         source = open_agent(spec, AgentSettings())
 
         async def again(drawn: Drawn, opening: Opening | None) -> Trajectory:
-            return await play(drawn, source.make(drawn), source.name, opening)
+            return await play(drawn, source.make(drawn), source.name, opening, ending=found[0][0].ending)
 
         out = []
         try:

@@ -42,10 +42,7 @@ def doctor(
         terminal.print_json({"ok": not bad, "findings": [f._asdict() for f in findings]})
     else:
         console = terminal.console()
-        table = terminal.table_of("what", "", "found")
-        for found in findings:
-            table.add_row(found.what, found.state, terminal.safe(found.text))
-        console.print(table)
+        terminal.print_table(["what", "", "found"], ([f.what, f.state, terminal.safe(f.text)] for f in findings))
         if spec and not bad:
             console.print(f"Next: crosswind run quick --agent {shlex.quote(terminal.safe(findings[0].text))}")
         elif not spec:

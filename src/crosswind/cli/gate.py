@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Exit, Option, Typer
+from typer import BadParameter, Exit, Option, Typer
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GATE_EPILOG = """Examples:
 
-crosswind gate runs/new --max-drop tier=0.10 --min-clean 0.8
+crosswind gate runs/new --max-drop tier=0.10 --min-clean 80%
 
 crosswind gate runs/new --baseline runs/old --max-drop all=0.05 --max-drop clean=0.05
 
@@ -33,6 +33,23 @@ crosswind export runs/first --format atif -o trajectories (a file per episode)""
 app = Typer()
 
 
+def _share(help_: str, least: float, most: float) -> Any:
+    """An option that takes a share: 0.9 or 90%."""
+
+    def parse(text: str) -> float:
+        from crosswind.gate.gate import parse_share
+
+        try:
+            share = parse_share(text)
+        except ValueError:
+            raise BadParameter(f"{text!r} is no share; write it as 0.9 or 90%") from None
+        if not least <= share <= most:
+            raise BadParameter(f"{text} is not from {least:g} to {most:g}")
+        return share
+
+    return Option(parser=parse, metavar="SHARE", help=help_)
+
+
 @app.command(epilog=GATE_EPILOG)
 def gate(
     folder: RunFolder,
@@ -42,10 +59,17 @@ def gate(
     max_drop: Annotated[
         list[str], Option(metavar="NAME=SHARE", help="An allowed drop, as in tier=0.10; may be given several times.")
     ] = [],  # noqa: B006
-    min_clean: Annotated[float | None, Option(min=0, max=0.999, help="The least clean success, as in 0.8.")] = None,
+    min_clean: Annotated[
+        float | None, _share("The least clean success on solvable tasks; 0.5 unless given, 0 for none.", 0, 0.999)
+    ] = None,
+    min_refusals: Annotated[
+        float | None, _share("The least share of right refusals where refusing is right.", 0, 0.999)
+    ] = None,
+    max_false_refusals: Annotated[
+        float | None, _share("The largest share of refusals where the task can be solved.", 0.001, 1)
+    ] = None,
     max_errors: Annotated[
-        float | None,
-        Option(min=0, max=1, help="Share of episodes lost to infrastructure beyond which there is no verdict."),
+        float | None, _share("Share of episodes lost to infrastructure beyond which there is no verdict.", 0, 1)
     ] = None,
     config: Annotated[
         Path | None, Option(metavar="FILE", help="Rules from a file; crosswind.yaml if no rule is given.")
@@ -62,11 +86,13 @@ def gate(
     ] = False,
     json_: Json = False,
 ) -> None:
-    """Judge a run by rules: pass, fail, or inconclusive with the n that decides.
+    """Judge a run by rules: pass, fail, or inconclusive with how many more tasks would decide.
 
     Without a baseline a drop is clean success minus shifted success over the
     same tasks. With one it is the baseline's success minus this run's over the
-    same episodes.
+    same episodes. Only tasks that can be solved count; refusals have rules of
+    their own. An agent that cannot be told from a trivial one does not pass.
+    Without a rule, this and --min-clean 0.5 are all that is checked.
 
     NAME is all, or a grouping (tier, axis, cell, kind, condition, domain,
     family, level, severity, kind@severity), a rule for each of its groups, or
@@ -78,7 +104,8 @@ def gate(
     """
     from crosswind.cli.config import NAME, GateRules, load_config
     from crosswind.gate.gate import examine, parse_rule
-    from crosswind.runs.store import StoredRun, load_run
+    from crosswind.runs.baselines import trivial_of
+    from crosswind.runs.store import StoredRun, load_run, same_ending
 
     rules, held = [parse_rule(text) for text in max_drop], GateRules()
     if config or (not rules and min_clean is None and Path(NAME).exists()):
@@ -88,14 +115,18 @@ def gate(
     run = load_run(folder)
     other: StoredRun | None = load_run(baseline) if baseline else None
     runs = [run, other] if other else [run]
+    same_ending(*runs)
     unfinished = [f"{one.folder}: {one.lacks}" for one in runs if one.lacks and not allow_unfinished]
     outcome = examine(
         run.records,
         rules or held.rules(),
         baseline=other.records if other else None,
         min_clean=held.min_clean if min_clean is None else min_clean,
+        min_refusals=held.min_refusals if min_refusals is None else min_refusals,
+        max_false_refusals=held.max_false_refusals if max_false_refusals is None else max_false_refusals,
         max_errors=held.max_errors if max_errors is None else max_errors,
         unfinished=unfinished,
+        trivial=trivial_of(run),
     )
     _write_files(outcome, junit, markdown)
     if json_:
@@ -123,19 +154,18 @@ def _write_files(outcome: Outcome, junit: Path | None, markdown: Path | None) ->
 def _show(outcome: Outcome) -> None:
     from rich.text import Text
 
-    from crosswind.gate.junit import cells
+    from crosswind.gate.junit import cells, levels
 
     console = terminal.console()
-    table = terminal.table_of("check", "before", "after", "change, points", "pairs", "tasks", "allowed", "verdict")
+    table = terminal.table_of("check", "before", "after", "change or rate", "pairs", "tasks", "limit", "verdict")
     colour = {"pass": "green", "fail": "red", "inconclusive": "yellow", "infrastructure": "magenta"}
     for finding in outcome.findings:
         row = [Text(terminal.safe(cell)) for cell in cells(finding)]
-        row.insert(-2, Text(str(finding.decision.tasks)))
         row[-1].stylize(colour[finding.verdict])
         table.add_row(*row)
     if outcome.findings:
-        console.print(table)
-        console.print("Brackets: 95 % lower bound, 80 % upper bound.")
+        console.print(terminal.fitted(table))
+        console.print(Text(levels(outcome)))
     for note in outcome.notes:
         console.print(Text(f"note: {terminal.safe(note)}"))
     console.print(Text(terminal.safe(outcome.says), style=f"bold {colour[outcome.verdict]}"))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 DomainName = Annotated[str, Option(help="The domain to play in.")]
 Family = Annotated[str, Option(help="The family of tasks; by default the seed chooses.")]
+Ending = Annotated[
+    str, Option(show_default=False, help="End episodes by finish (a typed call) or words; default: the agent's way.")
+]
 Force = Annotated[bool, Option("--force", help="Write over files that exist.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
 Perturb = Annotated[

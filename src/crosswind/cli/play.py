@@ -9,7 +9,7 @@ from typer import Option, Typer
 
 from crosswind.base import terminal
 from crosswind.base.errors import CannotPerturb, CrosswindError
-from crosswind.cli.options import DomainName, Family, Json, Perturb, Seed, Stack, read_stack
+from crosswind.cli.options import DomainName, Ending, Family, Json, Perturb, Seed, Stack, read_stack
 
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
@@ -28,6 +28,7 @@ def play(
     stack: Stack = None,
     split: Annotated[str, Option(help="train, dev or test: which entities the world is made of.")] = "test",
     size: Annotated[int, Option(min=100, max=300_000, help="Entities in the world.")] = 3000,
+    ending: Ending = "",
     json_: Json = False,
 ) -> None:
     """Play one episode and show it: what the agent saw, what the world saw, and the certified way."""
@@ -38,11 +39,11 @@ def play(
     from crosswind.models.spec import open_agent
 
     drawn = _draw(domain, family, seed, perturb, stack, split, size)
-    source = open_agent(agent)
+    source = open_agent(agent, ending=ending)
 
     async def once() -> Trajectory:
         try:
-            return await play_episode(drawn, source.make(drawn), source.name)
+            return await play_episode(drawn, source.make(drawn), source.name, ending=source.ending)
         finally:
             await source.aclose()
 

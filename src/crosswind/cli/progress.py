@@ -76,12 +76,14 @@ class RunDisplay(Display):
     def line(self, progress: Progress) -> str:
         """All of it in one line."""
         from crosswind.episodes.suite import BANDS
+        from crosswind.metrics.groups import REFUSALS
 
         over = progress.before + progress.done
         rate = progress.done / self.seconds if self.seconds else 0.0
         left = f", {_span((progress.total - over) / rate)} left" if rate else ""
         errors = f", {progress.errors} errors" if progress.errors else ""
-        counts = [(band, progress.scores[band]) for band in BANDS if self.scores and band in progress.scores]
+        bands = (*BANDS, REFUSALS) if self.scores else ()
+        counts = [(band, progress.scores[band]) for band in bands if band in progress.scores]
         scores = [f"{band} {100 * c.passed / c.n:.0f} %" for band, c in counts]
         return "; ".join([f"{over}/{progress.total} episodes, {rate:.3g}/s{left}{errors}", *scores])
 

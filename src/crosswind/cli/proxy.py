@@ -57,8 +57,8 @@ def proxy(
     """
     import asyncio
 
+    from crosswind.base.extras import extra
     from crosswind.mcp import proxy as proxies
-    from crosswind.mcp import proxy_http
 
     if kinds:
         _kinds()
@@ -76,6 +76,9 @@ def proxy(
     if http is None:
         code = asyncio.run(proxies.serve_pipes(target, plan, journal))
     else:
+        with extra("http", "--http"):
+            from crosswind.mcp import proxy_http
+
         token = os.environ.get(TOKEN, "")
         code = asyncio.run(proxy_http.serve_http(target, plan, journal, port=http, token=token, idle=idle))
     raise Exit(code)
@@ -113,8 +116,6 @@ def _kinds() -> None:
     from crosswind.core.registry import perturbations
     from crosswind.mcp import live
 
-    table = terminal.table_of("kind", "applies", "what the agent must do, or why not")
-    for kind in perturbations.names():
-        why = live.needs_task(kind)
-        table.add_row(kind, "no" if why else "yes", terminal.safe(why or perturbations[kind].way))
-    terminal.console().print(table)
+    found = ((kind, live.needs_task(kind)) for kind in perturbations.names())
+    rows = ([kind, "no" if why else "yes", terminal.safe(why or perturbations[kind].way)] for kind, why in found)
+    terminal.print_table(["kind", "applies", "what the agent must do, or why not"], rows)

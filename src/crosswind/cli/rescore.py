@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from typer import Option, Typer
@@ -19,7 +20,7 @@ def rescore(
     write: Annotated[bool, Option("--write", help="Store the new verdicts; the old file is kept.")] = False,
     json_: Json = False,
 ) -> None:
-    """Judge the stored episodes of a run with the verifier of this version, and say what changed."""
+    """Judge the stored episodes of a run with the verifier of this version, and say what changed and why."""
     from crosswind.runs.rescore import rescore as judge_again
 
     with Display("judging", quiet=json_) as display:
@@ -31,7 +32,7 @@ def rescore(
                 "episodes": found.episodes,
                 "judged_by": found.judges,
                 "judge": found.judge,
-                "changed": [{"key": key, "was": was, "now": now} for key, was, now in found.changed],
+                "changed": [asdict(one) for one in found.changed],
                 "backup": found.backup,
             }
         )
@@ -40,10 +41,12 @@ def rescore(
     before = ", ".join(f"{n} by version {judge or 'unknown'}" for judge, n in found.judges.items())
     console.print(f"{found.episodes} episodes were judged: {before or 'none'}; now by version {found.judge}.")
     if found.changed:
-        table = terminal.table_of("episode", "was", "now")
-        for key, was, now in found.changed[:50]:
-            table.add_row(terminal.short(key, 100), was, now)
-        console.print(table)
+        rows = (
+            [str(len(some)), *sort, terminal.short(some[0].key, 60), terminal.short(some[0].why, 120)]
+            for sort, some in found.sorts().items()
+        )
+        heads = ["episodes", "sort", "was", "now", "checks that changed", "for example", "why"]
+        terminal.print_table(heads, rows)
     console.print(f"{len(found.changed)} verdicts changed.")
     if found.backup:
         console.print(f"Written; the file as it was is {found.backup}.")

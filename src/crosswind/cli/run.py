@@ -19,8 +19,8 @@ from typer import Argument, Context, Exit, Option, Typer
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, InfrastructureError
-from crosswind.cli.forecast import forecast
-from crosswind.cli.options import Json, Seed
+from crosswind.cli.dry_run import forecast
+from crosswind.cli.options import Ending, Json, Seed
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run_outcome import STOPPED, conclude
 
@@ -43,6 +43,8 @@ crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-t
 The same command with the same --out continues a run that was stopped or killed. The exit status says nothing about the
 score (that is `crosswind gate`): 0 done or stopped by a budget, 2 something to mend in the command, 3 the provider or
 the disk stopped it, 70 a bug, 130 interrupted."""
+Unlimited = partial(Option, show_default=False, min=0)  # 0 stands for no limit, or for what the suite or agent has
+
 app = Typer()
 
 
@@ -72,30 +74,16 @@ def run(
         ),
     ] = None,
     out: Annotated[Path | None, Option(help="Folder of the run (default: a new one under runs/).")] = None,
-    concurrency: Annotated[
-        int, Option(show_default=False, min=0, max=1024, help="Episodes at a time; 0: the agent's default.")
-    ] = 0,
-    limit: Annotated[
-        int, Option(show_default=False, min=0, help="Stop after this many episodes in all; 0: the whole suite.")
-    ] = 0,
+    concurrency: Annotated[int, Unlimited(max=1024, help="Episodes at a time; 0: the agent's default.")] = 0,
+    limit: Annotated[int, Unlimited(help="Stop after this many episodes in all; 0: the whole suite.")] = 0,
     seed: Seed = 0,
     trials: Annotated[int, Option(min=1, help="Times to play each episode.")] = 1,
-    tasks: Annotated[
-        int, Option(show_default=False, min=0, help="Tasks per domain and condition; 0: the suite's number.")
-    ] = 0,
+    tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
     domain: Annotated[str, Option(help="Run in this domain only (default: all of the suite).")] = "all",
-    episode_timeout: Annotated[
-        float, Option(show_default=False, min=0, help="Seconds before an episode counts as failed; 0: no limit.")
-    ] = 0,
-    deadline: Annotated[
-        float, Option(show_default=False, min=0, help="Seconds before the run stops; 0: no limit.")
-    ] = 0,
-    max_tokens: Annotated[
-        int, Option(show_default=False, min=0, help="Stop once the run has used this many tokens; 0: no limit.")
-    ] = 0,
-    max_cost: Annotated[
-        float, Option(show_default=False, min=0, help="Stop once the run has cost this much; 0: no limit.")
-    ] = 0,
+    episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
+    deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
+    max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
+    max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much; 0: no limit.")] = 0,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
         int | None,
@@ -104,10 +92,9 @@ def run(
         ),
     ] = None,
     temperature: Annotated[float | None, Option(min=0, help="Sampling temperature (default: the provider's).")] = None,
+    ending: Ending = "",
     protocol: Annotated[str, Option(help="How a model calls tools: auto, native or text.")] = "auto",
-    context: Annotated[
-        int, Option(show_default=False, min=0, help="Context of a model in process, in tokens; 0: its own.")
-    ] = 0,
+    context: Annotated[int, Unlimited(help="Context of a model in process, in tokens; 0: its own.")] = 0,
     request_timeout: Annotated[float, Option(min=0.1, help="Seconds for one request to a provider.")] = 120,
     price_in: Annotated[float | None, Option(min=0, help="Price of a million input tokens.")] = None,
     price_out: Annotated[float | None, Option(min=0, help="Price of a million output tokens.")] = None,
@@ -135,7 +122,7 @@ def run(
             "price_out": price_out,
         }
     )
-    source = open_agent(agent, settings)
+    source = open_agent(agent, settings, ending)
     if max_cost and source.price is None:
         raise CrosswindError(f"--max-cost: no price is known for {source.name}; give --price-in and --price-out")
     if dry_run:
@@ -195,7 +182,7 @@ def _guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folde
 
 
 def _ended(text: str, code: int) -> Exit:
-    print(f"error: {terminal.safe(text)}", file=sys.stderr)
+    print(f"error: {terminal.one_line(text)}", file=sys.stderr)
     return Exit(code)
 
 

@@ -11,7 +11,7 @@ from crosswind.base import terminal
 
 if TYPE_CHECKING:
     from crosswind.episodes.record import Record
-    from crosswind.metrics import Drop
+    from crosswind.metrics import Summary
     from crosswind.runs.runner import Ran
 
 STOPPED = 3  # exit code: the infrastructure stopped the run
@@ -19,8 +19,10 @@ STOPPED = 3  # exit code: the infrastructure stopped the run
 
 def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
     """What came out, and what to do next."""
+    from crosswind.report.content import verdict
+
     progress = ran.progress
-    drops = tier_drops(folder)
+    found = scores(folder)
     if json_:
         terminal.print_json(
             {
@@ -33,24 +35,34 @@ def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
                 "errors": progress.errors,
                 "trouble": progress.trouble,
                 "scores": {name: {"n": c.n, "passed": c.passed} for name, c in progress.scores.items()},
-                "drops": {name: drop.model_dump(mode="json") for name, drop in drops.items()},
+                "verdict": verdict(found, ran.manifest.agent),
+                "drops": {
+                    name: drop.model_dump(mode="json")
+                    for name, drop in {**found.drops["tier"], **found.drops["all"]}.items()
+                },
+                **found.model_dump(mode="json", include={"clean", "shifted", "refusals", "score", "trivial"}),
                 "usage": progress.spent.model_dump(mode="json"),
             }
         )
     else:
-        _show(ran, drops, folder)
+        _show(ran, found, folder)
     if ran.broken:
         raise Exit(STOPPED)
 
 
-def tier_drops(folder: Path) -> dict[str, Drop]:
-    """The drop per tier, and over all pairs."""
-    from crosswind.metrics import drops
-    from crosswind.runs.store import iter_records
+def scores(folder: Path) -> Summary:
+    """The figures of a run, by tier. Trivial agents are played on a sample of it, which is read once more."""
+    from crosswind.metrics import summary
+    from crosswind.runs.baselines import PLAYED, sample, trivial_of
+    from crosswind.runs.store import StoredRun, iter_records, load_manifest
 
     shared: dict[Any, Any] = {}
     light = [_light(record, shared) for record in iter_records(folder)]
-    return {**drops(light, "tier"), **drops(light, "all")}
+    keys = {record.key for record in sample(light, PLAYED)}
+    some = [record for record in iter_records(folder) if record.key in keys]
+    return summary(
+        light, measures=False, by=("tier",), trivial=trivial_of(StoredRun(folder, load_manifest(folder), some))
+    )
 
 
 def _light(record: Record, shared: dict[Any, Any]) -> Record:
@@ -63,19 +75,22 @@ def _light(record: Record, shared: dict[Any, Any]) -> Record:
     return type(record).model_construct(fields, **one, **{n: getattr(record, n) for n in unlike}, layers=layers)
 
 
-def _show(ran: Ran, drops: dict[str, Drop], folder: Path) -> None:
+def _show(ran: Ran, found: Summary, folder: Path) -> None:
+    from crosswind.report.content import verdict
     from crosswind.report.table import HEADS, TOTAL, score_rows
 
     console, progress = terminal.console(), ran.progress
     table = terminal.table_of(*HEADS)
-    for row in score_rows(progress.scores, drops):
+    for row in score_rows(found):
         table.add_row(*row, style="bold" if row[0] == TOTAL else "")
-    console.print(table)
-    if "all" in drops:
+    console.print(terminal.fitted(table))
+    if found.drop:
         console.print(
-            "Each shifted episode is paired with the clean episode of the same task. Intervals resample tasks, because "
-            "pairs of one task are correlated."
+            "Success: on solvable tasks, each shifted episode paired with the clean one of its task; intervals go by "
+            "tasks. Refusals: right ones of the tasks to refuse, false ones of the solvable tasks."
         )
+    if found.episodes:
+        console.print(terminal.safe(verdict(found, ran.manifest.agent)), style="bold", highlight=False, markup=False)
     tokens = progress.spent.input_tokens + progress.spent.output_tokens
     cost = f", cost {progress.spent.cost:.4g}" if progress.spent.cost else ""
     console.print(f"{progress.before + progress.done} episodes ({progress.done} now); {tokens:,} tokens{cost}.")

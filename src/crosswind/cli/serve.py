@@ -52,8 +52,8 @@ def mcp(
 
     The request and the policy are printed (to standard error unless --http is given) and offered as the prompt
     `request`, the resources task://request and task://policy, and the server's instructions. The agent asks the user
-    through the tool ask_user and gives its answer through final_answer. The episode ends with the answer, when the
-    client leaves, or when its budget of calls is used up.
+    through the tool ask_user and ends the episode through the tool finish. It also ends when the client leaves, or when
+    its budget of calls is used up.
     """
     import asyncio
 
@@ -91,14 +91,19 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
     """Play the episode with whoever connects, over HTTP where there is a port, and conclude it when it is over."""
     import asyncio
 
+    from crosswind.base.extras import extra
     from crosswind.episodes.play import play
-    from crosswind.mcp.serve import EpisodeServer, Served
-    from crosswind.mcp.server_wire import HttpServer, serve_lines
+    from crosswind.mcp.serve import EpisodeServer, Served, serve_lines
     from crosswind.mcp.wire import own_pipes
 
     ready: asyncio.Future[EpisodeServer] = asyncio.get_running_loop().create_future()
-    source, server = Served(ready.set_result), HttpServer()
-    playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name))
+    source, server = Served(ready.set_result), None
+    if port is not None:
+        with extra("http", "--http"):
+            from crosswind.mcp.http_server import HttpServer
+
+        server = HttpServer()
+    playing = asyncio.ensure_future(play(drawn, source.make(drawn), source.name, ending=source.ending))
     episode, asked = await ready, asyncio.Event()
 
     def leave() -> None:
@@ -111,8 +116,8 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
     briefing, query = terminal.safe(episode.briefing), terminal.safe(episode.query)
     print(f"policy:  {briefing}\n\nrequest: {query}\n", file=told, flush=True)
     try:
-        if port is not None:
-            await server.start(port)
+        if server is not None:
+            await server.start(port or 0)
             print(f"server:  {server.add(episode)}", file=told, flush=True)
             conclude(await playing)
             source.end()
@@ -131,7 +136,8 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
         await asyncio.gather(serving, ended, return_exceptions=True)
     finally:
         playing.cancel()
-        await server.aclose()
+        if server is not None:
+            await server.aclose()
 
 
 def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:
@@ -139,7 +145,7 @@ def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:
 
     verdict = judge(trajectory, drawn.domain)
     kinds = ", ".join(layer.kind for layer in drawn.layers) or "none"
-    print(f"answer:  {terminal.safe(trajectory.final) or '(none)'}", file=told)
+    print(f"ended:   {terminal.safe(trajectory.final) or '(no answer)'}", file=told)
     print(f"verdict: {verdict.outcome} after {len(trajectory.steps)} steps; obstacles: {kinds}", file=told)
     for check in verdict.checks:
         if not check.passed:

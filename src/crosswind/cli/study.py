@@ -33,6 +33,9 @@ StudyPath = Annotated[
     Path, Argument(metavar="STUDY", help="The folder of a study, with a definition.yaml, or such a file.")
 ]
 Folder = Annotated[Path, Argument(metavar="DIR", help="A folder that `study run` wrote (its --out).")]
+Results = Annotated[
+    Path | None, Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
+]
 Out = Annotated[Path, Option(metavar="DIR", help="The folder to write to.")]
 app = Typer(name="study", no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
 
@@ -116,9 +119,7 @@ def run(
 @app.command()
 def arms(
     study: StudyPath,
-    folder: Annotated[
-        Path | None, Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
-    ] = None,
+    folder: Results = None,
     json_: Json = False,
 ) -> None:
     """List the arms of a study, and which of them are finished."""
@@ -130,18 +131,14 @@ def arms(
     if json_:
         terminal.print_json(rows)
         return
-    table = terminal.table_of("wave", "arm", "seed", "about", "finished")
-    for row in rows:
-        table.add_row(row["wave"], row["arm"], str(row["seed"]), row["about"], "yes" if row["finished"] else "")
-    terminal.console().print(table)
+    cells = ({**row, "seed": str(row["seed"]), "finished": "yes" if row["finished"] else ""} for row in rows)
+    terminal.print_table(["wave", "arm", "seed", "about", "finished"], (row.values() for row in cells))
 
 
 @app.command()
 def report(
     study: StudyPath,
-    folder: Annotated[
-        Path | None, Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
-    ] = None,
+    folder: Results = None,
     into: Annotated[
         Path | None,
         Option(metavar="DIR", help="Where report.md and its plots go (default: DIR, or the study's folder)."),

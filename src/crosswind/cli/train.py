@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crosswind.train.progress import Update
     from crosswind.train.sft import Result
 
-NEEDED = ("torch", "transformers", "peft", "accelerate", "trl", "datasets")
+NEEDED = ("torch", "transformers", "peft", "accelerate")
 # what safetensors and torch say of a full disk
 FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "PytorchStreamWriter failed writing")}
 AGAIN = "the same command goes on from the last checkpoint, or begins anew where there is none yet"

@@ -50,7 +50,9 @@ class _Tally:
     def __init__(self) -> None:
         self.samples = self.errors = self.epochs = 0
         self.tokens = [0, 0]
-        self.scored: dict[str, list[int]] = {"accuracy": [0, 0], "clean": [0, 0], "shifted": [0, 0]}
+        self.scored: dict[str, list[int]] = {
+            name: [0, 0] for name in ("accuracy", "clean", "shifted", "right_refusals")
+        }  # of solvable tasks, and of tasks to refuse
 
     def add(self, record: Record) -> None:
         self.samples += 1
@@ -62,7 +64,7 @@ class _Tally:
             return
         if not record.judged:
             return
-        for name in ("accuracy", "clean" if record.clean else "shifted"):
+        for name in ("right_refusals",) if record.refuse else ("accuracy", "clean" if record.clean else "shifted"):
             self.scored[name][0] += record.passed
             self.scored[name][1] += 1
 

@@ -53,6 +53,6 @@ def facts_of(record: Record) -> Data:
     """What is known of an episode beside its conversation."""
     fields = (
         *("key", "pair", "task_id", "domain", "family", "level", "condition", "severity", "trial", "layers", "outcome"),
-        *("ended", "refuse", "receipts", "checks", "judge", "gold_steps", "budget", "stage", "cause", "why"),
+        *("ended", "finish", "refuse", "receipts", "checks", "judge", "gold_steps", "budget", "stage", "cause", "why"),
     )
     return record.model_dump(mode="json", include=set(fields))

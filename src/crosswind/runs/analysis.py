@@ -38,12 +38,12 @@ def analyse(run: StoredRun, *, baselines: int | None = None, opened: int = OPENE
     measured = all(is_walkable(name) for name in {record.domain for record in run.records})
     chosen = select(run.records, opened)
     reader = Reader((record.key for record in chosen), measured=measured)
-    played = play_baselines(run, baselines, reader.draw)
+    played = play_baselines(run, baselines, reader.read_and_redraw)
     for record in run.records:
         reader.read(record)
     return Analysis(
         run=run,
-        summary=summary(run.records, measures=reader.measures if measured else False),
+        summary=summary(run.records, measures=reader.measures if measured else False, trivial=played.trivial),
         measures=reader.measures,
         readings=tuple(reader.readings[record.key] for record in chosen),
         baselines=played,

@@ -27,18 +27,22 @@ from crosswind.core.types import Model
 from crosswind.episodes.record import SCHEMA, Record, Usage
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite
+from crosswind.metrics.scores import TRIVIAL
 from crosswind.models.spec import open_agent
-from crosswind.runs.reading import unplayable
+from crosswind.runs.reading import draw_again, unplayable
 from crosswind.runs.runner import Watch, Workers
 from crosswind.runs.store import StoredRun, as_line
 
 FILE = "baselines.jsonl"
 PLAYED = 150  # shifted episodes on which baselines are played
-NAMES = ("oracle", "memoriser", "refuser")
+NAMES = ("oracle", "memoriser", *TRIVIAL)
 TELLS = {
     "oracle": "walks the certified way: what can be reached",
     "memoriser": "replays the clean way whatever it meets: what knowing the clean world by heart is worth",
-    "refuser": "refuses everything: what saying no is worth",
+    "refuser": "refuses everything",
+    "echo": "says the request back",
+    "idle": "does nothing",
+    "guesser": "guesses from the request, without a tool",
 }
 UNSAID: dict[str, Any] = {"query": "", "policy": "", "tools": (), "steps": (), "final": "", "usage": Usage()}
 Known = dict[tuple[str, str], Record]  # by agent and key
@@ -63,11 +67,12 @@ def _play(
     seed: int,
     total: Callable[[], int],
     watch: Watch | None = None,
+    ending: str | None = None,
 ) -> None:
     """Play scripted agents; they never wait, so one worker does."""
 
     async def work() -> None:
-        sources = [open_agent(name) for name in names]
+        sources = [open_agent(name, ending=ending) for name in names]
         await Workers(episodes, sources, _Memory(append), seed=seed, total=total, watch=watch, diagnosing=False).run(1)
 
     try:
@@ -90,23 +95,26 @@ class Baseline:
     condition: str
     n: int
     refusals: int  # tasks whose right end is a refusal
-    passed: dict[str, int]
+    passed: dict[str, int]  # of the others
+    right: dict[str, int]  # right refusals
 
 
-def sweep(suite: Suite, names: Sequence[str], seed: int, watch: Watch | None = None) -> list[Baseline]:
+def sweep(
+    suite: Suite, names: Sequence[str], seed: int, watch: Watch | None = None, *, ending: str | None = None
+) -> list[Baseline]:
     """Play scripted agents over a suite."""
     rows: dict[tuple[str, str], Baseline] = {}
     schedule = Schedule(suite, seed)
 
     def add(record: Record) -> None:
         at = (record.domain, record.condition)
-        row = rows.setdefault(at, Baseline(*at, 0, 0, dict.fromkeys(names, 0)))
+        row = rows.setdefault(at, Baseline(*at, 0, 0, dict.fromkeys(names, 0), dict.fromkeys(names, 0)))
         if record.agent == names[0]:
             row.n += 1
             row.refusals += record.refuse
-        row.passed[record.agent] += record.passed
+        (row.right if record.refuse else row.passed)[record.agent] += record.passed
 
-    _play(schedule, names, add, seed=seed, total=lambda: schedule.total * len(names), watch=watch)
+    _play(schedule, names, add, seed=seed, total=lambda: schedule.total * len(names), watch=watch, ending=ending)
     conditions = [c.name for c in suite.all_conditions()]
     where = list(dict.fromkeys(d for c in suite.all_conditions() for d in suite.where(c)))
     return sorted(rows.values(), key=lambda row: (where.index(row.domain), conditions.index(row.condition)))
@@ -116,10 +124,12 @@ def over_domains(rows: Sequence[Baseline]) -> list[Baseline]:
     """The same figures with all domains together."""
     out: dict[str, Baseline] = {}
     for row in rows:
-        one = out.setdefault(row.condition, Baseline("", row.condition, 0, 0, dict.fromkeys(row.passed, 0)))
+        none = dict.fromkeys(row.passed, 0)
+        one = out.setdefault(row.condition, Baseline("", row.condition, 0, 0, none, dict(none)))
         one.domain = row.domain if one.domain in ("", row.domain) else "all"
         one.n, one.refusals = one.n + row.n, one.refusals + row.refusals
         one.passed = {name: one.passed[name] + n for name, n in row.passed.items()}
+        one.right = {name: one.right[name] + n for name, n in row.right.items()}
     return list(out.values())
 
 
@@ -132,6 +142,7 @@ class Baselines:
 
     sample: tuple[Record, ...] = ()  # the run's own episodes that all of them played
     played: dict[str, list[Record]] = field(default_factory=dict)  # by agent, in the order of the sample
+    trivial: dict[str, list[Record]] = field(default_factory=dict)  # all that is known of the agents of `TRIVIAL`
     unplayed: tuple[str, ...] = ()  # why there are none, for each domain that has none
     unsaved: str = ""  # why they could not be stored
 
@@ -156,7 +167,7 @@ def play_baselines(run: StoredRun, limit: int | None, draw: Callable[[Record], D
     wanted = PLAYED if limit is None else limit
     unplayed = unplayable(sorted({r.domain for r in run.records}), limit is not None) if wanted else {}
     chosen = sample([r for r in run.records if r.domain not in unplayed], wanted) if wanted else []
-    stored = _load(run) if chosen else {}
+    stored = _load(run)
     known = dict(stored)
     missing = [r for r in chosen if any((name, r.key) not in known for name in NAMES)]
 
@@ -173,7 +184,13 @@ def play_baselines(run: StoredRun, limit: int | None, draw: Callable[[Record], D
     unsaved = _store(run, known) if len(known) > len(stored) else ""
     covered = tuple(r for r in chosen if all((name, r.key) in known for name in NAMES))
     played = {name: [known[name, r.key] for r in covered] for name in NAMES} if covered else {}
-    return Baselines(covered, played, tuple(unplayed.values()), unsaved)
+    trivial = {name: [r for (agent, _), r in known.items() if agent == name] for name in TRIVIAL}
+    return Baselines(covered, played, trivial, tuple(unplayed.values()), unsaved)
+
+
+def trivial_of(run: StoredRun) -> dict[str, list[Record]]:
+    """What trivial agents make of the episodes of a run: stored, or else played on up to `PLAYED` shifted ones."""
+    return play_baselines(run, None, lambda record: draw_again(record)[0]).trivial
 
 
 class _Head(Model):

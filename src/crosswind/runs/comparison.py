@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from crosswind.base.errors import CrosswindError
 from crosswind.episodes.record import Record
 from crosswind.metrics.groups import By
-from crosswind.metrics.scores import CleanAndRobust, Drop, Pair, Summary, clean_and_robust, drop, grouped_drops, summary
+from crosswind.metrics.scores import (
+    CleanAndRobust,
+    Drop,
+    Pair,
+    Summary,
+    clean_and_robust,
+    drop,
+    grouped_drops,
+    refused,
+    sides,
+    summary,
+)
 from crosswind.runs.analysis import select
+from crosswind.runs.baselines import trivial_of
 from crosswind.runs.reading import Reading, read_both
-from crosswind.runs.store import StoredRun
+from crosswind.runs.store import StoredRun, same_ending
 
 GROUPS: tuple[By, ...] = ("tier", "cell", "kind", "condition", "severity", "domain", "level", "family")
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A run beside the first: a `Drop` here has the first run as clean and this one as shifted."""
+    """A run beside the first: a `Drop` here has the first run as clean and this one as shifted.
+
+    Tasks that can be solved and tasks to refuse are compared apart. Episodes are counted as in a `Summary`: success
+    over solvable pairs, in which a clean episode comes once for each shifted one, and refusals over shifted episodes.
+    """
 
     name: str
-    every: Drop  # over all shared episodes
-    clean: Drop | None
+    clean: Drop | None  # success on solvable tasks
     shifted: Drop | None
-    groups: dict[By, dict[str, Drop]]  # of the shifted ones
-    unshared: int  # episodes that only one of the two has, or that are an error in one
+    right: Drop | None  # right refusals of tasks to refuse
+    false: Drop | None  # refusals of solvable tasks: fewer are better
+    groups: dict[By, dict[str, Drop]]  # of the solvable shifted ones
+    shared: int  # episodes that are compared
+    unshared: int  # episodes that not all runs have, or that are an error in one
     other: int  # episodes of one key that are not the same
-    opened: tuple[tuple[Reading, Reading], ...]  # episodes in which one passed and the other failed
+    changed: int  # episodes in which one passed and the other failed
+    opened: tuple[tuple[Reading, Reading], ...]  # some of them
+
+    @property
+    def main(self) -> Drop | None:
+        """The comparison that the verdict is about: solvable tasks, shifted where there are any."""
+        return self.shifted or self.clean
+
+    @property
+    def common(self) -> float:
+        """The share of all episodes of the two runs that is compared."""
+        return self.shared / (self.shared + self.unshared + self.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +72,22 @@ class Comparison:
 
 
 def compare(runs: Sequence[StoredRun], *, opened: int = 24) -> Comparison:
-    """Compare each run with the first over the episodes that both have."""
+    """Compare each run with the first over the episodes that all of them have."""
+    same_ending(*runs)
     named = dict(zip(_names(runs), runs, strict=True))
+    shared = _shared(runs)
+    if not shared:
+        counts = " and ".join(f"{run.folder} ({len(run.records):,})" for run in runs)
+        raise CrosswindError(
+            f"0 of the episodes of {counts} are common to them; runs can be compared if they have the same suite and "
+            "seed"
+        )
+    played = {name: [r for r in run.records if r.key in shared] for name, run in named.items()}
     first, *others = named
-    versus: list[Contrast] = []
-    for name in others:
-        found = _versus(name, named[first], named[name], opened)
-        if found is None:
-            raise CrosswindError(
-                f"{named[first].folder} and {named[name].folder} share no episode; runs are compared when they have "
-                "the same suite and seed"
-            )
-        versus.append(found)
-    summaries = {name: summary(run.records, measures=False, by=()) for name, run in named.items()}
+    versus = [_versus(name, named[first], named[name], shared, opened) for name in others]
+    summaries = {
+        name: summary(played[name], measures=False, by=(), trivial=trivial_of(run)) for name, run in named.items()
+    }
     falls = {name: found.drop for name, found in summaries.items() if found.drop}
     return Comparison(named, summaries, tuple(versus), clean_and_robust(falls) if len(falls) > 2 else None)
 
@@ -70,29 +102,35 @@ def _names(runs: Sequence[StoredRun]) -> list[str]:
     return out
 
 
-def _versus(name: str, first: StoredRun, second: StoredRun, opened: int) -> Contrast | None:
-    theirs = {r.key: r for r in first.records if r.judged}
-    ours = {r.key: r for r in second.records if r.judged}
-    shared = [(theirs[key], record) for key, record in ours.items() if key in theirs]
-    same = [(a, b) for a, b in shared if a.layers == b.layers]
-    every = drop("all", same)
-    if every is None:
-        return None
-    clean, shifted = [(a, b) for a, b in same if b.clean], [(a, b) for a, b in same if not b.clean]
-    before = {b.key: a for a, b in same}
+def _shared(runs: Sequence[StoredRun]) -> set[str]:
+    """Keys of the episodes that count and are the same in all runs."""
+    every = [{r.key: r.layers for r in run.records if r.judged} for run in runs]
+    return {key for key, layers in every[0].items() if all(one.get(key) == layers for one in every[1:])}
+
+
+def _versus(name: str, first: StoredRun, second: StoredRun, shared: Container[str], opened: int) -> Contrast:
+    before = {r.key: r for r in first.records if r.key in shared}
+    same = [(before[r.key], r) for r in second.records if r.key in shared]
+    theirs = {r.key: r.layers for r in first.records if r.judged}
+    other = sum(r.judged and r.key in theirs and theirs[r.key] != r.layers for r in second.records)
+    counted = {side: [(before[r.key], r) for r in of] for side, of in sides(b for _, b in same).items()}
+    beyond = [(a, b) for a, b in same if not b.clean] or same
     groups: dict[By, dict[str, Drop]] = {}
     for by in GROUPS:  # what was seen in the second run says nothing of the first
-        found = grouped_drops(same, by)
+        found = grouped_drops(counted["shifted"], by)
         groups[by] = {name: one.model_copy(update={"exposed": None}) for name, one in found.items()}
     keys = {r.key for r in first.records} | {r.key for r in second.records}
     return Contrast(
         name=name,
-        every=every,
-        clean=drop("clean", clean),
-        shifted=drop("shifted", shifted),
+        clean=drop("clean", counted["clean"]),
+        shifted=drop("shifted", counted["shifted"]),
+        right=drop("right refusals", [(a, b) for a, b in beyond if b.refuse]),
+        false=drop("false refusals", [(a, b) for a, b in beyond if not b.refuse], refused),
         groups=groups,
-        unshared=len(keys) - len(shared),
-        other=len(shared) - len(same),
+        shared=len(same),
+        unshared=len(keys) - len(same) - other,
+        other=other,
+        changed=sum(a.passed != b.passed for a, b in same),
         opened=tuple(read_both(before[r.key], r) for r in _changed(same, opened)),
     )
 

@@ -123,8 +123,8 @@ class Reader:
         self.measures: dict[str, Measures] = {}
         self.readings: dict[str, Reading] = {}
 
-    def draw(self, record: Record) -> Drawn | None:
-        """Read an episode that is also to be played again; None where it cannot be certified any more."""
+    def read_and_redraw(self, record: Record) -> Drawn | None:
+        """Keep what the report shows of an episode, and draw it again; None where it can no longer be certified."""
         drawn, missing = draw_again(record)
         if record.key in self.opened:
             self.readings[record.key] = beside(record, drawn, missing)
@@ -135,7 +135,7 @@ class Reader:
     def read(self, record: Record) -> None:
         """Read an episode, unless that has been done."""
         if record.key in self.opened and record.key not in self.readings:
-            self.draw(record)
+            self.read_and_redraw(record)
         self._measure(record)
 
     def _measure(self, record: Record, known: Gold | None = None) -> None:

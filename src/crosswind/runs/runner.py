@@ -28,7 +28,7 @@ from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
-from crosswind.metrics.groups import Count
+from crosswind.metrics.groups import REFUSALS, Count
 from crosswind.models.source import AgentSource
 from crosswind.runs.store import Manifest, Store, now
 
@@ -58,14 +58,14 @@ class Progress:
     errors: int = 0
     trouble: str = ""  # why the last of them is one
     spent: Usage = field(default_factory=Usage)  # of all episodes of the folder
-    scores: dict[str, Count] = field(default_factory=dict)  # by band: clean, the tiers, stacks
+    scores: dict[str, Count] = field(default_factory=dict)  # solvable episodes by band, and tasks to refuse
 
     def add(self, record: Record) -> None:
         self.spent = self.spent.plus(record.usage)
         if record.outcome == "error":
             self.errors, self.trouble = self.errors + 1, record.why
             return
-        count = self.scores.setdefault(band_of(record.kinds), Count())
+        count = self.scores.setdefault(REFUSALS if record.refuse else band_of(record.kinds), Count())
         count.n += 1
         count.passed += record.passed
 
@@ -119,11 +119,13 @@ class _Timed:
 
     def __init__(self, agent: Agent, seconds: float | None) -> None:
         self.agent, self.seconds = agent, seconds
-        self.until = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        self.until: float | None = None  # the clock starts with the first request
         self.late = False
         self.error: BaseException | None = None
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        if self.until is None and self.seconds is not None:
+            self.until = asyncio.get_running_loop().time() + self.seconds
         try:
             async with asyncio.timeout_at(self.until) as clock:
                 message = await self.agent.reply(chat, tools)
@@ -174,7 +176,7 @@ async def play_episode(
             agent = _Timed(made := source.make(drawn), seconds)
             if hasattr(made, "trial"):
                 made.trial = episode.trial
-            trajectory = await play(drawn, agent, source.name)
+            trajectory = await play(drawn, agent, source.name, ending=source.ending)
         except CrosswindError:
             raise
         except (Exception, SystemExit) as error:
@@ -226,6 +228,7 @@ def manifest_of(
         limit=limit,
         agent=source.name,
         settings=source.settings,
+        ending=source.ending,
         episode_timeout=limits.episode,
     )
 
@@ -268,14 +271,16 @@ class Workers:
         self.in_a_row = 0
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
+        self.drawing = asyncio.Lock()
         self.written, self.synced = asyncio.Event(), asyncio.Event()
 
     async def work(self) -> None:
         """Take one episode after the other until there is none, or a reason to stop."""
         while not self.stopped:
-            await asyncio.sleep(0)  # scripted agents never wait: let the others and the clock have their turn
             try:
-                episode = next(self.episodes)
+                async with self.drawing:  # one draw at a time: between two of them episodes under way have their turn
+                    await asyncio.sleep(0)
+                    episode = next(self.episodes)
             except StopIteration:
                 self.whole = True
                 return

@@ -33,7 +33,7 @@ from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, replace_file, sync_folder, synced_file
-from crosswind.core.types import Model
+from crosswind.core.types import Ending, Model
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import SCHEMA, Record
 from crosswind.runs.proxy_sessions import interrupted_sessions, is_same_session
@@ -66,6 +66,7 @@ class Manifest(Model):
     limit: int | None = None  # of episodes
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
+    ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
     episode_timeout: float | None = None
     state: Literal["running", "finished", "stopped"] = "running"
     why: str = ""  # it stopped
@@ -78,7 +79,7 @@ class Manifest(Model):
 
 
 # what makes two runs one: a folder holds episodes of one configuration only
-SAME = ("crosswind", "judge", "suite", "conditions", "seed", "trials", "agent", "settings", "episode_timeout")
+SAME = ("crosswind", "judge", "suite", "conditions", "seed", "trials", "agent", "settings", "ending", "episode_timeout")
 
 
 @dataclass(slots=True)
@@ -240,7 +241,8 @@ def now() -> str:
 def as_line(record: Record) -> bytes:
     """A record as its line."""
     try:
-        return record.model_dump_json().encode() + b"\n"
+        leave_out = {"finish"} if record.finish is None else None  # lines of runs in words stay as they were
+        return record.model_dump_json(exclude=leave_out).encode() + b"\n"
     except (PydanticSerializationError, UnicodeEncodeError):  # half a character in a text that nobody clipped
         return json.dumps(plain(record.model_dump()), ensure_ascii=False).encode() + b"\n"
 
@@ -268,7 +270,7 @@ class Store:
                 )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         try:
@@ -361,7 +363,8 @@ class Store:
         try:
             if torn:
                 append_file(self.folder / TORN, torn + b"\n")
-                os.truncate(self.path, at)
+                with synced_file(self.path, 0) as file:
+                    file.truncate(at)
                 self.cut = len(torn)
             if errors:
                 self._set_aside()
@@ -371,23 +374,28 @@ class Store:
         return keys
 
     def _set_aside(self) -> None:
-        """Move the errors to a file of their own; whatever happens meanwhile, every other line stays."""
-        fresh = self.path.with_name(EPISODES + ".new")
+        """Move the errors to a file of their own. Each file is replaced whole, the errors first: an interruption in
+        between leaves them in both, and the next attempt adds no line twice."""
+        fresh, retried = self.path.with_name(EPISODES + ".new"), self.folder / RETRIED
+        before = [line for _, _, line in _lines(retried, []) if line.endswith(b"\n")]
+        known, errors = set(before), bytearray()
         with synced_file(fresh) as kept:
             for _, record, line in _lines(self.path):
+                whole = line if line.endswith(b"\n") else line + b"\n"
                 if record is not None and record.outcome != "error":
-                    kept.write(line if line.endswith(b"\n") else line + b"\n")
-                elif record is not None:
-                    append_file(self.folder / RETRIED, line)
+                    kept.write(whole)
+                elif record is not None and whole not in known:
+                    errors += whole
+        replace_file(retried, b"".join(before) + errors)
         fresh.replace(self.path)
         sync_folder(self.folder)
 
     def retried(self) -> Iterator[Record]:
         """The errors that were set aside: they count nowhere, but they cost something."""
-        return (record for _, record, _ in _lines(self.folder / RETRIED) if record)
+        return (record for _, record, _ in _lines(self.folder / RETRIED, []) if record)
 
     def _open(self) -> None:
-        self._lines = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._lines = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         self._size = os.fstat(self._lines).st_size
         if self._size and os.pread(self._lines, 1, self._size - 1) != b"\n":  # a whole record, torn at its very end
             os.write(self._lines, b"\n")
@@ -447,6 +455,18 @@ class Store:
             raise _unwritable(self.folder, error) from None
         finally:
             fresh.unlink(missing_ok=True)
+
+
+def same_ending(*runs: StoredRun) -> None:
+    """Refuse runs that end episodes in different ways: what differs could be the way of judging."""
+    first = runs[0]
+    for other in runs[1:]:
+        if other.manifest.ending != first.manifest.ending:
+            raise CrosswindError(
+                f"{first.folder} ended episodes by {first.manifest.ending} and {other.folder} by "
+                f"{other.manifest.ending}; runs are compared when both have the same ending: play one of them again "
+                f"with --ending {first.manifest.ending} or {other.manifest.ending}"
+            )
 
 
 def differences(before: Manifest, after: Manifest) -> list[str]:

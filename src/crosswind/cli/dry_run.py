@@ -12,6 +12,7 @@ from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
+    from crosswind.core.types import Ending
     from crosswind.episodes.suite import Suite
     from crosswind.models.source import AgentSource
 
@@ -33,7 +34,7 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
         for n, episode in enumerate(islice(filter(None, schedule), DRAWN * trials), 1):
             display.say(f"{n} episodes")
             if n <= WEIGHED * trials:
-                one_in, one_out = _tokens(episode.drawn)
+                one_in, one_out = _tokens(episode.drawn, source.ending)
                 asked, told = asked + one_in, told + one_out
             band = band_of([layer.kind for layer in episode.drawn.layers])
             for row in (rows.setdefault(band, Forecast()), met, *([] if band == CLEAN else [shifted])):
@@ -112,13 +113,13 @@ def _points(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:.0f} points"
 
 
-def _tokens(drawn: Drawn) -> tuple[int, int]:
+def _tokens(drawn: Drawn, ending: Ending) -> tuple[int, int]:
     """Tokens in and out on the certified way: the whole conversation is sent anew at every turn."""
     from crosswind.core.session import Session
     from crosswind.episodes.play import result_text
 
     certificate = drawn.certificate
-    session = Session.of(drawn.domain, certificate.task, certificate.layers)
+    session = Session.of(drawn.domain, certificate.task, certificate.layers, ending=ending)
     tools = sum(len(json.dumps(tool.function())) for tool in session.tools())
     context = len(session.policy()) + len(session.query()) + tools
     asked, told = context, len(certificate.gold.final)
