@@ -91,7 +91,7 @@ class DeclaredDomain(Domain):
         column = self.declared.tables[table].columns[name]
         return read_choice({choice: column.words.get(choice, ()) for choice in column.choice})
 
-    def some(self, key: str, rng: Random, where: At) -> Any:
+    def sample_value(self, key: str, rng: Random, where: At) -> Any:
         """A value that a detail may have; None where there is none."""
         made, chance = self.declared.details[key], rng.getrandbits(60)
         if made.number:
@@ -99,7 +99,8 @@ class DeclaredDomain(Domain):
             return made.number.low + chance % steps * made.number.step
         table, _, name = made.of.partition(".")
         shape, column = self.shapes[table], self.declared.tables[table].columns.get(name)
-        n = 0 if column and not column.name else shape.some(where, chance)  # names belong to rows, other values do not
+        # names belong to rows, other values do not
+        n = 0 if column and not column.name else shape.sample_row(where, chance)
         if n is None:
             return None
         return shape.value(where, name, column, n, chance) if column else shape.id(where, n)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from crosswind.authoring.yaml_domain.domain import DeclaredDomain
-from crosswind.authoring.yaml_domain.rows import TableShape, at, meets
+from crosswind.authoring.yaml_domain.rows import TableShape, at, satisfies
 from crosswind.authoring.yaml_domain.schema import Ref, YamlStep, YamlTool, conditions, filled, holes, is_many, ref
 from crosswind.authoring.yaml_domain.world import new_id
 from crosswind.core.domain import Family
@@ -81,7 +81,7 @@ class DeclaredFamily(Family):
             if not self.many(step):
                 found[step.step] = content
                 continue
-            rows = [row for row in content if meets(row, where, details, found)]
+            rows = [row for row in content if satisfies(row, where, details, found)]
             if step.count:
                 found[step.step] = {"count": len(rows)}
                 continue
@@ -96,7 +96,7 @@ class DeclaredFamily(Family):
         way = self.follow(self.settled(task, start), start)
         return [way.state.changes()] if way else []
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Whichever rows a step might have taken if they stood otherwise."""
         details = self.settled(task, start)
         if all(self.tool(step).act == "look" for step in self.steps):
@@ -129,7 +129,7 @@ class DeclaredFamily(Family):
             {**row, shape.key: id}
             for id, row in rows
             if all(row[a] == value for a, value in args.items())
-            and meets({**row, shape.key: id}, self.where[i], details, way.found)
+            and satisfies({**row, shape.key: id}, self.where[i], details, way.found)
         ]
         way.taken[step.step] = [row[shape.key] for row in fit]
         if step.count:
@@ -164,7 +164,7 @@ class DeclaredFamily(Family):
         else:
             id = args[shape.key]
             old = state.row(table, id)
-            if old is None or (strict and not meets(old, tool.required)):
+            if old is None or (strict and not satisfies(old, tool.required)):
                 return False
             row = {**old, **{c.column: c.ref.literal for c in tool.required if c.test == "="}}
             if tool.act == "change":
@@ -266,7 +266,7 @@ class DeclaredFamily(Family):
         every = (*(ref(value) for value in step.args.values()), *(c.ref for c in where))
         for key in dict.fromkeys(r.detail for r in every if r.detail):
             if key not in details and key not in by_row.values():
-                details[key] = self.domain.some(key, rng, at_)
+                details[key] = self.domain.sample_value(key, rng, at_)
         if not by_row:
             return
         assert shape.parent is not None
