@@ -31,10 +31,16 @@ class DeclaredDomain(Domain):
         where = At(task.split, task.seed, task.size)
         return self.shapes[table].varied(where, column, value, (table, column, salt))
 
+    def kinds(self) -> tuple[str, ...]:
+        table, _, column = self.declared.entities.get("kind", "").partition(".")
+        return self.declared.tables[table].columns[column].choice if table else ()
+
     def normalise(self, state: State) -> Changes:
-        """New rows go by what they hold; those that were taken back are dropped."""
+        """New rows go by what they hold; codes and what was taken back are dropped."""
         out: Changes = {}
         for (table, id), row in state.changes().items():
+            if self.shapes[table].table.codes:
+                continue
             if row is not None and state.start(table, id) is None:
                 if self.void(table, row):
                     continue

@@ -165,6 +165,11 @@ class TableShapes(dict[str, TableShape]):
         for name, table in declared.tables.items():
             self[name] = TableShape(name, table, self)
 
+    def namer(self, of: str) -> Namer | None:
+        """The made-up names of a table's keys or of a column."""
+        table, _, column = of.partition(".")
+        return self[table].namers.get(column) if column else self[table].namer
+
     def derive(self, where: At) -> Derive:
         def row(table: str, id: str) -> Row | None:
             shape = self.get(table)
@@ -187,5 +192,12 @@ class TableShapes(dict[str, TableShape]):
         return [(id, row) for id, row in found if row is not None]
 
 
-def satisfies(row: Row, wanted: Sequence[ColumnTest], details: Mapping[str, Any] = {}, found: Found = {}) -> bool:  # noqa: B006
-    return all(c.holds(row[c.column], c.ref.value(details, found)) for c in wanted)
+def satisfies(
+    row: Row,
+    wanted: Sequence[ColumnTest],
+    details: Mapping[str, Any] = {},
+    found: Found = {},  # noqa: B006
+    *,
+    strict: bool = False,
+) -> bool:
+    return all(c.holds(row[c.column], c.ref.value(details, found), strict=strict) for c in wanted)

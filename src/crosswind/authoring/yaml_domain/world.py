@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from crosswind.authoring.yaml_domain import schema
 from crosswind.authoring.yaml_domain.rows import TableShape, TableShapes, satisfies
 from crosswind.base.errors import ToolFailure
-from crosswind.core.names import unused
+from crosswind.core.names import made_of, unused
 from crosswind.core.types import Param, Row, ToolSpec
 from crosswind.core.world import STATUS, Entry, State, World, brief_of
 
@@ -51,7 +51,7 @@ def _keeps(state: State, shapes: TableShapes, rule: schema.YamlRule, row: Row) -
     other: Row | None = row
     if rule.refer:
         other = state.row(shape.columns[rule.refer].refer, row[rule.refer])
-    return other is not None and satisfies(other, rule.demands)
+    return other is not None and satisfies(other, rule.demands, row)
 
 
 def world_body(declared: schema.Declaration, shapes: TableShapes) -> dict[str, Any]:
@@ -68,6 +68,7 @@ def world_body(declared: schema.Declaration, shapes: TableShapes) -> dict[str, A
             if name in shapes[rule.table].columns
         }
         seen |= {f"{other}.{name}" for name in rule.must}
+        seen |= {f"{rule.table}.{test.ref.detail}" for test in rule.demands if test.ref.detail}
     return {
         "shapes": shapes,
         "rules": declared.rules,
@@ -172,5 +173,7 @@ def new_id(state: State, shape: TableShape, row: Row) -> str:
     def taken(id: str) -> bool:
         return state.row(shape.name, id) is not None
 
-    content = (row[c] for c in shape.columns)
+    content = [row[c] for c in shape.columns]
+    if shape.table.codes:
+        return made_of(shape.table.id.prefix, shape.digits, shape.name, *content)
     return unused(taken, shape.table.id.prefix, shape.digits, shape.name, *content, times=0)
