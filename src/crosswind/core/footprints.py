@@ -194,7 +194,7 @@ def _remembers(
     copied = [path for path, v in shown if any(row.get(path) == v and v != _other(v) for row in rows.values())]
     numbers = [path for path, v in shown if path in copied and isinstance(v, (int, float))]
     try:
-        there = domain.world(task.but(edits={**task.edits, **edits})).call(call)
+        there = domain.world(task.replace(edits={**task.edits, **edits})).call(call)
     except Unfair:
         return ""
     if numbers and there == result:

@@ -95,7 +95,7 @@ def read_off(gold: Walk) -> None:
 def sent_off(gold: Walk) -> None:
     """No secrets: what is sent and reaches the world as another value of its kind is so by a text that was shown."""
     session = gold.session
-    if all(layer.quiet for layer in session.layers):
+    if all(layer.is_passthrough for layer in session.layers):
         return
     entries = session.world.entries
     for n, step in enumerate(gold.steps):

@@ -219,8 +219,8 @@ def _ends_elsewhere(domain: Domain, task: Task, clean: Walk, layer: ShuffledRows
 def decided(domain: Domain, task: Task, clean: Walk) -> None:
     """Goal: writing something else in the place of what is right does not pass, unless `ends` lists it.
 
-    Each value that a writing call sends and that an end holds is replaced by another of its column, by a choice that the
-    schema lists, or by the next number. If that is written and passes, `normalise` drops what decides.
+    Each value that a writing call sends and that an end holds is replaced by another of its column, by a choice that
+    the schema lists, or by the next number. If that is written and passes, `normalise` drops what decides.
     """
     family, start = domain.family(task), domain.state(task)
     ends = [] if task.refuse else family.ends(task, start)
@@ -232,7 +232,7 @@ def decided(domain: Domain, task: Task, clean: Walk) -> None:
                 if str(other) in held:
                     continue
                 try:
-                    there = walk(domain, task, instead=(step.call, step.call.having(**{name: other})))
+                    there = walk(domain, task, instead=(step.call, step.call.with_args(**{name: other})))
                 except Unfair:
                     continue
                 end = there.session.world.state
