@@ -211,16 +211,6 @@ def announced(gold: Walk) -> None:
                 )
 
 
-def _is_needed(gold: Walk, step: Step, told: Told) -> bool:
-    """Does the last of the calls that a canonical one took come out otherwise if this one is left out?"""
-    session = Session.of(gold.session.domain, gold.session.task, gold.session.layers)
-    for other in gold.steps[: told.after]:
-        if other is step:
-            continue
-        result = session.say(other.call.args["text"]) if other.call.tool == SAY else session.call(other.call)
-    return result != gold.steps[told.after - 1].result
-
-
 def _is_used(step: Step, steps: list[Step]) -> bool:
     """Does a later call hand on a value that this one showed?"""
     shown = {str(value) for _, value in secrets.scalars(step.result.content)}

@@ -70,6 +70,7 @@ CLAUSE = re.compile(r"[,;.|\n]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _SWAPPED = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _DAY_FIRST = re.compile(r"dd?\W?mm?\b|\bday\b.*\bmonth\b|\bmonth\b.*\b(last|end)\b", re.DOTALL)  # year, day, month
+_ORDERS = re.compile(r"\b(multiply|divide|add|subtract|deduct)\b[^.;]*?\bto (?:get|obtain|have|find)\b", re.IGNORECASE)
 Beside = Sequence[tuple[tuple[str, ...], Any]]  # values of the result that are not the figure, each with its keys
 
 
@@ -114,6 +115,8 @@ class Legend:
         numbers = {abs(n) for n in values.numbers(text)} - {0.0}
         scales = {n for word in words & SCALES.keys() for n in SCALES[word]}
         percent = "%" in text or "percent" in words
+        if orders := {found[1].lower() for found in _ORDERS.finditer(text)}:
+            return any(_obeys(order, s, n, meant) for order in orders for s in figures for n in numbers | scales)
         return any(_leads(s, meant, numbers, scales, words, percent=percent) for s in figures)
 
     def contradicts(self, shown: str, meant: str, others: Iterable[str]) -> str:
@@ -165,6 +168,12 @@ class Legend:
         if _SWAPPED.sub(r"\1-\3-\2", shown) == meant:
             return _DAY_FIRST.search(self.whole) is not None
         return any(n in numbers for n in apart(shown, meant))
+
+
+def _obeys(order: str, shown: float, by: float, meant: float) -> bool:
+    """Does what a text says to do with a number give the one meant?"""
+    made = {"multiply": shown * by, "divide": shown / by, "add": shown + by}.get(order, shown - by)
+    return abs(made - meant) <= 1e-6 * max(1.0, abs(meant)) + 0.0051 * (meant != int(meant))
 
 
 def _is_number(value: Any) -> bool:
