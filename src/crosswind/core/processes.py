@@ -1,7 +1,8 @@
 """The same code in another process: tasks, rows, walks and draws of a plug-in must come out the same there.
 
 `hash()` of a text and the order of a set differ from process to process, and the clock from day to day, so a stored
-task may have another right end tomorrow. A process with other hashes and another date is asked once for each plug-in file.
+task may have another right end tomorrow. A process with other hashes and another date is asked once
+for each plug-in file.
 """
 
 from __future__ import annotations

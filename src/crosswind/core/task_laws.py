@@ -23,7 +23,8 @@ from crosswind.text import values
 
 ORDERED = re.compile(
     r"\b(sort|order|rank|ascending|descending|chronolog|alphabet|(?:newest|oldest|latest|earliest|best|cheapest|highest"
-    r"|lowest|nearest|most recent|soonest) first|first to last|by (?:date|time|name|price|rating|score|number|age))",
+    r"|lowest|nearest|most recent|soonest) (?:\w+ ){0,3}first|first to last"
+    r"|by (?:date|time|name|price|rating|score|number|age))",
     re.IGNORECASE,
 )
 
