@@ -61,6 +61,7 @@ def _certified(walks: Walks) -> str:
     proof = _proof(walks)
     laws.bites(walks.clean, walks.gold)
     secrets.read_off(walks.gold)
+    secrets.sent_off(walks.gold)
     secrets.without(walks)
     if not walks.clean.proof and _is_ours(walks):
         task_laws.untied(walks.domain, walks.tasks[0], walks.clean)
