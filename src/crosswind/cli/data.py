@@ -9,11 +9,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
+from crosswind.cli.help import App, epilog
 from crosswind.cli.progress import Display
 from crosswind.cli.train import need_packages
 
@@ -36,7 +37,7 @@ crosswind data --count 1 --recipe my_recipe.yaml --share 1 | python -m json.tool
 Equal options give equal rows. --start goes on where another file ended, or cuts the work into shards: what stands at
 an index does not depend on the others. `crosswind train` needs no file: it draws such rows as it goes. docs/data.md
 shows a row of every format."""
-app = Typer()
+app = App()
 
 
 @app.command(epilog=EPILOG)

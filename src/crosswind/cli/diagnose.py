@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     Found = list[tuple[Record, Diagnosis]]
 
 EXAMPLES = 3  # keys that the table names for each cause
-app = Typer()
+app = App()
 
 
 @app.command()

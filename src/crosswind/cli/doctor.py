@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import Annotated
 
-from typer import Argument, Exit, Typer
+from typer import Argument, Exit
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 
-app = Typer()
+app = App()
 
 
 @app.command()

@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import BadParameter, Exit, Option, Typer
+from typer import BadParameter, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force, Json, RunFolder
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ crosswind export runs/first --format inspect -o first.eval, then: inspect view -
 crosswind export runs/first --format atif -o first.jsonl (a trajectory per line)
 
 crosswind export runs/first --format atif -o trajectories (a file per episode)"""
-app = Typer()
+app = App()
 
 
 def _share(help_: str, least: float, most: float) -> Any:

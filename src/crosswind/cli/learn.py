@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Exit, Option, Typer
+from typer import Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force, Json, ServerCommand, ServerUrl
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from crosswind.mcp.running import Server
 
 DRIFTED, SERVER_FAILED = 1, 3  # exit codes
-app = Typer()
+app = App()
 
 
 @app.command()

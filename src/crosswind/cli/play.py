@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CannotPerturb, CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import DomainName, Ending, Family, Json, Perturb, Seed, Stack, read_stack
 
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
     from crosswind.core.types import Trajectory
 
-app = Typer()
+app = App()
 
 
 @app.command()

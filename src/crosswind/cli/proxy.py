@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Exit, Option, Typer
+from typer import Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Perturb, ServerCommand, ServerUrl, Stack, read_stack
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from crosswind.mcp.relay import Plan
 
 TOKEN = "CROSSWIND_PROXY_TOKEN"
-app = Typer()
+app = App()
 
 
 @app.command()

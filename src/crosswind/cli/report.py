@@ -6,15 +6,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, Typer
+from typer import Argument, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown and nothing else.")]
-app = Typer()
+app = App()
 
 
 @app.command()

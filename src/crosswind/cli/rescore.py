@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
-app = Typer()
+app = App()
 
 
 @app.command(epilog="Example: crosswind rescore runs/mini")

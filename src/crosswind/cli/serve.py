@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CannotPerturb, CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import DomainName, Family, Perturb
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ crosswind serve mcp --domain poi --task-seed 3 --perturb semantic_rename:4 --per
 
 In a client's configuration: {"mcpServers": {"tools": {"command": "crosswind", "args": ["serve", "mcp", "--domain",
 "poi"]}}}. To evaluate an agent over many episodes: crosswind run SUITE --agent 'cmd:...' (docs/serve.md)."""
-app = Typer(name="serve", no_args_is_help=True, help="Offer an episode to agents elsewhere.")
+app = App(name="serve", no_args_is_help=True, help="Offer an episode to agents elsewhere.")
 
 
 @app.command(epilog=MCP_EPILOG)

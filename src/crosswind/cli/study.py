@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Exit, Option, Typer
+from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.train import Shown, goes_on, need_packages, written
 
@@ -37,7 +38,7 @@ Results = Annotated[
     Path | None, Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
 ]
 Out = Annotated[Path, Option(metavar="DIR", help="The folder to write to.")]
-app = Typer(name="study", no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
+app = App(name="study", no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
 
 
 @app.command()

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Exit, Option, Typer
+from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.progress import Display
 
@@ -45,7 +46,7 @@ Out = Annotated[Path | None, Option(metavar="DIR", help="The folder of the run; 
 Set = Annotated[
     list[str], Option("--set", metavar="KEY=VALUE", help="Change an option, as in data.share=0.2; may be given often.")
 ]
-app = Typer(name="train", no_args_is_help=True, help="Train a model; needs the extra train.", epilog=EPILOG)
+app = App(name="train", no_args_is_help=True, help="Train a model; needs the extra train.", epilog=EPILOG)
 
 
 @app.command()
