@@ -143,7 +143,8 @@ def new(
     name: Annotated[str, typer.Argument(help="Its name, in snake_case.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("."),
     values: Annotated[
-        bool, typer.Option("--values", help="Start from a perturbation that only rewrites values: units, codes, formats.")
+        bool,
+        typer.Option("--values", help="Start from a perturbation that only rewrites values: units, codes, formats."),
     ] = False,
     force: Force = False,
 ) -> None:

@@ -14,7 +14,7 @@ from crosswind.cli.progress import Display
 EPILOG = epilog(
     "crosswind check fleet.py prices_in_cents.py",
     "crosswind check python:my_agent:agent --json",
-    exits={0: "nothing is wrong", 1: "something is wrong; each fault is one line"},
+    exits={0: "nothing is wrong", 1: "something is wrong"},
 )
 app = App()
 

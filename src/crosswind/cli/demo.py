@@ -18,7 +18,7 @@ RESULTS = "studies/fragility/report.md"
 app = App()
 
 
-@app.command()
+@app.command(epilog=epilog("crosswind demo", "crosswind demo --agent retrier --out runs/demo-retrier"))
 def demo(
     agent: Annotated[str, Option(help="Who plays; `embedded` needs no key and no server.")] = "embedded",
     suite: SuiteName = "quick",

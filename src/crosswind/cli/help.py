@@ -6,6 +6,7 @@ docs/make_reference.py writes the same parts as Markdown.
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,7 +32,7 @@ OPTION_GROUPS = {  # of commands with many options; an option not listed is unde
         *("context", "ending", "price_in", "price_out", "protocol", "reply_tokens", "request_timeout", "temperature"),
         *("reasons", "tokenizer", "model", "slots"),
     ),
-    "Rules": ("max_drop", "min_clean", "min_refusals", "max_false_refusals", "max_errors", "baseline", "config"),
+    "Rules": ("max_drop", "min_clean", "min_refusals", "max_false_refusals", "max_errors", "baseline"),
     "Output": ("out", "format", "json_", "markdown", "junit", "force", "progress"),
 }
 MANY = 10  # options from which on they are grouped
@@ -42,11 +43,11 @@ METAVARS = {  # the same option takes the same sort of value everywhere
     **dict.fromkeys(("deadline", "episode_timeout", "idle", "request_timeout", "timeout"), "SECONDS"),
     **dict.fromkeys(("max_cost", "price_in", "price_out"), "AMOUNT"),
     **dict.fromkeys(("share", "slips"), "SHARE"),
-    **{"agent": "SPEC", "budget_minutes": "MINUTES", "plugin": "FILE", "temperature": "NUMBER"},
+    **dict(agent="SPEC", budget_minutes="MINUTES", plugin="FILE", temperature="NUMBER"),
 }
 EXITS = {
     0: "done",
-    2: "a mistake in the command, a file or the configuration; the message says what to change",
+    2: "a mistake in the command or in a file it reads",
     130: "interrupted",
 }
 
@@ -62,7 +63,7 @@ def epilog(*examples: str, notes: str = "", exits: Mapping[int | str, str] | Non
 
 def is_example(paragraph: str) -> bool:
     """Whether a paragraph of an epilog is a command to type."""
-    return paragraph.split(maxsplit=1)[0].endswith(("crosswind", "accelerate")) or "=... " in paragraph
+    return paragraph.startswith(("crosswind ", "accelerate ")) or "=... crosswind " in paragraph
 
 
 def takes_value(param: Any) -> bool:
@@ -85,7 +86,7 @@ def default_text(param: Any) -> str:
         return shown
     if shown is False or value in (None, "", (), []) or isinstance(value, bool) or callable(value):
         return ""
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value).removesuffix(".0")
 
 
 def record(param: Any) -> tuple[str, str]:
@@ -106,14 +107,21 @@ def option_groups(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     """The arguments and options of a command, by the title of their section."""
     params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
     options = [param for param in params if param.param_type_name == "option"]
-    found: dict[str, list[tuple[str, str]]] = {
-        "Arguments": [record(param) for param in params if param not in options],
-        "Options": [],
-    }
+    found: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", "Options", *OPTION_GROUPS)}
+    found["Arguments"] = [record(param) for param in params if param not in options]
     for param in options:
         titles = (title for title, names in OPTION_GROUPS.items() if param.name in names and len(options) > MANY)
-        found.setdefault(next(titles, "Options"), []).append(record(param))
+        found[next(titles, "Options")].append(record(param))
     return {title: rows for title, rows in found.items() if rows}
+
+
+def command_groups(commands: Mapping[str, Any], ctx: Any) -> dict[str, list[str]]:
+    """The names of commands, by the title of their section; those of a group have one section."""
+    if ctx.parent is not None:
+        return {"Commands": list(commands)} if commands else {}
+    grouped = {title: [name for name in names if name in commands] for title, names in COMMAND_GROUPS.items()}
+    others = [name for name in commands if not any(name in names for names in grouped.values())]
+    return {**grouped, **({"Other commands": others} if others else {})}
 
 
 def usage(command: Any, path: str) -> str:
@@ -144,7 +152,12 @@ def wrapped(text: str, width: int, indent: str = "  ") -> str:
 
 def example_lines(command: str, width: int) -> str:
     """A command to type; one that is too long goes on after a backslash, so that it can be copied."""
-    lines = textwrap.wrap(command, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    lines = [""]
+    for part in re.split(r" (?=-\w*[a-z]|--|\| )", command):  # an option stays with its value
+        if lines[-1] and len(lines[-1]) + len(part) + 3 > width:
+            lines.append(f"   {part}")
+        else:
+            lines[-1] += f" {part}" if lines[-1] else part
     return " \\\n".join(lines)
 
 
@@ -158,10 +171,9 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
         with formatter.section(title):
             formatter.write_dl(rows, col_max=26)
     commands = getattr(command, "commands", {})
-    listed = COMMAND_GROUPS if ctx.parent is None and "run" in commands else {"Commands": tuple(commands)}
-    for title, names in listed.items():
+    for title, names in command_groups(commands, ctx).items():
         with formatter.section(title):
-            formatter.write_dl([(name, summary(commands[name])) for name in names if name in commands])
+            formatter.write_dl([(name, summary(commands[name])) for name in names])
     for paragraph in filter(None, (command.epilog or "").split("\n\n")):
         if is_example(paragraph):
             formatter.write(textwrap.indent(example_lines(paragraph, width - 2), "  ") + "\n")

@@ -24,9 +24,7 @@ Ending = Annotated[
 ]
 Force = Annotated[bool, Option("--force", help="Overwrite existing files.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
-Perturb = Annotated[
-    list[str], Option(metavar="KIND[:SEVERITY]", help="Perturbation to apply; repeatable.")
-]
+Perturb = Annotated[list[str], Option(metavar="KIND[:SEVERITY]", help="Perturbation to apply; repeatable.")]
 RunFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run (its --out).")]
 Seed = Annotated[int, Option(min=0, help="Random seed; equal seeds give equal episodes.")]
 ServerCommand = Annotated[list[str] | None, Argument(metavar="[-- SERVER...]", help="Command that starts the server.")]

@@ -69,7 +69,9 @@ def run(
             help="File with defaults for these options; `crosswind init` writes one.",
         ),
     ] = None,
-    out: Annotated[Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")
+    ] = None,
     concurrency: Annotated[int, Unlimited(max=1024, help="Episodes at a time; 0: the agent's default.")] = 0,
     limit: Annotated[int, Unlimited(help="Stop after this many episodes; 0: the whole suite.")] = 0,
     seed: Seed = 0,
@@ -79,18 +81,22 @@ def run(
     episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
     deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
-    max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much; 0: no limit. Currency as in the prices.")] = 0,
+    max_cost: Annotated[
+        float, Unlimited(help="Stop once the run has cost this much; 0: no limit. Currency as in the prices.")
+    ] = 0,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
         int | None,
-        Option(
-            show_default="1024, fewer in process", min=1, help="Maximum tokens in one reply of a model."
-        ),
+        Option(show_default="1024, fewer in process", min=1, help="Maximum tokens in one reply of a model."),
     ] = None,
-    temperature: Annotated[float | None, Option(min=0, show_default="the provider's", help="Sampling temperature.")] = None,
+    temperature: Annotated[
+        float | None, Option(min=0, show_default="the provider's", help="Sampling temperature.")
+    ] = None,
     ending: Ending = "",
     protocol: Annotated[str, Option(metavar="auto|native|text", help="How a model calls tools.")] = "auto",
-    context: Annotated[int, Unlimited(help="Context length of an in-process model, in tokens; 0: the model's own.")] = 0,
+    context: Annotated[
+        int, Unlimited(help="Context length of an in-process model, in tokens; 0: the model's own.")
+    ] = 0,
     request_timeout: Annotated[float, Option(min=0.1, help="Time limit for one request to a provider.")] = 120,
     price_in: Annotated[float | None, Option(min=0, help="Price per million input tokens.")] = None,
     price_out: Annotated[float | None, Option(min=0, help="Price per million output tokens.")] = None,
