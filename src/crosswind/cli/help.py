@@ -43,7 +43,10 @@ METAVARS = {  # the same option takes the same sort of value everywhere
     **dict.fromkeys(("deadline", "episode_timeout", "idle", "request_timeout", "timeout"), "SECONDS"),
     **dict.fromkeys(("max_cost", "price_in", "price_out"), "AMOUNT"),
     **dict.fromkeys(("share", "slips"), "SHARE"),
-    **dict(agent="SPEC", budget_minutes="MINUTES", plugin="FILE", temperature="NUMBER"),
+    "agent": "SPEC",
+    "budget_minutes": "MINUTES",
+    "plugin": "FILE",
+    "temperature": "NUMBER",
 }
 EXITS = {
     0: "done",
