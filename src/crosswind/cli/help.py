@@ -44,6 +44,7 @@ METAVARS = {  # the same option takes the same sort of value everywhere
     **dict.fromkeys(("max_cost", "price_in", "price_out"), "AMOUNT"),
     **dict.fromkeys(("share", "slips"), "SHARE"),
     "agent": "SPEC",
+    "out": "DIR",
     "budget_minutes": "MINUTES",
     "plugin": "FILE",
     "temperature": "NUMBER",
