@@ -15,11 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Context, Exit, Option, Typer
+from typer import Argument, Context, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli.dry_run import forecast
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Ending, Json, Seed
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run_outcome import STOPPED, conclude
@@ -30,29 +31,24 @@ if TYPE_CHECKING:
 
 BUG = 70  # exit code: something is wrong with the code
 
-RUN_EPILOG = """Examples:
-
-crosswind run quick --agent oracle
-
-crosswind run tiers --agent openai:gpt-5-mini --out runs/mini --concurrency 16 --max-cost 5
-
-crosswind run tiers --agent openai:qwen3@http://localhost:8000/v1 --dry-run
-
-crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-timeout 120
-
-The same command with the same --out continues a run that was stopped or killed. The exit status says nothing about the
-score (that is `crosswind gate`): 0 done or stopped by a budget, 2 something to mend in the command, 3 the provider or
-the disk stopped it, 70 a bug, 130 interrupted."""
+RUN_EPILOG = epilog(
+    "crosswind run quick --agent oracle",
+    "crosswind run tiers --agent openai:gpt-5-mini --out runs/mini --concurrency 16 --max-cost 5",
+    "crosswind run tiers --agent openai:qwen3@http://localhost:8000/v1 --dry-run",
+    "crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-timeout 120",
+    notes="The exit status does not depend on the score; use `crosswind gate` for a verdict.",
+    exits={0: "done, or stopped by a budget", 3: "stopped by the provider or the disk", BUG: "a bug"},
+)
 Unlimited = partial(Option, show_default=False, min=0)  # 0 stands for no limit, or for what the suite or agent has
 
-app = Typer()
+app = App()
 
 
 # ---------------------------------------------------------------- run
 
 
 def from_config(ctx: Context, path: Path | None) -> Path | None:
-    """Let a configuration stand for the options that are not given."""
+    """Take options that are not given from a configuration file."""
     if path is not None:
         from crosswind.cli.config import load_config
 
@@ -62,42 +58,48 @@ def from_config(ctx: Context, path: Path | None) -> Path | None:
 
 @app.command(epilog=RUN_EPILOG)
 def run(
-    suite: Annotated[str, Argument(help="A suite (see `crosswind catalog`) or a YAML file with one.")],
-    agent: Annotated[str, Option(help="The agent: a scripted one, openai:MODEL@URL, python:MODULE:NAME, ...")],
+    suite: Annotated[str, Argument(help="Suite name (see `crosswind catalog`) or YAML file.")],
+    agent: Annotated[str, Option(help="Agent, such as openai:MODEL@URL or python:MODULE:NAME (docs/agents.md).")],
     config: Annotated[
         Path | None,
         Option(
             metavar="FILE",
             is_eager=True,
             callback=from_config,
-            help="Take options that are not given from this file; `crosswind init` writes one.",
+            help="File with defaults for these options; `crosswind init` writes one.",
         ),
     ] = None,
-    out: Annotated[Path | None, Option(help="Folder of the run (default: a new one under runs/).")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")
+    ] = None,
     concurrency: Annotated[int, Unlimited(max=1024, help="Episodes at a time; 0: the agent's default.")] = 0,
-    limit: Annotated[int, Unlimited(help="Stop after this many episodes in all; 0: the whole suite.")] = 0,
+    limit: Annotated[int, Unlimited(help="Stop after this many episodes; 0: the whole suite.")] = 0,
     seed: Seed = 0,
     trials: Annotated[int, Option(min=1, help="Times to play each episode.")] = 1,
     tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
-    domain: Annotated[str, Option(help="Run in this domain only (default: all of the suite).")] = "all",
+    domain: Annotated[str, Option(help="Run in this domain only.")] = "all",
     episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
     deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
-    max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much; 0: no limit.")] = 0,
+    max_cost: Annotated[
+        float, Unlimited(help="Stop once the run has cost this much; 0: no limit. Currency as in the prices.")
+    ] = 0,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
         int | None,
-        Option(
-            show_default=False, min=1, help="Most tokens in one reply of a model (default: 1024, fewer in process)."
-        ),
+        Option(show_default="1024, fewer in process", min=1, help="Maximum tokens in one reply of a model."),
     ] = None,
-    temperature: Annotated[float | None, Option(min=0, help="Sampling temperature (default: the provider's).")] = None,
+    temperature: Annotated[
+        float | None, Option(min=0, show_default="the provider's", help="Sampling temperature.")
+    ] = None,
     ending: Ending = "",
-    protocol: Annotated[str, Option(help="How a model calls tools: auto, native or text.")] = "auto",
-    context: Annotated[int, Unlimited(help="Context of a model in process, in tokens; 0: its own.")] = 0,
-    request_timeout: Annotated[float, Option(min=0.1, help="Seconds for one request to a provider.")] = 120,
-    price_in: Annotated[float | None, Option(min=0, help="Price of a million input tokens.")] = None,
-    price_out: Annotated[float | None, Option(min=0, help="Price of a million output tokens.")] = None,
+    protocol: Annotated[str, Option(metavar="auto|native|text", help="How a model calls tools.")] = "auto",
+    context: Annotated[
+        int, Unlimited(help="Context length of an in-process model, in tokens; 0: the model's own.")
+    ] = 0,
+    request_timeout: Annotated[float, Option(min=0.1, help="Time limit for one request to a provider.")] = 120,
+    price_in: Annotated[float | None, Option(min=0, help="Price per million input tokens.")] = None,
+    price_out: Annotated[float | None, Option(min=0, help="Price per million output tokens.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Estimate episodes, tokens and cost; run nothing.")] = False,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
