@@ -117,7 +117,7 @@ async def aevaluate(
 
     >>> import asyncio
     >>> asyncio.run(cw.aevaluate("oracle", limit=2))
-    <Run of oracle on quick: 2 episodes, clean 100 %, shifted 100 %>
+    <Run of oracle on quick@1: 2 episodes, clean 100 %, shifted 100 %>
 
     `agent` is a function `agent(query, tools)`, plain or async, that returns `done(...)`, `cannot(...)` or a str; an
     object with `reply(chat, tools)`; a class that makes one per episode; or a spec such as "oracle" or

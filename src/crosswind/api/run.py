@@ -62,7 +62,7 @@ class Run:
     >>> import crosswind as cw
     >>> run = cw.evaluate("retrier", "quick")
     >>> run
-    <Run of retrier on quick: 20 episodes, clean 100 %, shifted 0 %>
+    <Run of retrier on quick@1: 20 episodes, clean 100 %, shifted 0 %>
     >>> run.drops(by="kind")["semantic_rename"].delta
     -1.0
     >>> [episode.cause for episode in run if not episode.passed][0]

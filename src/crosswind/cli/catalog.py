@@ -155,6 +155,7 @@ def _suite(suite: Any) -> Row:
     conditions = suite.all_conditions()
     return {
         "name": suite.name,
+        "version": suite.version,
         "summary": suite.summary,
         "domains": list(dict.fromkeys(name for c in conditions for name in suite.where(c))),
         "kinds": list(dict.fromkeys(kind for c in conditions for kind in c.recipe.kinds())),

@@ -74,8 +74,9 @@ class Manifest(Model):
 
     @property
     def name(self) -> str:
-        """The suite's."""
-        return str(self.suite.get("name", ""))
+        """The suite's, with its version."""
+        name, version = str(self.suite.get("name", "")), self.suite.get("version")
+        return f"{name}@{version}" if version else name
 
 
 # what makes two runs one: a folder holds episodes of one configuration only
