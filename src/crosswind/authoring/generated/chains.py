@@ -385,7 +385,8 @@ class Compiled:
             case Follow():
                 return self.column(entity.source, entity.column)
             case Best():
-                return f"${self._list(entity, entity.rows, **{entity.way: entity.column})}.{table.key}"
+                pick: dict[str, Any] = {entity.way: entity.column}
+                return f"${self._list(entity, entity.rows, **pick)}.{table.key}"
             case Dated():
                 date = self.detail(entity.column, {"of": f"{table.name}.{entity.column}"})
                 return f"${self._list(entity, entity.rows, where={entity.column: date}, only=True)}.{table.key}"

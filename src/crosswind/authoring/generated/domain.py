@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from crosswind.authoring import yaml_domain
-from crosswind.authoring.generated.chains import Best, Chains, Compiled, Create, Given, Request, parts
+from crosswind.authoring.generated.chains import Best, Chains, Compiled, Create, Given, Request, Rows, parts
 from crosswind.authoring.generated.lexicon import Voice, lexicon, spoken
 from crosswind.authoring.generated.requests import Speaker
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, bank_words
@@ -118,6 +118,22 @@ class Draft:
             except RedrawNeeded:
                 continue  # this structure has no such chain
         self._variants()
+        self._drop_untouched()
+
+    def _drop_untouched(self) -> None:
+        """Drop tools that no family comes near: nothing shows a key that they take. A write may lose its undo so."""
+        tools, every = self.interface.tools, [compiled for compiled, _ in self.families.values()]
+        used = {step["call"] for compiled in every for step in compiled.steps if "call" in step}
+        near = {e.table for compiled in every for e in parts(compiled.request) if isinstance(e, Given | Rows)}
+        near |= {tools[name].table for name in used if self.interface.tables[tools[name].table].role != "record"}
+        for name, tool in list(tools.items()):
+            table = self.interface.tables[tool.table]
+            wanted = table.of if tool.act in ("list", "list_by") else table.name
+            if name not in used and (tool.act in ("create", "code") or wanted not in near):
+                del tools[name], table.tools[tool.act]
+        for tool in tools.values():
+            if "undo" in tool.declared and tool.declared["undo"] not in tools:
+                del tool.declared["undo"]
 
     # -- families
 
@@ -157,21 +173,22 @@ class Draft:
     def _obstacles(self, request: Request, compiled: Compiled) -> list[dict[str, Any]]:
         """Edits that make a request impossible: what it names is gone, or a rule forbids the write."""
         out: list[dict[str, Any]] = []
-        for act in request.acts:
-            if isinstance(act, Create):
-                for entity in (act.parent, act.about):
-                    table = self.interface.tables[entity.table]
-                    for column in table.of_sort("standing", "flag"):
-                        where = {"table": table.name, "id": compiled.ids[entity]}
-                        if isinstance(entity, Best) and entity.rows.flag:  # another row would be taken instead
-                            where = {"step": compiled.step_of[entity]}
-                        out.append({**where, "set": {column.name: column.fill["choice"][1]}})
-        picked = [s["step"] for s in compiled.steps if "only" in s or (("max" in s or "min" in s) and "call" in s)]
-        if picked:
-            out.append({"step": picked[0], "gone": True})
-        elif not request.acts:
-            given = [e for e in parts(request) if isinstance(e, Given)]
-            out += [{"table": e.table, "id": compiled.ids[e], "gone": True} for e in given[:1]]
+        first = next(iter(request.acts), None)  # what is refused first leaves nothing behind
+        if isinstance(first, Create):
+            for entity in (first.parent, first.about):
+                table = self.interface.tables[entity.table]
+                for column in table.of_sort("standing", "flag"):
+                    where = {"table": table.name, "id": compiled.ids[entity]}
+                    if isinstance(entity, Best) and entity.rows.flag:  # another row would be taken instead
+                        where = {"step": compiled.step_of[entity]}
+                    out.append({**where, "set": {column.name: column.fill["choice"][1]}})
+        elif first is not None:
+            out.append({"step": compiled.step_of[first.record], "gone": True})
+        elif picked := [e for e in parts(request) if isinstance(e, Best)]:
+            out.append({"step": compiled.step_of[picked[-1]], "gone": True})
+        else:
+            given = next(e for e in parts(request) if isinstance(e, Given))
+            out.append({"table": given.table, "id": compiled.ids[given], "gone": True})
         return out
 
     def _variants(self) -> None:
