@@ -192,6 +192,8 @@ class Chains:
                 rows = [p for p in parts(request) if isinstance(p, Rows)]
                 if _twice([r.kind for r in rows]) or _twice([r.floor for r in rows]):
                     continue  # a request states each detail once
+                if len({p.way for p in parts(request) if isinstance(p, Best | Better)}) > 1:
+                    continue  # most and least in one sentence are easily taken for each other
                 made = shape(request, self.interface)
                 if made in taken or part_of(made) != split:
                     continue

@@ -9,7 +9,18 @@ from random import Random
 from typing import Any
 
 from crosswind.authoring import yaml_domain
-from crosswind.authoring.generated.chains import Best, Chains, Compiled, Create, Given, Request, Rows, parts
+from crosswind.authoring.generated.chains import (
+    Best,
+    Better,
+    Chains,
+    Compiled,
+    Create,
+    Dated,
+    Given,
+    Request,
+    Rows,
+    parts,
+)
 from crosswind.authoring.generated.lexicon import Voice, lexicon, spoken
 from crosswind.authoring.generated.requests import Speaker
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, bank_words
@@ -21,12 +32,12 @@ from crosswind.core.flow import rng_for
 from crosswind.core.types import SPLITS, Split
 from crosswind.words import banks
 
-NAME = re.compile(r"generated:(?:(train|dev|test)-)?([A-Za-z0-9_-]{1,64})")
+NAME = re.compile(r"generated:(?:(train|dev|test)-([A-Za-z0-9][A-Za-z0-9_-]{0,63})|([0-9]{1,18}))")
 HELD = 64  # domains that are held at a time; one that is dropped is made again when it is asked for
 QUERIES = 3  # wordings of a family
 CORES = 3  # wordings of a family that the bank has for each split
 ATTEMPTS = 24
-TASKS = 2  # of each family that the laws are run on before a domain is handed out
+TASKS = 3  # of each family that the laws are run on before a domain is handed out
 # What the families of a domain are to do, and in how many calls; the rest are drawn freely.
 GOALS = (
     ("tell", range(1, 3)),
@@ -48,8 +59,7 @@ def load(name: str) -> Domain:
     if name in _held:
         _held.move_to_end(name)
         return _held[name]
-    split, seed = parsed(name)
-    domain, bank = _drawn(name, split, seed)
+    domain, bank = _drawn(name)
     banks.bring(name, bank)
     _held[name] = domain
     while len(_held) > HELD:
@@ -67,40 +77,38 @@ def parsed(name: str) -> tuple[Split, str]:
             "generated:train-17"
         )
     split: Split = next((s for s in SPLITS if s == found[1]), "train")
-    return split, found[2]
+    return split, found[2] or found[3]
 
 
-def _drawn(name: str, split: Split, seed: str) -> tuple[Domain, Mapping[str, Any]]:
-    """The first of the draws of a seed that passes."""
-    last: Exception | None = None
+def _drawn(name: str) -> tuple[Domain, Mapping[str, Any]]:
+    """The first of the draws of a name that passes."""
+    last: RedrawNeeded | None = None
     for attempt in range(ATTEMPTS):
         try:
-            draft = Draft(split, rng_for("generated", split, seed, attempt))
-            domain = _built(name, draft)
-            _certify(domain, split)
-            return domain, draft.bank()
-        except (RedrawNeeded, BadFile, CannotDraw, Unfair) as error:
+            return drawn(name, attempt)
+        except RedrawNeeded as error:
             last = error
     raise CrosswindError(f"{name}: none of {ATTEMPTS} draws is fair (the last: {last}); use another seed")
+
+
+def drawn(name: str, attempt: int) -> tuple[Domain, Mapping[str, Any]]:
+    """One of the draws of a name, with its bank. Raises `RedrawNeeded` where a law complains about it."""
+    split, seed = parsed(name)
+    try:
+        draft = Draft(split, rng_for("generated", split, seed, attempt))
+        domain = yaml_domain.checked(Document(draft.declared(name), {}, name))
+        for judged in dict.fromkeys((split, "test")):  # the tasks that it is drawn for, and those that are checked
+            for complaint in audit_domain(domain, count=TASKS, split=judged):
+                raise RedrawNeeded(str(complaint))
+        return domain, draft.bank()
+    except (BadFile, CannotDraw, Unfair) as error:
+        raise RedrawNeeded(str(error)) from error
 
 
 def declaration(name: str) -> dict[str, Any]:
     """What a generated domain declares, as a YAML file would hold it."""
     declared: dict[str, Any] = load(name).declared.model_dump(exclude_defaults=True)  # type: ignore[attr-defined]
     return declared
-
-
-def _built(name: str, draft: Draft) -> Domain:
-    """The domain of a draft, checked as a file would be."""
-    data = draft.declared(name)
-    document = Document(data, {}, name)
-    return yaml_domain.checked(document)
-
-
-def _certify(domain: Domain, split: Split) -> None:
-    """Refuse a draw about which any law complains."""
-    for complaint in audit_domain(domain, count=TASKS, split=split):
-        raise RedrawNeeded(str(complaint))
 
 
 class Draft:
@@ -110,7 +118,6 @@ class Draft:
         self.split, self.rng = split, rng
         self.interface = Interface(split, rng)
         self.families: dict[str, tuple[Compiled, dict[str, Any]]] = {}
-        self._labels: dict[str, str] = {}
         taken: set[str] = set()
         for goal, calls in GOALS:
             try:
@@ -177,13 +184,16 @@ class Draft:
         if isinstance(first, Create):
             for entity in (first.parent, first.about):
                 table = self.interface.tables[entity.table]
-                for column in table.of_sort("standing", "flag"):
-                    where = {"table": table.name, "id": compiled.ids[entity]}
-                    if isinstance(entity, Best) and entity.rows.flag:  # another row would be taken instead
-                        where = {"step": compiled.step_of[entity]}
-                    out.append({**where, "set": {column.name: column.fill["choice"][1]}})
-        elif first is not None:
+                where = {"table": table.name, "id": compiled.ids[entity]}
+                if isinstance(entity, Best) and entity.rows.flag and _is_settled(entity.rows.parent):
+                    where = {"step": compiled.step_of[entity]}  # all of them: else another would be taken instead
+                elif not _is_settled(entity):
+                    continue
+                out += [{**where, "set": {c.name: c.fill["choice"][1]}} for c in table.of_sort("standing", "flag")]
+        elif first is not None and _is_settled(first.record.rows.parent):  # type: ignore[union-attr]
             out.append({"step": compiled.step_of[first.record], "gone": True})
+        elif first is not None:
+            pass  # nothing that could be proved
         elif picked := [e for e in parts(request) if isinstance(e, Best)]:
             out.append({"step": compiled.step_of[picked[-1]], "gone": True})
         else:
@@ -320,3 +330,8 @@ class Draft:
         sections = ("thing", "record", "place")
         words = [c.words[split][0] for s in sections for c in lexicon().concepts[s] if c.name not in used]
         return [spoken(word) for word in self.rng.sample(words, 24)]
+
+
+def _is_settled(entity: Any) -> bool:
+    """Is it clear which row is meant, whatever the other rows of its table hold?"""
+    return not any(isinstance(part, Best | Better | Dated) for part in parts(entity))

@@ -116,7 +116,3 @@ class Voice:
         for hole, value in holes.items():
             text = text.replace(f"{{{hole}}}", value)
         return text
-
-    def fresh(self) -> Voice:
-        """Another speaker of the same split."""
-        return Voice(self.split, self.rng)

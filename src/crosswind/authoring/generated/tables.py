@@ -194,7 +194,7 @@ class Interface:
 
     def _prefix(self) -> str:
         """Letters before the numbers of a table: each combination belongs to one split."""
-        letters = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+        letters = "ABCDEFGHJKLMNPQRSTUVWYZ"  # an X may be taken for a part of a format
         while True:
             made = "".join(self.rng.choice(letters) for _ in range(self.rng.randint(1, 3)))
             if part_of(("prefix", made)) == self.split and all(t.prefix != made for t in self.tables.values()):
@@ -268,7 +268,7 @@ class Interface:
         return {"number": {"low": low, "high": low + self.rng.randint(200, 2000)}}
 
     def _time(self) -> dict[str, Any]:
-        first = self.rng.randint(6, 15)
+        first = self.rng.randint(13, 17)  # in the afternoon a time reads one way in every format
         return {"time": {"first": f"{first:02d}:00", "last": f"{first + 6:02d}:00", "minutes": 5}}
 
     # -- tools
