@@ -1,4 +1,4 @@
-"""Measure generated domains: `python docs/make_generated.py 10` prints the tables of docs/results/generated.md."""
+"""Measure generated domains for docs/results/generated.md: `python docs/make_generated.py COUNT FIRST_SEED`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from crosswind.core.registry import perturbations
 from crosswind.core.types import SPLITS
 
 
-def main(count: int) -> None:
+def main(count: int, first_seed: int) -> None:
     first, seconds, lengths, tools = Counter[str](), 0.0, Counter[int](), list[int]()
-    names = [f"generated:{split}-{seed}" for split in SPLITS for seed in range(count)]
+    names = [f"generated:{split}-{seed}" for split in SPLITS for seed in range(first_seed, first_seed + count)]
     for name in names:
         try:
             drawn(name, 0)
@@ -32,7 +32,7 @@ def main(count: int) -> None:
     print("first draws:", dict(first.most_common()))
     print("families by calls:", dict(sorted(lengths.items())))
     applies, passed = Counter[str](), 0
-    judged = [f"generated:{split}-{seed}" for split in SPLITS for seed in range(4)]
+    judged = [f"generated:{split}-{seed}" for split in SPLITS for seed in range(first_seed, first_seed + 4)]
     for name in judged:
         found = check_domain(name, lambda *_: None)
         passed += found.passed
@@ -47,4 +47,4 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

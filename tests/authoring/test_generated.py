@@ -91,7 +91,9 @@ def test_generated_domains_are_dropped_in_the_end(monkeypatch: pytest.MonkeyPatc
     assert list(domain._held) == ["generated:dev-2"]
 
 
-@pytest.mark.parametrize("name", ["generated:", "generated:test-", "generated:a b", "generated:tset-4", "generated:train-1/2"])
+@pytest.mark.parametrize(
+    "name", ["generated:", "generated:test-", "generated:a b", "generated:tset-4", "generated:train-1/2"]
+)
 def test_a_bad_name_is_told(name: str) -> None:
     with pytest.raises(UnknownName, match="generated:SPLIT-SEED"):
         domains[name]

@@ -90,7 +90,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Redate:
     """Another date for a record."""
 
     table: str
@@ -121,13 +121,13 @@ class Figure:
     column: str = ""  # empty: count
 
 
-Act = Create | Change | Close
+Act = Create | Redate | Close
 Entity = Given | Follow | Best | Dated | Better | Create
 Value = Tell | Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DraftRequest:
     """What a family asks for: writes, then values to be told."""
 
     acts: tuple[Act, ...]
@@ -144,7 +144,7 @@ def parts(node: Any) -> Iterator[Any]:
                 yield from parts(part)
 
 
-def shape(request: Request, interface: Interface) -> str:
+def shape(request: DraftRequest, interface: Interface) -> str:
     """A request without its names: what refers to what, and which primitives are used in which order."""
     known: dict[Any, int] = {}
 
@@ -181,7 +181,7 @@ class Chains:
         self.tables = interface.tables
         self.pool: list[Entity] = []  # rows that the request speaks of so far
 
-    def draw(self, split: Split, calls: range, goal: str, taken: set[str]) -> tuple[Request, Compiled]:
+    def draw(self, split: Split, calls: range, goal: str, taken: set[str]) -> tuple[DraftRequest, Compiled]:
         """A request whose shape belongs to a split and is not taken, met in a number of calls."""
         for _ in range(4000):
             self.pool = []
@@ -205,7 +205,7 @@ class Chains:
                 return request, compiled
         raise RedrawNeeded(f"no {goal} of {calls} calls")
 
-    def _request(self, goal: str, longest: int) -> Request:
+    def _request(self, goal: str, longest: int) -> DraftRequest:
         depth = 1 if longest <= 3 else 2 if longest <= 6 else 3
         acts: list[Act] = []
         if goal in ("write", "coded"):
@@ -216,7 +216,7 @@ class Chains:
         values = [self._value(depth, goal) for _ in range(told)]
         if len({*values}) < len(values) or len({act.table for act in acts}) < len(acts):
             raise RedrawNeeded("the same is asked twice")
-        return Request(tuple(acts), tuple(values))
+        return DraftRequest(tuple(acts), tuple(values))
 
     def _entity(self, table: str, depth: int) -> Entity:
         known = [entity for entity in self.pool if entity.table == table]
@@ -293,7 +293,7 @@ class Chains:
         record = self._entity(table.name, depth)
         if isinstance(record, Create):
             raise RedrawNeeded("a record that was only just made")
-        return Change(table.name, record) if way == "change" else Close(table.name, record)
+        return Redate(table.name, record) if way == "change" else Close(table.name, record)
 
     def _value(self, depth: int, goal: str) -> Value:
         made = [e for e in self.pool if isinstance(e, Create)]
@@ -338,7 +338,7 @@ class Compiled:
     """A request as steps, details and results of a declared family."""
 
     interface: Interface
-    request: Request
+    request: DraftRequest
     steps: list[dict[str, Any]] = field(default_factory=list)
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
     ids: dict[Any, str] = field(default_factory=dict)  # expression -> reference to its key
@@ -453,7 +453,7 @@ class Compiled:
                 args[code.key] = f"${step}.{code.key}"
             args[date.name] = self._new_date(table, date.name)
             step = self._step(act, call=table.tools["create"], args=args)
-        elif isinstance(act, Change):
+        elif isinstance(act, Redate):
             args = {table.key: self.id_of(act.record), date.name: self._new_date(table, date.name)}
             step = self._step(act, call=table.tools["change"], args=args)
         else:

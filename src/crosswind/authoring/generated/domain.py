@@ -16,8 +16,8 @@ from crosswind.authoring.generated.chains import (
     Compiled,
     Create,
     Dated,
+    DraftRequest,
     Given,
-    Request,
     Rows,
     parts,
 )
@@ -144,7 +144,7 @@ class Draft:
 
     # -- families
 
-    def _family(self, request: Request, compiled: Compiled, **extra: Any) -> None:
+    def _family(self, request: DraftRequest, compiled: Compiled, **extra: Any) -> None:
         queries: dict[str, None] = {}
         for _ in range(8):
             queries |= {Speaker(compiled, Voice(self.split, self.rng)).query(): None}
@@ -177,7 +177,7 @@ class Draft:
             out.append(step)
         return out
 
-    def _obstacles(self, request: Request, compiled: Compiled) -> list[dict[str, Any]]:
+    def _obstacles(self, request: DraftRequest, compiled: Compiled) -> list[dict[str, Any]]:
         """Edits that make a request impossible: what it names is gone, or a rule forbids the write."""
         out: list[dict[str, Any]] = []
         first = next(iter(request.acts), None)  # what is refused first leaves nothing behind

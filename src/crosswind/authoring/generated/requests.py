@@ -8,7 +8,6 @@ from crosswind.authoring.generated.chains import (
     Act,
     Best,
     Better,
-    Change,
     Compiled,
     Create,
     Dated,
@@ -16,6 +15,7 @@ from crosswind.authoring.generated.chains import (
     Figure,
     Follow,
     Given,
+    Redate,
     Rows,
     Tell,
     Value,
@@ -129,6 +129,6 @@ class Speaker:
             verb = self.interface.verbs["create"]
             return self.voice.phrase("create", verb=verb, a_noun=a(table.noun), parent=parent, parts=said)
         record = self.entity(act.record)
-        if isinstance(act, Change):
+        if isinstance(act, Redate):
             return self.voice.phrase("change", verb=self.interface.verbs["change"], np=record, **new)
         return self.voice.phrase("close", verb=self.interface.verbs["close"], np=record)
