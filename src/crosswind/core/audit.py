@@ -215,6 +215,7 @@ def _others(drawn: Drawn, kinds: Sequence[tuple[str, int]], seed: int) -> Iterat
 
 # ---------------------------------------------------------------- before the first draw that counts
 
+KNOWN = 4096  # verdicts held in memory; domains are without number
 _known: dict[tuple[object, ...], list[Complaint]] = {}
 
 
@@ -235,6 +236,8 @@ def _require(sort: str, name: str, audit: Callable[..., list[Complaint]], *parts
     key = (audit, *(perturbations[part] if audit is audit_kind and isinstance(part, str) else part for part in parts))
     complaints = _known.get(key)
     if complaints is None:
+        if len(_known) >= KNOWN:
+            _known.clear()
         complaints = _known[key] = _verdict(audit, parts)
     for complaint in complaints:
         if complaint.law != "applies":
