@@ -175,7 +175,7 @@ async def aevaluate(
             )
         finally:
             await source.aclose()
-        run = Run(store.load_run(folder), getattr(source, "raised", None))
+        run = Run(store.load_run(folder))
         weakref.finalize(run, cleanup.pop_all().close)
     return run
 

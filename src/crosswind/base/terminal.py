@@ -31,7 +31,7 @@ def safe(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Untrusted text, made safe, on one line."""
-    return safe(" ".join(text.split("\n")))
+    return safe(" ".join(text.splitlines()).replace("\t", " "))
 
 
 def short(text: str, limit: int) -> str:

@@ -22,13 +22,11 @@ from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli.dry_run import forecast
 from crosswind.cli.options import Ending, Json, Seed
 from crosswind.cli.progress import RunDisplay
-from crosswind.cli.run_outcome import STOPPED, conclude
+from crosswind.cli.run_outcome import BUG, STOPPED, conclude
 
 if TYPE_CHECKING:
     from crosswind.models.source import AgentSource
     from crosswind.runs.runner import Ran
-
-BUG = 70  # exit code: something is wrong with the code
 
 RUN_EPILOG = """Examples:
 
@@ -42,7 +40,7 @@ crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-t
 
 The same command with the same --out continues a run that was stopped or killed. The exit status says nothing about the
 score (that is `crosswind gate`): 0 done or stopped by a budget, 2 something to mend in the command, 3 the provider or
-the disk stopped it, 70 a bug, 130 interrupted."""
+the disk stopped it, 70 a bug in the agent or in crosswind, 130 interrupted."""
 Unlimited = partial(Option, show_default=False, min=0)  # 0 stands for no limit, or for what the suite or agent has
 
 app = Typer()
@@ -84,6 +82,9 @@ def run(
     deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
     max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much; 0: no limit.")] = 0,
+    max_exceptions: Annotated[
+        int, Unlimited(help="Stop when this many episodes in a row end with the same exception; 0: never.")
+    ] = 5,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
         int | None,
@@ -129,7 +130,11 @@ def run(
         forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, json_=json_)
         return
     limits = runner.Limits(
-        episode=episode_timeout or None, deadline=deadline or None, tokens=max_tokens or None, cost=max_cost or None
+        episode=episode_timeout or None,
+        deadline=deadline or None,
+        tokens=max_tokens or None,
+        cost=max_cost or None,
+        exceptions=max_exceptions or None,
     )
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     play = partial(
