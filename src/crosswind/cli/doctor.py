@@ -14,6 +14,7 @@ app = Typer()
 
 
 @app.command()
+@terminal.reserve_stdout()
 def doctor(
     spec: Annotated[str, Argument(help="An agent as for `crosswind run`; left out: the installation.")] = "",
     json_: Json = False,

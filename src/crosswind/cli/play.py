@@ -19,6 +19,7 @@ app = Typer()
 
 
 @app.command()
+@terminal.reserve_stdout()
 def play(
     domain: DomainName,
     agent: Annotated[str, Option(help="Who plays, as for `crosswind run --agent`.")] = "oracle",

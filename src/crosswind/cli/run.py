@@ -59,6 +59,7 @@ def from_config(ctx: Context, path: Path | None) -> Path | None:
 
 
 @app.command(epilog=RUN_EPILOG)
+@terminal.reserve_stdout()
 def run(
     suite: Annotated[str, Argument(help="A suite (see `crosswind catalog`) or a YAML file with one.")],
     agent: Annotated[str, Option(help="The agent: a scripted one, openai:MODEL@URL, python:MODULE:NAME, ...")],

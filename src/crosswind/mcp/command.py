@@ -42,7 +42,7 @@ from crosswind.mcp.wire import BODY, Lines, signal_group
 from crosswind.models.parsing import clean
 from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents
 from crosswind.models.redact import Secrets
-from crosswind.models.source import AgentSettings, Price
+from crosswind.models.source import AgentSettings, Price, code_digest
 from crosswind.models.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 ANSWER = 20_000  # bytes of an answer, the last ones
 COMPLAINT = 2_000  # bytes of standard error, the last ones
+SCRIPT = 2**20  # bytes of a file that a command names, below which it counts as the agent's code
 GRACE = 2.0  # seconds between asking a process to end and ending it
 DRAIN = 1.0  # seconds in which what a process has printed must come in after its end
 BROKEN = 75  # the exit code for a provider or a machine that failed: EX_TEMPFAIL of sysexits.h
@@ -101,6 +102,11 @@ class CommandAgents(PythonAgents):
         self.price: Price | None = settings.price()
         self.settings: dict[str, Any] = {"command": self.secrets.scrub(rest), "silence": settings.timeout}
         self.template = _template(rest)
+        files = {
+            Path(part) for part in (shutil.which(self.template[0]) or "", *self.template[1:]) if os.path.isfile(part)
+        }
+        if scripts := {path for path in files if path.stat().st_size < SCRIPT}:
+            self.settings["code"] = code_digest(scripts)
         self.places = {place for part in self.template for place in _PLACE.findall(part)}
         self.timeout = settings.timeout
         self.running: set[asyncio.Task[Any]] = set()

@@ -29,6 +29,9 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
@@ -39,7 +42,7 @@ from crosswind.episodes.record import Usage
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets
 from crosswind.models.remote import OURS
-from crosswind.models.source import AgentSettings, Price
+from crosswind.models.source import AgentSettings, Price, code_digest
 from crosswind.models.toolset import SyncToolset, Toolset, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
@@ -188,6 +191,8 @@ class PythonAgents:
         self.secrets = Secrets(*(os.environ.get(name) for name in KEYS))
         self.agent: Any = _load(agent) if isinstance(agent, str) else agent
         _check(self.agent, self.name)
+        if files := _files_of(agent.partition(":")[0] if isinstance(agent, str) else _module_of(agent)):
+            self.settings["code"] = code_digest(files)
 
     def make(self, drawn: Drawn) -> Agent:
         """A class makes one agent per episode; a function or an object serves them all."""
@@ -299,8 +304,30 @@ def _check(agent: Any, name: str) -> None:
         raise CrosswindError(f"{name} takes {inspect.signature(called)} and is called with {wanted}; {EXPECTED}")
 
 
+def _module_of(thing: object) -> str:
+    with suppress(Exception):  # what a lazy proxy raises
+        name = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", "")
+        return name if isinstance(name, str) else ""
+    return ""
+
+
 def _name_of(agent: object) -> str:
-    return f"{getattr(agent, '__module__', '?')}:{getattr(agent, '__qualname__', type(agent).__qualname__)}"
+    return f"{_module_of(agent) or '?'}:{getattr(agent, '__qualname__', type(agent).__qualname__)}"
+
+
+def _files_of(name: str) -> set[Path]:
+    """The file of an agent's module, and those of the modules in its folder that it uses; none in a notebook."""
+    found: set[Path] = set()
+    names = [name]
+    for name in names:
+        module = sys.modules.get(name)
+        file = Path(getattr(module, "__file__", None) or ".")
+        root = root if found else file.parent
+        inside = file.is_relative_to(root) and "site-packages" not in file.relative_to(root).parts
+        if file.is_file() and file not in found and inside:
+            found.add(file)
+            names += filter(None, map(_module_of, list(vars(module).values())))
+    return found
 
 
 def _traceback(error: BaseException) -> str:

@@ -274,7 +274,7 @@ class Workers:
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
         self.in_a_row = 0
-        self.alike: list[str] = []  # exceptions that ended the last episodes, as far as they are the same
+        self.alike: list[tuple[str, str]] = []  # the last episodes, as far as one exception ended them: it, their task
         self.raising = False
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
@@ -330,9 +330,10 @@ class Workers:
                 f"{self.in_a_row} episodes in a row ended as errors of the infrastructure (last: {record.why})"
             )
             self.broken = True
-        same = [_place_of(record.why)] if record.ended == "exception" else []
-        self.alike = self.alike + same if self.alike[:1] == same else same
-        if self.limits.exceptions and len(self.alike) >= self.limits.exceptions:
+        same = [(_place_of(record.why), record.task_id)] if record.ended == "exception" else []
+        self.alike = [*(one for one in self.alike if [one[0]] == [s[0] for s in same]), *same]
+        tasks = len({task for _, task in self.alike})  # episodes of one task come one after the other
+        if self.limits.exceptions and len(self.alike) >= self.limits.exceptions and tasks > 1:
             first = record.why.partition("\n")[0]
             self.stopped = f"{len(self.alike)} episodes in a row ended with the same exception of the agent ({first})"
             self.raising = True
