@@ -764,7 +764,7 @@ def agent(query, tools):
 def test_a_loud_and_broken_agent_is_stopped_and_its_output_kept_apart(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text(LOUD)
     start = [sys.executable, "-m", "crosswind.cli.app", "run", "quick", "--agent", "python:loud:agent", "--out", "run"]
-    path = str(Path(runner.__file__).parent.parent)
+    path = str(Path(runner.__file__).parents[2])
 
     def go() -> subprocess.CompletedProcess[str]:
         env = os.environ | {"PYTHONPATH": path}

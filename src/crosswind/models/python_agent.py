@@ -318,11 +318,10 @@ def _name_of(agent: object) -> str:
 def _files_of(name: str) -> set[Path]:
     """The file of an agent's module, and those of the modules in its folder that it uses; none in a notebook."""
     found: set[Path] = set()
-    names = [name]
-    for name in names:
-        module = sys.modules.get(name)
+    names, root = [name], Path(getattr(sys.modules.get(name), "__file__", None) or ".").parent
+    for each in names:
+        module = sys.modules.get(each)
         file = Path(getattr(module, "__file__", None) or ".")
-        root = root if found else file.parent
         inside = file.is_relative_to(root) and "site-packages" not in file.relative_to(root).parts
         if file.is_file() and file not in found and inside:
             found.add(file)
