@@ -22,6 +22,7 @@ app = App()
         exits={0: "everything works", 3: "something does not work"},
     )
 )
+@terminal.reserve_stdout()
 def doctor(
     spec: Annotated[
         str, Argument(show_default="check the installation", help="Agent, as for `crosswind run --agent`.")

@@ -25,6 +25,7 @@ app = App()
         "crosswind play --domain medical --agent retrier --seed 3 --json",
     )
 )
+@terminal.reserve_stdout()
 def play(
     domain: DomainName,
     agent: Annotated[str, Option(help="Agent, as for `crosswind run --agent`.")] = "oracle",

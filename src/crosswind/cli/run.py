@@ -23,13 +23,11 @@ from crosswind.cli.dry_run import forecast
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Ending, Json, Seed
 from crosswind.cli.progress import RunDisplay
-from crosswind.cli.run_outcome import STOPPED, conclude
+from crosswind.cli.run_outcome import BUG, STOPPED, conclude
 
 if TYPE_CHECKING:
     from crosswind.models.source import AgentSource
     from crosswind.runs.runner import Ran
-
-BUG = 70  # exit code: something is wrong with the code
 
 RUN_EPILOG = epilog(
     "crosswind run quick --agent oracle",
@@ -37,7 +35,7 @@ RUN_EPILOG = epilog(
     "crosswind run tiers --agent openai:qwen3@http://localhost:8000/v1 --dry-run",
     "crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-timeout 120",
     notes="The exit status does not depend on the score; use `crosswind gate` for a verdict.",
-    exits={0: "done, or stopped by a budget", 3: "stopped by the provider or the disk", BUG: "a bug"},
+    exits={0: "done, or stopped by a budget", 3: "stopped by the provider or the disk", BUG: "a bug in the agent or in crosswind"},
 )
 Unlimited = partial(Option, show_default=False, min=0)  # 0 stands for no limit, or for what the suite or agent has
 
@@ -57,6 +55,7 @@ def from_config(ctx: Context, path: Path | None) -> Path | None:
 
 
 @app.command(epilog=RUN_EPILOG)
+@terminal.reserve_stdout()
 def run(
     suite: Annotated[str, Argument(help="Suite name (see `crosswind catalog`) or YAML file.")],
     agent: Annotated[str, Option(help="Agent, such as openai:MODEL@URL or python:MODULE:NAME (docs/agents.md).")],
@@ -84,6 +83,9 @@ def run(
     max_cost: Annotated[
         float, Unlimited(help="Stop once the run has cost this much; 0: no limit. Currency as in the prices.")
     ] = 0,
+    max_exceptions: Annotated[
+        int, Unlimited(help="Stop when this many episodes in a row end with the same exception; 0: never.")
+    ] = 5,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
         int | None,
@@ -131,7 +133,11 @@ def run(
         forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, json_=json_)
         return
     limits = runner.Limits(
-        episode=episode_timeout or None, deadline=deadline or None, tokens=max_tokens or None, cost=max_cost or None
+        episode=episode_timeout or None,
+        deadline=deadline or None,
+        tokens=max_tokens or None,
+        cost=max_cost or None,
+        exceptions=max_exceptions or None,
     )
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     play = partial(

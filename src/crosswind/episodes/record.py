@@ -85,7 +85,7 @@ class Record(Model):
     steps: tuple[dict[str, Any], ...]
     final: str
     finish: Finish | None = None  # the typed ending; None where the agent ended in words
-    why: str = ""  # of an error
+    why: str = ""  # of an error or an exception, which has its traceback from the second line on
     receipts: tuple[Receipt, ...] = ()
     checks: tuple[Check, ...] = ()
     judge: str = ""  # version of the verifier

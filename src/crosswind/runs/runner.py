@@ -23,7 +23,7 @@ from crosswind.base.version import __version__
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
 from crosswind.core.types import Agent, Message, Tools
-from crosswind.episodes.play import clip, play
+from crosswind.episodes.play import play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
@@ -33,6 +33,7 @@ from crosswind.models.source import AgentSource
 from crosswind.runs.store import Manifest, Store, now
 
 PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again; so many times more
+EXCEPTIONS = 5  # episodes that end with the same exception one after the other: the agent is broken, and the run stops
 IN_A_ROW = 20  # episodes that end as errors one after the other: the provider is down, and the run stops
 BEHIND = 64  # lines that may be written and not yet on the disk
 
@@ -57,6 +58,8 @@ class Progress:
     done: int = 0  # episodes that this one finished
     errors: int = 0
     trouble: str = ""  # why the last of them is one
+    exceptions: int = 0  # episodes that ended because the agent's code raised
+    raised: str = ""  # the last of these exceptions, with its traceback
     spent: Usage = field(default_factory=Usage)  # of all episodes of the folder
     scores: dict[str, Count] = field(default_factory=dict)  # solvable episodes by band, and tasks to refuse
 
@@ -65,6 +68,8 @@ class Progress:
         if record.outcome == "error":
             self.errors, self.trouble = self.errors + 1, record.why
             return
+        if record.ended == "exception":
+            self.exceptions, self.raised = self.exceptions + 1, record.why
         count = self.scores.setdefault(REFUSALS if record.refuse else band_of(record.kinds), Count())
         count.n += 1
         count.passed += record.passed
@@ -84,6 +89,7 @@ class Limits:
     deadline: float | None = None  # seconds for this run; episodes under way are dropped, and played when it goes on
     tokens: int | None = None  # of the whole folder, earlier runs included; episodes under way end
     cost: float | None = None  # the same
+    exceptions: int | None = EXCEPTIONS  # episodes in a row that end with the same exception of the agent
 
     def reached(self, spent: Usage) -> str:
         """Words for the budget that is used up."""
@@ -105,6 +111,7 @@ class Ran:
     broken: bool = False  # the infrastructure stopped it, or every episode ended as an error
     cut: int = 0  # bytes of a torn line that were cut off
     budget: bool = False  # tokens or cost stopped it
+    raising: bool = False  # the same exception of the agent, again and again, stopped it
 
     @property
     def left(self) -> int:
@@ -191,8 +198,6 @@ async def play_episode(
     if cost is None and source.price is not None:
         cost = source.price.of(usage.input_tokens, usage.output_tokens)
     usage = usage.model_copy(update={"cost": cost, "seconds": round(time.perf_counter() - began, 6)})
-    if trajectory.why:
-        trajectory = trajectory.model_copy(update={"why": clip(trajectory.why)})
     try:
         record = recorded(episode, trajectory, seed=seed, usage=usage)
         return diagnosed(record, drawn.certificate) if diagnosing else record
@@ -269,6 +274,8 @@ class Workers:
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
         self.in_a_row = 0
+        self.alike: list[tuple[str, str]] = []  # the last episodes, as far as one exception ended them: it, their task
+        self.raising = False
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
         self.drawing = asyncio.Lock()
@@ -323,6 +330,13 @@ class Workers:
                 f"{self.in_a_row} episodes in a row ended as errors of the infrastructure (last: {record.why})"
             )
             self.broken = True
+        same = [(_place_of(record.why), record.task_id)] if record.ended == "exception" else []
+        self.alike = [*(one for one in self.alike if [one[0]] == [s[0] for s in same]), *same]
+        tasks = len({task for _, task in self.alike})  # episodes of one task come one after the other
+        if self.limits.exceptions and len(self.alike) >= self.limits.exceptions and tasks > 1:
+            first = record.why.partition("\n")[0]
+            self.stopped = f"{len(self.alike)} episodes in a row ended with the same exception of the agent ({first})"
+            self.raising = True
         self.stopped = self.stopped or self.limits.reached(self.progress.spent)
         self.show()
 
@@ -364,6 +378,12 @@ class Workers:
             raise error from error.__cause__
         finally:
             await asyncio.to_thread(self.sink.sync)
+
+
+def _place_of(why: str) -> str:
+    """Which exception this is: its type and the places in the code, without a message, which may name the task."""
+    places = [line for line in why.splitlines() if line.startswith('  File "')]
+    return "\n".join([why.partition("\n")[0].partition(":")[0], *places])
 
 
 async def run(
@@ -416,4 +436,5 @@ async def run(
                 manifest = store.write(manifest, state="stopped" if why else "finished", why=why, planned=planned)
         nothing = progress.errors > 0 and not progress.scores
         spent = bool(limits.reached(progress.spent))
-        return Ran(manifest, progress, workers.stopped, workers.broken or nothing, store.cut, spent)
+        broken = workers.broken or nothing
+        return Ran(manifest, progress, workers.stopped, broken, store.cut, spent, workers.raising)

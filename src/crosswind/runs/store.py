@@ -481,7 +481,8 @@ def _differ(name: str, old: Any, new: Any) -> Iterator[str]:
         for key in dict.fromkeys((*old, *new)):
             yield from _differ(f"{name}.{key}", old.get(key), new.get(key))
     elif old != new:
-        yield f"{name} was {_cut(old)}, now {_cut(new)}"
+        code = name == "settings.code"
+        yield "the agent's code has changed" if code else f"{name} was {_cut(old)}, now {_cut(new)}"
 
 
 def _cut(value: object) -> str:
