@@ -78,6 +78,9 @@ def run(
     limit: Annotated[int, Unlimited(help="Stop after this many episodes in all; 0: the whole suite.")] = 0,
     seed: Seed = 0,
     trials: Annotated[int, Option(min=1, help="Times to play each episode.")] = 1,
+    shard: Annotated[
+        str, Option(metavar="I/N", help="Play the Ith of N parts; `crosswind merge` puts the parts together.")
+    ] = "",
     tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
     domain: Annotated[str, Option(help="Run in this domain only (default: all of the suite).")] = "all",
     episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
@@ -140,12 +143,21 @@ def run(
         seed=seed,
         trials=trials,
         limit=limit or None,
+        shard=parse_shard(shard),
         limits=limits,
         concurrency=concurrency or None,
         keep_errors=keep_errors,
         watch=RunDisplay(quiet=json_ or not progress),
     )
     conclude(_guarded(play, source, folder), folder, json_=json_)
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """`I/N` as two numbers; nothing given is the whole."""
+    found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text or "1/1")
+    if found is None or int(found[1]) > int(found[2]):
+        raise CrosswindError(f"--shard is {text!r}; expected I/N with I from 1 to N, such as 2/4")
+    return int(found[1]), int(found[2])
 
 
 def folder_name(suite: str, agent: str) -> str:

@@ -212,7 +212,14 @@ def diagnosed(record: Record, gold: Certificate) -> Record:
 
 
 def manifest_of(
-    suite: Suite, source: AgentSource, *, seed: int, trials: int, limit: int | None, limits: Limits
+    suite: Suite,
+    source: AgentSource,
+    *,
+    seed: int,
+    trials: int,
+    limit: int | None,
+    limits: Limits,
+    shard: tuple[int, int] = (1, 1),
 ) -> Manifest:
     """What is about to be run."""
     return Manifest(
@@ -226,6 +233,7 @@ def manifest_of(
         seed=seed,
         trials=trials,
         limit=limit,
+        shard=f"{shard[0]}/{shard[1]}" if shard[1] > 1 else "",
         agent=source.name,
         settings=source.settings,
         ending=source.ending,
@@ -374,6 +382,7 @@ async def run(
     seed: int = 0,
     trials: int = 1,
     limit: int | None = None,
+    shard: tuple[int, int] = (1, 1),
     concurrency: int | None = None,
     limits: Limits | None = None,
     keep_errors: bool = False,
@@ -383,13 +392,13 @@ async def run(
     """Play a suite into a folder, or go on where an earlier run of the same configuration stopped."""
     limits = limits or Limits()
     with Store(folder) as store:
-        wanted = manifest_of(suite, source, seed=seed, trials=trials, limit=limit, limits=limits)
+        wanted = manifest_of(suite, source, seed=seed, trials=trials, limit=limit, limits=limits, shard=shard)
         manifest = store.begin(wanted)
         progress = Progress()
         finished = store.resume(progress.add, keep_errors=keep_errors)
         for record in store.retried():
             progress.spent = progress.spent.plus(record.usage)
-        schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished)
+        schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished, shard=shard)
         progress.before, progress.total = len(finished), schedule.total
         workers = Workers(
             schedule,

@@ -64,6 +64,7 @@ class Manifest(Model):
     seed: int
     trials: int = 1
     limit: int | None = None  # of episodes
+    shard: str = ""  # I/N: the Ith of N parts, which `crosswind merge` puts together
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
@@ -79,7 +80,10 @@ class Manifest(Model):
 
 
 # what makes two runs one: a folder holds episodes of one configuration only
-SAME = ("crosswind", "judge", "suite", "conditions", "seed", "trials", "agent", "settings", "ending", "episode_timeout")
+SAME = (
+    *("crosswind", "judge", "suite", "conditions", "seed", "trials", "shard"),
+    *("agent", "settings", "ending", "episode_timeout"),
+)
 
 
 @dataclass(slots=True)
