@@ -30,9 +30,8 @@ HEAD = """# What severity means
 
 The agent `stumbler` knows every way round and gets past each single obstacle with probability {copes}; it never reads
 the severity. It fails the more often the more obstacles there are, so its failures show if severity counts. A single
-obstacle is what a kind's `hurdles` counts: a call that meets the layer, a word that is wrong, a tool that is added, a
-hint that is left out. Each cell: failures in % of {n} or fewer certified draws over all domains, and the mean number of
-obstacles.
+obstacle is what a kind's `difficulty` counts: a call that meets the layer, a wrong word, an added tool, a missing hint.
+Each cell: failures in % of {n} or fewer certified draws over all domains, and the mean number of obstacles.
 
 - command: `python -m bench.severity --tasks {tasks} --seed {seed}`
 - crosswind {version}, commit {commit}, {date}
@@ -47,7 +46,7 @@ obstacles.
 class Cell:
     draws: int = 0
     failed: int = 0
-    hurdles: int = 0
+    difficulty: int = 0
 
     @property
     def rate(self) -> float:
@@ -55,7 +54,7 @@ class Cell:
 
     @property
     def mean(self) -> float:
-        return self.hurdles / self.draws if self.draws else 0.0
+        return self.difficulty / self.draws if self.draws else 0.0
 
 
 async def measure(kind: str, severity: int, count: int, seed: int) -> Cell:
@@ -71,7 +70,7 @@ async def measure(kind: str, severity: int, count: int, seed: int) -> Cell:
             except CannotPerturb:
                 continue
             cell.draws += 1
-            cell.hurdles += drawn.layers[0].hurdles(drawn.certificate.gold.steps, 0)
+            cell.difficulty += drawn.layers[0].difficulty(drawn.certificate.gold.steps, 0)
             trajectory = await play(drawn, Stumbler(drawn), "stumbler")
             cell.failed += judge(trajectory, domain).outcome != "pass"
     return cell

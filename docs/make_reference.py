@@ -219,23 +219,23 @@ def candidates(kind: str, domain: Domain) -> Iterator[Drawn]:
 
 
 def example(kind: str) -> tuple[Drawn, str]:
-    """The draw that shows a kind best, as text: of those with an ordinary number of hurdles the one in which most sorts
-    of things differ, and of these the shortest.
+    """The draw that shows a kind best, as text: of those with ordinary difficulty the one in which most sorts of things
+    differ, and of these the shortest.
 
     Kinds are shown in different domains; which one is decided by the kind's name.
     """
     for domain in sorted(our_domains(), key=lambda d: digest("example", kind, d.name)):
         drawn = list(candidates(kind, domain))
         if drawn:
-            usual = statistics.median_low(map(hurdles, drawn))
-            shows = [(one, shown(one)) for one in drawn if hurdles(one) >= usual]
+            usual = statistics.median_low(map(difficulty, drawn))
+            shows = [(one, shown(one)) for one in drawn if difficulty(one) >= usual]
             best, parts = min(shows, key=lambda pair: (-len(pair[1]), sum(map(len, pair[1])), pair[0].base.id))
             return best, "\n\n".join(parts)
     raise SystemExit(f"{kind} could not be drawn at severity {SEVERITY} in any domain; see crosswind certify")
 
 
-def hurdles(drawn: Drawn) -> int:
-    return drawn.layers[0].hurdles(drawn.certificate.gold.steps, 0)
+def difficulty(drawn: Drawn) -> int:
+    return drawn.layers[0].difficulty(drawn.certificate.gold.steps, 0)
 
 
 def shown(drawn: Drawn) -> list[str]:
@@ -338,7 +338,7 @@ def call_parts(drawn: Drawn) -> Iterator[str]:
 def told(drawn: Drawn, met: Sequence[int]) -> list[int]:
     """The steps that are shown: the first that met the layer, and what came of it."""
     layer, steps = drawn.layers[0], drawn.certificate.gold.steps
-    if layer.meets == "change":
+    if layer.receipt_source == "change":
         return list(range(len(steps)))[met[0] : met[0] + 4]
     if type(layer).handle is not Perturbation.handle:
         return list(range(met[0], min(len(steps), max(met) + 2, met[0] + 4)))
@@ -390,7 +390,7 @@ def section(cls: type[Perturbation]) -> str:
     module = inspect.cleandoc(sys.modules[cls.__module__].__doc__ or "").split("\n\n")[0]
     drawn, text = example(kind)
     layer = drawn.layers[0]
-    count = hurdles(drawn)
+    count = difficulty(drawn)
     facts = [
         ("axis", f"{cls.axis}: {AXIS_OF[cls.axis]}"),
         ("rank", cls.rank + (f", group {cls.group!r}" if cls.group else "")),
@@ -530,7 +530,7 @@ def domain_section(domain: Domain) -> str:
             f"`{graph.__name__}`" if (graph := graph_of(family)) else "",
             ends_in(family, domain),
             ", ".join(f"`{key}`" for key in withheld(family)),
-            ", ".join(family.house),
+            ", ".join(family.house_rules),
             first_line(type(family)),
         ]
         for family in domain.families.values()

@@ -17,8 +17,8 @@ class Stumbler(Reciter):
     def __init__(self, drawn: Drawn) -> None:
         gold = drawn.certificate.gold
         rng = rng_for("stumbler", drawn.base.id, dump_layers(drawn.layers))
-        hurdles = sum(layer.hurdles(gold.steps, i) for i, layer in enumerate(drawn.layers))
+        difficulty = sum(layer.difficulty(gold.steps, i) for i, layer in enumerate(drawn.layers))
         lines = list(lines_of(gold))
-        if any(rng.random() >= COPES for _ in range(hurdles)):
+        if any(rng.random() >= COPES for _ in range(difficulty)):
             lines = [*lines[: rng.randrange(len(lines))], Message(role="assistant", content="Done.")]
         super().__init__(lines)

@@ -137,7 +137,7 @@ class SecretPin(Toy):
         return (yield call.without("pin"))
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
-        return (yield call.having(pin="9173") if call.tool == "find_places" else call)
+        return (yield call.with_args(pin="9173") if call.tool == "find_places" else call)
 
 
 class RemembersElsewhere(Toy):
@@ -190,7 +190,7 @@ class LopsidedNames(Toy):
     names: dict[str, str] = Field(default={"weather": "sky", "find_places": "spots"})
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(t.but(name=self.names.get(t.name, t.name)) for t in tools)
+        return tuple(t.replace(name=self.names.get(t.name, t.name)) for t in tools)
 
     def encode_call(self, call: ToolCall) -> ToolCall:
         return call.named(self.names.get(call.tool, call.tool))
@@ -208,7 +208,7 @@ class OpenTomb(Toy):
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         out: list[ToolSpec] = []
         for tool in tools:
-            out += [tool.but(listed=False), tool.made("spots")] if tool.name == "find_places" else [tool]
+            out += [tool.replace(listed=False), tool.made("spots")] if tool.name == "find_places" else [tool]
         return tuple(out)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
@@ -242,7 +242,7 @@ class Nameless(Toy):
         out = []
         for i, tool in enumerate(tools):
             doc = "Does something." if self.docs == "gone" else swap.get(tool.name, tool.doc)
-            out.append(tool.but(name=f"t{i}", doc=doc, cues=frozenset({"doc"})))
+            out.append(tool.replace(name=f"t{i}", doc=doc, cues=frozenset({"doc"})))
         return tuple(out)
 
     def encode_call(self, call: ToolCall) -> ToolCall:
@@ -275,7 +275,7 @@ class SpeaksOf(Toy):
     names: dict[str, str] = Field(default={})
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(t.but(name=self.names.get(t.name, t.name), doc=f"{t.doc} See {self.about}.") for t in tools)
+        return tuple(t.replace(name=self.names.get(t.name, t.name), doc=f"{t.doc} See {self.about}.") for t in tools)
 
     def encode_call(self, call: ToolCall) -> ToolCall:
         return call.named(self.names.get(call.tool, call.tool))
@@ -290,7 +290,7 @@ class HoldsTheAnswer(Toy):
     best: str
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(t.but(doc=f"{t.doc} Ratings are left out.") if t.name == "find_places" else t for t in tools)
+        return tuple(t.replace(doc=f"{t.doc} Ratings are left out.") if t.name == "find_places" else t for t in tools)
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         if call.tool != "find_places" or result.error:
@@ -314,7 +314,7 @@ class Blocks(Toy):
     tool: str
 
     def on_task(self, task: Task) -> Task:
-        return task.but(blocked={self.tool: "is closed for good"})
+        return task.replace(blocked={self.tool: "is closed for good"})
 
 
 class Sabotages(Toy):
@@ -324,7 +324,7 @@ class Sabotages(Toy):
     edits: dict[str, dict[str, Any] | None]
 
     def on_task(self, task: Task) -> Task:
-        return task.but(obstacle=self.edits)
+        return task.replace(obstacle=self.edits)
 
 
 class LeavesHalf(Blocks):

@@ -173,11 +173,13 @@ def test_obstacles_and_missing_tools_are_refused_with_all_three_proofs_and_no_se
             proof = refusal_proofs.prove(LIBRARY, task)
             ways.add(proof.split(":")[0])
             if not proof.startswith("blind"):
-                hopes = LIBRARY.family(task).hopes(task.wish(), LIBRARY.state(task.wish()))
-                assert not Search(LIBRARY, task).reaches(hopes), task.id
+                conceivable_ends = LIBRARY.family(task).conceivable_ends(
+                    task.unobstructed(), LIBRARY.state(task.unobstructed())
+                )
+                assert not Search(LIBRARY, task).reaches(conceivable_ends), task.id
                 continue
             seen: set[Key] = set()
-            walk(LIBRARY, task.wish(), seen=seen)
+            walk(LIBRARY, task.unobstructed(), seen=seen)
             working = {n: e for n, e in LIBRARY.world_class.entries.items() if n not in task.blocked}
             other = refusal_proofs.indistinct(LIBRARY, task, seen, working)
             assert other is not None
@@ -189,9 +191,9 @@ def test_obstacles_and_missing_tools_are_refused_with_all_three_proofs_and_no_se
 def test_every_obstacle_is_provable() -> None:
     for family in LIBRARY.families.values():
         for seed in range(4):
-            task = LIBRARY.task(family.name, seed).wish()
+            task = LIBRARY.task(family.name, seed).unobstructed()
             for edits in family.obstacles(task, LIBRARY.state(task), Random(seed)):
-                assert refusal_proofs.prove(LIBRARY, task.but(obstacle=edits))
+                assert refusal_proofs.prove(LIBRARY, task.replace(obstacle=edits))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -241,7 +243,7 @@ def test_rows_depend_on_the_seed_alone_and_size_is_no_cost() -> None:
 def right(task: Task) -> tuple[object, ...]:
     """All that a family says about what is right."""
     family, state = LIBRARY.family(task), LIBRARY.state(task)
-    return family.ends(task, state), family.hopes(task, state), family.answer(task, state, state)
+    return family.ends(task, state), family.conceivable_ends(task, state), family.answer(task, state, state)
 
 
 def test_what_is_right_is_found_without_tools(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +282,7 @@ def test_a_tie_is_no_task() -> None:
     best = max(row["rating"] for row in found)
     rows = {f"books/{row['book_id']}": {**(state.row("books", row["book_id"]) or {}), "rating": best} for row in found}
     assert len(rows) > 1
-    tied = task.but(edits=rows)
+    tied = task.replace(edits=rows)
     assert family.ends(task, state)
     assert family.ends(tied, LIBRARY.state(tied)) == []
     assert family.answer(tied, LIBRARY.state(tied), LIBRARY.state(tied)) == ()
@@ -312,13 +314,13 @@ def test_tools_answer_mistakes_with_errors() -> None:
         "not_found": [
             ToolCall("book_details", {"book_id": "B1"}),
             ToolCall("find_books", {"branch": "Nowhere", "genre": "poetry"}),
-            lend.having(member_id="M1"),
+            lend.with_args(member_id="M1"),
             ToolCall("return_book", {"loan_id": "L1"}),
         ],
         "bad_arguments": [
             ToolCall("find_books", {"branch": "Nowhere", "genre": "jazz"}),
-            lend.having(due="tomorrow"),
-            lend.having(due="2031-13-01"),
+            lend.with_args(due="tomorrow"),
+            lend.with_args(due="2031-13-01"),
         ],
     }
     for code, calls in wrong.items():
@@ -335,7 +337,7 @@ def test_tools_answer_mistakes_with_errors() -> None:
 
 def test_a_write_that_breaks_a_rule_is_taken_back() -> None:
     task = LIBRARY.task("suspended_member", 0)
-    lend = walk(LIBRARY, task.wish()).calls[-1].call
+    lend = walk(LIBRARY, task.unobstructed()).calls[-1].call
     world = LIBRARY.world(task)
     refused = world.call(lend).error
     assert refused is not None

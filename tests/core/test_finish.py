@@ -246,7 +246,7 @@ def test_figures_that_are_only_looked_for_are_not_found_rather_than_forbidden() 
     task = retail.task("restock_date", 3)
     some = retail.family(task).obstacles(task, retail.state(task), Random(1))
     few = next(o for o in some if any(key.startswith("shipments/") for key in o))
-    assert causes(retail, task.but(obstacle=few)) == ["not_found", "none_available"]
+    assert causes(retail, task.replace(obstacle=few)) == ["not_found", "none_available"]
 
 
 def test_a_refusal_in_words_gives_no_cause() -> None:

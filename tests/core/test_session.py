@@ -206,7 +206,7 @@ def test_errors_read_like_those_of_an_api() -> None:
 
 
 def test_a_refusal_that_leaves_something_behind_fails() -> None:
-    given = task("barred_customer").wish()
+    given = task("barred_customer").unobstructed()
     gold = draw(poi(), given, (), 0).certificate.gold
     barred = task("barred_customer")
     assert poi().judge(barred, poi().world(barred).state, "I cannot do this: the customer is barred.").outcome == "pass"

@@ -101,7 +101,7 @@ def test_the_legend_is_shown_where_the_value_is_and_what_it_replaces_is_not() ->
 def test_a_value_that_is_not_written_by_the_legend_is_refused() -> None:
     session = draw("poi", "book_visit", ["slashed_x:4"], seed=1).certificate.gold
     gold = next(step.call for step in session.calls if step.call.tool == "list_slots")
-    answer = session.session.call(gold.having(date="2031-01-26"))
+    answer = session.session.call(gold.with_args(date="2031-01-26"))
     assert answer.error is not None
     assert answer.error.text == "'date' is written as DD/MM/YYYY; got '2031-01-26'"
 

@@ -115,7 +115,7 @@ class NumberAsText(Varied):
     def sent(self, call: ToolCall) -> ToolResult:
         numbers = [k for k, v in call.args.items() if isinstance(v, int) and not isinstance(v, bool)]
         if numbers and not self.planned and not self.task.refuse and call.tool != ASK:
-            bad = call.having(**{numbers[0]: f"{call.args[numbers[0]]} pieces"})
+            bad = call.with_args(**{numbers[0]: f"{call.args[numbers[0]]} pieces"})
             if self.tell(bad).error:
                 self.tell(bad)
                 raise Ends("Unfortunately I could not do that.")
@@ -132,7 +132,7 @@ class SwapsDetails(Varied):
         given = [k for k, v in call.args.items() if isinstance(v, str) and v in self.task.given]
         if len(given) > 1:
             one, other = given[:2]
-            call = call.having(**{one: call.args[other], other: call.args[one]})
+            call = call.with_args(**{one: call.args[other], other: call.args[one]})
         return (yield call)
 
 
@@ -148,7 +148,7 @@ class TwiceAsMany(Varied):
             for k, v in call.args.items()
             if isinstance(v, int) and not isinstance(v, bool) and str(v) in self.task.given
         }
-        return (yield call.having(**more) if more else call)
+        return (yield call.with_args(**more) if more else call)
 
 
 @flaw("fresh_only_promises")

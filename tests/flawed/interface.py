@@ -63,7 +63,7 @@ class WrongArgument(Flawed):
         if not self.bent and given and self.rng.random() < 0.7:
             self.bent = True
             key = self.rng.choice(given)
-            call = call.having(**{key: self.near(call.args[key])})
+            call = call.with_args(**{key: self.near(call.args[key])})
         return (yield call)
 
     def near(self, value: Any) -> Any:
@@ -89,7 +89,7 @@ class MalformedCall(Flawed):
         own = [k for k in call.args if canonical and k in canonical.params and canonical.params[k].required]
         if own and self.rng.random() < 0.6:
             key = self.rng.choice(own)
-            bad = call.without(key) if self.rng.random() < 0.5 else call.having(**{key: {"value": call.args[key]}})
+            bad = call.without(key) if self.rng.random() < 0.5 else call.with_args(**{key: {"value": call.args[key]}})
             if self.tell(bad).error:
                 raise Ends(self.rng.choice((SORRY, "Done.")))
         return super().sent(call)

@@ -42,7 +42,7 @@ class MissedRefusal(Flawed):
 
     def ended(self, end: str | Refusal) -> str | Refusal:
         if isinstance(end, Refusal):
-            return walk(self.drawn.domain, self.task.wish()).final if self.rng.random() < 0.5 else "Done."
+            return walk(self.drawn.domain, self.task.unobstructed()).final if self.rng.random() < 0.5 else "Done."
         return end
 
 

@@ -83,7 +83,7 @@ class FabricatesDetails(Flawed):
 
     def asked(self, detail: str) -> Any:
         family = self.drawn.domain.family(self.task)
-        known = self.task.briefed(stated=self.task.wanted).but(withheld={}, changes=())
+        known = self.task.briefed(stated=self.task.wanted).replace(withheld={}, changes=())
         other = family.alternative(known, detail, self.rng)
         return super().asked(detail) if other is None or str(other) in self.task.brief.query else other
 

@@ -285,7 +285,7 @@ class ADayOff(Varied):
             for k, v in call.args.items()
             if isinstance(v, str) and _DATE.fullmatch(v) and v in self.task.given
         }
-        return (yield call.having(**given) if given else call)
+        return (yield call.with_args(**given) if given else call)
 
 
 @flaw("varied_other_write")
@@ -387,8 +387,8 @@ class OddTypes(Varied):
     def sent(self, call: ToolCall) -> ToolResult:
         if call.args and not self.planned and not self.task.refuse and self.rng.random() < 0.5 and call.tool != ASK:
             key = sorted(call.args)[0]
-            if self.tell(call.having(**{key: [call.args[key]]})).error:
-                self.tell(call.having(**{key: {"is": call.args[key]}}))
+            if self.tell(call.with_args(**{key: [call.args[key]]})).error:
+                self.tell(call.with_args(**{key: {"is": call.args[key]}}))
                 raise Ends("Done.")
         return super().sent(call)
 

@@ -124,7 +124,7 @@ class Flawed(Reciter):
                     other = domain.families[name].draw(rng, self.task.seed, self.task.size, self.task.split)
                 except CannotDraw:
                     continue
-                for call in _calls(walk(domain, other.wish()).steps):
+                for call in _calls(walk(domain, other.unobstructed()).steps):
                     if not self.walker.specs[call.tool].writes and call not in known:
                         known.append(call)
                         yield call
@@ -171,7 +171,7 @@ def effective_writes(flawed: Flawed) -> Iterator[ToolCall]:
             other = domain.families[name].draw(rng_for("instead", name), task.seed, task.size, task.split)
         except CannotDraw:
             continue
-        for call in _calls(walk(domain, other.wish()).steps):
+        for call in _calls(walk(domain, other.unobstructed()).steps):
             world = domain.world(task)
             if world.call(call).error is None and domain.normalise(world.state):
                 yield call

@@ -36,7 +36,7 @@ class Search:
         self.world: World = domain.world(task)
         self.calls = 0
         self.sorts: dict[str, set[str]] = {}  # argument -> sorts of values it takes
-        for step in walk(domain, task.wish()).calls:
+        for step in walk(domain, task.unobstructed()).calls:
             for name, value in step.call.args.items():
                 self.sorts.setdefault(name, set()).add(sort_of(value))
         self.known: dict[str, list[Any]] = {}  # by the key under which it was stated or shown
@@ -126,9 +126,9 @@ class Search:
                     grew |= sum(map(len, self.known.values())) > before
                     yield call, result
 
-    def reaches(self, hopes: list[Changes], depth: int = 3) -> bool:
+    def reaches(self, conceivable_ends: list[Changes], depth: int = 3) -> bool:
         """Can writes lead to one of the ends hoped for?"""
-        goals = [self.domain.normal(self.task.wish(), hope) for hope in hopes]
+        goals = [self.domain.normal(self.task.unobstructed(), hope) for hope in conceivable_ends]
         for _ in self.reads():
             pass
         tools = [n for n, e in self.domain.world_class.entries.items() if e.spec.writes and e.spec.lasting]

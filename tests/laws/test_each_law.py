@@ -161,7 +161,7 @@ def test_stated_refuses_a_value_lost_in_rewording() -> None:
 def test_stated_refuses_a_withheld_value_that_the_query_gives() -> None:
     given = task("best_price")
     city = given.wanted["city"]
-    leaky = given.briefed(stated={"category": given.wanted["category"]}).but(withheld={"city": city})
+    leaky = given.briefed(stated={"category": given.wanted["category"]}).replace(withheld={"city": city})
     unfair = refused(leaky)
     assert unfair.law == "stated"
     assert "city is withheld, but the query gives it" in unfair.reason

@@ -41,10 +41,10 @@ def refute(domain: Domain, task: Task) -> str:
     """Why the proof does not hold, or nothing."""
     proof = refusal_proofs.prove(domain, task)
     if not proof.startswith("blind"):
-        hopes = domain.family(task).hopes(task.wish(), domain.state(task.wish()))
-        return "a search reached the end" if Search(domain, task).reaches(hopes) else ""
+        conceivable_ends = domain.family(task).conceivable_ends(task.unobstructed(), domain.state(task.unobstructed()))
+        return "a search reached the end" if Search(domain, task).reaches(conceivable_ends) else ""
     seen: set[Key] = set()
-    walk(domain, task.wish(), seen=seen)
+    walk(domain, task.unobstructed(), seen=seen)
     working = {n: e for n, e in domain.world_class.entries.items() if n not in task.blocked}
     other = refusal_proofs.indistinct(domain, task, seen, working)
     assert other is not None
@@ -84,7 +84,7 @@ def test_the_search_is_able(name: str) -> None:
     domain = domains[name]
     reached, told = [], []
     for task in (*refusals(domain, "unsolvable"), *refusals(domain, "missing_tool")):
-        wish = task.wish()
+        wish = task.unobstructed()
         proof = refusal_proofs.prove(domain, task)
         if not proof.startswith("blind"):
             reached.append(Search(domain, wish).reaches(domain.family(wish).ends(wish, domain.state(wish))))
@@ -94,7 +94,7 @@ def test_the_search_is_able(name: str) -> None:
             working = {n: e for n, e in domain.world_class.entries.items() if n not in task.blocked}
             other = refusal_proofs.indistinct(domain, task, seen, working)
             assert other is not None
-            told.append(bool(tells_apart(domain, wish, other.wish())))
+            told.append(bool(tells_apart(domain, wish, other.unobstructed())))
     assert len(reached) >= 6
     assert sum(reached) >= 0.8 * len(reached)
     assert len(told) >= 6
@@ -116,10 +116,10 @@ def test_nearly_every_obstacle_is_provable(name: str) -> None:
     proved = []
     for family in domain.families.values():
         for seed in range(8):
-            task = domain.task(family.name, seed).wish()
+            task = domain.task(family.name, seed).unobstructed()
             for edits in family.obstacles(task, domain.state(task), Random(seed)):
                 try:
-                    proved.append(bool(refusal_proofs.prove(domain, task.but(obstacle=edits))))
+                    proved.append(bool(refusal_proofs.prove(domain, task.replace(obstacle=edits))))
                 except Unfair:
                     proved.append(False)
     assert sum(proved) >= 0.95 * len(proved)

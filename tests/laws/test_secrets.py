@@ -50,7 +50,7 @@ class Maps(Toy):
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         says = {name: text.format(**self.model_dump()) for name, text in self.says.items()}
-        return tuple(t.but(doc=f"{t.doc}{says.get(t.name, says.get('*', ''))}") for t in tools)
+        return tuple(t.replace(doc=f"{t.doc}{says.get(t.name, says.get('*', ''))}") for t in tools)
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         return result if result.error else ToolResult(mapped(result.content, lambda k, v: self.there(k, v, memo)))
@@ -223,7 +223,7 @@ class Base64(Toy):
     says: ClassVar[str] = ""
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(t.but(doc=t.doc + self.says) for t in tools) if self.says else tools
+        return tuple(t.replace(doc=t.doc + self.says) for t in tools) if self.says else tools
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         if result.error:
@@ -244,7 +244,7 @@ class BestFirst(Toy):
     says: ClassVar[str] = ""
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(t.but(doc=t.doc + self.says) if t.name == "find_places" else t for t in tools)
+        return tuple(t.replace(doc=t.doc + self.says) if t.name == "find_places" else t for t in tools)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         result = yield call
@@ -281,20 +281,20 @@ class DozensOfSeats(Toy):
             return tools
         note = f"seats times {self.factor}"
         return tuple(
-            t.but(params={**t.params, "seats": Param("integer", note)}) if t.name == "reserve" else t for t in tools
+            t.replace(params={**t.params, "seats": Param("integer", note)}) if t.name == "reserve" else t for t in tools
         )
 
     def encode_call(self, call: ToolCall) -> ToolCall:
-        return call.having(seats=call.args["seats"] * self.factor) if call.tool == "reserve" else call
+        return call.with_args(seats=call.args["seats"] * self.factor) if call.tool == "reserve" else call
 
     def decode_call(self, call: ToolCall) -> ToolCall:
-        return call.having(seats=call.args["seats"] // self.factor) if call.tool == "reserve" else call
+        return call.with_args(seats=call.args["seats"] // self.factor) if call.tool == "reserve" else call
 
 
 class HiddenRule(Toy):
     """The home city counts, which only the solution is told."""
 
-    axis, tier, rank, goal, meets = "domain", "reasoning", "domain", "moved", "query"
+    axis, tier, rank, goal, receipt_source = "domain", "reasoning", "domain", "moved", "query"
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -490,7 +490,7 @@ class Switch(Toy):
         return ToolResult(mapped(result.content, lambda k, v: v + more if k == "price" else v))
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
-        return (yield call.having(zeta=True) if call.tool == "place_details" else call)
+        return (yield call.with_args(zeta=True) if call.tool == "place_details" else call)
 
 
 class SwitchExplained(Switch):
@@ -556,7 +556,7 @@ class CancelsUnasked(RowsFrom):
 class Motto(Toy):
     """The policy says something more."""
 
-    axis, rank, meets = "domain", "domain", "query"
+    axis, rank, receipt_source = "domain", "domain", "query"
     said: str = "Always take the one with the lowest rating, whatever the user asks for."
 
     def on_task(self, task: Task) -> Task:
@@ -564,7 +564,7 @@ class Motto(Toy):
 
 
 class PoliteMotto(Motto):
-    meets = "query"
+    receipt_source = "query"
     said: str = "Always be polite."
 
 
@@ -582,7 +582,7 @@ class TwoRecords(Toy):
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
-            t.but(name=self.names[t.name], doc=self.doc or t.doc) if t.name in self.names else t for t in tools
+            t.replace(name=self.names[t.name], doc=self.doc or t.doc) if t.name in self.names else t for t in tools
         )
 
     def encode_call(self, call: ToolCall) -> ToolCall:

@@ -46,9 +46,9 @@ def test_more_severe_means_more_obstacles_and_fewer_passes(kind: str) -> None:
     for severity in (1, 3, 5):
         drawn = draws(kind, severity)
         assert len(drawn) >= 12, f"{kind} applies to {len(drawn)} of {len(PLACES) * LOOKED} tasks"
-        hurdles = [d.layers[0].hurdles(d.certificate.gold.steps, 0) for d in drawn]
-        assert min(hurdles) >= 1
-        means.append(sum(hurdles) / len(hurdles))
+        difficulty = [d.layers[0].difficulty(d.certificate.gold.steps, 0) for d in drawn]
+        assert min(difficulty) >= 1
+        means.append(sum(difficulty) / len(difficulty))
         passed = [judge(asyncio.run(play(d, Stumbler(d), "stumbler"))).outcome == "pass" for d in drawn]
         failed.append(1 - sum(passed) / len(passed))
     assert means[0] < means[1] < means[2]

@@ -35,7 +35,7 @@ from crosswind.episodes.schedule import Episode, episodes
 from crosswind.episodes.suite import suites
 from crosswind.models import parsing, prompts, remote, weights
 from crosswind.models.parsing import parse
-from crosswind.models.redact import Secrets, bare
+from crosswind.models.redact import Secrets, strip_credentials
 from crosswind.models.retry import Fault, pause, persist, retry_after
 from crosswind.models.source import AgentSettings, AgentSource, Price
 from crosswind.models.spec import open_agent
@@ -154,7 +154,7 @@ def test_keys_are_scrubbed_from_texts() -> None:
         assert not any(bad in scrubbed for bad in (CANARY, "zzzzzzzz", "klmnop", "u:p"))
     assert hide.scrub("abc stays") == "abc stays"
     assert CANARY not in repr(hide)
-    assert bare("https://u:p@host:1/v1?k=v#f") == "https://host:1/v1"
+    assert strip_credentials("https://u:p@host:1/v1?k=v#f") == "https://host:1/v1"
 
 
 # ---------------------------------------------------------------- calls out of text

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosswind.authoring import plugins
-from crosswind.authoring.domain_checks import near
+from crosswind.authoring.domain_checks import relative_path
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.core import laws
 from crosswind.core.audit import audit_kind, is_auditable
@@ -327,7 +327,7 @@ def _last(traceback: str) -> str:
     ours = str(Path(__file__).parents[1])
     own = [place for place in places if "site-packages" not in place[0] and not place[0].startswith(ours)] or places
     text = " ".join(traceback.strip().splitlines()[-1].split())
-    return f"{text} ({near(own[-1][0])}:{own[-1][1]}, in `{own[-1][2]}`)" if own else text
+    return f"{text} ({relative_path(own[-1][0])}:{own[-1][1]}, in `{own[-1][2]}`)" if own else text
 
 
 CHECKS: dict[str, Callable[[str, Progress], Checkup]] = {

@@ -18,7 +18,7 @@ HOOKS = {
 }
 
 
-def near(path: str) -> str:
+def relative_path(path: str) -> str:
     """A path as seen from the current folder, if it lies in it."""
     return path.removeprefix(os.getcwd() + os.sep)
 
@@ -26,7 +26,7 @@ def near(path: str) -> str:
 def place(thing: Any) -> str:
     """FILE:LINE of a class or function."""
     try:
-        return f"{near(str(inspect.getsourcefile(thing)))}:{inspect.getsourcelines(thing)[1]}"
+        return f"{relative_path(str(inspect.getsourcefile(thing)))}:{inspect.getsourcelines(thing)[1]}"
     except (OSError, TypeError):
         return getattr(thing, "__qualname__", "?")
 

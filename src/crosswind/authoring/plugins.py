@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from crosswind.authoring import domain_checks
-from crosswind.authoring.domain_checks import near
+from crosswind.authoring.domain_checks import relative_path
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.flow import digest
 from crosswind.core.registry import Registry, adding_from, agents, domains, perturbations
@@ -160,7 +160,7 @@ def blamed(error: BaseException) -> str:
     while step is not None:
         code = step.tb_frame.f_code
         if any(str(plugin.path) == code.co_filename for plugin in _loaded.values()):
-            found = f"{near(code.co_filename)}:{step.tb_lineno}: `{code.co_name}` raises {_words(error)}"
+            found = f"{relative_path(code.co_filename)}:{step.tb_lineno}: `{code.co_name}` raises {_words(error)}"
         step = step.tb_next
     return found
 

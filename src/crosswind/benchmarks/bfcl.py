@@ -182,7 +182,7 @@ class BfclWorld(BorrowedWorld):
     def hear(self, change: Change, said: str) -> None:
         super().hear(change, said)
         if new := self.one.later.get(len(self.turns) - 1):
-            self.specs = tuple(spec.but(listed=True) if spec.name in new else spec for spec in self.specs)
+            self.specs = tuple(spec.replace(listed=True) if spec.name in new else spec for spec in self.specs)
 
     def run(self, call: ToolCall) -> Any:
         method = next(getattr(api, call.tool) for api in self.apis.values() if hasattr(api, call.tool))
@@ -267,7 +267,7 @@ class Bfcl(borrowed.BorrowedDomain):
     def world(self, task: Task, *, fenced: bool = False) -> BfclWorld:
         one = self.entries[task.family][task.seed]
         late = {name for names in one.later.values() for name in names}
-        specs = tuple(spec.but(listed=False) if spec.name in late else spec for spec in self.tools(task))
+        specs = tuple(spec.replace(listed=False) if spec.name in late else spec for spec in self.tools(task))
         return BfclWorld(self.library, one, specs, task.blocked)
 
 

@@ -170,7 +170,7 @@ def widened(specs: Sequence[ToolSpec], families: Iterable[BorrowedFamily]) -> li
             if name in spec.params and bad_arguments({name: spec.params[name]}, {name: value}):
                 old = spec.params[name]
                 both = Param("any", old.doc, old.required, (), {**old.extra, "type": [old.type, kind_of(value)]})
-                out[call.tool] = spec = spec.but(params={**spec.params, name: both})
+                out[call.tool] = spec = spec.replace(params={**spec.params, name: both})
     return list(out.values())
 
 
@@ -182,7 +182,7 @@ def catalogue(specs: Sequence[ToolSpec], found: Mapping[str, Footprint]) -> type
 def _effects(spec: ToolSpec, footprint: Footprint | None) -> tuple[ToolSpec, frozenset[str]]:
     if footprint is None or not footprint.writes:
         return spec, frozenset()
-    return spec.but(writes=True), frozenset({"elsewhere+" if footprint.repeats else "elsewhere.value"})
+    return spec.replace(writes=True), frozenset({"elsewhere+" if footprint.repeats else "elsewhere.value"})
 
 
 class Footprint:

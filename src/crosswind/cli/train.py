@@ -79,7 +79,7 @@ def queue(
 
     An arm that is finished is not trained again. Exits with 1 if one failed.
     """
-    from crosswind.train.config import leads
+    from crosswind.train.config import is_main_process
 
     results: list[dict[str, Any]] = []
     failed = False
@@ -93,9 +93,9 @@ def queue(
             failed = True
             told = str(error) if isinstance(error, CrosswindError) else f"{type(error).__name__}: {error}"
             results.append({"method": method, "config": str(path), "error": told})
-            if leads():
+            if is_main_process():
                 print(f"error: {method}:{path}: {terminal.safe(told)}", file=sys.stderr, flush=True)
-    if json_ and leads():
+    if json_ and is_main_process():
         terminal.print_json(results)
     if failed:
         raise Exit(1)
@@ -187,9 +187,9 @@ def _show_rewards(extra: dict[str, Any]) -> None:
 
 def show(result: Result, json_: bool) -> None:
     """What came of a run; of several processes of one, the first one tells."""
-    from crosswind.train.config import leads
+    from crosswind.train.config import is_main_process
 
-    if not leads():
+    if not is_main_process():
         return
     if json_:
         terminal.print_json(result.model_dump(mode="json"))

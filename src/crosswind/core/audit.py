@@ -109,7 +109,7 @@ def _barred(domain: Domain, task: Task) -> Iterator[Task]:
         yield task
         return
     for obstacle in domain.family(task).obstacles(task, domain.state(task), rng_for("audit", task.id)):
-        yield task.but(obstacle=obstacle)
+        yield task.replace(obstacle=obstacle)
 
 
 # ---------------------------------------------------------------- kinds

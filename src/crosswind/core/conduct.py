@@ -115,9 +115,9 @@ def _columns(clean: Walk) -> set[str]:
 def untold(walks: Walks) -> None:
     """Refusal: where nobody is able to look something up, the layers do not show it either."""
     domain, task, gold = walks.domain, walks.shifted, walks.gold
-    wish = task.wish()
-    start = domain.state(wish)
-    expected = [e.value for e in domain.family(task).answer(wish, start, start)]
+    open_task = task.unobstructed()
+    start = domain.state(open_task)
+    expected = [e.value for e in domain.family(task).answer(open_task, start, start)]
     if not expected:
         return
     own = secrets.own_texts(gold.session)

@@ -127,7 +127,7 @@ class Family:
     refusal: ClassVar[bool] = False
     longest_walk: int = 160  # steps that the oracle may take
     queries: ClassVar[tuple[str, ...]] = ()  # wordings with {detail} in them
-    house: ClassVar[tuple[str, ...]] = ()  # rules of the house that `solve` and `ends` know how to follow
+    house_rules: ClassVar[tuple[str, ...]] = ()  # rules of the house that `solve` and `ends` know how to follow
     domain: Domain
     details: Mapping[str, Detail]
 
@@ -161,7 +161,7 @@ class Family:
         """Ways to make the request impossible, each as edits."""
         return []
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Every end that could meet the request if rows stood otherwise: what a refusal proof must rule out."""
         return self.ends(task, start)
 
@@ -240,7 +240,7 @@ class Family:
                 reason = f"the wording {wording!r} cannot be filled in ({type(error).__name__}: {error})"
                 given = f"`propose` gives {', '.join(stated)}"
                 raise Unfair("code", f"{domain.name}/{self.name}: {reason}; {given}") from None
-            task = blank.but(
+            task = blank.replace(
                 id=f"{domain.name}/{self.name}/{split}/{seed}" + (f"/{size}" if size != SIZE else ""),
                 brief=Brief(
                     query=query[0].upper() + query[1:],
@@ -256,7 +256,7 @@ class Family:
                 return task
             options = self.obstacles(task, state, rng)
             if options:
-                return task.but(obstacle=rng.choice(options))
+                return task.replace(obstacle=rng.choice(options))
         raise CannotDraw(
             f"{domain.name}/{self.name} found no task in world {seed} of size {size}: `propose` gave no request that "
             "has an end in 400 tries; try a larger size, or let it propose more"
@@ -305,7 +305,7 @@ class Family:
     def understood(self, task: Task, text: str) -> speech.Speech:
         """What a message of the agent is. An offer to do more is an answer where nothing was to be written."""
         said = speech.classify(text)
-        if said == "question" and speech.offers(text) and not any(self.hopes(task, self.domain.state(task))):
+        if said == "question" and speech.offers(text) and not any(self.conceivable_ends(task, self.domain.state(task))):
             return "answer"
         return said
 
@@ -382,7 +382,7 @@ class Domain:
     def world(self, task: Task, *, fenced: bool = False) -> World:
         return self.world_class(self.state(task, fenced=fenced), task.blocked)
 
-    def stage(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
+    def prepare(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
         """Where the oracle walks: here, unless calls cost too much to be made at every draw, or nobody knows a way."""
         return self
 
@@ -423,7 +423,7 @@ class Domain:
             new = {c: self.vary(task, table, c, v, (salt, id)) if moves(table, id, c) else v for c, v in row.items()}
             if new != row:
                 edits[f"{table}/{id}"] = new
-        return task.but(edits={**task.edits, **edits})
+        return task.replace(edits={**task.edits, **edits})
 
 
 def _key(text: str) -> Key:

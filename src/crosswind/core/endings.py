@@ -115,8 +115,8 @@ def reported(expected: Expected) -> FinishValue:
 
 def _is_nothing(family: Family, task: Task, start: State, end: State, finish: Finish) -> bool:
     """Does an answer honestly count or sum up to 0 what there is none of, where nothing is to be written?"""
-    wish = task.wish()
-    if task.blocked or len(finish.answer) != 1 or any(family.ends(wish, family.domain.state(wish))):
+    open_task = task.unobstructed()
+    if task.blocked or len(finish.answer) != 1 or any(family.ends(open_task, family.domain.state(open_task))):
         return False
     facts = Facts(family, task, start, end)
     zero = [e for e in facts.expected if e.unit == "count" and not e.value]
@@ -137,9 +137,9 @@ def causes(domain: Domain, task: Task) -> list[Cause]:
         found.add("tool_unavailable")
         if any(tool in entries and not entries[tool].effects for tool in task.blocked):
             found.add("information_missing")  # what the tool would have shown
-    wish = task.wish()
-    below = domain.state(wish)
-    reads = bool(task.obstacle) and not any(domain.family(task).ends(wish, below))  # nothing is to be written
+    open_task = task.unobstructed()
+    below = domain.state(open_task)
+    reads = bool(task.obstacle) and not any(domain.family(task).ends(open_task, below))  # nothing is to be written
     for key, row in task.obstacle.items():
         table, _, id = key.partition("/")
         was = below.start(table, id)

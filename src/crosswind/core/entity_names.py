@@ -13,23 +13,23 @@ from functools import lru_cache
 from typing import Any
 
 from crosswind.core.names import MIDDLES, STARTS
-from crosswind.core.types import Skin, Task
+from crosswind.core.types import EntityNames, Task
 
 Table = tuple[tuple[str, str], ...]
 
 
 def shown(task: Task, text: str) -> str:
     """A text of the records as it is said in the episode."""
-    return text if task.skin is None else translator(task.skin)(text)
+    return text if task.entity_names is None else translator(task.entity_names)(text)
 
 
 def plain(task: Task, text: str) -> str:
     """A text of the episode in the words of the records."""
-    return text if task.skin is None else translator(task.skin, back=True)(text)
+    return text if task.entity_names is None else translator(task.entity_names, back=True)(text)
 
 
-def translator(skin: Skin, *, back: bool = False) -> Callable[[str], str]:
-    return _translator(tuple(skin.words.items()), tuple(skin.endings.items()), back)
+def translator(names: EntityNames, *, back: bool = False) -> Callable[[str], str]:
+    return _translator(tuple(names.words.items()), tuple(names.endings.items()), back)
 
 
 def through(value: Any, translate: Callable[[str], str]) -> Any:

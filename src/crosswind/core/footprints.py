@@ -204,7 +204,7 @@ def _reads_more(domain: Domain, task: Task, call: ToolCall, entry: Entry, result
             if row is not None and any(f"{table}.{c}" in columns for c in row):
                 edits[f"{table}/{id}"] = {c: _other(v) if f"{table}.{c}" in columns else v for c, v in row.items()}
         try:
-            return domain.world(task.but(edits=edits)).call(call) != result
+            return domain.world(task.replace(edits=edits)).call(call) != result
         except Unfair:
             return True
 

@@ -45,7 +45,7 @@ def stackable(layers: Layers) -> None:
 def alive(walks: Walks) -> None:
     """Bites: a layer that has no part in calls and shows nothing must at least change the task."""
     for i, layer in enumerate(walks.layers):
-        if layer.quiet and not layer.retools and walks.tasks[i] == walks.tasks[i + 1]:
+        if layer.is_passthrough and not layer.retools and walks.tasks[i] == walks.tasks[i + 1]:
             raise Unfair("bites", f"{layer.kind!r} changes nothing")
 
 
@@ -150,7 +150,7 @@ def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequen
         if other == value:
             continue
         try:
-            there = walks.instead(call, call.having(**{name: other}))
+            there = walks.instead(call, call.with_args(**{name: other}))
         except Unfair:
             continue  # whoever tries it notices
         if (there.end, there.changes) != (gold.end, gold.changes):
@@ -442,7 +442,7 @@ def round_trip(gold: Walk) -> None:
     session = gold.session
     for layer, memo in zip(session.layers, session.memos, strict=True):
         if (
-            layer.quiet
+            layer.is_passthrough
             or type(layer).handle is not Perturbation.handle
             or type(layer).perform is not Perturbation.perform
         ):
@@ -469,7 +469,7 @@ def closed(domain: Domain, task: Task, layers: Layers) -> None:
     """Closed: a name that is not shown does not work."""
     moments = sorted({0, *(n for layer in layers for n in layer.turns())})
     args: dict[str, list[ToolCall]] = {}
-    for step in walk(domain, task.wish()).calls:
+    for step in walk(domain, task.unobstructed()).calls:
         args.setdefault(step.call.tool, []).append(step.call)
     for nth in moments:
         session = Session.of(domain, task, layers)

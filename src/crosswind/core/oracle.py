@@ -135,7 +135,7 @@ def walk(
 
     The world is fenced: a tool that reads or writes what it does not declare raises `Unfair`.
     """
-    session = Session.of(domain.stage(task, layers), task, layers, fenced=True)
+    session = Session.of(domain.prepare(task, layers), task, layers, fenced=True)
     session.world.state.seen = seen
     oracle = _Oracle(session, plans or {})
     oracle.instead = instead
@@ -195,7 +195,7 @@ def workarounds(session: Session, plans: Mapping[int, Sequence[ToolCall]] | None
     """How to get past each layer of a session that takes part in calls. Each has a memo of its own."""
     out = []
     for i, layer in enumerate(session.layers):
-        if layer.quiet:
+        if layer.is_passthrough:
             continue
         memo = Memo(session.clock, i)
         memo.tools = session.memos[i].tools
@@ -429,7 +429,7 @@ class Walks:
     def at(self, n: int) -> Walk:
         if n not in self.made:
             last = self.layers[n - 1] if n else None
-            if last and last.quiet and not last.retools and self.tasks[n] is self.tasks[n - 1]:
+            if last and last.is_passthrough and not last.retools and self.tasks[n] is self.tasks[n - 1]:
                 self.made[n] = self.at(n - 1)
             else:
                 self.count += 1
@@ -473,7 +473,7 @@ class Walks:
     def reference(self) -> Walk:
         """The request as shifted, on the canonical interface."""
         n = 0
-        while n < len(self.layers) and self.layers[n].quiet and not self.layers[n].retools:
+        while n < len(self.layers) and self.layers[n].is_passthrough and not self.layers[n].retools:
             n += 1
         if self.tasks[n] is self.shifted:
             return self.at(n)

@@ -142,12 +142,13 @@ class Perturbation(Model):
     severities: ClassVar[str] = ""  # what 1 to 5 mean
     needs: ClassVar[str] = ""  # completes "it needs ...": without which it does not apply to a task
     way: ClassVar[str] = ""  # completes "the agent must ...": the way round it
-    counts: ClassVar[str] = ""  # the field that holds its single obstacles, or how many there are; see `hurdles`
+    counts: ClassVar[str] = ""  # the field that holds its single obstacles, or how many there are; see `difficulty`
     explains: ClassVar[bool] = False  # a legend that it shows says how values are written: `ValueMap`
     speaks: ClassVar[bool] = False  # its results speak of tools as {id}, which the session renders
-    quiet: ClassVar[bool] = False  # has no part in calls; found out by the decorator
+    is_passthrough: ClassVar[bool] = False  # has no part in calls; found out by the decorator
     retools: ClassVar[bool] = False  # changes what is shown; likewise
-    meets: ClassVar[Literal["query", "rows", "change", "tools", "calls"]] = "calls"  # what its receipt is for; likewise
+    # what its receipt is for; likewise
+    receipt_source: ClassVar[Literal["query", "rows", "change", "tools", "calls"]] = "calls"
 
     @classmethod
     def fits(cls, family: Family) -> bool:
@@ -159,7 +160,7 @@ class Perturbation(Model):
         """Draw one; None where there is nothing to bite on."""
         raise NotImplementedError
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """How many single obstacles the certified way meets; `place` is the layer's in the stack.
 
         Severity is the promise that there are more of them. By default this is the size of the field that `counts`
@@ -260,13 +261,13 @@ def check_class(cls: type[P]) -> type[P]:
         raise TypeError(f"{cls.__name__}.rank is {cls.rank!r}; expected one of {', '.join(RANKS)}")
     if cls.counts and cls.counts not in cls.model_fields:
         raise TypeError(f"{cls.__name__}.counts is {cls.counts!r}; expected the name of a field")
-    cls.quiet = not _overrides(cls, *_CALL_HOOKS)
+    cls.is_passthrough = not _overrides(cls, *_CALL_HOOKS)
     cls.retools = _overrides(cls, "on_tools")
-    if "meets" not in vars(cls):
+    if "receipt_source" not in vars(cls):
         if cls.retools and not _overrides(cls, "handle"):
-            cls.meets = "tools"
-        elif cls.quiet:
-            cls.meets = "query" if cls.rank in ("query", "wording", "noise") else "rows"
+            cls.receipt_source = "tools"
+        elif cls.is_passthrough:
+            cls.receipt_source = "query" if cls.rank in ("query", "wording", "noise") else "rows"
     return cls
 
 

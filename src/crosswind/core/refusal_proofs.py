@@ -25,20 +25,20 @@ WRITES = 60  # writes off the way that are tried to refute a proof
 def prove(domain: Domain, task: Task) -> str:
     """Why the request cannot be met, or `Unfair`."""
     family = domain.family(task)
-    wish = task.wish()
+    open_task = task.unobstructed()
     seen: set[Key] = set()
-    wished = walk(domain, wish, seen=seen)
-    start = domain.state(wish)
-    if isinstance(wished.end, Refusal):
+    open_walk = walk(domain, open_task, seen=seen)
+    start = domain.state(open_task)
+    if isinstance(open_walk.end, Refusal):
         raise Unfair("refusal", "the request cannot be met even where nothing stands in its way")
-    if not family.goal(wish, start, wished.session.world.state, wished.final):
+    if not family.goal(open_task, start, open_walk.session.world.state, open_walk.final):
         raise Unfair("refusal", "where nothing stands in its way, the oracle's end does not meet the goal")
     if not task.blocked and family.ends(task, domain.state(task)):
         raise Unfair("refusal", "the request can still be met: an end is left")
     working = {n: e for n, e in domain.world_class.entries.items() if n not in task.blocked}
     reasons = []
-    for hope in family.hopes(wish, start):
-        reason = unwritable(domain, task, hope, working) or illegal(domain, task, hope)
+    for end in family.conceivable_ends(open_task, start):
+        reason = unwritable(domain, task, end, working) or illegal(domain, task, end)
         if reason is None:
             return blind(domain, task, seen, working)
         reasons.append(reason)
@@ -48,20 +48,20 @@ def prove(domain: Domain, task: Task) -> str:
     return first + (f" (and for {len(others)} other ends alike)" if others else "")
 
 
-def illegal(domain: Domain, task: Task, hope: Changes) -> str | None:
+def illegal(domain: Domain, task: Task, end: Changes) -> str | None:
     """The end breaks an invariant."""
-    if not hope:
+    if not end:
         return None
     world = domain.world(task)
-    world.state.overlay.update(hope)
+    world.state.overlay.update(end)
     broken = world.broken()
     return f"illegal: {broken}" if broken else None
 
 
-def unwritable(domain: Domain, task: Task, hope: Changes, working: dict[str, Entry]) -> str | None:
+def unwritable(domain: Domain, task: Task, end: Changes, working: dict[str, Entry]) -> str | None:
     """The end needs an effect that no working tool has."""
     state = domain.state(task)
-    needed = set().union(*(effects(table, state.start(table, id), row) for (table, id), row in hope.items()))
+    needed = set().union(*(effects(table, state.start(table, id), row) for (table, id), row in end.items()))
     able = frozenset().union(*(entry.effects for entry in working.values()))
     lost = unmet(needed, able)
     return f"unwritable: no working tool does {', '.join(sorted(lost))}" if lost else None
@@ -78,13 +78,13 @@ def blind(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry])
 
 def indistinct(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry]) -> Task | None:
     """The request in a world that looks the same to every working tool and has another right end; None: none found."""
-    family, wish = domain.family(task), task.wish()
+    family, open_task = domain.family(task), task.unobstructed()
     visible = frozenset().union(*(e.reads for e in working.values()), domain.world_class.invariants)
     covered = set(task.obstacle)  # whole rows lie under the obstacle, so nobody sees what is below
-    start = domain.state(wish)
+    start = domain.state(open_task)
     rows = seen | {(t, i) for t, _, i in (key.partition("/") for key in covered)}
-    here = [domain.normal(wish, end) for end in family.ends(wish, start)]
-    said = family.answer(wish, start, start)
+    here = [domain.normal(open_task, end) for end in family.ends(open_task, start)]
+    said = family.answer(open_task, start, start)
     for salt in range(TRIES):
 
         def moves(table: str, id: str, column: str, names: bool = salt % 2 == 0) -> bool:
@@ -92,11 +92,11 @@ def indistinct(domain: Domain, task: Task, seen: set[Key], working: dict[str, En
                 return False
             return f"{table}/{id}" in covered or f"{table}.{column}" not in visible
 
-        other = domain.varied(wish, rows, moves, ("blind", salt))
+        other = domain.varied(open_task, rows, moves, ("blind", salt))
         state = domain.state(other)
         ends = [domain.normal(other, end) for end in family.ends(other, state)]
         if ends and (not any(end in here for end in ends) or family.answer(other, state, state) != said):
-            return other.but(obstacle=task.obstacle, blocked=task.blocked)
+            return other.replace(obstacle=task.obstacle, blocked=task.blocked)
     return None
 
 
@@ -114,22 +114,22 @@ def unrefuted(domain: Domain, task: Task) -> None:
             return
     except Unfair:
         return  # no such task is ever drawn
-    family, wish = domain.family(task), task.wish()
-    start = domain.state(wish)
-    hoped = [normal for hope in family.hopes(wish, start) if (normal := domain.normal(wish, hope))]
-    if not hoped:
+    family, open_task = domain.family(task), task.unobstructed()
+    start = domain.state(open_task)
+    ends = [normal for end in family.conceivable_ends(open_task, start) if (normal := domain.normal(open_task, end))]
+    if not ends:
         return
-    wished = walk(domain, wish)
+    open_walk = walk(domain, open_task)
     pool: dict[str, dict[Any, None]] = {}
-    collect(pool, task, wished.steps)
+    collect(pool, task, open_walk.steps)
     for key in task.obstacle:
         pool.setdefault(key.partition("/")[0], {})[key.partition("/")[2]] = None
-    way = [inner for step in wished.steps for inner, _ in step.inner]
+    way = [inner for step in open_walk.steps for inner, _ in step.inner]
     for tried in _detours(domain, task, way, pool):
         world = domain.world(task)
         for call in tried:
             world.call(call)
-        if domain.normalise(world.state) in hoped:
+        if domain.normalise(world.state) in ends:
             off = [call for call in tried if call not in way]
             calls = ", ".join(f"{c.tool}({', '.join(f'{k}={v!r}' for k, v in c.args.items())})" for c in off)
             raise Unfair(

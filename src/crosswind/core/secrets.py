@@ -77,9 +77,9 @@ def is_label(value: Any) -> bool:
 def read_off(gold: Walk) -> None:
     """No secrets: what the solution is told stands in what was shown, or a shown text says how to convert it."""
     session, task = gold.session, gold.session.task
-    if all(layer.quiet for layer in session.layers):
+    if all(layer.is_passthrough for layer in session.layers):
         return
-    plain = entity_names.translator(task.skin, back=True) if task.skin else None
+    plain = entity_names.translator(task.entity_names, back=True) if task.entity_names else None
     for told in gold.told:
         content = told.result.content
         if told.result.error or content is None:
@@ -307,10 +307,10 @@ def confusable(walks: Walks, layers: Layers, said: str, *, alike: bool = False, 
     try:
         for layer in layers:
             other = layer.on_task(other)
-        if not alike and (other.brief.query, other.brief.policy, other.skin) != (
+        if not alike and (other.brief.query, other.brief.policy, other.entity_names) != (
             walks.shifted.brief.query,
             walks.shifted.brief.policy,
-            walks.shifted.skin,
+            walks.shifted.entity_names,
         ):
             return
         here, there = _moments(walks.layers), _moments(layers)
@@ -434,7 +434,7 @@ def without(walks: Walks, *, ours: bool = False) -> None:
             continue
         if type(layer).__module__.startswith("crosswind.perturbations.") and not ours:
             continue
-        if not layer.quiet or here.brief != there.brief:
+        if not layer.is_passthrough or here.brief != there.brief:
             confusable(walks, (*walks.layers[:i], *walks.layers[i + 1 :]), f"no {layer.kind!r}", alike=True)
 
 

@@ -60,7 +60,7 @@ def _is_name(text: str) -> bool:
 @once_each
 def _saying(tool: ToolSpec) -> Callable[[str], ToolSpec]:
     """A tool with other descriptions, the same object in all episodes that show the same."""
-    return lru_cache(maxsize=16)(lambda doc: tool.but(doc=doc))
+    return lru_cache(maxsize=16)(lambda doc: tool.replace(doc=doc))
 
 
 @dataclass(slots=True)
@@ -106,10 +106,10 @@ class Session:
         self.inner: list[Exchange] = []  # what the call under way became on the toolbox's side
         self.send: Send = _recording(toolbox.call, self.inner)
         for layer, memo in zip(self.layers, self.memos, strict=True):
-            if not layer.quiet:
+            if not layer.is_passthrough:
                 self.send = handled(layer, memo, self.send)
         self.speaks = any(layer.speaks for layer in self.layers)
-        self.rows = [i for i, layer in enumerate(self.layers) if layer.meets == "rows" and user is not None]
+        self.rows = [i for i, layer in enumerate(self.layers) if layer.receipt_source == "rows" and user is not None]
         self.specs: dict[str, ToolSpec] = {}
         self.ever: dict[str, ToolSpec] = {}  # every tool that was listed at some time
         self.ids: frozenset[str] = frozenset()  # what texts may call tools by, shown at some time
@@ -120,7 +120,7 @@ class Session:
                 f"a tool here is called {FINISH!r}, the name of the tool that ends an episode; use --ending words"
             )
         for i, layer in enumerate(self.layers):
-            if layer.meets == "query":
+            if layer.receipt_source == "query":
                 self.first[i] = 0
 
     @classmethod
@@ -158,7 +158,7 @@ class Session:
             inner.append(named)
             if layer.retools:
                 outer = layer.on_tools(tools, nth)
-                if layer.meets == "tools" and outer != tools:
+                if layer.receipt_source == "tools" and outer != tools:
                     met.append(i)
                 tools, named = outer, {t.name: t for t in outer}
         if len(named) != len(tools):
@@ -256,7 +256,7 @@ class Session:
     @cached_property
     def _handlers(self) -> Sequence[StepOf]:
         pairs = zip(self.layers, self.memos, strict=True)
-        return [partial(layer.handle, memo=memo) for layer, memo in pairs if not layer.quiet][::-1]
+        return [partial(layer.handle, memo=memo) for layer, memo in pairs if not layer.is_passthrough][::-1]
 
     def _advance(self, opened: OpenCall, answer: ToolResult | None) -> None:
         """Run the layers until they ask or are done. Generators do not wait, so no other call can interleave."""
@@ -331,7 +331,7 @@ class Session:
         if self.toolbox.specs is not tools:
             self.refresh()
         for i, layer in enumerate(self.layers):
-            if layer.meets == "change":
+            if layer.receipt_source == "change":
                 self.first.setdefault(i, len(self.steps) + 1)
         return change
 
@@ -365,7 +365,7 @@ class Session:
         looked = frozenset[str]().union(*(e.reads for e in entries))
         if any(e.effects for e in entries):
             looked = looked.union(self.world.invariants)
-        below = self.domain.state(self.task.wish())
+        below = self.domain.state(self.task.unobstructed())
         for table, id in touched:
             row, was = self.task.obstacle[f"{table}/{id}"], below.start(table, id)
             if row is None or was is None or any(f"{table}.{c}" in looked for c in row if row[c] != was.get(c)):

@@ -119,7 +119,7 @@ def unlabelled(domain: Domain, task: Task) -> None:
         for a, b in _tied(step.result.content, later, tables):
             start = domain.state(task)
             rows = {f"{tables[a]}/{x}": dict(start.start(tables[y], y) or {}) for x, y in ((a, b), (b, a))}
-            other = task.but(edits={**task.edits, **rows})
+            other = task.replace(edits={**task.edits, **rows})
             try:
                 there = walk(domain, other)
             except Unfair:

@@ -60,7 +60,7 @@ class ToolCall:
     def named(self, tool: str) -> ToolCall:
         return ToolCall(tool, self.args)
 
-    def having(self, **args: Any) -> ToolCall:
+    def with_args(self, **args: Any) -> ToolCall:
         return ToolCall(self.tool, {**self.args, **args})
 
     def without(self, *names: str) -> ToolCall:
@@ -143,7 +143,7 @@ class ToolSpec:
         """A tool that a layer adds."""
         return cls(name, doc, params or {}, ids=frozenset({name}), opaque=True, **more)
 
-    def but(self, **changes: Any) -> ToolSpec:
+    def replace(self, **changes: Any) -> ToolSpec:
         """The same with some fields changed; `dataclasses.replace`, several times faster."""
         new = object.__new__(ToolSpec)
         for name in _SPEC_FIELDS:
@@ -159,17 +159,17 @@ class ToolSpec:
 
     def made(self, name: str, *others: ToolSpec, **changes: Any) -> ToolSpec:
         """Another tool made out of this one and `others`; a plain renaming is `but(name=...)`."""
-        return self.but(name=name, ids=self.ids.union({name}, *(o.ids for o in others)), **changes)
+        return self.replace(name=name, ids=self.ids.union({name}, *(o.ids for o in others)), **changes)
 
     def with_param(
         self, name: str, type: str, doc: str = "", *, required: bool = False, says: str | None = None
     ) -> ToolSpec:
         """The same with one more parameter; `says` is what its description says of it."""
         whole = self.doc if says is None else f"{self.doc} {says}".rstrip()
-        return self.but(params={**self.params, name: Param(type, doc, required)}, doc=whole)
+        return self.replace(params={**self.params, name: Param(type, doc, required)}, doc=whole)
 
     def without_param(self, *names: str) -> ToolSpec:
-        return self.but(params={k: v for k, v in self.params.items() if k not in names})
+        return self.replace(params={k: v for k, v in self.params.items() if k not in names})
 
     def function(self) -> dict[str, Any]:
         """The JSON-schema function that chat APIs take as a tool."""
@@ -207,7 +207,7 @@ class Change(Model):
     words: str
 
 
-class Skin(Model):
+class EntityNames(Model):
     """Other words for entities, as everybody in the episode says them; see `entity_names.py`."""
 
     words: dict[str, str] = {}  # in the records -> in the episode, such as {"museum": "bakery"}
@@ -229,7 +229,7 @@ class Task(Model):
     edits: dict[str, dict[str, Any] | None] = {}  # "table/id" -> row or None, laid over the derived world
     obstacle: dict[str, dict[str, Any] | None] = {}  # the same: edits that make the request impossible
     blocked: dict[str, str] = {}  # canonical tools that never work here, and why
-    skin: Skin | None = None
+    entity_names: EntityNames | None = None
 
     @property
     def refuse(self) -> bool:
@@ -250,15 +250,15 @@ class Task(Model):
         changed = (value for change in self.changes for value in change.stated.values())
         return frozenset(map(str, (*self.brief.stated.values(), *self.withheld.values(), *changed)))
 
-    def but(self, **changes: Any) -> Task:
+    def replace(self, **changes: Any) -> Task:
         return self.model_copy(update=changes)
 
     def briefed(self, **changes: Any) -> Task:
         return self.model_copy(update={"brief": self.brief.model_copy(update=changes)})
 
-    def wish(self) -> Task:
+    def unobstructed(self) -> Task:
         """The same request in a world where nothing stands in its way."""
-        return self.but(obstacle={}, blocked={})
+        return self.replace(obstacle={}, blocked={})
 
 
 # ---------------------------------------------------------------- conversations and episodes

@@ -129,7 +129,7 @@ class ValueMap(Perturbation):
             layer = layer.model_copy(update={"rules": layer._rules(scene)})
         return layer
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each place, and the legend that stands elsewhere."""
         places = sum(len(keys) for side in (self.arguments, self.results) for keys in side.values())
         return places + 2 * bool(self.rules)
@@ -180,7 +180,7 @@ class ValueMap(Perturbation):
 
     def _called(self, call: ToolCall, way: Callable[[str, Any], Any]) -> ToolCall:
         keys = [key for key in self.arguments.get(call.tool, ()) if key in call.args]
-        return call.having(**{key: way(key, call.args[key]) for key in keys}) if keys else call
+        return call.with_args(**{key: way(key, call.args[key]) for key in keys}) if keys else call
 
     def _answered(self, call: ToolCall, result: ToolResult, way: Callable[[str, Any], Any]) -> ToolResult:
         keys = self.results.get(call.tool)
@@ -222,7 +222,7 @@ class ValueMap(Perturbation):
         if not keys and params == tool.params:
             return tool
         says = "".join(f" In its results, {key} is {self._said(key)}." for key in keys if not self.rules)
-        return tool.but(params=params, doc=self._current(tool.doc) + says)
+        return tool.replace(params=params, doc=self._current(tool.doc) + says)
 
     def _current(self, doc: str) -> str:
         """A description without what holds no longer."""

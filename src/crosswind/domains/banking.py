@@ -291,7 +291,7 @@ class DubiousPayee(Account):
         totals = self.totals(start, who)
         return [self.records.disputed(start, max(totals, key=lambda id: totals[id]), reason)] if totals else []
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Any signed transfer might have been the one."""
         who, reason = self.wanted(task, start)
         return [self.records.disputed(start, id, reason) for id in self.totals(start, who)]
@@ -333,8 +333,8 @@ class StolenCard(DubiousPayee):
     def ends(self, task: Task, start: State) -> list[Changes]:
         return self.with_card(task, start, super().ends(task, start))
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
-        return self.with_card(task, start, super().hopes(task, start))
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
+        return self.with_card(task, start, super().conceivable_ends(task, start))
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         held = self.records.bookings(end, self.wanted(task, start)[0])

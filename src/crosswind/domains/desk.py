@@ -66,7 +66,8 @@ class Desk(Domain):
         declared, own = self.requests.families[name], {family.name: family for family in self.own}
         if not declared.graph and name in own:
             return own[name]()
-        graph, attributes = declared.graph, {} if declared.house is None else {"house": declared.house}
+        graph = declared.graph
+        attributes = {} if declared.house_rules is None else {"house_rules": declared.house_rules}
         if graph not in graphs.BY_NAME:
             known = f"one of {', '.join(graphs.BY_NAME)}, or a class of that name in `own`"
             raise BadFile(f"{self.requests.where}: families.{name}.graph: got {graph!r}; expected {known}")

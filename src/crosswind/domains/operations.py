@@ -329,7 +329,7 @@ class PageWeakest(Duty):
             return []
         return [self.records.paged(start, max(still, key=lambda entry: entry[1]["minutes"])[0], engineer, date)]
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Any of the incidents might have been the longest that is open."""
         services, date, engineer = self.at(task, start)
         logs = [id for service in services for id, _ in self.records.entries(start, service)] if engineer else []

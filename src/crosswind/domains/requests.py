@@ -47,7 +47,7 @@ class FamilyWords(Model):
 
     graph: str = ""
     about: str = ""
-    house: tuple[str, ...] | None = None
+    house_rules: tuple[str, ...] | None = None
     like: str = ""  # a family whose sentences it takes
     sentences: Sentences | None = None
 

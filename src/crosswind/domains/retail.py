@@ -296,7 +296,7 @@ class ReplaceUnits(Shop):
     """Order units of a bad delivery again for the more punctual of two days, pay, and send the bad ones back."""
 
     name, level = "replace_units", 3
-    house = (graphs.LATEST, graphs.SPARE)
+    house_rules = (graphs.LATEST, graphs.SPARE)
     roles = ("who", "date", "new_date", "other_date", "need", "means", "reason")
     stands = "bookings > details > outlook > outlook > slots > permit > hold > settle > return"
 
@@ -362,7 +362,7 @@ class ReplaceUnits(Shop):
             return []
         return self.both(task, start, at[0], [lot])
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Any lot of the day might have been the earliest that fits."""
         at = self.target(task, start)
         return self.both(task, start, at[0], self.records.slots(start, at[0].thing, at[1])) if at else []

@@ -278,7 +278,7 @@ class ShareLongest(Filing):
             return []
         return [self.records.shared(file, reader)]
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Any file of the owner might have been the longest."""
         owner, reader = self.best(task, start), self.wanted(task, start)[2]
         return [self.records.shared(file, reader) for file in self.records.entries_of(start, owner.id)] if owner else []
@@ -346,7 +346,7 @@ class PassOnAttachment(Filing):
             return []
         return [self.records.shared(mail[1]["file_id"], readers[0].id)]
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Any of the colleagues might have been the least busy."""
         mail = self.mail(task, start)
         return [self.records.shared(mail[1]["file_id"], t.id) for t in self.readers(task, start)] if mail else []
@@ -408,7 +408,7 @@ class ExchangeFiles(Filing):
             return []
         return [self.both(pair[0], theirs, pair[1], others)]
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Any file might have been its owner's longest."""
         one, two = self.pair(task, start)
         files, others = self.records.entries_of(start, one), self.records.entries_of(start, two)
@@ -464,9 +464,9 @@ class BriefedMeeting(Filing, graphs.Book):
             return []
         return self.read(task, start, [file], super().ends(task, start))
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         files = self.records.entries_of(start, self.wanted(task, start)[-1])
-        return self.read(task, start, files, super().hopes(task, start))
+        return self.read(task, start, files, super().conceivable_ends(task, start))
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         return (*self.receipt(end), *super().answer(task, start, end))

@@ -57,7 +57,7 @@ class Listing:
         doc = forms.renamed(self.session.render(spec.doc), *hidden)
         docs = {name: forms.renamed(param.doc, *hidden) for name, param in spec.params.items()}
         if any(docs[name] != param.doc for name, param in spec.params.items()):
-            spec = spec.but(params={n: replace(p, doc=docs[n]) for n, p in spec.params.items()})
+            spec = spec.replace(params={n: replace(p, doc=docs[n]) for n, p in spec.params.items()})
         return forms.shown(spec, self.toolbox.tools, doc, self._outline(spec))
 
     def _outline(self, spec: ToolSpec) -> Json | None:
@@ -96,7 +96,7 @@ def parameter_names(session: Session) -> dict[str, dict[str, str]]:
     Each parameter gets a mark, layers carry it along, and it is looked for in what they show.
     """
     marked: Tools = tuple(
-        spec.but(params={p: replace(part, extra={**part.extra, ORIGIN: p}) for p, part in spec.params.items()})
+        spec.replace(params={p: replace(part, extra={**part.extra, ORIGIN: p}) for p, part in spec.params.items()})
         for spec in session.toolbox.specs
     )
     for layer in session.layers:

@@ -146,7 +146,7 @@ def _prove(walks: Walks) -> None:
 
 def _bites(walks: Walks) -> bool:
     """Is the outermost layer met?"""
-    return len(walks.layers) - 1 in walks.gold.session.first or walks.layers[-1].meets == "tools"
+    return len(walks.layers) - 1 in walks.gold.session.first or walks.layers[-1].receipt_source == "tools"
 
 
 def _drawn(walks: Walks, left_out: Iterable[str]) -> Drawn:

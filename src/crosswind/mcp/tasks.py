@@ -404,7 +404,7 @@ class ServerDomain(GivenDomain):
         running = Running(self.file.server, self.base)
         return worlds.LiveWorld(self.listed, self.specs, task.blocked, running, self._fingerprint)
 
-    def stage(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
+    def prepare(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
         family = self.families[task.family]
         if family.entry.gold is not None:
             return _Stage(self, worlds.TapedWorld(self.listed, self.specs, task.blocked, self.tape), family)
@@ -436,7 +436,7 @@ def _typed(spec: ToolSpec, tools: Mapping[str, Tool]) -> ToolSpec:
             found = list(dict.fromkeys(types)) if options and len(types) == len(options) else list(TYPES)
             param = type(param)(ANY, param.doc, param.required, param.enum, {**param.extra, "type": found})
         params[name] = param
-    return spec.but(doc=plain_braces(spec.doc, tools), params=params)
+    return spec.replace(doc=plain_braces(spec.doc, tools), params=params)
 
 
 # ---------------------------------------------------------------- loading

@@ -70,7 +70,7 @@ def told(error: Exception) -> str:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def without_progress_bars() -> Iterator[None]:
     """No bars of transformers' own while a model is loaded or stored."""
     logging = sdk("transformers", "train").utils.logging
     shown = logging.is_progress_bar_enabled()
@@ -82,7 +82,7 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-@quiet()
+@without_progress_bars()
 def load(name: str, dtype: Any) -> Loaded:
     """A causal language model and its tokenizer; what is neither is refused in one line."""
     transformers = sdk("transformers", "train")

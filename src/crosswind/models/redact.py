@@ -61,7 +61,7 @@ class Secrets:
         return _USERINFO.sub("", text)
 
 
-def bare(url: str) -> str:
+def strip_credentials(url: str) -> str:
     """An address without user, password, query and fragment; other text without what looks like a key."""
     if "://" not in url:
         return Secrets().scrub(url)

@@ -33,7 +33,7 @@ from crosswind.core.types import Ending, Message, Request, Tools
 from crosswind.episodes.record import Usage
 from crosswind.models.parsing import arguments, clean, parse, spoken_aloud
 from crosswind.models.prompts import as_text
-from crosswind.models.redact import Secrets, bare, passwords
+from crosswind.models.redact import Secrets, passwords, strip_credentials
 from crosswind.models.retry import RETRYABLE, Fault, persist, retry_after
 from crosswind.models.source import AgentSettings, Price, used
 
@@ -122,7 +122,7 @@ class RemoteModel:
         self.max_tokens = settings.max_tokens or TOKENS
         self._key = _key(self.url, self.variable, f"{self.provider}:{self.model}")
         self.secrets = Secrets(self._key, *passwords(whole))
-        shown = bare(self.url)
+        shown = strip_credentials(self.url)
         self.name = self.secrets.scrub(f"{self.provider}:{self.model}" + (f"@{shown}" if self.url != self.home else ""))
         self.price: Price | None = settings.price()
         self.native = settings.protocol != "text"
@@ -331,7 +331,7 @@ class RemoteModel:
         if fault.sort == "tools":
             return "the server takes no tools: leave out --protocol native, or switch them on (see crosswind doctor)"
         if fault.sort == "unreachable":
-            return f"is a server running at {bare(self.url)}? `crosswind doctor {self.name}` looks"
+            return f"is a server running at {strip_credentials(self.url)}? `crosswind doctor {self.name}` looks"
         return ""
 
 
@@ -385,7 +385,7 @@ def _split(rest: str, provider: str, home: str) -> tuple[str, str]:
     if not found:
         if _HOST.fullmatch(rest):
             raise CrosswindError(
-                f"{provider}:{bare(rest)}: the address must begin with http:// or https://, "
+                f"{provider}:{strip_credentials(rest)}: the address must begin with http:// or https://, "
                 f"such as {provider}:MODEL@http://localhost:8000/v1"
             )
         return rest, home
@@ -396,13 +396,17 @@ def _split(rest: str, provider: str, home: str) -> tuple[str, str]:
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):
-        raise CrosswindError(f"{bare(url)} is no address of a server; expected http(s)://HOST[:PORT][/PATH]")
+        raise CrosswindError(
+            f"{strip_credentials(url)} is no address of a server; expected http(s)://HOST[:PORT][/PATH]"
+        )
     try:
         link_local = ipaddress.ip_address(host).is_link_local
     except ValueError:
         link_local = False
     if link_local:
-        raise CrosswindError(f"{bare(url)} is a link-local address, where no model is served but credentials may be")
+        raise CrosswindError(
+            f"{strip_credentials(url)} is a link-local address, where no model is served but credentials may be"
+        )
     return model, url
 
 
@@ -410,7 +414,9 @@ def _without_query(url: str) -> tuple[str, list[tuple[str, str]]]:
     """An address, and the query that it ended with."""
     parts = urlsplit(url)
     if parts.fragment:
-        raise CrosswindError(f"{bare(url)}: what stands behind # in an address is never sent; leave it out")
+        raise CrosswindError(
+            f"{strip_credentials(url)}: what stands behind # in an address is never sent; leave it out"
+        )
     return urlunsplit(parts._replace(query="")).rstrip("/"), parse_qsl(parts.query, keep_blank_values=True)
 
 
@@ -420,7 +426,8 @@ def _key(url: str, variable: str, spec: str) -> str:
         raise CrosswindError(f"the key in {OURS} or {variable} holds characters that no key has; set it again")
     if not key and not loopback(url):
         raise CrosswindError(
-            f"{bare(spec)} needs a key: set {variable} or {OURS} (to {NO_KEY!r} if {bare(url)} wants none)"
+            f"{strip_credentials(spec)} needs a key: set {variable} or {OURS} "
+            f"(to {NO_KEY!r} if {strip_credentials(url)} wants none)"
         )
     return key or NO_KEY
 

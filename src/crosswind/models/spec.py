@@ -20,7 +20,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.registry import LOADERS, agents, did_you_mean, resolve
 from crosswind.core.types import Agent, Ending
-from crosswind.models.redact import bare
+from crosswind.models.redact import strip_credentials
 from crosswind.models.source import AgentSettings, AgentSource, Price
 
 EMBEDDED = "embedded"
@@ -80,7 +80,7 @@ def _opened(agent: object, settings: AgentSettings) -> AgentSource:
     provider, colon, rest = spec.partition(":")
     if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
-        shown = bare(spec)  # what is no spec may hold a secret in an address
+        shown = strip_credentials(spec)  # what is no spec may hold a secret in an address
         raise CrosswindError(f"no agent {shown!r}; {did_you_mean(shown, names)}; {FORMS}")
     if not rest and spec != EMBEDDED:
         raise CrosswindError(f"{spec!r} names nothing after the colon; {FORMS}")

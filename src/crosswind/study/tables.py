@@ -54,7 +54,7 @@ def _rows(
     results: Results,
     row: Callable[[ArmResults], Sequence[str]],
     width: int = 0,
-    but: str = "",
+    except_for: str = "",
     *,
     refusing: bool = False,
 ) -> list[list[str]]:
@@ -69,7 +69,7 @@ def _rows(
     return first + [
         [literal(name), *(row(found[name]) if name in found else [MISSING, *["–"] * (width - 1)])]
         for name in names
-        if name != but
+        if name != except_for
     ]
 
 
@@ -138,7 +138,7 @@ def against(results: Results, section: Section) -> str:
         f"Share of solvable episodes passed, minus that of {base.name}, in points, and the same of right refusals. "
         "Each comparison stands by itself: no p-value is adjusted."
     )
-    return f"{told}\n\n{table(heads, _rows(results, row, but=base.name, refusing=True))}"
+    return f"{told}\n\n{table(heads, _rows(results, row, except_for=base.name, refusing=True))}"
 
 
 def starts(results: Results, section: Section) -> str:

@@ -346,7 +346,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], name: str =
             yield f"{spot} was {_short(old)}, now {_short(new)}"
 
 
-def leads() -> bool:
+def is_main_process() -> bool:
     """Whether this is the first, or the only one, of the processes of a run."""
     return int(os.environ.get("WORLD_SIZE") or 1) == 1 or int(os.environ.get("RANK") or 0) == 0
 

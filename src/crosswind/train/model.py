@@ -27,7 +27,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.base.files import replace_file
 from crosswind.base.version import __version__, installed
 from crosswind.models.adapters import as_folder
-from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, quiet, sort_of
+from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, sort_of, without_progress_bars
 from crosswind.models.prompts import script_of
 from crosswind.train.config import C, GrpoConfig, TrainConfig
 
@@ -309,7 +309,7 @@ def save(model: Any, tokenizer: Any, folder: Path, about: dict[str, Any]) -> Pat
     fresh = folder.with_name(folder.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    with quiet():
+    with without_progress_bars():
         if adapters := getattr(model, "peft_config", None):
             adapters["default"].base_model_name_or_path = about["base"]  # a name, not a place on this machine
             model.save_pretrained(str(fresh), save_embedding_layers=False)

@@ -29,11 +29,11 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, exclusive_lock, replace_file
 from crosswind.core.types import Model
 from crosswind.models import weights
-from crosswind.models.loading import ABOUT, Loaded, place_of, quiet
+from crosswind.models.loading import ABOUT, Loaded, place_of, without_progress_bars
 from crosswind.models.spec import EMBEDDED
 from crosswind.train.batches import Buffers, Feed, as_it_is
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
-from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Method, TrainConfig, another, leads
+from crosswind.train.config import CHECKPOINTS, METRICS, RUN, Method, TrainConfig, another, is_main_process
 from crosswind.train.data import DataConfig
 from crosswind.train.model import all_folded, device_of, enough_memory, fused, in_bf16, load_base, save, versions
 from crosswind.train.progress import Halt, Progress, Update
@@ -166,7 +166,7 @@ class Stretch:
         self.model, self.tokenizer = loaded
         self.config, self.folder, self.data, self.until, self.progress = config, folder, data, until, progress
         self.checkpoints = folder / CHECKPOINTS
-        self.main = leads()
+        self.main = is_main_process()
         self.clock, self.lap = 0.0, (0, 0.0, 0, 0)  # of the last line of metrics: step, time, tokens, padded
         self.totals: dict[str, Any] = {}  # of earlier parts of the run
         self.loss: float | None = None
@@ -196,7 +196,7 @@ class Stretch:
             return self
         trainer = self.trainer(start)
         try:
-            with quiet(), fused(self.model, self.config), enough_memory(self._too_large):
+            with without_progress_bars(), fused(self.model, self.config), enough_memory(self._too_large):
                 trainer.train(resume_from_checkpoint=str(whole[start]) if start else None)
         finally:
             trainer.accelerator.free_memory()
@@ -460,7 +460,7 @@ def holds_weights(folder: Path) -> bool:
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """A run in a folder that is its own meanwhile; one that is refused before it trained leaves it free again."""
-    if not leads():  # of several processes of one run the first one holds it
+    if not is_main_process():  # of several processes of one run the first one holds it
         yield
         return
     with exclusive_lock(folder / LOCK) as ours:
@@ -476,7 +476,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 def end(folder: Path, config: TrainConfig, result: Result) -> Result:
     """Note that a run is finished."""
-    if leads():
+    if is_main_process():
         told = {"method": result.method, "recipe": config.recipe(), "versions": versions()}
         told["result"] = result.model_dump(mode="json")
         replace_file(folder / RUN, json.dumps(told, indent=1).encode())

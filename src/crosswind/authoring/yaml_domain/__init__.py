@@ -1,8 +1,8 @@
 """A domain that is declared in a YAML file: tables, tools, rules and families become a `Domain` like any other.
 
-`solve` makes the declared calls and reads their results. What is right (`ends`, `answer`, `hopes`) is found without it,
-by following the same declaration over the rows of a state; no tool, session or layer has a part in that. A declaration
-that asks for the wrong thing is wrong on both sides, though: no law can see that.
+`solve` makes the declared calls and reads their results. What is right (`ends`, `answer`, `conceivable_ends`) is found
+without it, by following the same declaration over the rows of a state; no tool, session or layer has a part in that. A
+declaration that asks for the wrong thing is wrong on both sides, though: no law can see that.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def read_declaration(path: Path | str) -> tuple[Declaration, Document]:
 def load(path: Path | str) -> Domain:
     """The domain that a file declares."""
     declared, document = read_declaration(path)
+    domains_module._rows.cache_clear()  # rows of an earlier domain of this name
     domain = build(declared)
     for name, family in domain.families.items():
         _check_words(document, ("families", name, "queries"), family)
@@ -56,7 +57,6 @@ def _check_words(document: Document, place: Place, family: Family) -> None:
 
 def build(declared: Declaration) -> Domain:
     """A domain from its declaration."""
-    domains_module._rows.cache_clear()  # rows of an earlier domain of this name
     shapes = TableShapes(declared)
     world: type[DeclaredWorld] = type(f"{_camel(declared.domain)}World", (DeclaredWorld,), world_body(declared, shapes))
     world.entries = {name: entry_of(declared, shapes, name, tool) for name, tool in declared.tools.items()}
@@ -69,15 +69,23 @@ def build(declared: Declaration) -> Domain:
     families = [_family(domain, name, kind) for name, kind in declared.families.items()]
     domain.families = {family.name: family for family in families}
     made.named = frozenset(column for family in families for column in family.named())
+    namers = {role: shapes.namer(of) for role, of in declared.entities.items() if role != "kind"}
+    made.namers = {role: namer for role, namer in namers.items() if namer is not None}
     return domain
 
 
 def _family(domain: DeclaredDomain, name: str, kind: YamlFamily) -> DeclaredFamily:
     """A family from its part of the declaration."""
     body = {"name": name, "level": kind.level, "refusal": kind.refusal, "queries": kind.queries}
-    about = {"__doc__": kind.about, "stands": " > ".join(step.call for step in kind.steps), "__module__": __name__}
+    about = {
+        "__doc__": kind.about,
+        "stands": " > ".join(step.call for step in kind.steps if step.call),
+        "__module__": __name__,
+    }
     made: type[DeclaredFamily] = type(_camel(name), (DeclaredFamily,), {**body, **about})
-    return made(domain)
+    family = made(domain)
+    made.house_rules = tuple(family.known_rules())
+    return family
 
 
 def _camel(name: str) -> str:

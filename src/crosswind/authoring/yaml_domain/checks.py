@@ -99,6 +99,21 @@ class TableChecks(Checker):
     def run(self) -> None:
         for name, table in self.d.tables.items():
             self.table(name, table)
+        for role, of in self.d.entities.items():
+            self.entity(role, of)
+
+    def entity(self, role: str, of: str) -> None:
+        place, (table, _, column) = ("entities", role), of.partition(".")
+        self.one_of(table, self.d.tables, place, "table")
+        if column:
+            self.one_of(column, self.d.tables[table].columns, place, f"column of {table}")
+        made = self.d.tables[table].columns[column] if column else None
+        if role == "kind" and not (made and made.choice):
+            raise self.fail(place, f"{of} is no choice; name table.column of one")
+        if role != "kind" and not (made.name if made else self.d.tables[table].id.names):
+            raise self.fail(
+                place, f"{of} holds no made-up names; name a column filled by name, or a table that has them"
+            )
 
     def table(self, name: str, table: schema.YamlTable) -> None:
         place = ("tables", name)
@@ -112,6 +127,8 @@ class TableChecks(Checker):
                 raise self.fail((*place, "id"), "only a table that belongs to no other goes by names; give a prefix")
             if table.least is not None and table.least > table.most:
                 raise self.fail((*place, "least"), f"least is {table.least} and most is {table.most}; lower least")
+        elif table.codes and table.one_per:
+            raise self.fail((*place, "codes"), "codes are issued, so there are none at first; add one_per: 0")
         elif table.most or table.least is not None:
             raise self.fail(place, "most and least say how many rows lie under one of another table; add of: table")
         for column, filling in table.columns.items():
@@ -151,7 +168,11 @@ class TableChecks(Checker):
         if column.refer:
             self.one_of(column.refer, self.d.tables, (*place, "refer"), "table")
             table = self.d.tables[column.refer]
-            if (table.most == 0 or table.least == 0) if table.of else table.one_per == 0:
+            own = self.d.tables[str(place[1])]
+            if table.codes:
+                if own.most if own.of else own.one_per:
+                    raise self.fail((*place, "refer"), f"no code is issued at first; give {place[1]} no rows at first")
+            elif (table.most == 0 or table.least == 0) if table.of else table.one_per == 0:
                 raise self.fail((*place, "refer"), f"{column.refer} may hold no row to refer to; give it at least one")
         if column.choice:
             self.choice(place, column)
@@ -309,9 +330,23 @@ class ToolChecks(Checker):
                 raise self.fail(
                     (*place, "refer"), f"{rule.refer} refers to no table; take refer out or fill it by refer"
                 )
-        self.condition_columns((*place, "must"), rule.must, columns[rule.refer].refer if rule.refer else rule.table)
+        must = {c: t for c, t in rule.must.items() if not self._own(rule, c, t)}
+        self.condition_columns((*place, "must"), must, columns[rule.refer].refer if rule.refer else rule.table)
         for name in schema.holes(rule.say):
             self.one_of(name, (self.key(rule.table), *columns), (*place, "say"), f"column of {rule.table}")
+
+    def _own(self, rule: schema.YamlRule, column: str, value: Any) -> bool:
+        """Is a column compared with what the written row itself holds?"""
+        place = ("rules", self.d.rules.index(rule), "must", column)
+        own = self.parsed(place, value).detail if isinstance(value, str) else ""
+        if not own:
+            return False
+        if not rule.refer:
+            raise self.fail(place, f"{value!r} is a value of the written row itself; compare another by refer: column")
+        columns = self.columns(rule.table)
+        self.one_of(own, columns, place, f"column of {rule.table}")
+        self.one_of(column, self.columns(columns[rule.refer].refer), place, f"column of {columns[rule.refer].refer}")
+        return True
 
     def condition_columns(self, place: Place, given: Mapping[str, Any], table: str) -> None:
         for condition in self.conditions(place, given):

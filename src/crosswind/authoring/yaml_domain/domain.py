@@ -31,10 +31,16 @@ class DeclaredDomain(Domain):
         where = At(task.split, task.seed, task.size)
         return self.shapes[table].varied(where, column, value, (table, column, salt))
 
+    def kinds(self) -> tuple[str, ...]:
+        table, _, column = self.declared.entities.get("kind", "").partition(".")
+        return self.declared.tables[table].columns[column].choice if table else ()
+
     def normalise(self, state: State) -> Changes:
-        """New rows go by what they hold; those that were taken back are dropped."""
+        """New rows go by what they hold; codes and what was taken back are dropped."""
         out: Changes = {}
         for (table, id), row in state.changes().items():
+            if self.shapes[table].table.codes:
+                continue
             if row is not None and state.start(table, id) is None:
                 if self.void(table, row):
                     continue
@@ -91,7 +97,7 @@ class DeclaredDomain(Domain):
         column = self.declared.tables[table].columns[name]
         return read_choice({choice: column.words.get(choice, ()) for choice in column.choice})
 
-    def some(self, key: str, rng: Random, where: At) -> Any:
+    def sample_value(self, key: str, rng: Random, where: At) -> Any:
         """A value that a detail may have; None where there is none."""
         made, chance = self.declared.details[key], rng.getrandbits(60)
         if made.number:
@@ -99,7 +105,8 @@ class DeclaredDomain(Domain):
             return made.number.low + chance % steps * made.number.step
         table, _, name = made.of.partition(".")
         shape, column = self.shapes[table], self.declared.tables[table].columns.get(name)
-        n = 0 if column and not column.name else shape.some(where, chance)  # names belong to rows, other values do not
+        # names belong to rows, other values do not
+        n = 0 if column and not column.name else shape.sample_row(where, chance)
         if n is None:
             return None
         return shape.value(where, name, column, n, chance) if column else shape.id(where, n)

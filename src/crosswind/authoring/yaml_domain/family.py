@@ -8,8 +8,18 @@ from random import Random
 from typing import Any, ClassVar
 
 from crosswind.authoring.yaml_domain.domain import DeclaredDomain
-from crosswind.authoring.yaml_domain.rows import TableShape, at, meets
-from crosswind.authoring.yaml_domain.schema import Ref, YamlStep, YamlTool, conditions, filled, holes, is_many, ref
+from crosswind.authoring.yaml_domain.rows import TableShape, at, satisfies
+from crosswind.authoring.yaml_domain.schema import (
+    Column,
+    Ref,
+    YamlStep,
+    YamlTool,
+    conditions,
+    filled,
+    holes,
+    is_many,
+    ref,
+)
 from crosswind.authoring.yaml_domain.world import new_id
 from crosswind.core.domain import Family
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
@@ -53,10 +63,34 @@ class DeclaredFamily(Family):
         self.where = [conditions(step.where) for step in self.steps]
 
     def tool(self, step: YamlStep) -> YamlTool:
+        """The tool that gives a step its rows."""
+        while step.among:
+            step = next(s for s in self.steps if s.step == step.among[0])
         return self.domain.declared.tools[step.call]
 
     def many(self, step: YamlStep) -> bool:
-        return is_many(self.domain.declared, self.tool(step))
+        return bool(step.among) or is_many(self.domain.declared, self.tool(step))
+
+    def known_rules(self) -> Iterator[str]:
+        """Rules of the house that change what is right: floors of a count, and euros that are reported."""
+        counted = [where for step, where in zip(self.steps, self.where, strict=True) if step.count]
+        if any(test.test == "at_least" and test.ref.detail for where in counted for test in where):
+            yield "strict"
+        if any(self._column(ref(value)).unit for value in self.kind.expect):
+            yield "surcharge"
+
+    def _column(self, wanted: Ref) -> Column:
+        """The column that a result shows; a plain number for a count."""
+        step = next(s for s in self.steps if s.step == wanted.step)
+        return self.domain.shapes[self.tool(step).table].columns.get(step.sum or wanted.key, Column())
+
+    def _charged(self, found: Mapping[str, Mapping[str, Any]], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+        """What is reported: euros with what the house adds."""
+        out = {step: dict(values) for step, values in found.items()}
+        for wanted in map(ref, self.kind.expect if "surcharge" in rules else ()):
+            if wanted.step in out and self._column(wanted).unit:
+                out[wanted.step][wanted.key] = found[wanted.step][wanted.key] + int(rules["surcharge"])
+        return out
 
     def named(self) -> Iterator[str]:
         """Columns that requests speak of."""
@@ -76,27 +110,31 @@ class DeclaredFamily(Family):
         details = dict(zip(self.details, (yield from self.all(brief, *self.details)), strict=True))
         found: dict[str, Mapping[str, Any]] = {}
         for step, where in zip(self.steps, self.where, strict=True):
-            args = {name: ref(value).value(details, found) for name, value in step.args.items()}
-            content = (yield ToolCall(step.call, args)).content
+            if step.among:
+                content: Any = [found[name] for name in step.among]
+            else:
+                args = {name: ref(value).value(details, found) for name, value in step.args.items()}
+                content = (yield ToolCall(step.call, args)).content
             if not self.many(step):
                 found[step.step] = content
                 continue
-            rows = [row for row in content if meets(row, where, details, found)]
-            if step.count:
-                found[step.step] = {"count": len(rows)}
+            strict = step.count and "strict" in brief.rules
+            rows = [row for row in content if satisfies(row, where, details, found, strict=strict)]
+            if figure := _figure(rows, step):
+                found[step.step] = figure
                 continue
             if not rows:
                 return Refusal(filled(step.none, details, found))
             found[step.step] = _best(rows, step)[0]
-        return filled(self.kind.answer, details, found)
+        return filled(self.kind.answer, details, self._charged(found, brief.rules))
 
     # -- what is right, from the rows
 
     def ends(self, task: Task, start: State) -> list[Changes]:
-        way = self.follow(self.settled(task, start), start)
+        way = self.follow(self.settled(task, start), start, strict="strict" in task.brief.rules)
         return [way.state.changes()] if way else []
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Whichever rows a step might have taken if they stood otherwise."""
         details = self.settled(task, start)
         if all(self.tool(step).act == "look" for step in self.steps):
@@ -108,15 +146,20 @@ class DeclaredFamily(Family):
         return list(out.values())
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
-        way = self.follow(self.settled(task, start), start)
-        return tuple(self._expected(ref(value), way, end) for value in self.kind.expect) if way else ()
+        rules = task.brief.rules
+        way = self.follow(self.settled(task, start), start, strict="strict" in rules)
+        if way is None:
+            return ()
+        way.found = self._charged(way.found, rules)
+        return tuple(self._expected(ref(value), way, end) for value in self.kind.expect)
 
-    def follow(self, details: Mapping[str, Any], start: State) -> FollowedSteps | None:
+    def follow(self, details: Mapping[str, Any], start: State, *, strict: bool = False) -> FollowedSteps | None:
         """Follow the steps over rows; None where one cannot be done, or where a tie leaves it open."""
         way = FollowedSteps(_fresh(start))
-        return way if all(self._taken(way, i, details) for i in range(len(self.steps))) else None
+        done = all(self._taken(way, i, details, strict=strict) for i in range(len(self.steps)))
+        return way if done else None
 
-    def _taken(self, way: FollowedSteps, i: int, details: Mapping[str, Any]) -> bool:
+    def _taken(self, way: FollowedSteps, i: int, details: Mapping[str, Any], *, strict: bool = False) -> bool:
         step = self.steps[i]
         tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
         args = {name: ref(value).value(details, way.found) for name, value in step.args.items()}
@@ -129,11 +172,11 @@ class DeclaredFamily(Family):
             {**row, shape.key: id}
             for id, row in rows
             if all(row[a] == value for a, value in args.items())
-            and meets({**row, shape.key: id}, self.where[i], details, way.found)
+            and satisfies({**row, shape.key: id}, self.where[i], details, way.found, strict=strict and step.count)
         ]
         way.taken[step.step] = [row[shape.key] for row in fit]
-        if step.count:
-            way.found[step.step] = {"count": len(fit)}
+        if figure := _figure(fit, step):
+            way.found[step.step] = figure
             return True
         best = _best(fit, step) if fit else []
         if len(best) != 1:
@@ -145,6 +188,8 @@ class DeclaredFamily(Family):
     def _under(self, way: FollowedSteps, step: YamlStep, args: Mapping[str, Any]) -> list[tuple[str, Row]] | None:
         """The rows among which a look-up finds its own; None where what they belong to does not exist."""
         shape = self.domain.shapes[self.tool(step).table]
+        if step.among:
+            return [(way.found[name][shape.key], way.found[name]) for name in step.among]
         assert shape.parent is not None
         parent = args[shape.parent.key]
         if way.state.row(shape.parent.name, parent) is None:
@@ -164,7 +209,7 @@ class DeclaredFamily(Family):
         else:
             id = args[shape.key]
             old = state.row(table, id)
-            if old is None or (strict and not meets(old, tool.required)):
+            if old is None or (strict and not satisfies(old, tool.required)):
                 return False
             row = {**old, **{c.column: c.ref.literal for c in tool.required if c.test == "="}}
             if tool.act == "change":
@@ -184,8 +229,8 @@ class DeclaredFamily(Family):
                 yield way
             return
         rows = self._under(way, step, args) or []
-        if step.count:
-            way.found[step.step] = {"count": len(rows)}
+        if figure := _figure([row for _, row in rows], step):
+            way.found[step.step] = figure
             yield way
             return
         key = self.domain.shapes[self.tool(step).table].key
@@ -200,6 +245,8 @@ class DeclaredFamily(Family):
         value = way.found[wanted.step][wanted.key]
         if step.count:
             return Expected("number", value, unit="count")
+        if step.sum:
+            return Expected("money" if self._column(wanted).unit else "number", value)
         if wanted.key == shape.key:
             if tool.act == "create":
                 value = self._made(end, shape, way.found[wanted.step])
@@ -258,7 +305,7 @@ class DeclaredFamily(Family):
         step, where, at_ = self.steps[i], self.where[i], at(way.state)
         shape = self.domain.shapes[self.tool(step).table]
         equal: dict[str, Ref] = {}
-        if self.many(step):
+        if self.many(step) and not step.among:
             assert shape.parent is not None
             equal = {a: ref(value) for a, value in step.args.items() if a != shape.parent.key}
             equal |= {c.column: c.ref for c in where if c.test == "="}
@@ -266,7 +313,7 @@ class DeclaredFamily(Family):
         every = (*(ref(value) for value in step.args.values()), *(c.ref for c in where))
         for key in dict.fromkeys(r.detail for r in every if r.detail):
             if key not in details and key not in by_row.values():
-                details[key] = self.domain.some(key, rng, at_)
+                details[key] = self.domain.sample_value(key, rng, at_)
         if not by_row:
             return
         assert shape.parent is not None
@@ -291,6 +338,16 @@ class DeclaredFamily(Family):
             rows = {id: row for id in ids if (row := state.start(table, id)) is not None}
             out.append({f"{table}/{id}": None if made.gone else {**row, **made.set} for id, row in rows.items()})
         return [edits for edits in out if edits]
+
+
+def _figure(rows: Sequence[Row], step: YamlStep) -> dict[str, Any]:
+    """The number that a step makes of rows; empty where it takes one of them."""
+    if step.count:
+        return {"count": len(rows)}
+    if step.sum:
+        total = sum(row[step.sum] for row in rows)
+        return {"sum": total if isinstance(total, int) else round(total, 6)}
+    return {}
 
 
 def _best(rows: Sequence[Row], step: YamlStep) -> list[Row]:

@@ -9,6 +9,7 @@ from crosswind.authoring.yaml_domain import schema
 from crosswind.authoring.yaml_domain.checks import Checker
 from crosswind.base.yaml_files import Place
 
+PICKS = "max, min, only, count, sum"
 HOPES = 2000  # ends that a refusal proof may have to rule out
 
 
@@ -85,10 +86,10 @@ class FamilyChecks(Checker):
             if not given.step:
                 raise self.fail((*place, "expect", i), f"{value!r} is no result; write $step.key")
             self.result((*place, "expect", i), given, found)
-        writes = [step for step in kind.steps if self.d.tools[step.call].act != "look"]
+        writes = [step for step in kind.steps if step.call and self.d.tools[step.call].act != "look"]
         if not writes and not kind.expect:
             raise self.fail(place, "nothing is changed and nothing expected, so doing nothing would pass; add expect")
-        ends = prod(max(1, self.d.tables[self.d.tools[s.call].table].most) for s in kind.steps if _chooses(s))
+        ends = prod(self._choices(step) for step in kind.steps if _chooses(step))
         if writes and ends > HOPES:
             raise self.fail(
                 place, f"{ends} ends are possible; at most {HOPES} can be ruled out: lower most or pick less"
@@ -104,10 +105,37 @@ class FamilyChecks(Checker):
         if kind.refusal and not kind.obstacles:
             raise self.fail(place, "a refusal needs a reason; add obstacles")
 
+    def _choices(self, step: schema.YamlStep) -> int:
+        return len(step.among) or max(1, self.d.tables[self.d.tools[step.call].table].most)
+
+    def _source(self, step: schema.YamlStep, found: Mapping[str, schema.YamlStep]) -> schema.YamlTool:
+        """The tool that gives a step its rows."""
+        while step.among:
+            step = found[step.among[0]]
+        return self.d.tools[step.call]
+
+    def among(self, place: Place, step: schema.YamlStep, found: Mapping[str, schema.YamlStep]) -> None:
+        """A comparison of rows that earlier steps gave."""
+        for i, name in enumerate(step.among):
+            self.one_of(name, found, (*place, "among", i), "earlier step")
+            if found[name].count or found[name].sum:
+                raise self.fail((*place, "among", i), f"{name} gives a number; name a step that gives a row")
+        tools = [self._source(found[name], found) for name in step.among]
+        if len(tools) < 2 or len({tool.table for tool in tools}) > 1:
+            raise self.fail((*place, "among"), "expected two or more steps that give rows of one table")
+        if step.call or step.args or step.where or step.picks not in (["max"], ["min"], ["sum"]):
+            raise self.fail(place, "a comparison calls nothing: keep among and one of max, min, sum")
+        for column in filter(None, (step.max, step.min, step.sum)):
+            for tool in tools:
+                self.one_of(column, tool.give, (*place, step.picks[0]), "key that all of them give")
+
     def step(self, place: Place, step: schema.YamlStep, found: Mapping[str, schema.YamlStep]) -> None:
         self.word(step.step, (*place, "step"), "a step")
         if step.step in found:
             raise self.fail((*place, "step"), f"a step above is called {step.step!r} too; rename one")
+        if step.among:
+            self.among(place, step, found)
+            return
         self.one_of(step.call, self.d.tools, (*place, "call"), "tool")
         tool = self.d.tools[step.call]
         wanted = schema.arguments(tool)
@@ -123,14 +151,16 @@ class FamilyChecks(Checker):
         if not many and (step.where or step.picks):
             raise self.fail(place, f"{step.call} gives one row; take out {', '.join(step.picks or ['where'])}")
         if many and len(step.picks) != 1:
-            raise self.fail(place, f"{step.call} gives a list; say which row by one of max, min, only, count")
+            raise self.fail(place, f"{step.call} gives a list; say what is taken by one of {PICKS}")
         for condition in self.conditions((*place, "where"), step.where):
             at = (*place, "where", condition.column)
             self.one_of(condition.column, tool.give, at, f"key that {step.call} gives")
             self.known(at, condition.ref, found)
-        for column in filter(None, (step.max, step.min)):
-            at = (*place, "max" if step.max else "min")
+        for column in filter(None, (step.max, step.min, step.sum)):
+            at = (*place, step.picks[0])
             self.one_of(column, tool.give, at, f"key that {step.call} gives")
+            if step.sum and self.columns(tool.table).get(column, schema.Column()).type == "string":
+                raise self.fail(at, f"{column} holds no numbers; name a column that does")
         self.text((*place, "none"), step.none, list(self.d.details), found)
 
     def argument(
@@ -143,7 +173,7 @@ class FamilyChecks(Checker):
             if given.detail:
                 sort = schema.reader_sort(self.d, self.d.details[given.detail])
             else:
-                table = self.d.tools[found[given.step].call].table
+                table = self._source(found[given.step], found).table
                 own = given.key == self.key(table)
                 sort = f"id of {table if own else self.columns(table).get(given.key, schema.Column()).refer}"
             if sort != f"id of {column.refer}":
@@ -158,7 +188,7 @@ class FamilyChecks(Checker):
     def result(self, place: Place, given: schema.Ref, found: Mapping[str, schema.YamlStep]) -> None:
         self.one_of(given.step, found, place, "earlier step")
         step = found[given.step]
-        keys = ("count",) if step.count else self.d.tools[step.call].give
+        keys = ("count",) if step.count else ("sum",) if step.sum else self._source(step, found).give
         self.one_of(given.key, keys, place, f"key that the step {given.step} gives")
 
     def text(self, place: Place, text: str, details: Sequence[str], found: Mapping[str, schema.YamlStep]) -> None:
@@ -200,7 +230,7 @@ class FamilyChecks(Checker):
         table = made.table
         if made.step:
             self.one_of(made.step, found, (*place, "step"), "step")
-            tool = self.d.tools[found[made.step].call]
+            tool = self._source(found[made.step], found)
             table = tool.table
             if tool.act != "look":
                 raise self.fail((*place, "step"), f"{made.step} looks nothing up; name a look-up")

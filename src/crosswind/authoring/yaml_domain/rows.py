@@ -89,11 +89,11 @@ class TableShape:
         n = (self.namer.number if self.namer else self.numbering.number)(at.split, at.seed, id)
         return n if n is not None and self.exists(at, n) else None
 
-    def some(self, at: At, chance: int) -> int | None:
+    def sample_row(self, at: At, chance: int) -> int | None:
         """The number of some row, by a large number from which it is drawn."""
         if not self.parent:
             return chance % self.total(at) if self.total(at) else None
-        above = self.parent.some(at, chance)
+        above = self.parent.sample_row(at, chance)
         there = 0 if above is None or not self.table.most else self.under(at, above)
         return above * self.table.most + (chance >> 20) % there if above is not None and there else None
 
@@ -127,7 +127,7 @@ class TableShape:
             return _clock(first + chance % ((last - first) // column.time.minutes + 1) * column.time.minutes)
         if column.refer:
             shape = self.shapes[column.refer]
-            return shape.id(at, shape.some(at, chance) or 0)
+            return shape.id(at, shape.sample_row(at, chance) or 0)
         return column.fixed
 
     def varied(self, at: At, name: str, value: Any, salt: object) -> Any:
@@ -165,6 +165,11 @@ class TableShapes(dict[str, TableShape]):
         for name, table in declared.tables.items():
             self[name] = TableShape(name, table, self)
 
+    def namer(self, of: str) -> Namer | None:
+        """The made-up names of a table's keys or of a column."""
+        table, _, column = of.partition(".")
+        return self[table].namers.get(column) if column else self[table].namer
+
     def derive(self, where: At) -> Derive:
         def row(table: str, id: str) -> Row | None:
             shape = self.get(table)
@@ -187,5 +192,12 @@ class TableShapes(dict[str, TableShape]):
         return [(id, row) for id, row in found if row is not None]
 
 
-def meets(row: Row, wanted: Sequence[ColumnTest], details: Mapping[str, Any] = {}, found: Found = {}) -> bool:  # noqa: B006
-    return all(c.holds(row[c.column], c.ref.value(details, found)) for c in wanted)
+def satisfies(
+    row: Row,
+    wanted: Sequence[ColumnTest],
+    details: Mapping[str, Any] = {},
+    found: Found = {},  # noqa: B006
+    *,
+    strict: bool = False,
+) -> bool:
+    return all(c.holds(row[c.column], c.ref.value(details, found), strict=strict) for c in wanted)

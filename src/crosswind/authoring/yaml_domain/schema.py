@@ -53,10 +53,11 @@ class ColumnTest:
     test: Test
     ref: Ref
 
-    def holds(self, have: Any, want: Any) -> bool:
+    def holds(self, have: Any, want: Any, *, strict: bool = False) -> bool:
+        """Does a value pass? With `strict`, one that only just reaches a bound does not."""
         if self.test == "=":
             return bool(have == want)
-        return bool(have >= want) if self.test == "at_least" else bool(have <= want)
+        return bool(have > want if self.test == "at_least" else have < want) or (have == want and not strict)
 
 
 def conditions(given: Mapping[str, Any]) -> list[ColumnTest]:
@@ -181,6 +182,7 @@ class YamlTable(Part):
     most: int = Field(default=0, ge=0, le=100)  # rows under each of those
     least: int | None = Field(default=None, ge=0)
     one_per: int = Field(default=1, ge=0)  # without `of`: one row per so many entities of the world; 0: none at first
+    codes: bool = False  # issued for what they hold: the same again for the same, and of no consequence by themselves
     columns: dict[str, Column]
 
 
@@ -222,7 +224,7 @@ class YamlRule(Part):
     table: str
     when: dict[str, Any] = {}
     refer: str = ""  # the row that this column refers to, else the row itself,
-    must: dict[str, Any] = {}  # must be like this
+    must: dict[str, Any] = {}  # must be like this; {column} is what the written row holds there
     limit: int | None = Field(default=None, ge=0)  # or: so many such rows at most under one parent
     say: str
 
@@ -248,21 +250,23 @@ class YamlDetail(Part):
 
 
 class YamlStep(Part):
-    """One call of a solution, and which of the rows it gives is taken."""
+    """One call of a solution, or a comparison of what earlier ones gave, and which of the rows is taken."""
 
     step: str
-    call: str
+    call: str = ""
+    among: tuple[str, ...] = ()  # instead of a call: the rows that these steps gave
     args: dict[str, Scalar] = {}
     where: dict[str, Any] = {}
     max: str = ""
     min: str = ""
     only: bool = False
     count: bool = False
+    sum: str = ""
     none: str = "nothing was found"
 
     @property
     def picks(self) -> list[str]:
-        return [p for p in ("max", "min", "only", "count") if getattr(self, p)]
+        return [p for p in ("max", "min", "only", "count", "sum") if getattr(self, p)]
 
 
 class YamlObstacle(Part):
@@ -295,6 +299,9 @@ class Declaration(Part):
     domain: str
     summary: str
     policy: str
+    entities: dict[
+        Literal["kind", "thing", "group", "person"], str
+    ] = {}  # a table, or table.column: what plays the role
     tables: dict[str, YamlTable] = Field(min_length=1)
     tools: dict[str, YamlTool] = Field(min_length=1)
     rules: tuple[YamlRule, ...] = ()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from crosswind.authoring.yaml_domain import schema
-from crosswind.authoring.yaml_domain.rows import TableShape, TableShapes, meets
+from crosswind.authoring.yaml_domain.rows import TableShape, TableShapes, satisfies
 from crosswind.base.errors import ToolFailure
-from crosswind.core.names import unused
+from crosswind.core.names import made_of, unused
 from crosswind.core.types import Param, Row, ToolSpec
 from crosswind.core.world import STATUS, Entry, State, World, brief_of
 
@@ -35,7 +35,7 @@ def broken(state: State, shapes: TableShapes, rules: Sequence[schema.YamlRule], 
                 if column.refer and state.row(column.refer, row[name]) is None:
                     return f"there is no {shapes[column.refer].label} {row[name]}"
             for rule in rules:
-                if rule.table == table and meets(row, rule.applies) and not _keeps(state, shapes, rule, row):
+                if rule.table == table and satisfies(row, rule.applies) and not _keeps(state, shapes, rule, row):
                     return schema.filled(
                         rule.say, {shape.key: id, **{n: row[n] for n in schema.holes(rule.say) if n in row}}, {}
                     )
@@ -47,11 +47,11 @@ def _keeps(state: State, shapes: TableShapes, rule: schema.YamlRule, row: Row) -
     if rule.limit is not None:
         assert shape.parent is not None
         alike = shapes.under(state, rule.table, row[shape.parent.key])
-        return sum(meets(other, rule.applies) for _, other in alike) <= rule.limit
+        return sum(satisfies(other, rule.applies) for _, other in alike) <= rule.limit
     other: Row | None = row
     if rule.refer:
         other = state.row(shape.columns[rule.refer].refer, row[rule.refer])
-    return other is not None and meets(other, rule.demands)
+    return other is not None and satisfies(other, rule.demands, row)
 
 
 def world_body(declared: schema.Declaration, shapes: TableShapes) -> dict[str, Any]:
@@ -68,6 +68,7 @@ def world_body(declared: schema.Declaration, shapes: TableShapes) -> dict[str, A
             if name in shapes[rule.table].columns
         }
         seen |= {f"{other}.{name}" for name in rule.must}
+        seen |= {f"{rule.table}.{test.ref.detail}" for test in rule.demands if test.ref.detail}
     return {
         "shapes": shapes,
         "rules": declared.rules,
@@ -132,7 +133,7 @@ def _runner(declared: schema.Declaration, shapes: TableShapes, tool: schema.Yaml
         id = args[shape.key]
         row = world.found(table, id, shape.label)
         for condition in tool.required:
-            if not meets(row, [condition]):
+            if not satisfies(row, [condition]):
                 raise ToolFailure(
                     "conflict", f"The {condition.column} of {shape.label} {id} is {row[condition.column]}."
                 )
@@ -172,5 +173,7 @@ def new_id(state: State, shape: TableShape, row: Row) -> str:
     def taken(id: str) -> bool:
         return state.row(shape.name, id) is not None
 
-    content = (row[c] for c in shape.columns)
+    content = [row[c] for c in shape.columns]
+    if shape.table.codes:
+        return made_of(shape.table.id.prefix, shape.digits, shape.name, *content)
     return unused(taken, shape.table.id.prefix, shape.digits, shape.name, *content, times=0)

@@ -20,7 +20,7 @@ class Hold(Graph):
     """Hold the best thing's earliest slot that fits."""
 
     level = 2
-    house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
+    house_rules: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     uses: ClassVar[tuple[str, ...]] = ("search", "slots", "permit", "hold")
     stands = "search > slots > permit > hold"
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need", "who")
@@ -66,7 +66,7 @@ class Hold(Graph):
             return []
         return [self.records.made(start, slot.id, who, need, means)]
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         """Any slot of the day might have been the earliest that fits."""
         at = self.target(task, start)
         need, who, means = self.party(task, start)

@@ -60,7 +60,7 @@ class Shift(Cancel):
     """Move what a person holds on a date to the earliest slot of another date."""
 
     level = 2
-    house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
+    house_rules: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     roles: ClassVar[tuple[str, ...]] = ("who", "date", "new_date")
     uses: ClassVar[tuple[str, ...]] = ("bookings", "slots", "permit", "move")
     stands = "bookings > slots > permit > move"
@@ -96,7 +96,7 @@ class Shift(Cancel):
         fits = self.fits(task, start)
         return [self.records.moved(start, fits[0].id, fits[1].id)] if fits else []
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
         held = self.booking(task, start)
         new_date = self.settled(task, start)[self.t.new_date]
         slots = self.records.slots(start, held.thing, new_date) if held else []
@@ -126,7 +126,7 @@ class Total(Cancel):
     """Add up the fees of all that a person holds."""
 
     level = 2
-    house: ClassVar[tuple[str, ...]] = (SURCHARGE,)
+    house_rules: ClassVar[tuple[str, ...]] = (SURCHARGE,)
     roles: ClassVar[tuple[str, ...]] = ("who",)
     uses: ClassVar[tuple[str, ...]] = ("bookings", "details")
     stands = "bookings > details, for each (sum)"
@@ -218,8 +218,8 @@ class Rebook(Book):
     def ends(self, task: Task, start: State) -> list[Changes]:
         return self.both(task, start, super().ends(task, start))
 
-    def hopes(self, task: Task, start: State) -> list[Changes]:
-        return self.both(task, start, super().hopes(task, start))
+    def conceivable_ends(self, task: Task, start: State) -> list[Changes]:
+        return self.both(task, start, super().conceivable_ends(task, start))
 
     def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
         who = self.settled(task, start)[self.t.who]

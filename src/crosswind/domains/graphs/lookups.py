@@ -28,7 +28,7 @@ class Fact(Lookup):
     """Find the best thing and read its fee."""
 
     level = 1
-    house: ClassVar[tuple[str, ...]] = (SURCHARGE,)
+    house_rules: ClassVar[tuple[str, ...]] = (SURCHARGE,)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group")
     uses: ClassVar[tuple[str, ...]] = ("search", "details")
     stands = "search > details"
@@ -70,7 +70,7 @@ class Tally(Fact):
     """Find the best thing and count those of its entries that reach a floor."""
 
     level = 1
-    house: ClassVar[tuple[str, ...]] = (STRICT,)
+    house_rules: ClassVar[tuple[str, ...]] = (STRICT,)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "floor")
     uses: ClassVar[tuple[str, ...]] = ("search", "entries")
     stands = "search > entries (count)"
@@ -154,7 +154,7 @@ class NextSlot(Fact):
     """Find the best thing and its earliest slot that fits."""
 
     level = 1
-    house: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
+    house_rules: ClassVar[tuple[str, ...]] = (LATEST, SPARE)
     roles: ClassVar[tuple[str, ...]] = ("kind", "group", "date", "need")
     uses: ClassVar[tuple[str, ...]] = ("search", "slots")
     stands = "search > slots (earliest that fits)"

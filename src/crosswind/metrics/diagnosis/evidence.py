@@ -154,7 +154,7 @@ class Evidence:
         for change in self.task.changes:
             if any(self._said(entity_names.shown(self.task, change.words), act) for act in self.acts):
                 stated |= change.stated
-        return self.task.briefed(stated=stated, vague={}).but(withheld={}, changes=())
+        return self.task.briefed(stated=stated, vague={}).replace(withheld={}, changes=())
 
     @staticmethod
     def _said(words: str, act: Act) -> bool:

@@ -19,14 +19,14 @@ class Renaming(Perturbation):
     lost: ClassVar[frozenset[str]] = frozenset()  # cues that no longer tell the truth
     names: dict[str, str]  # the name further in -> the name shown
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Calls by another name, and some more where tools that are not needed have other names too."""
         used = {step.call.tool for step in gold} & set(self.names.values())
-        return super().hurdles(gold, place) + besides(len(self.names), len(used))
+        return super().difficulty(gold, place) + besides(len(self.names), len(used))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
-            t.but(name=self.names[t.name], cues=t.cues - self.lost) if t.name in self.names else t for t in tools
+            t.replace(name=self.names[t.name], cues=t.cues - self.lost) if t.name in self.names else t for t in tools
         )
 
     def encode_call(self, call: ToolCall) -> ToolCall:

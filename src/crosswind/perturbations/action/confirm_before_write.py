@@ -52,8 +52,8 @@ class ConfirmBeforeWrite(Perturbation):
             refusal=banks.phrase("bad_confirmation", split, rng, param=param),
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return (1 + (not self.doc)) * super().hurdles(gold, place)
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        return (1 + (not self.doc)) * super().difficulty(gold, place)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(t.with_param(self.param, "string", says=self.doc) if t.name in self.tools else t for t in tools)
@@ -76,4 +76,4 @@ class ConfirmBeforeWrite(Perturbation):
         first = yield call
         if first.error:
             return first
-        return (yield call.having(**{self.param: first.content[self.param]}))
+        return (yield call.with_args(**{self.param: first.content[self.param]}))

@@ -79,14 +79,14 @@ class DependencyInversion(Perturbation):
             refusal=refusal,
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return super().hurdles(gold, place) + self.untold
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        return super().difficulty(gold, place) + self.untold
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         def turned(tool: ToolSpec) -> ToolSpec:
             if tool.name == self.second:
                 doc = f"{_without(tool.doc, self.first)} {self.second_doc}"
-                return tool.without_param(self.param).but(doc=doc, writes=False, undo=None)
+                return tool.without_param(self.param).replace(doc=doc, writes=False, undo=None)
             if tool.name == self.first:
                 return tool.with_param(self.ticket, "string", required=True, says=self.first_doc)
             return tool
@@ -139,7 +139,7 @@ class DependencyInversion(Perturbation):
         one = yield then.without(self.param)
         if one.error:
             return one
-        both = yield call.having(**{self.ticket: one.content[self.ticket]})
+        both = yield call.with_args(**{self.ticket: one.content[self.ticket]})
         if both.error:
             return both
         content = dict(both.content)

@@ -31,4 +31,4 @@ class DescriptionRewrite(Perturbation):
         return cls(docs=docs) if docs else None
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(t.but(doc=self.docs[t.name]) if t.name in self.docs else t for t in tools)
+        return tuple(t.replace(doc=self.docs[t.name]) if t.name in self.docs else t for t in tools)

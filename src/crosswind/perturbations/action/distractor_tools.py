@@ -30,7 +30,7 @@ class DistractorTools(Perturbation):
     """Tools are added that deal with other things; they answer, and help nobody."""
 
     kind: Literal["distractor_tools"] = "distractor_tools"
-    axis, tier, rank, meets, counts = "action", "perception", "structure", "tools", "tools"
+    axis, tier, rank, receipt_source, counts = "action", "perception", "structure", "tools", "tools"
     severities = "How many tools are added: 2, 4, 8, 14, 24."
     needs = "a tool on the way"
     way = "find the right tools among others that help nobody"

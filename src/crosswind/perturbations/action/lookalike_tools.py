@@ -28,7 +28,7 @@ class LookalikeTools(Perturbation):
     """Beside tools on the way stand others of almost the same name, which by their descriptions do something else."""
 
     kind: Literal["lookalike_tools"] = "lookalike_tools"
-    axis, tier, rank, meets, counts = "action", "perception", "structure", "tools", "twins"
+    axis, tier, rank, receipt_source, counts = "action", "perception", "structure", "tools", "twins"
     severities = "Tools on the way that have a near-duplicate: 1, 2, 3, all, all with two each."
     needs = "a tool on the way"
     way = "read the descriptions, and call the tool that does what is wanted"
@@ -57,8 +57,8 @@ class LookalikeTools(Perturbation):
         for twin in self.twins:
             if like := by_name.get(twin.of):
                 cues = like.cues - {"params"}
-                spec = like.but(name=twin.name, doc=twin.doc, writes=False, undo=None, opaque=True, cues=cues)
-                more.append((twin.at, spec.but(ids=frozenset({twin.name}))))
+                spec = like.replace(name=twin.name, doc=twin.doc, writes=False, undo=None, opaque=True, cues=cues)
+                more.append((twin.at, spec.replace(ids=frozenset({twin.name}))))
         return mixed(tools, more)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:

@@ -161,7 +161,7 @@ class ParameterFormat(Perturbation):
             forms.setdefault(tool, {})[name] = form
         return cls(forms=forms)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each parameter, and once more where its description does not tell."""
         return sum(1 + (not form.told) for params in self.forms.values() for form in params.values())
 
@@ -215,7 +215,7 @@ def _wanting(tool: ToolSpec, forms: Mapping[str, Form]) -> ToolSpec:
         params[name] = Param(
             "string" if isinstance(form, CountForm) else param.type, doc, param.required, enum, param.extra
         )
-    return tool.but(params=params)
+    return tool.replace(params=params)
 
 
 def _arguments(scene: Scene) -> dict[tuple[str, str], list[Any]]:

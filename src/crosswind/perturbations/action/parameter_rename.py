@@ -41,14 +41,14 @@ class ParameterRename(Perturbation):
                 params[name] = names
         return cls(params=params) if params else None
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Calls with other parameters, and some more where tools that are not needed have others too."""
         used = {step.call.tool for step in gold if place in step.fired}
-        return super().hurdles(gold, place) + besides(len(self.params), len(used))
+        return super().difficulty(gold, place) + besides(len(self.params), len(used))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
-            t.but(params=renamed(t.params, self.params[t.name])) if t.name in self.params else t for t in tools
+            t.replace(params=renamed(t.params, self.params[t.name])) if t.name in self.params else t for t in tools
         )
 
     def encode_call(self, call: ToolCall) -> ToolCall:

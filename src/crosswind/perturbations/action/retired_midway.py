@@ -52,9 +52,9 @@ class RetiredMidway(Perturbation):
         hints = {new: banks.phrase("successor", split, rng, new=new) for new in named}
         return cls(successors=successors, at=at, text=banks.phrase("gone", split, rng), hints=hints)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         untold = len(self.successors) - len(self.hints)
-        return super().hurdles(gold, place) + untold
+        return super().difficulty(gold, place) + untold
 
     def turns(self) -> tuple[int, ...]:
         return (self.at,)
@@ -65,7 +65,7 @@ class RetiredMidway(Perturbation):
         out: list[ToolSpec] = []
         for tool in tools:
             new = self.successors.get(tool.name)
-            out += [tool] if new is None else [tool.but(listed=False), tool.made(new)]
+            out += [tool] if new is None else [tool.replace(listed=False), tool.made(new)]
         return tuple(out)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:

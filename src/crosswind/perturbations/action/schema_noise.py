@@ -45,7 +45,7 @@ class SchemaNoise(Perturbation):
             marks |= mark
         return cls(idle=idle, marks=marks) if idle else None
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         return sum(len(idle) for idle in self.idle.values())
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
@@ -59,7 +59,7 @@ class SchemaNoise(Perturbation):
                 name: Param(p.type, p.doc, p.required, p.enum, {**p.extra, **self.marks})
                 for name, p in tool.params.items()
             }
-            out.append(tool.but(params=params | {name: Param("string", "", False) for name in idle}))
+            out.append(tool.replace(params=params | {name: Param("string", "", False) for name in idle}))
         return tuple(out)
 
     def decode_call(self, call: ToolCall) -> ToolCall:

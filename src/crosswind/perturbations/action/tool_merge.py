@@ -184,7 +184,7 @@ class ToolMerge(Perturbation):
     def merges(self) -> tuple[Joined | Chained, ...]:
         return (*self.joined, *self.chained)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each merged call, and once more for each thing that its description leaves out."""
         saved = sum(len(merge.tools) - 1 for merge in self.merges)
         return saved * (1 + (not self.says) + self.half)

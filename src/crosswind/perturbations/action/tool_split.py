@@ -147,9 +147,9 @@ class ToolSplit(Perturbation):
     def parted(self) -> tuple[Halved | Staged, ...]:
         return (*self.halved, *self.staged)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each call of a half, and once more for each half that does not say what it is."""
-        return super().hurdles(gold, place) + sum(not part.docs[1] for part in self.parted)
+        return super().difficulty(gold, place) + sum(not part.docs[1] for part in self.parted)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         by_tool = {part.tool: part for part in self.parted}

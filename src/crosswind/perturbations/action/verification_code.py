@@ -62,8 +62,8 @@ class VerificationCode(Perturbation):
             salt=rng.randrange(10**6),
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return (1 + self.rotates) * super().hurdles(gold, place)
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        return (1 + self.rotates) * super().difficulty(gold, place)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         locked = [
@@ -96,7 +96,7 @@ class VerificationCode(Perturbation):
             issued = yield ToolCall(self.issuer)
             if issued.error:
                 return issued
-            result = yield call.having(**{self.param: issued.content[self.param]})
+            result = yield call.with_args(**{self.param: issued.content[self.param]})
             if not (result.error and result.error.text == self.refusal):
                 break
         return result

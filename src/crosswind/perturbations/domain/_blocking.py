@@ -20,6 +20,6 @@ def needed(scene: Scene, rng: Random, severity: int, words: str, *, silent: bool
         path = [name for name in path if not any(f"{{{name}}}" in t.doc for t in scene.tools.values())]
     middle = (severity - 1) / 4 * (len(path) - 1) + rng.uniform(-0.6, 0.6)
     for name in sorted(path, key=lambda name: abs(path.index(name) - middle)):
-        if scene.provable(task.but(blocked={name: words})):
+        if scene.provable(task.replace(blocked={name: words})):
             return name
     return None

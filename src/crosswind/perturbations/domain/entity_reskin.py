@@ -9,7 +9,7 @@ from typing import Literal, Self
 from crosswind.core import entity_names
 from crosswind.core.names import Namer
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import SPLITS, Param, Skin, Step, Task, ToolCall, ToolError, ToolResult, Tools
+from crosswind.core.types import SPLITS, EntityNames, Param, Step, Task, ToolCall, ToolError, ToolResult, Tools
 from crosswind.words import banks
 
 NAMED = {1: (), 2: (), 3: ("thing",), 4: ("thing", "group"), 5: ("thing", "group", "person")}
@@ -35,7 +35,7 @@ class EntityReskin(Perturbation):
         domain, task = scene.domain, scene.task
         fields = banks.data(domain.name).get("fields", {}).get(task.split)
         kinds = sorted(domain.kinds())
-        if task.skin or not fields or not kinds:
+        if task.entity_names or not fields or not kinds:
             return None
         field = rng.choice(fields)
         asked = [v for v in sorted(task.given) if v in kinds]
@@ -62,14 +62,14 @@ class EntityReskin(Perturbation):
         )
 
     @property
-    def skin(self) -> Skin:
-        return Skin(words=self.words, endings=self.endings)
+    def entity_names(self) -> EntityNames:
+        return EntityNames(words=self.words, endings=self.endings)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
-        return super().hurdles(gold, place) + self.names + (len(self.words) > 1)
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        return super().difficulty(gold, place) + self.names + (len(self.words) > 1)
 
     def on_task(self, task: Task) -> Task:
-        return task.but(skin=self.skin)
+        return task.replace(entity_names=self.entity_names)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         out = []
@@ -79,7 +79,7 @@ class EntityReskin(Perturbation):
                 for name, p in tool.params.items()
                 if any(v in self.words for v in p.enum)
             }
-            out.append(tool.but(params={**tool.params, **changed}) if changed else tool)
+            out.append(tool.replace(params={**tool.params, **changed}) if changed else tool)
         return tuple(out)
 
     def encode_call(self, call: ToolCall) -> ToolCall:
@@ -95,11 +95,11 @@ class EntityReskin(Perturbation):
         return self._said(result, back=True)
 
     def _through(self, call: ToolCall, *, back: bool) -> ToolCall:
-        args = entity_names.through(dict(call.args), entity_names.translator(self.skin, back=back))
+        args = entity_names.through(dict(call.args), entity_names.translator(self.entity_names, back=back))
         return call if args == call.args else ToolCall(call.tool, args)
 
     def _said(self, result: ToolResult, *, back: bool) -> ToolResult:
-        translate = entity_names.translator(self.skin, back=back)
+        translate = entity_names.translator(self.entity_names, back=back)
         if result.error:
             error = result.error
             text = translate(error.text)

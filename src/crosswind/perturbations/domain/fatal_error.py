@@ -30,9 +30,9 @@ class FatalError(Perturbation):
         name = needed(scene, rng, severity, text, silent=False)
         return cls(tool=name, text=text) if name else None
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Every call that still works is a reason to go on."""
         return len(gold)
 
     def on_task(self, task: Task) -> Task:
-        return task.but(blocked={**task.blocked, self.tool: self.text})
+        return task.replace(blocked={**task.blocked, self.tool: self.text})

@@ -76,17 +76,17 @@ class ForeignInterface(Perturbation):
             frame=frame if severity == 5 else "",
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each thing that is foreign, at each call that meets it."""
         sorts = 1 + bool(self.params) + bool(self.keys) + bool(self.docs) + bool(self.frame)
-        return sorts * super().hurdles(gold, place)
+        return sorts * super().difficulty(gold, place)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(self._foreign(tool) if tool.name in self.names else tool for tool in tools)
 
     def _foreign(self, tool: ToolSpec) -> ToolSpec:
         params = renamed(tool.params, self.params.get(tool.name, {}))
-        return tool.but(name=self.names[tool.name], params=params, doc=self.docs.get(tool.name, tool.doc))
+        return tool.replace(name=self.names[tool.name], params=params, doc=self.docs.get(tool.name, tool.doc))
 
     def encode_call(self, call: ToolCall) -> ToolCall:
         if call.tool not in self.names:

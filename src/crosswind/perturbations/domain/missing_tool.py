@@ -35,12 +35,12 @@ class MissingTool(Perturbation):
         name = needed(scene, rng, severity, WHY, silent=True)
         return cls(tool=name) if name else None
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Every call that still works is a reason to go on."""
         return 1 + len(gold)
 
     def on_task(self, task: Task) -> Task:
-        return task.but(blocked={**task.blocked, self.tool: WHY})
+        return task.replace(blocked={**task.blocked, self.tool: WHY})
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(t for t in tools if t.name != self.tool)

@@ -20,7 +20,7 @@ class RuleChange(Perturbation):
     """The policy has rules of the house that change what is right, among others that do not matter here."""
 
     kind: Literal["rule_change"] = "rule_change"
-    axis, tier, rank, goal, meets = "domain", "reasoning", "domain", "moved", "query"
+    axis, tier, rank, goal, receipt_source = "domain", "reasoning", "domain", "moved", "query"
     severities = "How many rules the policy has: 1, 2, 2, 3, 4; at 1 and 2 one of them matters, from 3 on all that can."
     needs = "a rule of the house that leads this request to another end"
     way = "follow the policy where it differs from the usual"
@@ -29,12 +29,12 @@ class RuleChange(Perturbation):
 
     @classmethod
     def fits(cls, family: Family) -> bool:
-        return bool(family.house) and not family.refusal
+        return bool(family.house_rules) and not family.refusal
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
         task, family = scene.task, scene.family
-        if task.refuse or not family.house:
+        if task.refuse or not family.house_rules:
             return None
         spares: tuple[int, ...] = getattr(scene.domain, "spares", (2, 3))
         amounts = {
@@ -43,8 +43,8 @@ class RuleChange(Perturbation):
             "spare": str(rng.choice(spares)),
             "surcharge": str(rng.randint(2, 9)),
         }
-        matter = rng.sample(family.house, len(family.house))
-        others = [rule for rule in RULES if rule not in family.house]
+        matter = rng.sample(family.house_rules, len(family.house_rules))
+        others = [rule for rule in RULES if rule not in family.house_rules]
         rng.shuffle(others)
         if severity <= 2:
             matter = matter[:1]
@@ -58,7 +58,7 @@ class RuleChange(Perturbation):
         rng.shuffle(said)
         return cls(rules=rules, words=tuple(said))
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         return len(self.rules) + len(self.words)
 
     def on_task(self, task: Task) -> Task:

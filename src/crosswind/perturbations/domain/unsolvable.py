@@ -35,14 +35,14 @@ class Unsolvable(Perturbation):
         if not options:
             return None
         rng.shuffle(options)
-        options.sort(key=lambda edits: scene.lasts(task.but(obstacle=edits)))
+        options.sort(key=lambda edits: scene.lasts(task.replace(obstacle=edits)))
         at = round((severity - 1) / 4 * (len(options) - 1))
         nearest = sorted(range(len(options)), key=lambda i: abs(i - at))
-        return next((cls(edits=options[i]) for i in nearest if scene.provable(task.but(obstacle=options[i]))), None)
+        return next((cls(edits=options[i]) for i in nearest if scene.provable(task.replace(obstacle=options[i]))), None)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Every call that still works is a reason to go on."""
         return len(gold)
 
     def on_task(self, task: Task) -> Task:
-        return task.but(obstacle={**task.obstacle, **self.edits})
+        return task.replace(obstacle={**task.obstacle, **self.edits})

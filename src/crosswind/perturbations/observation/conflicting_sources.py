@@ -67,7 +67,7 @@ class ConflictingSources(Perturbation):
             return None
         return cls(rivals=rivals, right=right, words=tuple(words), salt=rng.randrange(10**6))
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each answer that must be put aside; the certified way asks all sources, and one of them is right."""
         sources = [step for step in gold if place in step.fired]
         asked = [[call for call, _ in step.inner] for step in sources]

@@ -44,7 +44,7 @@ class Envelope(Perturbation):
         vendor = rng.choice(VENDORS[scene.task.split])
         return cls(wraps=chosen.get(severity, wraps[5 - severity :]), parts=dict(zip(PARTS, vendor, strict=True)))
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each way of wrapping that is met."""
         met: set[Wrap] = set()
         for step in gold:

@@ -50,7 +50,7 @@ class ExtraFields(Perturbation):
             salt=rng.randrange(10**6),
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each further field."""
         return (len(self.fields) + bool(self.nest)) * any(place in step.fired for step in gold)
 

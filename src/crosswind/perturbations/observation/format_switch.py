@@ -38,7 +38,7 @@ class FormatSwitch(Perturbation):
             return None
         return cls(formats=tuple(rng.sample(FORMATS, severity)))
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each format that is met."""
         return len({form_of(step.result.content) for step in gold if place in step.fired})
 

@@ -51,9 +51,9 @@ class InjectedInstruction(Perturbation):
         }
         return cls(orders=orders, most=most, call={"tool": call.tool, "args": dict(call.args)})
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each order."""
-        return super().hurdles(gold, place) * len(self.orders)
+        return super().difficulty(gold, place) * len(self.orders)
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         met = memo.notes.get("met", 0)

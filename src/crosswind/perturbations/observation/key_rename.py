@@ -38,11 +38,11 @@ class KeyRename(Perturbation):
         count = max(1, round(len(keys) * severity / 5))
         return cls(keys=dict(list(keys.items())[:count])) if keys else None
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each renamed key that is met."""
         met = [result.content for step in gold if place in step.fired for _, result in step.inner]
         seen = {key for record in records(met) for key in record if key in self.keys}
-        return len(seen) or super().hurdles(gold, place)
+        return len(seen) or super().difficulty(gold, place)
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         content = renamed_keys(result.content, self.keys)

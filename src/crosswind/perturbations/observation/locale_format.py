@@ -53,13 +53,13 @@ class LocaleFormat(Perturbation):
         docs = {name: legend.format(_examples(form)) for name, form in forms.items()} if severity < 5 else {}
         return cls(forms=forms, docs=docs)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each form in each tool, twice where it is not explained."""
         count = sum(len(turns) for forms in self.forms.values() for turns in forms.values())
         return count * (1 if self.docs else 2)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        return tuple(t.but(doc=f"{t.doc} {self.docs[t.name]}") if t.name in self.docs else t for t in tools)
+        return tuple(t.replace(doc=f"{t.doc} {self.docs[t.name]}") if t.name in self.docs else t for t in tools)
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
         forms = self.forms.get(call.tool)

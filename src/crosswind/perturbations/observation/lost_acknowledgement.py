@@ -58,7 +58,7 @@ class LostAcknowledgement(Perturbation):
             late=severity == 5,
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each lost answer, once more where nobody says who knows, and each look that comes too early."""
         met = [step for step in gold if place in step.fired]
         return len(met) + (0 if self.hint else sum(step.result.error is not None for step in met))

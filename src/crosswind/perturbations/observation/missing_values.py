@@ -74,12 +74,12 @@ class MissingValues(Perturbation):
             salt=rng.randrange(10**6),
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each record that must be asked for; such a call asks nothing further in."""
         return sum(place in step.fired and not step.inner for step in gold)
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
-        told = (t.but(doc=f"{t.doc} {self.says}") if t.name in self.gaps else t for t in tools)
+        told = (t.replace(doc=f"{t.doc} {self.says}") if t.name in self.gaps else t for t in tools)
         return (*told, ToolSpec.new(self.lookup, self.doc, {self.param: Param("string", self.note)}))
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:

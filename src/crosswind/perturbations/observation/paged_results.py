@@ -46,7 +46,7 @@ class PagedResults(Perturbation):
         doc = banks.phrase("page_doc", scene.task.split, rng, size=size, following=following, param=param)
         return cls(tools=tools, size=size, style=style, doc=doc)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each page that must be asked for after a first one."""
         pages = [[call for call, _ in step.inner] for step in gold if place in step.fired]
         lists = [page for i, page in enumerate(pages) if page not in pages[:i]]
@@ -77,7 +77,7 @@ class PagedResults(Perturbation):
         param, rows, following = self.style
         out: list[Any] = list(result.content[rows])
         while (start := result.content[following]) is not None:
-            result = yield call.having(**{param: start})
+            result = yield call.with_args(**{param: start})
             if result.error:
                 return result
             out += result.content[rows]

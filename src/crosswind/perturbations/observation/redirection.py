@@ -52,8 +52,8 @@ class Redirection(Perturbation):
             chain = chains.get(tool.name, ())
             for move in chain:  # a text that speaks of the tool speaks of its last successor
                 ids = frozenset() if move is chain[0] else frozenset({move.old})
-                stub = tool.but(name=move.old, doc=move.doc, ids=ids, opaque=True)
-                out.append(stub.but(writes=False, undo=None, lasting=True))
+                stub = tool.replace(name=move.old, doc=move.doc, ids=ids, opaque=True)
+                out.append(stub.replace(writes=False, undo=None, lasting=True))
             out.append(tool.made(chain[-1].new) if chain else tool)
         return tuple(out)
 

@@ -53,9 +53,9 @@ class StaleRead(Perturbation):
             salt=rng.randrange(10**6),
         )
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Each read, once more where an old result is not marked, and once more where no description warns."""
-        return super().hurdles(gold, place) * (1 + (not self.mark) + (not self.doc))
+        return super().difficulty(gold, place) * (1 + (not self.mark) + (not self.doc))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
@@ -78,4 +78,4 @@ class StaleRead(Perturbation):
         return ToolResult(old)
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:
-        return (yield call.having(**{self.param: True}) if call.tool in self.tools else call)
+        return (yield call.with_args(**{self.param: True}) if call.tool in self.tools else call)

@@ -9,7 +9,7 @@ from crosswind.core.types import Task
 from crosswind.words import wording
 
 
-def alone(scene: Scene) -> list[str]:
+def removable_details(scene: Scene) -> list[str]:
     """Stated details that stand in the query once, literally, and are the only ones of their kind.
 
     Of two details of one kind neither can be left out: the other could be taken for it.
@@ -28,7 +28,7 @@ def replaced(task: Task, gaps: Mapping[str, str]) -> Task:
         value = str(withheld[key])
         query = wording.put(words, value, query) if words else dropped(value, query)
     said = {"query": query[:1].upper() + query[1:], "stated": stated, "vague": {**task.brief.vague, **gaps}}
-    return task.but(withheld=withheld, brief=task.brief.model_copy(update=said))
+    return task.replace(withheld=withheld, brief=task.brief.model_copy(update=said))
 
 
 def dropped(value: str, query: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
 from crosswind.core.types import Task
-from crosswind.perturbations.query._details import alone, replaced
+from crosswind.perturbations.query._details import removable_details, replaced
 from crosswind.words import banks
 
 # severity -> (details left open, values named for each)
@@ -29,7 +29,7 @@ class Ambiguous(Perturbation):
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
         count, named = MEANT[severity]
-        keys = alone(scene)
+        keys = removable_details(scene)
         rng.shuffle(keys)
         gaps: dict[str, str] = {}
         others = 0

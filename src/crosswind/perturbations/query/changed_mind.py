@@ -16,7 +16,7 @@ class ChangedMind(Perturbation):
     """The user changes a detail once a tool was called, at the latest when the agent would end."""
 
     kind: Literal["changed_mind"] = "changed_mind"
-    axis, tier, rank, goal, meets = "query", "interaction", "query", "moved", "change"
+    axis, tier, rank, goal, receipt_source = "query", "interaction", "query", "moved", "change"
     severities = (
         "How late the change comes, from after the first call (1) to after the last one that can be undone (5)."
     )
@@ -44,14 +44,14 @@ class ChangedMind(Perturbation):
         words = banks.phrase("change_of_mind", task.split, rng, label=family.details[key].label, value=value)
         return cls(key=key, value=value, after=after, words=words)
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """All that was done before the change has to be thought over."""
         made = [call.tool for step in gold for call, _ in step.inner]
         return 1 + (made.index(self.after) if self.after in made else len(made))
 
     def on_task(self, task: Task) -> Task:
         change = Change(after=self.after, stated={self.key: self.value}, words=self.words)
-        return task.but(changes=(*task.changes, change))
+        return task.replace(changes=(*task.changes, change))
 
 
 def _while_it_can_be_changed(scene: Scene) -> list[str]:

@@ -61,13 +61,13 @@ class ConflictingInformation(Perturbation):
                     return layer
         return None
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         return 1 + len(self.insists)
 
     def on_task(self, task: Task) -> Task:
         brief = task.brief
         said = [s.replace(f"{{{self.key}}}", str(brief.stated[self.key])) for s in self.insists]
-        return task.but(edits={**task.edits, self.record: self.row}).briefed(
+        return task.replace(edits={**task.edits, self.record: self.row}).briefed(
             query=" ".join((brief.query, *said)),
             policy=f"{brief.policy} {self.rule}",
             rules={**brief.rules, self.key: "records"},

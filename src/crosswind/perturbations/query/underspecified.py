@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
 from crosswind.core.types import Task
-from crosswind.perturbations.query._details import alone, dropped, replaced
+from crosswind.perturbations.query._details import dropped, removable_details, replaced
 from crosswind.words import banks, wording
 
 OMITTED = 0.8  # how often a detail that can be left out without a trace is
@@ -28,7 +28,7 @@ class Underspecified(Perturbation):
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
         details, split = scene.family.details, scene.task.split
-        lone = alone(scene)
+        lone = removable_details(scene)
         keys = rng.sample(lone, min(len(lone), GAPS[severity]))
         gaps: dict[str, str] = {}
         for key in sorted(keys):

@@ -35,7 +35,7 @@ class VerboseQuery(Perturbation):
         at = rng.randint(0, len(fit))
         return cls(before=tuple(fit[:at]), after=tuple(fit[at:]))
 
-    def hurdles(self, gold: Sequence[Step], place: int) -> int:
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
         return len(self.before) + len(self.after)
 
     def on_task(self, task: Task) -> Task:
