@@ -167,6 +167,7 @@ COMMANDS = (
         "doctor",
         "gate",
         "learn",
+        "merge",
         "play",
         "proxy",
     ),

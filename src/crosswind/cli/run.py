@@ -113,6 +113,7 @@ def run(
 
     if protocol not in ("auto", "native", "text"):
         raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
+    part = parse_shard(shard)
     chosen = load_suite(suite).narrowed(tasks, domain)
     settings = AgentSettings.model_validate(
         {
@@ -143,7 +144,7 @@ def run(
         seed=seed,
         trials=trials,
         limit=limit or None,
-        shard=parse_shard(shard),
+        shard=part,
         limits=limits,
         concurrency=concurrency or None,
         keep_errors=keep_errors,
@@ -153,7 +154,7 @@ def run(
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """`I/N` as two numbers; nothing given is the whole."""
+    """`I/N` as two numbers; an empty text means the whole run."""
     found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text or "1/1")
     if found is None or int(found[1]) > int(found[2]):
         raise CrosswindError(f"--shard is {text!r}; expected I/N with I from 1 to N, such as 2/4")

@@ -1,13 +1,25 @@
-"""Put the shards of a run together: the result is the folder that one machine would have written."""
+"""Put the shards of a run together: the episodes are those that one machine would have played."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from crosswind.base.errors import CrosswindError
-from crosswind.runs.store import SHOWN, Manifest, Store, StoredRun, differences, iter_records, load_manifest, now
+from crosswind.base.files import append_file
+from crosswind.runs.store import (
+    MANIFEST,
+    RETRIED,
+    SHOWN,
+    Manifest,
+    Store,
+    differences,
+    iter_records,
+    load_manifest,
+    now,
+    shortfall,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +34,11 @@ class Merged:
 def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
     """Write all episodes of the shards of one run into a new folder.
 
-    Refuses, and writes nothing, where a shard is missing, unfinished or there twice, where configurations differ, and
-    where two shards hold the same episode.
+    Refuses, and writes nothing, if a shard is missing, unfinished or given twice, if configurations differ, or if two
+    shards hold the same episode.
     """
-    shards = [(Path(folder), load_manifest(folder)) for folder in folders]
-    if (Path(out) / "run.json").exists():
+    out, shards = Path(out), [(Path(folder), load_manifest(folder)) for folder in folders]
+    if (out / MANIFEST).exists():
         raise CrosswindError(f"{out}: already holds a run; merge into a new folder")
     _check(shards)
     owners: dict[str, Path] = {}
@@ -35,11 +47,13 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
         before = len(owners)
         for record in iter_records(folder, problems):
             if record.key in owners:
-                raise CrosswindError(f"{folder} and {owners[record.key]} both hold the episode {record.key!r}")
+                raise CrosswindError(
+                    f"{folder} and {owners[record.key]} both hold the episode {record.key!r}; play one of them again "
+                    "into a new folder, then merge"
+                )
             owners[record.key] = folder
-        lacks = StoredRun(folder, manifest, [], problems).lacks_of(len(owners) - before)
-        if lacks or problems:
-            raise CrosswindError(f"{folder}: {lacks or problems[0]}; run its command again, then merge")
+        if lacks := shortfall(manifest, len(owners) - before) or "".join(problems[:1]):
+            raise CrosswindError(f"{folder}: {lacks}; run its command again, then merge")
     with Store(out) as store:
         whole = shards[0][1].model_copy(
             update={"shard": "", "created": now(), "planned": len(owners), "state": "running", "why": ""}
@@ -49,10 +63,11 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
         for folder, _ in shards:
             for record in iter_records(folder):
                 store.append(record)
-        store.keep_retried(folder for folder, _ in shards)
+            if (retried := folder / RETRIED).exists():  # they count nowhere, but they cost something
+                append_file(out / RETRIED, retried.read_bytes())
         store.sync()
         store.write(whole, state="finished")
-    return Merged(Path(out), len(shards), len(owners))
+    return Merged(out, len(shards), len(owners))
 
 
 def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:

@@ -98,12 +98,16 @@ class StoredRun:
     @property
     def lacks(self) -> str:
         """Why it is not whole, in words; nothing where it is."""
-        planned, there = self.manifest.planned, len(self.records)
-        if self.manifest.state != "finished":
-            return f"the run is not finished ({self.manifest.why or self.manifest.state})"
-        if planned is not None and there < planned:
-            return f"{planned - there} of its {planned} episodes are missing from {EPISODES}"
-        return ""
+        return shortfall(self.manifest, len(self.records))
+
+
+def shortfall(manifest: Manifest, there: int) -> str:
+    """Why a run with this many episodes is not whole, in words; nothing where it is."""
+    if manifest.state != "finished":
+        return f"the run is not finished ({manifest.why or manifest.state})"
+    if manifest.planned is not None and there < manifest.planned:
+        return f"{manifest.planned - there} of its {manifest.planned} episodes are missing from {EPISODES}"
+    return ""
 
 
 def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
