@@ -26,6 +26,7 @@ from crosswind.cli.run_outcome import STOPPED, conclude
 
 if TYPE_CHECKING:
     from crosswind.models.source import AgentSource
+    from crosswind.runs.cluster import RayPlayer
     from crosswind.runs.runner import Ran
 
 BUG = 70  # exit code: something is wrong with the code
@@ -101,6 +102,10 @@ def run(
     request_timeout: Annotated[float, Option(min=0.1, help="Seconds for one request to a provider.")] = 120,
     price_in: Annotated[float | None, Option(min=0, help="Price of a million input tokens.")] = None,
     price_out: Annotated[float | None, Option(min=0, help="Price of a million output tokens.")] = None,
+    executor: Annotated[str, Option(help="Where episodes are played: local or ray.")] = "local",
+    address: Annotated[str, Option(help="Address of a Ray cluster (default: a cluster on this machine).")] = "",
+    actors: Annotated[int, Unlimited(help="Ray actors; 0: one for each CPU of the cluster.")] = 0,
+    actor_gpus: Annotated[float, Unlimited(help="GPUs for each Ray actor.")] = 0,
     dry_run: Annotated[bool, Option("--dry-run", help="Estimate episodes, tokens and cost; run nothing.")] = False,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
@@ -113,6 +118,8 @@ def run(
 
     if protocol not in ("auto", "native", "text"):
         raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
+    if executor not in ("local", "ray"):
+        raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
     part = parse_shard(shard)
     chosen = load_suite(suite).narrowed(tasks, domain)
     settings = AgentSettings.model_validate(
@@ -150,7 +157,33 @@ def run(
         keep_errors=keep_errors,
         watch=RunDisplay(quiet=json_ or not progress),
     )
+    if executor == "ray":
+        from crosswind.runs.cluster import RayPlayer
+
+        each = concurrency or source.concurrency
+        on_ray = partial(
+            RayPlayer,
+            agent,
+            settings,
+            ending,
+            seed=seed,
+            seconds=limits.episode,
+            address=address,
+            actors=actors,
+            gpus=actor_gpus,
+            episodes_each=each,
+        )
+        play = partial(_on_ray, on_ray, play, concurrency, **play.keywords)
     conclude(_guarded(play, source, folder), folder, json_=json_)
+
+
+async def _on_ray(
+    make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], concurrency: int, **given: Any
+) -> Ran:
+    """Run on a Ray cluster; by default every actor plays as many episodes at a time as one machine would."""
+    async with make() as player:
+        given["concurrency"] = concurrency or player.wanted * make.keywords["episodes_each"]
+        return await play(**given, player=player)
 
 
 def parse_shard(text: str) -> tuple[int, int]:

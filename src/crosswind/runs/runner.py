@@ -254,6 +254,12 @@ class Sink(Protocol):
         """Make everything safe that was appended; called in a thread."""
 
 
+class Player(Protocol):
+    """Whoever plays episodes in the place of this process; `cluster.RayPlayer` is one."""
+
+    async def play(self, episode: Episode) -> Record: ...
+
+
 class Workers:
     """Workers that play episodes, each with every agent given, into a sink."""
 
@@ -270,7 +276,9 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
+        player: Player | None = None,
     ) -> None:
+        self.player = player
         self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
         self.limits, self.progress = limits or Limits(), progress or Progress()
         self.total, self.pauses, self.watch, self.diagnosing = total, pauses, watch, diagnosing
@@ -302,9 +310,17 @@ class Workers:
 
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
-        record = await play_episode(
-            episode, source, seed=self.seed, seconds=self.limits.episode, pauses=self.pauses, diagnosing=self.diagnosing
-        )
+        if self.player is not None:
+            record = await self.player.play(episode)
+        else:
+            record = await play_episode(
+                episode,
+                source,
+                seed=self.seed,
+                seconds=self.limits.episode,
+                pauses=self.pauses,
+                diagnosing=self.diagnosing,
+            )
         self.sink.append(record)
         del self.under_way[episode.key]
         self.finished(record)
@@ -388,6 +404,7 @@ async def run(
     keep_errors: bool = False,
     pauses: Sequence[float] | None = None,
     watch: Watch | None = None,
+    player: Player | None = None,
 ) -> Ran:
     """Play a suite into a folder, or go on where an earlier run of the same configuration stopped."""
     limits = limits or Limits()
@@ -410,6 +427,7 @@ async def run(
             total=lambda: schedule.total,
             pauses=PAUSES if pauses is None else pauses,
             watch=watch,
+            player=player,
         )
         why = "it was interrupted"
         try:
