@@ -173,17 +173,15 @@ def run(
             gpus=actor_gpus,
             episodes_each=each,
         )
-        play = partial(_on_ray, on_ray, play, concurrency, **play.keywords)
+        play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
     conclude(_guarded(play, source, folder), folder, json_=json_)
 
 
-async def _on_ray(
-    make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], concurrency: int, **given: Any
-) -> Ran:
+async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], *, watch: RunDisplay) -> Ran:
     """Run on a Ray cluster; by default every actor plays as many episodes at a time as one machine would."""
     async with make() as player:
-        given["concurrency"] = concurrency or player.wanted * make.keywords["episodes_each"]
-        return await play(**given, player=player)
+        together = play.keywords["concurrency"] or player.wanted * make.keywords["episodes_each"]
+        return await play(concurrency=together, player=player, watch=watch)
 
 
 def parse_shard(text: str) -> tuple[int, int]:

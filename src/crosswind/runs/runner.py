@@ -254,7 +254,7 @@ class Sink(Protocol):
         """Make everything safe that was appended; called in a thread."""
 
 
-class Player(Protocol):
+class EpisodePlayer(Protocol):
     """Whoever plays episodes in the place of this process; `cluster.RayPlayer` is one."""
 
     async def play(self, episode: Episode) -> Record: ...
@@ -276,7 +276,7 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
-        player: Player | None = None,
+        player: EpisodePlayer | None = None,
     ) -> None:
         self.player = player
         self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
@@ -404,7 +404,7 @@ async def run(
     keep_errors: bool = False,
     pauses: Sequence[float] | None = None,
     watch: Watch | None = None,
-    player: Player | None = None,
+    player: EpisodePlayer | None = None,
 ) -> Ran:
     """Play a suite into a folder, or go on where an earlier run of the same configuration stopped."""
     limits = limits or Limits()
