@@ -174,6 +174,7 @@ COMMANDS = (
         "doctor",
         "gate",
         "learn",
+        "merge",
         "play",
         "proxy",
     ),

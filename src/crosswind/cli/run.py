@@ -27,6 +27,7 @@ from crosswind.cli.run_outcome import BUG, STOPPED, conclude
 
 if TYPE_CHECKING:
     from crosswind.models.source import AgentSource
+    from crosswind.runs.cluster import RayPlayer
     from crosswind.runs.runner import Ran
 
 RUN_EPILOG = epilog(
@@ -35,7 +36,11 @@ RUN_EPILOG = epilog(
     "crosswind run tiers --agent openai:qwen3@http://localhost:8000/v1 --dry-run",
     "crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-timeout 120",
     notes="The exit status does not depend on the score; use `crosswind gate` for a verdict.",
-    exits={0: "done, or stopped by a budget", 3: "stopped by the provider or the disk", BUG: "a bug in the agent or in crosswind"},
+    exits={
+        0: "done, or stopped by a budget",
+        3: "stopped by the provider or the disk",
+        BUG: "a bug in the agent or in crosswind",
+    },
 )
 Unlimited = partial(Option, show_default=False, min=0)  # 0 stands for no limit, or for what the suite or agent has
 
@@ -75,6 +80,9 @@ def run(
     limit: Annotated[int, Unlimited(help="Stop after this many episodes; 0: the whole suite.")] = 0,
     seed: Seed = 0,
     trials: Annotated[int, Option(min=1, help="Times to play each episode.")] = 1,
+    shard: Annotated[
+        str, Option(metavar="I/N", help="Play the Ith of N parts; `crosswind merge` puts the parts together.")
+    ] = "",
     tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
     domain: Annotated[str, Option(help="Run in this domain only.")] = "all",
     episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
@@ -102,6 +110,10 @@ def run(
     request_timeout: Annotated[float, Option(min=0.1, help="Time limit for one request to a provider.")] = 120,
     price_in: Annotated[float | None, Option(min=0, help="Price per million input tokens.")] = None,
     price_out: Annotated[float | None, Option(min=0, help="Price per million output tokens.")] = None,
+    executor: Annotated[str, Option(metavar="local|ray", help="Where to play the episodes.")] = "local",
+    address: Annotated[str, Option(show_default="a cluster on this machine", help="Address of a Ray cluster.")] = "",
+    actors: Annotated[int, Unlimited(help="Ray actors; 0: one for each CPU of the cluster.")] = 0,
+    actor_gpus: Annotated[float, Unlimited(help="GPUs for each Ray actor.")] = 0,
     dry_run: Annotated[bool, Option("--dry-run", help="Estimate episodes, tokens and cost; run nothing.")] = False,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
@@ -114,6 +126,9 @@ def run(
 
     if protocol not in ("auto", "native", "text"):
         raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
+    if executor not in ("local", "ray"):
+        raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
+    part = parse_shard(shard)
     chosen = load_suite(suite).narrowed(tasks, domain)
     settings = AgentSettings.model_validate(
         {
@@ -148,12 +163,45 @@ def run(
         seed=seed,
         trials=trials,
         limit=limit or None,
+        shard=part,
         limits=limits,
         concurrency=concurrency or None,
         keep_errors=keep_errors,
         watch=RunDisplay(quiet=json_ or not progress),
     )
+    if executor == "ray":
+        from crosswind.runs.cluster import RayPlayer
+
+        each = concurrency or source.concurrency
+        on_ray = partial(
+            RayPlayer,
+            agent,
+            settings,
+            ending,
+            seed=seed,
+            seconds=limits.episode,
+            address=address,
+            actors=actors,
+            gpus=actor_gpus,
+            episodes_each=each,
+        )
+        play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
     conclude(_guarded(play, source, folder), folder, json_=json_)
+
+
+async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], *, watch: RunDisplay) -> Ran:
+    """Run on a Ray cluster; by default every actor plays as many episodes at a time as one machine would."""
+    async with make() as player:
+        together = play.keywords["concurrency"] or player.wanted * make.keywords["episodes_each"]
+        return await play(concurrency=together, player=player, watch=watch)
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """`I/N` as two numbers; an empty text means the whole run."""
+    found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text or "1/1")
+    if found is None or int(found[1]) > int(found[2]):
+        raise CrosswindError(f"--shard is {text!r}; expected I/N with I from 1 to N, such as 2/4")
+    return int(found[1]), int(found[2])
 
 
 def folder_name(suite: str, agent: str) -> str:

@@ -6,6 +6,7 @@ which is drawn again from the task and its layers. `recorded` judges a trajector
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -187,10 +188,14 @@ def certificate(record: Record) -> Certificate:
 
 def redrawn(record: Record) -> Drawn:
     """A stored episode as something that can be played again."""
-    domain = domains[record.domain]
-    base = base_task(record)
-    layers = load_layers(list(record.layers), record.key)
-    return Drawn(domain, base, layers, certify(domain, base, layers))
+    return redraw(record.domain, record.task_id, record.layers, record.key)
+
+
+def redraw(domain_name: str, task_id: str, layers: Sequence[dict[str, Any]], key: str) -> Drawn:
+    """A draw from the id of its task and the JSON of its layers, certified again."""
+    domain = domains[domain_name]
+    base, stack = _task(domain, task_id), load_layers(list(layers), key)
+    return Drawn(domain, base, stack, certify(domain, base, stack))
 
 
 def trajectory_of(record: Record) -> Trajectory:

@@ -217,7 +217,14 @@ def diagnosed(record: Record, gold: Certificate) -> Record:
 
 
 def manifest_of(
-    suite: Suite, source: AgentSource, *, seed: int, trials: int, limit: int | None, limits: Limits
+    suite: Suite,
+    source: AgentSource,
+    *,
+    seed: int,
+    trials: int,
+    limit: int | None,
+    limits: Limits,
+    shard: tuple[int, int] = (1, 1),
 ) -> Manifest:
     """What is about to be run."""
     return Manifest(
@@ -231,6 +238,7 @@ def manifest_of(
         seed=seed,
         trials=trials,
         limit=limit,
+        shard=f"{shard[0]}/{shard[1]}" if shard[1] > 1 else "",
         agent=source.name,
         settings=source.settings,
         ending=source.ending,
@@ -251,6 +259,12 @@ class Sink(Protocol):
         """Make everything safe that was appended; called in a thread."""
 
 
+class EpisodePlayer(Protocol):
+    """Whoever plays episodes in the place of this process; `cluster.RayPlayer` is one."""
+
+    async def play(self, episode: Episode) -> Record: ...
+
+
 class Workers:
     """Workers that play episodes, each with every agent given, into a sink."""
 
@@ -267,7 +281,9 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
+        player: EpisodePlayer | None = None,
     ) -> None:
+        self.player = player
         self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
         self.limits, self.progress = limits or Limits(), progress or Progress()
         self.total, self.pauses, self.watch, self.diagnosing = total, pauses, watch, diagnosing
@@ -301,9 +317,17 @@ class Workers:
 
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
-        record = await play_episode(
-            episode, source, seed=self.seed, seconds=self.limits.episode, pauses=self.pauses, diagnosing=self.diagnosing
-        )
+        if self.player is not None:
+            record = await self.player.play(episode)
+        else:
+            record = await play_episode(
+                episode,
+                source,
+                seed=self.seed,
+                seconds=self.limits.episode,
+                pauses=self.pauses,
+                diagnosing=self.diagnosing,
+            )
         self.sink.append(record)
         del self.under_way[episode.key]
         self.finished(record)
@@ -394,22 +418,24 @@ async def run(
     seed: int = 0,
     trials: int = 1,
     limit: int | None = None,
+    shard: tuple[int, int] = (1, 1),
     concurrency: int | None = None,
     limits: Limits | None = None,
     keep_errors: bool = False,
     pauses: Sequence[float] | None = None,
     watch: Watch | None = None,
+    player: EpisodePlayer | None = None,
 ) -> Ran:
     """Play a suite into a folder, or go on where an earlier run of the same configuration stopped."""
     limits = limits or Limits()
     with Store(folder) as store:
-        wanted = manifest_of(suite, source, seed=seed, trials=trials, limit=limit, limits=limits)
+        wanted = manifest_of(suite, source, seed=seed, trials=trials, limit=limit, limits=limits, shard=shard)
         manifest = store.begin(wanted)
         progress = Progress()
         finished = store.resume(progress.add, keep_errors=keep_errors)
         for record in store.retried():
             progress.spent = progress.spent.plus(record.usage)
-        schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished)
+        schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished, shard=shard)
         progress.before, progress.total = len(finished), schedule.total
         workers = Workers(
             schedule,
@@ -421,6 +447,7 @@ async def run(
             total=lambda: schedule.total,
             pauses=PAUSES if pauses is None else pauses,
             watch=watch,
+            player=player,
         )
         why = "it was interrupted"
         try:

@@ -64,6 +64,7 @@ class Manifest(Model):
     seed: int
     trials: int = 1
     limit: int | None = None  # of episodes
+    shard: str = ""  # I/N: the Ith of N parts, which `crosswind merge` puts together
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
@@ -80,7 +81,10 @@ class Manifest(Model):
 
 
 # what makes two runs one: a folder holds episodes of one configuration only
-SAME = ("crosswind", "judge", "suite", "conditions", "seed", "trials", "agent", "settings", "ending", "episode_timeout")
+SAME = (
+    *("crosswind", "judge", "suite", "conditions", "seed", "trials", "shard"),
+    *("agent", "settings", "ending", "episode_timeout"),
+)
 
 
 @dataclass(slots=True)
@@ -95,12 +99,16 @@ class StoredRun:
     @property
     def lacks(self) -> str:
         """Why it is not whole, in words; nothing where it is."""
-        planned, there = self.manifest.planned, len(self.records)
-        if self.manifest.state != "finished":
-            return f"the run is not finished ({self.manifest.why or self.manifest.state})"
-        if planned is not None and there < planned:
-            return f"{planned - there} of its {planned} episodes are missing from {EPISODES}"
-        return ""
+        return shortfall(self.manifest, len(self.records))
+
+
+def shortfall(manifest: Manifest, there: int) -> str:
+    """Why a run with this many episodes is not whole, in words; nothing where it is."""
+    if manifest.state != "finished":
+        return f"the run is not finished ({manifest.why or manifest.state})"
+    if manifest.planned is not None and there < manifest.planned:
+        return f"{manifest.planned - there} of its {manifest.planned} episodes are missing from {EPISODES}"
+    return ""
 
 
 def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
