@@ -32,7 +32,8 @@ from crosswind.core.types import (
     Trajectory,
 )
 from crosswind.episodes.play import judge
-from crosswind.episodes.schedule import Episode, pair_of
+from crosswind.episodes.schedule import Episode, StreamMark, pair_of
+from crosswind.episodes.stream import noticed
 
 SCHEMA = 1
 Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
@@ -94,6 +95,7 @@ class Record(Model):
     stage: str | None = None  # where a failed episode broke,
     cause: str | None = None  # and how
     usage: Usage = Usage()
+    mark: StreamMark | None = None  # of an episode in a stream
 
     @property
     def passed(self) -> bool:
@@ -157,6 +159,7 @@ def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usag
         checks=verdict.checks,
         judge=verdict.judge,
         usage=usage,
+        mark=episode.mark,
         **{name: getattr(trajectory, name) for name in _PLAYED},
     )
 
@@ -190,7 +193,9 @@ def redrawn(record: Record) -> Drawn:
     domain = domains[record.domain]
     base = base_task(record)
     layers = load_layers(list(record.layers), record.key)
-    return Drawn(domain, base, layers, certify(domain, base, layers))
+    if record.mark is None:
+        return Drawn(domain, base, layers, certify(domain, base, layers))
+    return noticed(domain, base, layers, record.mark.notice)
 
 
 def trajectory_of(record: Record) -> Trajectory:
