@@ -145,7 +145,7 @@ def run(
         keep_errors=keep_errors,
         watch=RunDisplay(quiet=json_ or not progress),
     )
-    conclude(_guarded(play, source, folder), folder, json_=json_)
+    conclude(guarded(play, source, folder), folder, json_=json_)
 
 
 def folder_name(suite: str, agent: str) -> str:
@@ -156,7 +156,7 @@ def folder_name(suite: str, agent: str) -> str:
     return "-".join((*parts, datetime.now().strftime("%Y%m%d-%H%M%S")))
 
 
-def _guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
+def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
     """Run it; whatever stops it comes out as a line and an exit code."""
     import asyncio
 

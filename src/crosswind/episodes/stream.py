@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError, Unfair
-from crosswind.base.yaml_files import read
+from crosswind.base.yaml_files import complaint, read
 from crosswind.core.audit import is_auditable
 from crosswind.core.certify import certify
 from crosswind.core.domain import Domain
@@ -291,3 +291,11 @@ def load_plan(name: str) -> StreamPlan:
         if one not in domains:
             raise document.error(("domains",), f"no domain {one!r}; known: {', '.join(domains.names())}")
     return plan
+
+
+def with_changes(plan: StreamPlan, changes: dict[str, object]) -> StreamPlan:
+    """A plan with other values. Raises `CrosswindError` if they do not go together."""
+    try:
+        return StreamPlan.model_validate({**plan.model_dump(), **changes})
+    except ValidationError as error:
+        raise CrosswindError(f"the stream {plan.name}: {complaint(error.errors()[0])}") from None

@@ -262,13 +262,14 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
+        in_a_row: int = IN_A_ROW,
     ) -> None:
         self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
         self.limits, self.progress = limits or Limits(), progress or Progress()
         self.total, self.pauses, self.watch, self.diagnosing = total, pauses, watch, diagnosing
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
-        self.in_a_row = 0
+        self.in_a_row, self.most_in_a_row = 0, in_a_row
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
         self.drawing = asyncio.Lock()
@@ -318,10 +319,9 @@ class Workers:
         self.progress.add(record)
         self.progress.done += 1
         self.in_a_row = self.in_a_row + 1 if record.outcome == "error" else 0
-        if self.in_a_row >= IN_A_ROW:
-            self.stopped = (
-                f"{self.in_a_row} episodes in a row ended as errors of the infrastructure (last: {record.why})"
-            )
+        if self.in_a_row >= self.most_in_a_row:
+            what = f"{self.in_a_row} episodes in a row" if self.in_a_row > 1 else "an episode"
+            self.stopped = f"{what} ended as errors of the infrastructure (last: {record.why})"
             self.broken = True
         self.stopped = self.stopped or self.limits.reached(self.progress.spent)
         self.show()
