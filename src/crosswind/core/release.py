@@ -185,7 +185,7 @@ class Chain:
     def _gone(self, layers: Layers, moved: Perturbation) -> Layers:
         """Tools that were redirecting have their new names only."""
         names = {chain[0].old: chain[-1].new for chain in moved.moves}  # type: ignore[attr-defined]
-        renamed = perturbations["semantic_rename"](kind="semantic_rename", names=names)
+        renamed = perturbations["semantic_rename"].model_validate({"names": names})
         others = tuple(layer for layer in layers if layer is not moved)
         stack = tuple(sorted((*others, renamed), key=place))
         self.stacked(stack)

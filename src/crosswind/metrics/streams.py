@@ -14,7 +14,7 @@ from crosswind.episodes.record import Record
 from crosswind.metrics.stats import Interval, resampled, sums_by
 
 WINDOW = 10  # episodes before and after a change that are compared
-SLACK = 0.1  # an agent has recovered when it is back at its level before the change, less this
+SLACK = 0.1  # an agent has recovered when it is back at its level before the first change, less this
 SHOTS = (0, 1, 2, 5, 10, 20)  # episodes under a release before the one that counts; each stands for up to the next
 
 
@@ -55,9 +55,9 @@ def summarise(records: Sequence[Record]) -> StreamSummary:
         stream.sort(key=lambda record: _number(record))
         starts = [i for i, (a, b) in enumerate(pairwise(stream), 1) if _version(b) > max(map(_version, stream[:i]))]
         for start, end in pairwise([*starts, len(stream)]):
-            before = _mean(stream[max(0, start - WINDOW) : start])
+            before, usual = (_mean(stream[max(0, at - WINDOW) : at]) for at in (start, starts[0]))
             drops.append(_mean(stream[start : min(start + WINDOW, end)]) - before)
-            times.append(_recovery(stream[start:end], before))
+            times.append(_recovery(stream[start:end], usual))
     back = [time for time in times if time is not None]
     shots = {str(k): _share(streams, _after(k, more)) for k, more in pairwise([*SHOTS, 10**9])}
     longest = max(map(len, streams.values()), default=0)
