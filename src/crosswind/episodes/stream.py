@@ -6,7 +6,7 @@ A `StreamPlan` says which changes come when, as data. A `Timeline` is one stream
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -293,7 +293,7 @@ def load_plan(name: str) -> StreamPlan:
     return plan
 
 
-def with_changes(plan: StreamPlan, changes: dict[str, object]) -> StreamPlan:
+def with_changes(plan: StreamPlan, changes: Mapping[str, object]) -> StreamPlan:
     """A plan with other values. Raises `CrosswindError` if they do not go together."""
     try:
         return StreamPlan.model_validate({**plan.model_dump(), **changes})
