@@ -251,8 +251,7 @@ class StreamMark(Model):
 
     number: int  # of the episode in its stream, from 0
     version: int  # of the release, from 1
-    touched: bool = False  # the certified way differs from that of the canonical interface,
-    changed: bool = False  # or of the release before
+    touched: bool = False  # the certified way differs from that of the canonical interface
     notice: str = ""  # the changelog, as the policy shows it
     memory: Any = None  # what the agent keeps after the episode, as JSON
 

@@ -129,7 +129,7 @@ class Timeline:
         for deck in self.decks:
             try:
                 task = deck.task(n)
-                drawn, style = self._drawn(task, n, version)
+                drawn = self._drawn(task, n, version)
             except (CannotDraw, Unfair) as unfair:
                 why = unfair
                 continue
@@ -137,7 +137,6 @@ class Timeline:
                 number=n,
                 version=version + 1,
                 touched=_way(drawn.certificate.gold) != _way(drawn.certificate.clean),
-                changed=self._changed(drawn, n, version, style),
                 notice=self.notices[version],
             )
             return Episode(self.releases[version].name, task.id, drawn, trial=self.number, mark=mark)
@@ -146,7 +145,7 @@ class Timeline:
             f"(last: {why}); use other kinds or another seed"
         )
 
-    def _drawn(self, task: Task, n: int, version: int) -> tuple[Drawn, Layers]:
+    def _drawn(self, task: Task, n: int, version: int) -> Drawn:
         """The task under a release, asked in the style of its time. Raises `Unfair`."""
         rng = rng_for("drift", *self.salt, n)
         if self.plan.drift and rng.random() < self.plan.drift_share * (n + 1) / self.plan.episodes:
@@ -154,27 +153,14 @@ class Timeline:
             walks = Walks(self.domain, task)
             try:
                 if not extend(walks, kind, severity, (n, 0)):
-                    return self._certified(task, version, walks.layers), walks.layers
+                    return self._certified(task, version, walks.layers)
             except Unfair:
                 pass  # asked in plain words instead
-        return self._certified(task, version, ()), ()
+        return self._certified(task, version, ())
 
     def _certified(self, task: Task, version: int, style: Layers) -> Drawn:
         layers = stacked(self.stacks[version], style)
         return noticed(self.domain, task, layers, self.notices[version])
-
-    def _changed(self, drawn: Drawn, n: int, version: int, style: Layers) -> bool:
-        """Does the way differ from that under the release before?"""
-        before = version - 1 if version else len(self.stacks) - 1
-        if self.frozen or len(self.stacks) == 1 or (version == 0 and n * 2 < self.plan.episodes):
-            return False
-        walks = Walks(self.domain, drawn.base, drawn.certificate.clean)
-        try:
-            for layer in stacked(self.stacks[before], style):
-                walks.add(layer)
-            return _way(walks.gold) != _way(drawn.certificate.gold)
-        except Unfair:
-            return True
 
     def _notice(self, version: int) -> str:
         """What the changelog says of a release; nothing where there is none."""
