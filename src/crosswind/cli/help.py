@@ -16,7 +16,18 @@ from typer.core import TyperCommand, TyperGroup
 
 COMMAND_GROUPS = {
     "Start here": ("demo", "doctor", "catalog"),
-    "Evaluate an agent": ("run", "report", "compare", "show", "diagnose", "baselines", "rescore", "export"),
+    "Evaluate an agent": (
+        "run",
+        "merge",
+        "stream",
+        "report",
+        "compare",
+        "show",
+        "diagnose",
+        "baselines",
+        "rescore",
+        "export",
+    ),
     "Gate a release": ("init", "gate"),
     "Test MCP servers, and agents over MCP": ("proxy", "learn", "serve"),
     "Train a model": ("data", "train", "study"),
@@ -24,20 +35,22 @@ COMMAND_GROUPS = {
 }
 OPTION_GROUPS = {  # of commands with many options; an option not listed is under "Options"
     "Tasks": (
-        *("count", "domain", "family", "level", "limit", "perturb", "recipe", "seed", "severity", "share", "size"),
-        *("slips", "split", "stack", "start", "tasks", "trials", "group"),
+        *("count", "domain", "family", "level", "limit", "perturb", "recipe", "seed", "severity", "shard", "share"),
+        *("size", "slips", "split", "stack", "start", "tasks", "trials", "group"),
     ),
-    "Limits": ("concurrency", "deadline", "episode_timeout", "keep_errors", "max_cost", "max_tokens"),
+    "Limits": ("concurrency", "deadline", "episode_timeout", "keep_errors", "max_cost", "max_tokens", "max_exceptions"),
     "Model": (
         *("context", "ending", "price_in", "price_out", "protocol", "reply_tokens", "request_timeout", "temperature"),
         *("reasons", "tokenizer", "model", "slots"),
     ),
+    "Machines": ("executor", "address", "actors", "actor_gpus"),
     "Rules": ("max_drop", "min_clean", "min_refusals", "max_false_refusals", "max_errors", "baseline"),
     "Output": ("out", "format", "json_", "markdown", "junit", "force", "progress"),
 }
 MANY = 10  # options from which on they are grouped
 METAVARS = {  # the same option takes the same sort of value everywhere
     **dict.fromkeys(("baselines", "concurrency", "count", "episodes", "limit", "seed", "size", "slots", "start"), "N"),
+    **dict.fromkeys(("actors", "actor_gpus", "max_exceptions", "streams"), "N"),
     **dict.fromkeys(("level", "tasks", "task_seed", "trials", "severity", "context"), "N"),
     **dict.fromkeys(("max_tokens", "reply_tokens"), "TOKENS"),
     **dict.fromkeys(("deadline", "episode_timeout", "idle", "request_timeout", "timeout"), "SECONDS"),

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, Typer
+from typer import Argument, Option
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 
-app = Typer()
+app = App()
 
-EPILOG = """Examples:
-
-crosswind run tiers --agent openai:gpt-5-mini --shard 1/2 --out runs/a     (on one machine)
-
-crosswind run tiers --agent openai:gpt-5-mini --shard 2/2 --out runs/b     (on another)
-
-crosswind merge runs/a runs/b --out runs/mini"""
+EPILOG = epilog(
+    "crosswind run tiers --agent openai:gpt-5-mini --shard 1/2 --out runs/a",
+    "crosswind run tiers --agent openai:gpt-5-mini --shard 2/2 --out runs/b",
+    "crosswind merge runs/a runs/b --out runs/mini",
+    notes="The shards may be played on different machines.",
+)
 
 
 @app.command(epilog=EPILOG)

@@ -186,7 +186,7 @@ def run(
             episodes_each=each,
         )
         play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
-    conclude(_guarded(play, source, folder), folder, json_=json_)
+    conclude(guarded(play, source, folder), folder, json_=json_)
 
 
 async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], *, watch: RunDisplay) -> Ran:
@@ -212,7 +212,7 @@ def folder_name(suite: str, agent: str) -> str:
     return "-".join((*parts, datetime.now().strftime("%Y%m%d-%H%M%S")))
 
 
-def _guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
+def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
     """Run it; whatever stops it comes out as a line and an exit code."""
     import asyncio
 

@@ -33,7 +33,8 @@ from crosswind.core.types import (
     Trajectory,
 )
 from crosswind.episodes.play import judge
-from crosswind.episodes.schedule import Episode, pair_of
+from crosswind.episodes.schedule import Episode, StreamMark, pair_of
+from crosswind.episodes.stream import noticed
 
 SCHEMA = 1
 Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
@@ -95,6 +96,7 @@ class Record(Model):
     stage: str | None = None  # where a failed episode broke,
     cause: str | None = None  # and how
     usage: Usage = Usage()
+    mark: StreamMark | None = None  # of an episode in a stream
 
     @property
     def passed(self) -> bool:
@@ -158,6 +160,7 @@ def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usag
         checks=verdict.checks,
         judge=verdict.judge,
         usage=usage,
+        mark=episode.mark,
         **{name: getattr(trajectory, name) for name in _PLAYED},
     )
 
@@ -188,7 +191,10 @@ def certificate(record: Record) -> Certificate:
 
 def redrawn(record: Record) -> Drawn:
     """A stored episode as something that can be played again."""
-    return redraw(record.domain, record.task_id, record.layers, record.key)
+    if record.mark is None:
+        return redraw(record.domain, record.task_id, record.layers, record.key)
+    domain = domains[record.domain]
+    return noticed(domain, base_task(record), load_layers(list(record.layers), record.key), record.mark.notice)
 
 
 def redraw(domain_name: str, task_id: str, layers: Sequence[dict[str, Any]], key: str) -> Drawn:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import ceil
+from typing import Any
 
 from crosswind.base.errors import BadFile, CannotPerturb
 from crosswind.core.domain import SIZE, Domain
@@ -16,7 +17,7 @@ from crosswind.core.draw import Drawn, draw
 from crosswind.core.flow import rng_for
 from crosswind.core.oracle import Walk
 from crosswind.core.registry import domains
-from crosswind.core.types import Split, Task
+from crosswind.core.types import Model, Split, Task
 from crosswind.episodes.suite import CLEAN, Condition, Suite, band_of
 
 LOOKED = 12  # tasks that are looked at for each one wanted, before a condition is taken not to apply
@@ -245,6 +246,16 @@ def pair_of(task_id: str, trial: int) -> str:
     return f"{task_id}|{trial}"
 
 
+class StreamMark(Model):
+    """Where in a stream an episode stands (`stream.py`)."""
+
+    number: int  # of the episode in its stream, from 0
+    version: int  # of the release, from 1
+    touched: bool = False  # the certified way differs from that of the canonical interface
+    notice: str = ""  # the changelog, as the policy shows it
+    memory: Any = None  # what the agent keeps after the episode, as JSON
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """A task under a condition, to be played."""
@@ -254,6 +265,7 @@ class Episode:
     drawn: Drawn
     severity: int | None = None  # where the condition has one
     trial: int = 0
+    mark: StreamMark | None = None  # of an episode in a stream
 
     @property
     def key(self) -> str:

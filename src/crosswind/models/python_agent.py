@@ -59,6 +59,7 @@ class PythonAgent:
 
     def __init__(self, source: PythonAgents) -> None:
         self.source, self.tools = source, Toolset(source.secrets)
+        self.memory = source.agent  # who keeps state over a stream
         self.usage = Usage()
         self.running: asyncio.Task[str | Finish] | None = None
 
@@ -128,6 +129,7 @@ class ReplyingAgent:
 
     def __init__(self, source: PythonAgents, made: Any, *, own: bool) -> None:
         self.source, self.made, self.own = source, made, own
+        self.memory = made  # who keeps state over a stream
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         try:

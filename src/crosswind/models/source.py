@@ -88,6 +88,9 @@ class AgentSource(Protocol):
     price is known. Out of `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError`
     when the user must fix something first (a key, the name of a model). It may have an attribute `trial` too, which
     a run sets to the number of the trial before the first reply: whoever samples with a seed makes trials differ by it.
+
+    In a stream an agent may remember: `save()` returns its state as JSON after an episode, and `restore(state)` gets it
+    before the next one, None before the first. An attribute `memory` names another object that does both.
     """
 
     name: str  # the spec without secrets

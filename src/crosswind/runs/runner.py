@@ -282,6 +282,7 @@ class Workers:
         watch: Watch | None = None,
         diagnosing: bool = True,
         player: EpisodePlayer | None = None,
+        in_a_row: int = IN_A_ROW,
     ) -> None:
         self.player = player
         self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
@@ -289,9 +290,9 @@ class Workers:
         self.total, self.pauses, self.watch, self.diagnosing = total, pauses, watch, diagnosing
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
-        self.in_a_row = 0
         self.alike: list[tuple[str, str]] = []  # the last episodes, as far as one exception ended them: it, their task
         self.raising = False
+        self.in_a_row, self.most_in_a_row = 0, in_a_row
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
         self.drawing = asyncio.Lock()
@@ -349,10 +350,9 @@ class Workers:
         self.progress.add(record)
         self.progress.done += 1
         self.in_a_row = self.in_a_row + 1 if record.outcome == "error" else 0
-        if self.in_a_row >= IN_A_ROW:
-            self.stopped = (
-                f"{self.in_a_row} episodes in a row ended as errors of the infrastructure (last: {record.why})"
-            )
+        if self.in_a_row >= self.most_in_a_row:
+            what = f"{self.in_a_row} episodes in a row" if self.in_a_row > 1 else "an episode"
+            self.stopped = f"{what} ended as errors of the infrastructure (last: {record.why})"
             self.broken = True
         same = [(_place_of(record.why), record.task_id)] if record.ended == "exception" else []
         self.alike = [*(one for one in self.alike if [one[0]] == [s[0] for s in same]), *same]

@@ -250,7 +250,7 @@ def now() -> str:
 def as_line(record: Record) -> bytes:
     """A record as its line."""
     try:
-        leave_out = {"finish"} if record.finish is None else None  # lines of runs in words stay as they were
+        leave_out = {name for name in ("finish", "mark") if getattr(record, name) is None}  # as earlier versions wrote
         return record.model_dump_json(exclude=leave_out).encode() + b"\n"
     except (PydanticSerializationError, UnicodeEncodeError):  # half a character in a text that nobody clipped
         return json.dumps(plain(record.model_dump()), ensure_ascii=False).encode() + b"\n"
