@@ -27,8 +27,10 @@ from crosswind.runs.baselines import sweep
 AGENTS = ["oracle", "retrier", "one_shot", "obedient", "by_name", "by_description", "memoriser", "refuser", "idle"]
 HEAD = """# The baseline agents
 
-Success in %, of the tasks that can be solved / of the tasks to refuse, an even mix of the families of a domain, severity
-{severity}; each condition takes the first tasks it applies to. The last condition is random stacks of up to five kinds.
+Success in %, of the tasks that can be solved / of the tasks to refuse, an even mix of the families of a domain,
+severity {severity}; each condition takes the first tasks it applies to. The last condition is random stacks of up to
+five kinds.
+
 What must hold: the oracle passes all, idle none, the refuser exactly the tasks whose right end is a refusal, the
 memoriser all clean and under renaming only refusals; `lost_acknowledgement` beats the retrier, `transient_error`
 one_shot, `injected_instruction` the obedient, `semantic_trap` by_name, and `identity_erasure` leaves by_description

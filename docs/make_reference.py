@@ -1,7 +1,7 @@
-"""Write the reference from what is registered: python docs/make_reference.py [--check]
+"""Write the reference from the code: python docs/make_reference.py [--check]
 
 Each example is a draw that was really made and certified; nothing on these pages is written by hand. The same code and
-banks give the same bytes. With --check nothing is written, and files that differ from what would be are told.
+banks give the same bytes. With --check nothing is written; files that are out of date are listed.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from crosswind.words import banks, wording
 from crosswind.words.held_out import HELD_OUT
 
 HERE = Path(__file__).parent / "reference"
+sys.path.insert(0, str(HERE.parents[1]))  # for docs.code_pages
 SEVERITY = 3
 SEEDS = range(2)  # of the tasks of each family among which an example is looked for
 WIDTH = 116
@@ -447,12 +448,15 @@ def index() -> str:
             "# Reference",
             NOTE,
             prose(
-                """Made from the registry by `python docs/make_reference.py`; `--check` tells whether it is up to date.
-                [domains.md](domains.md) has the domains, [banks.md](banks.md) counts the words, and the other pages
-                have the perturbations, one tier each, with an example of each kind that was drawn and certified: what
-                the layer changed, the first call that meets it, what the same call would have brought without the
-                layer or if it were made as before, and how the oracle goes on. Lists in results are cut after two
-                rows, and long texts where … stands. In a tool, `name?` is a parameter that may be left out."""
+                """For anyone who looks something up: [commands](cli.md), [Python names](python.md),
+                [suites and recipes](suites.md), [file formats](formats.md), [domains](domains.md), [word
+                counts](banks.md), and every kind of perturbation, on one page per tier. All pages are generated from
+                the code by `python docs/make_reference.py`; `--check` tells whether they are up to date."""
+            ),
+            prose(
+                """Each kind has an example that was drawn and certified: what the layer changed, the first call that
+                meets it, the same call without the layer, and how the oracle continues. Lists in results show two
+                rows, and … marks shortened text. In a tool, `name?` is an optional parameter."""
             ),
             f"## All {len(kinds)} kinds",
             prose(
@@ -668,8 +672,16 @@ def bank_page() -> str:
 
 def pages() -> dict[str, str]:
     """Every page by the name of its file."""
+    from docs import code_pages
+
     tiers = {f"{tier}.md": tier_page(tier) for tier in TIERS}
-    return {"README.md": index(), "domains.md": domain_page(), "banks.md": bank_page(), **tiers}
+    return {
+        "README.md": index(),
+        "domains.md": domain_page(),
+        "banks.md": bank_page(),
+        **code_pages.pages(NOTE),
+        **tiers,
+    }
 
 
 def differing(made: dict[str, str], where: Path = HERE) -> list[str]:

@@ -21,7 +21,6 @@ import pytest
 
 import crosswind as cw
 from crosswind.base.errors import CrosswindError
-from crosswind.models.remote import ModelWarning
 
 ROOT = Path(__file__).resolve().parents[2]
 SHRUG = "I am sorry, I cannot do this."
@@ -266,8 +265,7 @@ def test_html_is_escaped() -> None:
     def agent(query: str, tools: cw.SyncToolset) -> str:
         raise ValueError("<script>alert(1)</script>")
 
-    with pytest.warns(ModelWarning):
-        page = cw.evaluate(agent, "quick", limit=1)._repr_html_()
+    page = cw.evaluate(agent, "quick", limit=1)._repr_html_()
     assert "<table>" in page
     assert "&lt;script&gt;" in page
     assert "<script>" not in page

@@ -31,7 +31,6 @@ from crosswind.mcp.command import ANSWER, CommandAgents
 from crosswind.mcp.http_server import HttpServer
 from crosswind.mcp.serve import USER, EpisodeServer, Served, is_error, serve_lines
 from crosswind.mcp.wire import BODY, HANDSHAKE, MODERN, VERSION_KEY, Lines
-from crosswind.models.remote import ModelWarning
 from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs.runner import Limits, play_episode, run
@@ -675,9 +674,10 @@ def test_a_command_that_fails_before_a_call_is_broken(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_later_has_failed(tmp_path: Path) -> None:
-    with pytest.warns(ModelWarning, match="exit code 3"):
-        record = played(agent_of(tmp_path, "call(url); print('An answer that does not count.'); sys.exit(3)"))
-    assert (record.outcome, record.final, len(record.steps)) == ("fail", "", 1)
+    record = played(agent_of(tmp_path, "call(url); print('An answer that does not count.'); 1 / 0"))
+    assert (record.outcome, record.ended, record.final, len(record.steps)) == ("fail", "exception", "", 1)
+    assert record.why.startswith("the command ended with exit code 1: ZeroDivisionError")
+    assert "Traceback" in record.why
 
 
 @pytest.mark.parametrize("how", ["sys.exit(75)", "os.kill(os.getpid(), 9)"])
@@ -689,9 +689,9 @@ def test_a_command_that_falls_silent_is_ended(tmp_path: Path) -> None:
     record = played(agent_of(tmp_path, "time.sleep(60)", timeout=0.5))
     assert record.outcome == "error"
     assert "did not end for 0.5 seconds" in record.why
-    with pytest.warns(ModelWarning, match="did not end"):
-        record = played(agent_of(tmp_path, "call(url); time.sleep(60)", timeout=4.0))
-    assert record.outcome == "fail"
+    record = played(agent_of(tmp_path, "call(url); time.sleep(60)", timeout=4.0))
+    assert (record.outcome, record.ended) == ("fail", "exception")
+    assert "did not end" in record.why
 
 
 def test_an_empty_answer_is_the_agents(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +16,6 @@ import pytest
 
 import crosswind as cw
 from crosswind.base.errors import CrosswindError
-from crosswind.models.remote import ModelWarning
 
 SHRUG = "I am sorry, I cannot do this."
 
@@ -117,9 +117,6 @@ def forgets_to_await(query: str, tools: Any) -> Any:
         (NoReply, "is a class without a method reply; expected"),
         (NoReply(), "NoReply, which is no agent"),
         (NeedsMuch, r"is a class that needs \(model: 'str', key: 'str'\).*; a class makes one agent per episode"),
-        (returns_nothing, "returned None; is a `return` missing.* expected the final answer: done"),
-        (lambda query, tools: 3, "returned int; expected the final answer: done"),
-        (forgets_to_await, "returned something to await from a plain function; write `async def`"),
         ("orcale", "did you mean oracle"),
     ],
 )
@@ -128,13 +125,30 @@ def test_what_is_no_agent_is_refused_with_what_to_do(agent: Any, told: str) -> N
         cw.play(agent)
 
 
-def test_a_reply_that_is_no_message_is_refused() -> None:
-    class Wrong:
-        def reply(self, chat: Any, tools: Any) -> Any:
-            return {"role": "assistant"}
+class WrongReply:
+    def reply(self, chat: Any, tools: Any) -> Any:
+        return {"role": "assistant"}
 
-    with pytest.raises(CrosswindError, match=r"reply returned dict; expected the answer as a str, done"):
-        cw.play(Wrong)
+
+class BrokenClass(WrongReply):
+    def __init__(self) -> None:
+        raise ValueError("no model")
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        (returns_nothing, "returned None; is a `return` missing.* expected the final answer: done"),
+        (lambda query, tools: 3, "returned int; expected the final answer: done"),
+        (forgets_to_await, "returned something to await from a plain function; write `async def`"),
+        (WrongReply, "reply returned dict; expected the answer as a str, done"),
+        (BrokenClass, "ValueError: no model"),
+    ],
+)
+def test_a_result_that_is_no_answer_is_an_exception_with_what_to_do(agent: Any, told: str) -> None:
+    episode = cw.play(agent)
+    assert (episode.ended, episode.outcome) == ("exception", "fail")
+    assert re.search(told, episode.why)
 
 
 def broken(query: str, tools: cw.SyncToolset) -> str:
@@ -149,9 +163,8 @@ class BrokenReply:
 
 @pytest.mark.parametrize("agent", [broken, BrokenReply], ids=["function", "class"])
 def test_an_exception_of_the_agent_is_counted_and_shown(agent: Any) -> None:
-    with pytest.warns(ModelWarning, match="KeyError"):
-        run = cw.evaluate(agent, "quick", limit=3, concurrency=1)
-    assert [r.outcome for r in run] == ["fail"] * 3
+    run = cw.evaluate(agent, "quick", limit=3, concurrency=1)
+    assert [(r.outcome, r.ended, r.cause) for r in run] == [("fail", "exception", "exception")] * 3
     assert "raised an exception 3 times" in str(run)
     assert 'return empty["a key"]' in str(run)
     assert "python_agent.py" not in str(run)

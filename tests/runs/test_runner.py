@@ -747,3 +747,38 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     assert b"/20 episodes" in shown
     assert b"perception 100 %" in shown
     assert b"right refusals" in shown  # the last of a line that is too long for the terminal
+
+
+LOUD = """
+import os, subprocess
+print("on import")
+
+def agent(query, tools):
+    print("from Python")
+    os.write(1, b"from a library")
+    subprocess.run(["echo", "from a child"])
+    raise ValueError(query)
+"""
+
+
+def test_a_loud_and_broken_agent_is_stopped_and_its_output_kept_apart(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(LOUD)
+    start = [sys.executable, "-m", "crosswind.cli.app", "run", "quick", "--agent", "python:loud:agent", "--out", "run"]
+    path = str(Path(runner.__file__).parents[2])
+
+    def go() -> subprocess.CompletedProcess[str]:
+        env = os.environ | {"PYTHONPATH": path}
+        return subprocess.run(
+            [*start, "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False, env=env
+        )
+
+    done = go()
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["state"], said["left"] > 0) == (70, "stopped", True)
+    assert "same exception of the agent (ValueError" in said["stopped"]
+    assert "in agent" in said["raised"]
+    assert all(words in done.stderr for words in ("on import", "from Python", "from a library", "from a child"))
+    assert {(r.ended, r.outcome) for r in load_run(tmp_path / "run").records} == {("exception", "fail")}
+    (tmp_path / "loud.py").write_text(LOUD + "# fixed\n")
+    done = go()
+    assert (done.returncode, "the agent's code has changed" in done.stderr) == (2, True)

@@ -60,7 +60,7 @@ def test_what_is_written_is_read_back(tmp_path: Path, records: list[Record]) -> 
     found = load_run(tmp_path / "run")
     assert found.records == records
     assert found.manifest.agent == "oracle"
-    assert found.manifest.name == "quick"
+    assert found.manifest.name == "quick@1"
     assert len(found.problems) == 1  # it is not finished
     assert "same command" in found.problems[0]
 

@@ -117,7 +117,7 @@ async def aevaluate(
 
     >>> import asyncio
     >>> asyncio.run(cw.aevaluate("oracle", limit=2))
-    <Run of oracle on quick: 2 episodes, clean 100 %, shifted 100 %>
+    <Run of oracle on quick@1: 2 episodes, clean 100 %, shifted 100 %>
 
     `agent` is a function `agent(query, tools)`, plain or async, that returns `done(...)`, `cannot(...)` or a str; an
     object with `reply(chat, tools)`; a class that makes one per episode; or a spec such as "oracle" or
@@ -143,8 +143,8 @@ async def aevaluate(
         max_cost: Stop when the run has cost this much.
         progress: Called after each episode with the number of finished and of all episodes.
 
-    An exception in your agent counts as a failed episode. `print(run)` shows how many there were and the first
-    traceback.
+    An exception in your agent counts as a failed episode. `print(run)` shows how many there were and the last
+    traceback. Five episodes in a row with the same exception stop the run.
     """
     for name, value, least in (("trials", trials, 1), ("tasks", tasks, 1), ("limit", limit, 1), ("seed", seed, 0)):
         if value is not None and value < least:
@@ -175,7 +175,7 @@ async def aevaluate(
             )
         finally:
             await source.aclose()
-        run = Run(store.load_run(folder), getattr(source, "raised", None))
+        run = Run(store.load_run(folder))
         weakref.finalize(run, cleanup.pop_all().close)
     return run
 

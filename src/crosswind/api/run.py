@@ -16,7 +16,6 @@ from crosswind.metrics import GROUPINGS, By, Drop, Summary, formats, pairs
 from crosswind.metrics import drops as drops_of
 from crosswind.metrics import summary as summary_of
 from crosswind.metrics.scores import cell, sides
-from crosswind.models.python_agent import Raised
 from crosswind.report import compare as comparing
 from crosswind.report.content import verdict
 from crosswind.report.markup import join, tag
@@ -62,16 +61,15 @@ class Run:
     >>> import crosswind as cw
     >>> run = cw.evaluate("retrier", "quick")
     >>> run
-    <Run of retrier on quick: 20 episodes, clean 100 %, shifted 0 %>
+    <Run of retrier on quick@1: 20 episodes, clean 100 %, shifted 0 %>
     >>> run.drops(by="kind")["semantic_rename"].delta
     -1.0
     >>> [episode.cause for episode in run if not episode.passed][0]
     'memorised interface'
     """
 
-    def __init__(self, stored: store.StoredRun, raised: Raised | None = None) -> None:
+    def __init__(self, stored: store.StoredRun) -> None:
         self.stored = stored
-        self.raised = raised or Raised()  # exceptions of the agent since `evaluate` was called
 
     @property
     def folder(self) -> Path:
@@ -121,15 +119,15 @@ class Run:
             lost = f"{tally.errors} ended as errors of the infrastructure and count nowhere"
             out.append(f"{lost} (the last: {terminal.short(tally.trouble, 300)}).")
         out += [f"Note: {problem}." for problem in self.problems]
-        if self.raised.count:
-            raised = "1 time" if self.raised.count == 1 else f"{self.raised.count} times"
-            out.append(f"The agent raised an exception {raised}; each counts as a failure. The first:")
+        if tally.exceptions:
+            raised = "1 time" if tally.exceptions == 1 else f"{tally.exceptions} times"
+            out.append(f"The agent raised an exception {raised}; each counts as a failure. The last:")
         return out
 
     def __str__(self) -> str:
         tally, found = self._tally(), self._scores()
         lines = [as_text(HEADS, score_rows(found)).rstrip(), *self._notes(tally, found)]
-        return terminal.safe("\n".join([*lines, *([self.raised.first] if self.raised.count else [])]))
+        return terminal.safe("\n".join([*lines, *([tally.raised] if tally.raised else [])]))
 
     def __repr__(self) -> str:
         shares = [
@@ -142,7 +140,7 @@ class Run:
     def _repr_html_(self) -> str:
         tally, found = self._tally(), self._scores()
         notes = (tag("p", note) for note in self._notes(tally, found))
-        trace = tag("pre", self.raised.first) if self.raised.count else None
+        trace = tag("pre", tally.raised) if tally.raised else None
         return join(html_table(HEADS, score_rows(found)), notes, trace).html
 
     # -- as data

@@ -280,9 +280,8 @@ def _episode(out: Checkup, name: str, source: Any, drawn: Drawn) -> None:
         episode = asyncio.run(once())
     except TimeoutError:
         raise CrosswindError(f"the agent took longer than {EPISODE:.0f} s; the episode was stopped") from None
-    raised = getattr(source, "raised", None)
-    if raised is not None and raised.first:
-        out.add("no", name, f"the agent's own code raised {_last(raised.first)}")
+    if episode.ended == "exception":
+        out.add("no", name, f"the agent's own code raised {_last(episode.why)}")
         return
     calls = sum(bool(step["inner"]) or not step["call"]["tool"].startswith("(") for step in episode.steps)
     ends = {

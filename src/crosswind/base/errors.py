@@ -59,6 +59,14 @@ class InfrastructureError(Exception):
     """A provider, server or machine failed. The episode ends as an error, never as a failure of the agent."""
 
 
+class AgentException(Exception):
+    """An agent's own code broke. The episode ends as an exception: a failure of the agent, kept with its traceback."""
+
+    def __init__(self, summary: str, trace: str = "") -> None:
+        super().__init__(summary)
+        self.why = f"{summary}\n{trace}".strip()
+
+
 class ToolFailure(Exception):
     """Raised inside a tool by a wrong call, or one that the world rejects. Becomes a result with an error."""
 

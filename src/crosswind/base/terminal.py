@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,13 +33,46 @@ def safe(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Untrusted text, made safe, on one line."""
-    return safe(" ".join(text.split("\n")))
+    return safe(" ".join(text.splitlines()).replace("\t", " "))
 
 
 def short(text: str, limit: int) -> str:
     """Untrusted text, made safe, on one line and cut to `limit` characters."""
     text = one_line(text[: 2 * limit])
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+_ours: TextIO | None = None  # stdout, while it is reserved
+
+
+@contextmanager
+def reserve_stdout() -> Iterator[None]:
+    """Reserve stdout for `console` and `print_json`: whatever else prints, libraries and subprocesses too, goes to
+    stderr until this ends."""
+    global _ours
+    stdout, kept = sys.stdout, -1
+    _ours = stdout
+    with suppress(OSError, ValueError):  # closed, or not a file
+        if stdout.fileno() == 1:
+            stdout.flush()
+            kept = os.dup(1)
+            _ours = os.fdopen(os.dup(1), "w", encoding=stdout.encoding, errors=stdout.errors)
+            os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if kept >= 0:
+            _ours.close()
+            stdout.flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+        _ours = None
+
+
+def out() -> TextIO:
+    """The stream that our own output goes to."""
+    return _ours or sys.stdout
 
 
 NARROW = 110  # columns below which tables have no frames
@@ -70,7 +105,8 @@ def console() -> Console:
     """A console that prints text literally: no markup, no emoji, no highlighting."""
     from rich.console import Console
 
-    return Console(markup=False, highlight=False, emoji=False, width=None if sys.stdout.isatty() else columns())
+    file = out()
+    return Console(file=file, markup=False, highlight=False, emoji=False, width=None if file.isatty() else columns())
 
 
 def table_of(*heads: str) -> Any:
@@ -117,4 +153,4 @@ def print_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
 
 def print_json(data: object) -> None:
     """Print one JSON document to stdout."""
-    print(json.dumps(data, indent=1))
+    print(json.dumps(data, indent=1), file=out())

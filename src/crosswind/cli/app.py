@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
+from crosswind.cli.help import App, HelpfulGroup, epilog
 from crosswind.cli.options import Force
 
 NO_PLUGINS = ("demo", "doctor", "init", "learn", "new")  # commands that play nothing of a plug-in
 
 
-class Commands(TyperGroup):
+class Commands(HelpfulGroup):
     """The commands. Reports the rejected value of an option, and prints a message on Ctrl-C."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -55,11 +55,17 @@ class Commands(TyperGroup):
             raise typer.Exit(130) from None
 
 
-app = typer.Typer(
+app = App(
     name="crosswind",
     cls=Commands,
-    help="Does a tool-use agent survive the open world? Perturbed tasks, proved fair, and what agents make of them.",
-    epilog="Start with: crosswind demo. Then: crosswind run tiers --agent openai:MODEL@URL, crosswind report RUN",
+    help="Measure how a tool-use agent copes when tools, results, requests or rules change. Every perturbed task is "
+    "proved fair, so a failure is the agent's.",
+    epilog=epilog(
+        "crosswind demo",
+        "crosswind run quick --agent retrier --out runs/first",
+        "crosswind report runs/first",
+        notes="`crosswind COMMAND --help` explains a command. Most commands take --json.",
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -67,7 +73,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is one line on stderr, never a traceback."""
+    """Run the command line. An error that the user can fix is one line on stderr, never a traceback."""
     warnings.formatwarning = _warning
     try:
         app()
@@ -107,7 +113,7 @@ def options(
     ] = False,
     plugin: Annotated[
         list[Path],
-        typer.Option(help="A Python file or YAML domain to add (docs/plugins.md); may be given several times."),
+        typer.Option(help="Load a plug-in, a Python file or YAML domain; repeatable (docs/plugins.md)."),
     ] = [],  # noqa: B006
 ) -> None:
     """Options of every command."""
@@ -124,24 +130,25 @@ def _load_plugins(_ctx: Any, _param: Any, paths: list[Path] | None) -> None:
 # ---------------------------------------------------------------- new
 
 
-NEW_EPILOG = """Examples:
-
-crosswind new domain car_rental --out plugins
-
-crosswind new perturbation prices_in_cents --values"""
+NEW_EPILOG = epilog(
+    "crosswind new domain car_rental --out plugins",
+    "crosswind new perturbation prices_in_cents --values",
+    "crosswind new agent my_agent",
+)
 
 
 @app.command(epilog=NEW_EPILOG)
 def new(
-    sort: Annotated[str, typer.Argument(help="domain, perturbation or agent.")],
-    name: Annotated[str, typer.Argument(help="What it is called, in snake_case.")],
-    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("."),
+    sort: Annotated[str, typer.Argument(metavar="WHAT", help="domain, perturbation or agent.")],
+    name: Annotated[str, typer.Argument(help="Its name, in snake_case.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("."),
     values: Annotated[
-        bool, typer.Option("--values", help="A perturbation that only writes values otherwise: units, codes, formats.")
+        bool,
+        typer.Option("--values", help="Start from a perturbation that only rewrites values: units, codes, formats."),
     ] = False,
     force: Force = False,
 ) -> None:
-    """Write a commented starting point for something of your own, and a test of it that passes."""
+    """Write a commented starting point for a domain, perturbation or agent, with a passing test."""
     from crosswind.authoring.new import write
 
     module, test, *more = write(sort, name, out, force=force, values=values)
@@ -167,10 +174,11 @@ COMMANDS = (
         "doctor",
         "gate",
         "learn",
+        "merge",
         "play",
         "proxy",
     ),
-    *("report", "rescore", "run", "serve", "study", "train"),
+    *("report", "rescore", "run", "serve", "stream", "study", "train"),
 )  # modules of this folder; each has an `app` with its commands and imports what is heavy inside them
 for _name in COMMANDS:
     app.add_typer(importlib.import_module(f"crosswind.cli.{_name}").app)

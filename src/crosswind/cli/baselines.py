@@ -6,31 +6,37 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Ending, Json, Seed, SuiteName
 from crosswind.cli.progress import RunDisplay
 
 if TYPE_CHECKING:
     from crosswind.runs.baselines import Baseline
 
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind baselines --suite quick",
+        "crosswind baselines --suite tiers --domain poi --tasks 5 --markdown",
+    )
+)
 def baselines(
     suite: SuiteName = "tiers",
     tasks: Annotated[
-        int | None, Option(min=1, help="Tasks per domain and perturbation; the suite's own unless given.")
+        int | None, Option(min=1, show_default="the suite's", help="Tasks per domain and perturbation.")
     ] = None,
     seed: Seed = 0,
-    domain: Annotated[str, Option(help="A domain, or all that the suite has.")] = "all",
+    domain: Annotated[str, Option(help="Run in this domain only.")] = "all",
     ending: Ending = "",
-    markdown: Annotated[bool, Option(help="Print the table as Markdown.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print the table as Markdown.")] = False,
     json_: Json = False,
 ) -> None:
-    """Play the scripted agents over a suite, and print how they fare under each perturbation."""
+    """Run the scripted agents over a suite and print their scores under each perturbation."""
     from crosswind.core.registry import agents, domains
     from crosswind.episodes.suite import load_suite
     from crosswind.runs.baselines import over_domains, sweep

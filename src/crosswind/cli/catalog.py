@@ -6,11 +6,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from typer import Argument, Option, Typer
+from typer import Argument, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.base.version import __version__
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 
 Row = dict[str, Any]
@@ -26,28 +27,27 @@ COLUMNS = {  # keys of a row, and the heads of their columns
 }
 WIDTH = 79  # of the overview
 
-EPILOG = """Examples:
-
-crosswind catalog kinds --tier reasoning
-
-crosswind catalog families --domain poi
-
-crosswind catalog --search price"""
-app = Typer()
+EPILOG = epilog(
+    "crosswind catalog kinds --tier reasoning",
+    "crosswind catalog families --domain poi",
+    "crosswind catalog --search price",
+)
+app = App()
 
 
 @app.command(epilog=EPILOG)
 def catalog(
     topic: Annotated[
-        str, Argument(metavar="[TOPIC]", help=f"{', '.join(TOPICS[:-1])} or {TOPICS[-1]} (default: an overview).")
+        str,
+        Argument(metavar="[TOPIC]", show_default="an overview", help=f"{', '.join(TOPICS[:-1])} or {TOPICS[-1]}."),
     ] = "",
-    domain: Annotated[str, Option(help="Only this domain.")] = "",
+    domain: Annotated[str, Option(help="Only entries of this domain.")] = "",
     tier: Annotated[str, Option(help="Only kinds of this tier.")] = "",
     axis: Annotated[str, Option(help="Only kinds of this axis.")] = "",
     search: Annotated[str, Option(metavar="TEXT", help="Only entries that contain this text.")] = "",
     json_: Json = False,
 ) -> None:
-    """List domains, task families, kinds of perturbations, suites, agents and recipes."""
+    """List domains, task families, perturbations, suites, agents and recipes."""
     given = {name: value for name, value in (("domain", domain), ("tier", tier), ("axis", axis)) if value}
     topic = _checked(topic, given)
     rows = everything()
@@ -155,6 +155,7 @@ def _suite(suite: Any) -> Row:
     conditions = suite.all_conditions()
     return {
         "name": suite.name,
+        "version": suite.version,
         "summary": suite.summary,
         "domains": list(dict.fromkeys(name for c in conditions for name in suite.where(c))),
         "kinds": list(dict.fromkeys(kind for c in conditions for kind in c.recipe.kinds())),

@@ -5,37 +5,38 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from typer import Exit, Option, Typer
+from typer import Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import UnknownName
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, Seed
 from crosswind.cli.progress import Display
 
-EPILOG = """Examples:
-
-crosswind certify --domain poi --count 5
-
-crosswind certify --plugin fleet.py --domain fleet --family best_van --clean"""
+EPILOG = epilog(
+    "crosswind certify --domain poi --count 5",
+    "crosswind certify --plugin fleet.py --domain fleet --family best_van --clean",
+    exits={0: "every task is fair", 1: "a task is unfair, clean or under a kind that applies to it"},
+)
 UNFAIR = "the task itself is unfair, without any perturbation"
-app = Typer()
+app = App()
 
 
 @app.command(epilog=EPILOG)
 def certify(
-    domain: Annotated[str, Option(help="A domain, or all.")] = "all",
-    family: Annotated[str, Option(help="A family of tasks, or all.")] = "all",
-    perturb: Annotated[str, Option(help="A kind of perturbation, or all.")] = "all",
-    clean: Annotated[bool, Option("--clean", help="Certify the tasks themselves and no perturbation.")] = False,
-    count: Annotated[int, Option(min=1, help="Certified draws wanted per kind and domain.")] = 20,
+    domain: Annotated[str, Option(help="Domain, or all.")] = "all",
+    family: Annotated[str, Option(help="Task family, or all.")] = "all",
+    perturb: Annotated[str, Option(metavar="KIND", help="Kind of perturbation, or all.")] = "all",
+    clean: Annotated[bool, Option("--clean", help="Certify clean tasks only.")] = False,
+    count: Annotated[int, Option(min=1, help="Certified draws per kind and domain.")] = 20,
     seed: Seed = 0,
-    severity: Annotated[int, Option(min=1, max=5, help="How strong the perturbations are.")] = 3,
+    severity: Annotated[int, Option(min=1, max=5, help="Severity of the perturbations.")] = 3,
     json_: Json = False,
 ) -> None:
-    """Certify tasks, first as they are and then perturbed: solvable by replay, or refusable by proof.
+    """Prove that tasks are fair, clean and perturbed.
 
-    A draw that breaks a law is refused with the reason and drawn again. Exits with 1 if a task is unfair: by itself, or
-    because a kind that applies to it has no fair draw.
+    A certified task can be solved, shown by replaying its solution, or refusing it is right, shown by a proof. A draw
+    that breaks a law is rejected with the reason and drawn again.
     """
     from crosswind.core.registry import did_you_mean, domains, perturbations
     from crosswind.episodes.survey import survey, survey_clean

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Exit, Typer
+from typer import Argument, Exit
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.progress import Display
 
-EPILOG = """Examples:
-
-crosswind check fleet.py prices_in_cents.py
-
-crosswind check python:my_agent:agent --json"""
-app = Typer()
+EPILOG = epilog(
+    "crosswind check fleet.py prices_in_cents.py",
+    "crosswind check python:my_agent:agent --json",
+    exits={0: "nothing is wrong", 1: "something is wrong"},
+)
+app = App()
 
 
 @app.command(epilog=EPILOG)
 def check(
     targets: Annotated[
         list[str],
-        Argument(metavar="FILE...", help="Plug-in files, names of domains, kinds or agents, or specs of agents."),
+        Argument(metavar="FILE...", help="Plug-in files, names of domains, kinds or agents, or agent specs."),
     ],
     json_: Json = False,
 ) -> None:
-    """Check a domain, perturbation, agent or YAML domain of your own, and say what is wrong with it.
+    """Check a domain, perturbation or agent of your own, and list its faults.
 
-    Of a domain: are its tasks fair by themselves, and which kinds apply. Of a perturbation: where it applies, and how
-    often it is fair. Of an agent: does it get through an episode. Exits with 1 if something is wrong.
+    Domain: are the clean tasks fair, and which perturbations apply? Perturbation: where does it apply, and how often is
+    a draw fair? Agent: does it get through an episode?
     """
     from contextlib import suppress
     from pathlib import Path

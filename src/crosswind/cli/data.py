@@ -9,11 +9,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
+from crosswind.cli.help import App, epilog
 from crosswind.cli.progress import Display
 from crosswind.cli.train import need_packages
 
@@ -21,88 +22,94 @@ if TYPE_CHECKING:
     from crosswind.train.data import DataConfig, Measure
     from crosswind.train.rows import Row
 
-EPILOG = """Examples:
-
-crosswind data --count 1000 --share 0 --out static.jsonl
-
-crosswind data --count 5000 --recipe mixed --share 0.3 --out paft.jsonl
-
-crosswind data --count 5000 --domain poi --domain medical:0.5 --group symbols --format openai --out symbols.jsonl
-
-crosswind data --count 5000 --format verl --protocol text --tokenizer embedded --out paft.parquet
-
-crosswind data --count 1 --recipe my_recipe.yaml --share 1 | python -m json.tool
-
-Equal options give equal rows. --start goes on where another file ended, or cuts the work into shards: what stands at
-an index does not depend on the others. `crosswind train` needs no file: it draws such rows as it goes. docs/data.md
-shows a row of every format."""
-app = Typer()
+EPILOG = epilog(
+    "crosswind data --count 1000 --share 0 --out static.jsonl",
+    "crosswind data --count 5000 --recipe mixed --share 0.3 --out paft.jsonl",
+    "crosswind data --domain poi --domain medical:0.5 --group symbols --format openai --out symbols.jsonl",
+    "crosswind data --format verl --protocol text --tokenizer embedded --out paft.parquet",
+    "crosswind data --count 1 --recipe my_recipe.yaml --share 1 | python -m json.tool",
+    notes="Equal options give equal rows, and a row depends only on its index: use --start to continue a file or to "
+    "write shards. `crosswind train` needs no file; it draws the same rows as it trains. docs/data.md shows a row of "
+    "every format.",
+)
+app = App()
 
 
 @app.command(epilog=EPILOG)
 def data(
     count: Annotated[int, Option(min=1, help="Demonstrations to write.")] = 1000,
-    out: Annotated[Path | None, Option(help="The file; lines of JSON go to stdout without one, or with -.")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", show_default="stdout", help="File to write; - is stdout.")
+    ] = None,
     format: Annotated[
         Literal["trl", "openai", "sharegpt", "verl"],
-        Option(help="Whose rows: TRL, OpenAI's fine-tuning, ShareGPT (LLaMA-Factory) or verl."),
+        Option(help="Row format: TRL, OpenAI fine-tuning, ShareGPT (LLaMA-Factory) or verl."),
     ] = "trl",
     protocol: Annotated[
         Literal["native", "text"] | None,
         Option(
-            help="native: calls as calls and tools as schemas, for a template that knows tools; text: plain turns "
-            "with the tools in the system's, as crosswind prompts a local model. verl takes text, the others default "
-            "to native.",
-            show_default=False,
+            help="native: structured tool calls and schemas, for chat templates with tool support; text: tools "
+            "described in the system message, as crosswind prompts a local model.",
+            show_default="native; verl: text",
         ),
     ] = None,
     domain: Annotated[
-        list[str], Option(help="A domain, or domain:weight; may be given several times. poi by default.")
+        list[str],
+        Option(metavar="DOMAIN[:WEIGHT]", show_default="poi", help="Domain, with an optional weight; repeatable."),
     ] = [],  # noqa: B006
     recipe: Annotated[
-        str, Option(help="How perturbed ones are drawn: mild, mixed, wide, hard or a YAML file (docs/suites.md).")
+        str, Option(help="Recipe for perturbed rows: mild, mixed, wide, hard or a YAML file (docs/suites.md).")
     ] = "mixed",
-    share: Annotated[float, Option(min=0, max=1, help="The share that is perturbed; 0: clean ones only.")] = 0.3,
+    share: Annotated[
+        float, Option(min=0, max=1, help="Fraction of rows that are perturbed; 0: clean rows only.")
+    ] = 0.3,
     group: Annotated[
         list[str],
-        Option(help="Only these components: error_feedback, symbols, semantics, structure, refusal; all by default."),
+        Option(
+            show_default="all",
+            help="Only this group of perturbations: error_feedback, symbols, semantics, structure or refusal; "
+            "repeatable.",
+        ),
     ] = [],  # noqa: B006
-    severity: Annotated[str, Option(help="Such as 2 or 1-3, instead of the recipe's own.")] = "",
-    level: Annotated[list[int], Option(help="Only task families of this level, 1 to 3.")] = [],  # noqa: B006
-    family: Annotated[list[str], Option(help="Only this task family.")] = [],  # noqa: B006
-    seed: Annotated[int, Option(min=0, help="Equal seeds give equal rows.")] = 0,
-    start: Annotated[int, Option(min=0, help="The index of the first demonstration.")] = 0,
-    max_tokens: Annotated[
-        int, Option(min=0, help="Leave out what is longer and draw another in its place; 0: leave out nothing.")
-    ] = 2048,
+    severity: Annotated[
+        str, Option(metavar="N[-N]", show_default="the recipe's", help="Severity, such as 2 or 1-3.")
+    ] = "",
+    level: Annotated[list[int], Option(help="Only task families of this level, 1 to 3; repeatable.")] = [],  # noqa: B006
+    family: Annotated[list[str], Option(help="Only this task family; repeatable.")] = [],  # noqa: B006
+    seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal rows.")] = 0,
+    start: Annotated[int, Option(min=0, help="Index of the first row.")] = 0,
+    max_tokens: Annotated[int, Option(min=0, help="Replace rows longer than this; 0: no limit.")] = 2048,
     reasons: Annotated[
         bool,
         Option(
             "--reasons/--no-reasons",
-            help="With or without the oracle's working, <think>...</think>, before the turns that need some.",
+            help="Include the oracle's reasoning in <think> tags where a turn needs it.",
         ),
     ] = True,
     slips: Annotated[
         float,
         Option(
-            min=0, max=1, help="Share of the perturbed with a mistake that is mended and not learnt; openai and verl."
+            min=0,
+            max=1,
+            help="Fraction of perturbed rows with an injected mistake that is then corrected (masked from the loss); "
+            "openai and verl only.",
         ),
     ] = 0.0,
     tokenizer: Annotated[
         str,
         Option(
-            help="Whose tokens: embedded, a model's folder or name (needs the extra train). Without one the number "
-            "is estimated for a small model, within some percent."
+            metavar="NAME",
+            show_default="an estimate for a small model",
+            help="Tokenizer that counts tokens: embedded, or a model's folder or name (needs the extra train).",
         ),
     ] = "",
-    force: Annotated[bool, Option("--force", help="Write over a file that exists.")] = False,
-    json_: Annotated[bool, Option("--json", help="Print what was written as one JSON document.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
+    json_: Annotated[bool, Option("--json", help="Print a summary as one JSON document.")] = False,
 ) -> None:
-    """Write demonstrations to train on: the oracle's certified walks, recoveries, questions and refusals included.
+    """Write certified demonstrations for training.
 
-    Only tasks, entities and words of the split train, and only kinds of perturbation that are not held out. Rows are
-    drawn and written one by one, so that memory does not grow with their number. Beside the file stands another,
-    FILE.info.json, with the options, the recipe, and what was drawn and left out.
+    They include recoveries, questions to the user and refusals, use only the train split, and leave out held-out kinds
+    of perturbation. FILE.info.json records the options, the recipe, and what was drawn and skipped.
     """
     from crosswind.train.data import demonstration_at, estimate
     from crosswind.train.formats import SAYS, piped, writing, written

@@ -5,19 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Seed, SuiteName
 
 BESIDE = ["oracle", "retrier", "memoriser", "refuser"]  # whose scores are known beforehand
 LITTLE = 0.1  # a clean score below which a fall means nothing
 HANDFUL = 5  # episodes that the trained adapters play: a clean one, and one of every tier
 RESULTS = "studies/fragility/report.md"
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(epilog=epilog("crosswind demo", "crosswind demo --agent retrier --out runs/demo-retrier"))
 def demo(
     agent: Annotated[str, Option(help="Who plays; `embedded` needs no key and no server.")] = "embedded",
     suite: SuiteName = "quick",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
@@ -20,35 +21,31 @@ if TYPE_CHECKING:
     Found = list[tuple[Record, Diagnosis]]
 
 EXAMPLES = 3  # keys that the table names for each cause
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind diagnose runs/mine",
+        "crosswind diagnose runs/mine --repair --limit 20",
+        """crosswind diagnose runs/mine --json | jq '.episodes[] | select(.cause == "gave up")'""",
+    )
+)
 def diagnose(
     folder: RunFolder,
     repair: Annotated[
-        bool, Option("--repair", help="Play failed episodes again, one channel repaired at a time.")
+        bool, Option("--repair", help="Replay failed episodes with one channel unperturbed at a time.")
     ] = False,
-    agent: Annotated[
-        str, Option(help="The agent to play with --repair, as `run --agent` takes it; the run's own by default.")
-    ] = "",
+    agent: Annotated[str, Option(show_default="the run's", help="Agent to replay with, as for `run --agent`.")] = "",
     limit: Annotated[int, Option(min=1, help="Failed episodes to repair.")] = 50,
     json_: Json = False,
 ) -> None:
-    """Say at which stage and by which cause each failed episode broke.
+    """Name the stage and the cause of each failure.
 
-    The cause is found by comparing both sides of the stored trajectory with the certified way, which is drawn again;
-    what the run stored is not believed. With --repair each failed episode is played again from the point of failure on
-    without the layers of one channel (query, tools, observations, rules), and the channels whose repair restores
-    success are counted. Agents that cannot take up a conversation play from the start.
-
-    Examples:
-
-      crosswind diagnose runs/mine
-
-      crosswind diagnose runs/mine --repair --limit 20
-
-      crosswind diagnose runs/mine --json | jq '.episodes[] | select(.cause == "gave up")'
+    The stored trajectory is compared with the certified solution, which is drawn again. With --repair each failed
+    episode is replayed from the point of failure without the layers of one channel (query, tools, observations,
+    rules), and the table counts the channels whose removal restores success. Agents that cannot continue a
+    conversation play from the start.
     """
     from crosswind.metrics.diagnosis import diagnose as explain
     from crosswind.runs.store import load_run

@@ -5,29 +5,34 @@ from __future__ import annotations
 import shlex
 from typing import Annotated
 
-from typer import Argument, Exit, Typer
+from typer import Argument, Exit
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind doctor",
+        "crosswind doctor openai:qwen3-8b@http://localhost:8000/v1",
+        "OPENAI_API_KEY=... crosswind doctor openai:gpt-4.1-mini",
+        exits={0: "everything works", 3: "something does not work"},
+    )
+)
+@terminal.reserve_stdout()
 def doctor(
-    spec: Annotated[str, Argument(help="An agent as for `crosswind run`; left out: the installation.")] = "",
+    spec: Annotated[
+        str, Argument(show_default="check the installation", help="Agent, as for `crosswind run --agent`.")
+    ] = "",
     json_: Json = False,
 ) -> None:
-    """Look at the installation, or at an agent before a run is spent on it.
+    """Check the installation, or an agent before you spend a run on it.
 
-    For an endpoint: is it there, does it take the key, does it know the model, does it call tools, how fast is it.
-    Exits with 3 if something does not work.
-
-    \b
-      crosswind doctor
-      crosswind doctor openai:qwen3-8b@http://localhost:8000/v1
-      OPENAI_API_KEY=... crosswind doctor openai:gpt-4.1-mini
-      crosswind doctor embedded
+    For an endpoint: is it reachable, does it accept the key, does it know the model, does it call tools, and how fast
+    is it?
     """
     import asyncio
 

@@ -6,34 +6,39 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import BadParameter, Exit, Option, Typer
+from typer import BadParameter, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force, Json, RunFolder
 
 if TYPE_CHECKING:
     from crosswind.gate.gate import Outcome
 
-GATE_EPILOG = """Examples:
+GATE_EPILOG = epilog(
+    "crosswind gate runs/new --max-drop tier=0.10 --min-clean 80%",
+    "crosswind gate runs/new --baseline runs/old --max-drop all=0.05 --max-drop clean=0.05",
+    "crosswind gate runs/new --config crosswind.yaml --junit gate.xml --markdown summary.md",
+    exits={
+        0: "pass",
+        1: "fail",
+        3: "no verdict: the run is unfinished, or too many episodes were lost to infrastructure",
+        4: "inconclusive",
+    },
+)
+INIT_EPILOG = epilog("crosswind init --agent python:my_agent:agent", "crosswind init --out ../service --force")
+EXPORT_EPILOG = epilog(
+    "crosswind export runs/first --format inspect -o first.eval",
+    "crosswind export runs/first --format atif -o first.jsonl",
+    "crosswind export runs/first --format atif -o trajectories",
+    notes="View an Inspect log with `inspect view --log-dir .`. ATIF writes one trajectory per line to a .jsonl file, "
+    "or one file per episode to a folder.",
+)
+app = App()
 
-crosswind gate runs/new --max-drop tier=0.10 --min-clean 80%
 
-crosswind gate runs/new --baseline runs/old --max-drop all=0.05 --max-drop clean=0.05
-
-crosswind gate runs/new --config crosswind.yaml --junit gate.xml --markdown summary.md"""
-INIT_EPILOG = "Example: crosswind init --agent python:my_agent:agent"
-EXPORT_EPILOG = """Examples:
-
-crosswind export runs/first --format inspect -o first.eval, then: inspect view --log-dir .
-
-crosswind export runs/first --format atif -o first.jsonl (a trajectory per line)
-
-crosswind export runs/first --format atif -o trajectories (a file per episode)"""
-app = Typer()
-
-
-def _share(help_: str, least: float, most: float) -> Any:
+def _share(help_: str, least: float, most: float, default: str = "") -> Any:
     """An option that takes a share: 0.9 or 90%."""
 
     def parse(text: str) -> float:
@@ -42,12 +47,12 @@ def _share(help_: str, least: float, most: float) -> Any:
         try:
             share = parse_share(text)
         except ValueError:
-            raise BadParameter(f"{text!r} is no share; write it as 0.9 or 90%") from None
+            raise BadParameter(f"{text!r} is not a share; write it as 0.9 or 90%") from None
         if not least <= share <= most:
-            raise BadParameter(f"{text} is not from {least:g} to {most:g}")
+            raise BadParameter(f"got {text}; expected a share from {least:g} to {most:g}")
         return share
 
-    return Option(parser=parse, metavar="SHARE", help=help_)
+    return Option(parser=parse, metavar="SHARE", help=help_, show_default=default or False)
 
 
 @app.command(epilog=GATE_EPILOG)
@@ -57,50 +62,43 @@ def gate(
         Path | None, Option(metavar="DIR", help="An earlier run of the same suite, seed and trials.")
     ] = None,
     max_drop: Annotated[
-        list[str], Option(metavar="NAME=SHARE", help="An allowed drop, as in tier=0.10; may be given several times.")
+        list[str], Option(metavar="NAME=SHARE", help="Largest allowed drop, such as tier=0.10; repeatable.")
     ] = [],  # noqa: B006
     min_clean: Annotated[
-        float | None, _share("The least clean success on solvable tasks; 0.5 unless given, 0 for none.", 0, 0.999)
+        float | None, _share("Minimum clean success on solvable tasks; 0: no minimum.", 0, 0.999, "0.5")
     ] = None,
     min_refusals: Annotated[
-        float | None, _share("The least share of right refusals where refusing is right.", 0, 0.999)
+        float | None, _share("Minimum share of refusals where refusing is right.", 0, 0.999)
     ] = None,
     max_false_refusals: Annotated[
-        float | None, _share("The largest share of refusals where the task can be solved.", 0.001, 1)
+        float | None, _share("Maximum share of refusals where the task is solvable.", 0.001, 1)
     ] = None,
     max_errors: Annotated[
-        float | None, _share("Share of episodes lost to infrastructure beyond which there is no verdict.", 0, 1)
+        float | None, _share("Give no verdict if more episodes than this were lost to infrastructure.", 0, 1)
     ] = None,
     config: Annotated[
-        Path | None, Option(metavar="FILE", help="Rules from a file; crosswind.yaml if no rule is given.")
+        Path | None, Option(metavar="FILE", help="File with rules.", show_default="crosswind.yaml, if no rule is given")
     ] = None,
     junit: Annotated[Path | None, Option(metavar="FILE", help="Write JUnit XML.")] = None,
     markdown: Annotated[
-        Path | None, Option(metavar="FILE", help="Write Markdown; appended where FILE is $GITHUB_STEP_SUMMARY.")
+        Path | None, Option(metavar="FILE", help="Write Markdown; append if FILE is $GITHUB_STEP_SUMMARY.")
     ] = None,
     allow_inconclusive: Annotated[
-        bool, Option("--allow-inconclusive", help="Exit with 0 instead of 4 when the pairs do not decide.")
+        bool, Option("--allow-inconclusive", help="Exit with 0 instead of 4 if inconclusive.")
     ] = False,
-    allow_unfinished: Annotated[
-        bool, Option("--allow-unfinished", help="Judge a run that was stopped before its end.")
-    ] = False,
+    allow_unfinished: Annotated[bool, Option("--allow-unfinished", help="Judge a run that is not finished.")] = False,
     json_: Json = False,
 ) -> None:
-    """Judge a run by rules: pass, fail, or inconclusive with how many more tasks would decide.
+    """Judge a run by rules: pass, fail or inconclusive.
 
-    Without a baseline a drop is clean success minus shifted success over the
-    same tasks. With one it is the baseline's success minus this run's over the
-    same episodes. Only tasks that can be solved count; refusals have rules of
-    their own. An agent that cannot be told from a trivial one does not pass.
-    Without a rule, this and --min-clean 0.5 are all that is checked.
+    Without a baseline, a drop is clean success minus shifted success over the same tasks. With one, it is the
+    baseline's success minus this run's over the same episodes. Only solvable tasks count; refusals have their own
+    rules. An agent no better than a trivial one does not pass. An inconclusive verdict says how many more tasks would
+    decide.
 
-    NAME is all, or a grouping (tier, axis, cell, kind, condition, domain,
-    family, level, severity, kind@severity), a rule for each of its groups, or
-    one group (perception, semantic_rename, level:3). With a baseline: clean.
-
-    Exits with 0 for pass, 1 for fail, 2 for a mistake in the command, 3 where
-    infrastructure left no verdict (the run is unfinished, or too many episodes
-    were lost), 4 for inconclusive.
+    In --max-drop, NAME is all, a grouping (tier, axis, cell, kind, condition, domain, family, level, severity,
+    kind@severity; the rule then holds for each of its groups) or one group (perception, semantic_rename, level:3). With
+    a baseline it may also be clean.
     """
     from crosswind.cli.config import NAME, GateRules, load_config
     from crosswind.gate.gate import examine, parse_rule
@@ -173,8 +171,8 @@ def _show(outcome: Outcome) -> None:
 
 @app.command(epilog=INIT_EPILOG)
 def init(
-    out: Annotated[Path, Option(metavar="DIR", help="The root of the project to write into.")] = Path("."),
-    agent: Annotated[str, Option(help="The agent to test, as for `crosswind run --agent`.")] = "oracle",
+    out: Annotated[Path, Option(metavar="DIR", help="Root of your project.")] = Path("."),
+    agent: Annotated[str, Option(help="Agent to test, as for `crosswind run --agent`.")] = "oracle",
     force: Force = False,
 ) -> None:
     """Write a commented crosswind.yaml and a GitHub workflow that runs it."""
@@ -191,15 +189,17 @@ def export(
     folder: RunFolder,
     format_: Annotated[
         Literal["inspect", "atif"],
-        Option("--format", help="inspect: a log for Inspect AI; atif: trajectories as Harbor has them."),
+        Option("--format", help="inspect: a log for Inspect AI; atif: Harbor trajectories."),
     ],
     out: Annotated[
         Path | None,
-        Option("--out", "-o", metavar="PATH", help="inspect: a .eval file; atif: a folder, .json or .jsonl."),
+        Option(
+            "--out", "-o", metavar="PATH", help="File to write (.eval; .json or .jsonl for ATIF), or a folder for ATIF."
+        ),
     ] = None,
     episode: Annotated[str | None, Option(metavar="KEY", help="Only this episode (see `crosswind show DIR`).")] = None,
 ) -> None:
-    """Write a run in the format of another tool."""
+    """Convert a run for another viewer."""
     from crosswind.export.write import export as write
 
     path, count = write(folder, format_, out, episode=episode)

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Exit, Option, Typer
+from typer import Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force, Json, ServerCommand, ServerUrl
 
 if TYPE_CHECKING:
@@ -19,42 +20,41 @@ if TYPE_CHECKING:
     from crosswind.mcp.running import Server
 
 DRIFTED, SERVER_FAILED = 1, 3  # exit codes
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind learn -- uvx mcp-server-time",
+        "crosswind learn --folder ./files -- npx -y @modelcontextprotocol/server-filesystem {folder}",
+        "crosswind learn --check time_tasks.snapshot.json -- uvx mcp-server-time",
+        exits={0: "done, or nothing changed", DRIFTED: "the interface changed", SERVER_FAILED: "the server failed"},
+    )
+)
 def learn(
     command: ServerCommand = None,
     url: ServerUrl = "",
-    out: Annotated[Path | None, Option(metavar="FILE", help="The draft; by default NAME_tasks.yaml.")] = None,
-    name: Annotated[str, Option(help="What the domain is called; by default as the server calls itself.")] = "",
+    out: Annotated[
+        Path | None, Option(metavar="FILE", show_default="NAME_tasks.yaml", help="File for the draft.")
+    ] = None,
+    name: Annotated[str, Option(show_default="the server's", help="Name of the domain.")] = "",
     folder: Annotated[
-        Path | None, Option(metavar="DIR", help="A folder of which the server gets a fresh copy to work in.")
+        Path | None, Option(metavar="DIR", help="Folder with files; the server works in a fresh copy.")
     ] = None,
     check: Annotated[
-        Path | None, Option(metavar="SNAPSHOT", help="Write nothing; say what is different from this snapshot.")
+        Path | None, Option(metavar="SNAPSHOT", help="Write nothing; list changes since this snapshot.")
     ] = None,
-    timeout: Annotated[float, Option(min=0.1, help="Seconds that the server has to start and list.")] = 30.0,
+    timeout: Annotated[float, Option(min=0.1, help="Time limit for the server to start and list its tools.")] = 30.0,
     force: Force = False,
     json_: Json = False,
 ) -> None:
-    """Write a first draft of tasks for an MCP server, and a snapshot of its interface to compare with later.
+    """Draft tasks for your MCP server, and save a snapshot of its interface.
 
-    The draft has one task for each tool, with marks where only you know what to write. No tool is called. With --check
-    the server is compared with an earlier snapshot: tools that were added, removed or renamed, parameters and schemas
-    that changed.
+    The draft has one task for each tool, with marks where you fill in what only you know. No tool is called. With
+    --check, the server is compared with an earlier snapshot: tools added, removed or renamed, parameters and schemas
+    changed.
 
-    In the command, {folder} stands for the fresh copy of --folder, or for an empty folder.
-
-    Exit codes: 0 written, or nothing drifted; 1 something drifted; 2 a mistake in the command; 3 the server failed.
-
-    Examples:
-
-      crosswind learn -- uvx mcp-server-time
-
-      crosswind learn --folder ./files -- npx -y @modelcontextprotocol/server-filesystem {folder}
-
-      crosswind learn --check time_tasks.snapshot.json -- uvx mcp-server-time
+    In the server command, {folder} is replaced by the fresh copy of --folder, or by an empty folder.
     """
     from crosswind.mcp.learn import look
     from crosswind.mcp.wire import WireError

@@ -12,22 +12,25 @@ from crosswind.base.errors import BadFile
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
 
-DomainName = Annotated[str, Option(help="The domain to play in.")]
-Family = Annotated[str, Option(help="The family of tasks; by default the seed chooses.")]
+DomainName = Annotated[str, Option(help="Domain to play in.")]
+Family = Annotated[str, Option(show_default="chosen by the seed", help="Task family.")]
 Ending = Annotated[
-    str, Option(show_default=False, help="End episodes by finish (a typed call) or words; default: the agent's way.")
+    str,
+    Option(
+        metavar="finish|words",
+        show_default="what the agent supports",
+        help="How the agent ends an episode: with the typed call finish, or in words.",
+    ),
 ]
-Force = Annotated[bool, Option("--force", help="Write over files that exist.")]
+Force = Annotated[bool, Option("--force", help="Overwrite existing files.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
-Perturb = Annotated[
-    list[str], Option(metavar="KIND[:SEVERITY]", help="A perturbation to apply; may be given several times.")
-]
-RunFolder = Annotated[Path, Argument(metavar="DIR", help="The folder of a run: the --out of `crosswind run`.")]
-Seed = Annotated[int, Option(min=0, help="Equal seeds give equal tasks, stacks and episodes.")]
-ServerCommand = Annotated[list[str] | None, Argument(metavar="[-- SERVER COMMAND]", help="Starts the server.")]
-ServerUrl = Annotated[str, Option(help="A server that runs, instead of a command.")]
-Stack = Annotated[Path | None, Option(help="A JSON file with layers, as `layers` in the output of `play --json`.")]
-SuiteName = Annotated[str, Option(help="A suite (see `crosswind catalog`) or a YAML file with one.")]
+Perturb = Annotated[list[str], Option(metavar="KIND[:SEVERITY]", help="Perturbation to apply; repeatable.")]
+RunFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run (its --out).")]
+Seed = Annotated[int, Option(min=0, help="Random seed; equal seeds give equal episodes.")]
+ServerCommand = Annotated[list[str] | None, Argument(metavar="[-- SERVER...]", help="Command that starts the server.")]
+ServerUrl = Annotated[str, Option(help="URL of a running server, instead of a command.")]
+Stack = Annotated[Path | None, Option(metavar="FILE", help="JSON file with `layers` as printed by `play --json`.")]
+SuiteName = Annotated[str, Option(help="Suite name (see `crosswind catalog`) or YAML file.")]
 
 
 def read_stack(path: Path) -> Layers:

@@ -5,33 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CannotPerturb, CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import DomainName, Ending, Family, Json, Perturb, Seed, Stack, read_stack
 
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
     from crosswind.core.types import Trajectory
 
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind play --domain poi --perturb semantic_rename:4 --perturb transient_error",
+        "crosswind play --domain medical --agent retrier --seed 3 --json",
+    )
+)
+@terminal.reserve_stdout()
 def play(
     domain: DomainName,
-    agent: Annotated[str, Option(help="Who plays, as for `crosswind run --agent`.")] = "oracle",
+    agent: Annotated[str, Option(help="Agent, as for `crosswind run --agent`.")] = "oracle",
     seed: Seed = 0,
     family: Family = "",
     perturb: Perturb = [],  # noqa: B006
     stack: Stack = None,
-    split: Annotated[str, Option(help="train, dev or test: which entities the world is made of.")] = "test",
-    size: Annotated[int, Option(min=100, max=300_000, help="Entities in the world.")] = 3000,
+    split: Annotated[str, Option(metavar="train|dev|test", help="Split that the world's entities come from.")] = "test",
+    size: Annotated[int, Option(min=100, max=300_000, help="Number of entities in the world.")] = 3000,
     ending: Ending = "",
     json_: Json = False,
 ) -> None:
-    """Play one episode and show it: what the agent saw, what the world saw, and the certified way."""
+    """Play one episode and show it step by step.
+
+    Each step is shown as the agent saw it and as the world saw it, followed by the certified solution.
+    """
     import asyncio
 
     from crosswind.episodes.play import judge

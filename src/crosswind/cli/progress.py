@@ -82,6 +82,7 @@ class RunDisplay(Display):
         rate = progress.done / self.seconds if self.seconds else 0.0
         left = f", {_span((progress.total - over) / rate)} left" if rate else ""
         errors = f", {progress.errors} errors" if progress.errors else ""
+        errors += f", {progress.exceptions} exceptions" if progress.exceptions else ""
         bands = (*BANDS, REFUSALS) if self.scores else ()
         counts = [(band, progress.scores[band]) for band in bands if band in progress.scores]
         scores = [f"{band} {100 * c.passed / c.n:.0f} %" for band, c in counts]

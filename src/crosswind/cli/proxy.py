@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Exit, Option, Typer
+from typer import Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Perturb, ServerCommand, ServerUrl, Stack, read_stack
 
 if TYPE_CHECKING:
@@ -17,43 +18,47 @@ if TYPE_CHECKING:
     from crosswind.mcp.relay import Plan
 
 TOKEN = "CROSSWIND_PROXY_TOKEN"
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind proxy --perturb semantic_rename --log runs/live -- uvx mcp-server-time",
+        "crosswind proxy --recipe mixed --seed 7 -- npx -y @modelcontextprotocol/server-filesystem /srv/data",
+        "crosswind proxy --recipe mild --http 8765 --url https://tools.example.org/mcp",
+        exits={
+            0: "the client ended the session",
+            3: "the server could not be started, or failed",
+            "128 + N": "ended by signal N",
+        },
+    )
+)
 def proxy(
     command: ServerCommand = None,
-    recipe: Annotated[str, Option(help="A recipe by name, or a YAML file; without one nothing is changed.")] = "",
+    recipe: Annotated[str, Option(show_default="change nothing", help="Recipe name or YAML file.")] = "",
     perturb: Perturb = [],  # noqa: B006
     stack: Stack = None,
-    seed: Annotated[int, Option(min=0, help="Equal seeds lay the same over the same server.")] = 0,
-    log: Annotated[Path | None, Option(metavar="DIR", help="Where sessions are recorded, as a run.")] = None,
+    seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal perturbations.")] = 0,
+    log: Annotated[Path | None, Option(metavar="DIR", help="Record sessions in this folder, as a run.")] = None,
     url: ServerUrl = "",
     http: Annotated[
-        int | None, Option(metavar="PORT", min=0, max=65535, help="Listen on 127.0.0.1 instead of on pipes; 0: any.")
+        int | None,
+        Option(metavar="PORT", min=0, max=65535, help="Serve HTTP on 127.0.0.1 instead of stdio; 0: any free port."),
     ] = None,
-    timeout: Annotated[float, Option(min=0.1, help="Seconds that the server has for one call.")] = 300.0,
+    timeout: Annotated[float, Option(min=0.1, help="Time limit for one call to the server.")] = 300.0,
     idle: Annotated[
-        float, Option(min=1.0, help="With --http: seconds after which a session that nobody uses ends.")
+        float, Option(min=1.0, help="With --http: end a session after this long without a request.")
     ] = 1800.0,
-    kinds: Annotated[bool, Option("--kinds", help="List the kinds that apply to a live server, and end.")] = False,
+    kinds: Annotated[
+        bool, Option("--kinds", help="List the perturbations that work on a live server, and exit.")
+    ] = False,
 ) -> None:
-    """Stand between an MCP client and an MCP server: tools are shown perturbed, calls translated back.
+    """Perturb a real MCP server.
 
-    Put it before the command of the server in your client's configuration. Everything that is not a tool passes
-    untouched. Kinds that need a task are refused. With --http the token that clients must send is taken from
-    CROSSWIND_PROXY_TOKEN, or made up and printed.
-
-    Exit codes: 0 the client ended the session, 2 a mistake in the command, 3 the server could not be started or
-    failed, 128 + n ended by signal n.
-
-    Examples:
-
-      crosswind proxy --perturb semantic_rename --log runs/live -- uvx mcp-server-time
-
-      crosswind proxy --recipe mixed --seed 7 -- npx -y @modelcontextprotocol/server-filesystem /srv/data
-
-      crosswind proxy --recipe mild --http 8765 --url https://tools.example.org/mcp
+    The proxy sits between client and server: it shows perturbed tools and translates calls back. Put it before the
+    server's command in your client's configuration. Everything except tools passes through unchanged. Perturbations
+    that need a task are rejected. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
+    a token is generated and printed.
     """
     import asyncio
 

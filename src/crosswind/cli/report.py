@@ -6,49 +6,48 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, Typer
+from typer import Argument, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown and nothing else.")]
-app = Typer()
+app = App()
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind report runs/mine",
+        "crosswind report runs/mine -o mine.html --episodes 100",
+        'crosswind report runs/mine --markdown >> "$GITHUB_STEP_SUMMARY"',
+    )
+)
 def report(
     folder: RunFolder,
-    out: Annotated[Path | None, Option("-o", "--out", help="The page to write; by default DIR/report.html.")] = None,
+    out: Annotated[
+        Path | None, Option("-o", "--out", metavar="FILE", show_default="DIR/report.html", help="Page to write.")
+    ] = None,
     json_: Json = False,
     markdown: Markdown = False,
-    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes to open on the page.")] = 48,
+    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes included on the page.")] = 48,
     baselines: Annotated[
         int | None,
         Option(
-            show_default=False,
+            show_default="150; 0 for tasks on an MCP server",
             min=0,
-            help="Shifted episodes to play scripted agents on, for scale; 0: none. 150 unless given, and none where "
-            "that starts an MCP server.",
+            help="Shifted episodes that scripted agents play for comparison.",
         ),
     ] = None,
 ) -> None:
-    """Write what a run shows as one HTML page that needs nothing else; or print it as JSON or Markdown.
+    """Write the results of a run as one self-contained HTML page.
 
-    The verdict in a sentence, changes by tier, axis, perturbation, severity and kind of task with their intervals,
-    causes of failure, costs, scripted agents for scale, and episodes to open. What the scripted agents played is stored
-    with the run (baselines.jsonl) and used again. An unfinished run is reported as far as
-    it came, and lines that cannot be read are named and left out. With --json or --markdown a page is written only
-    where -o names one.
-
-    Examples:
-
-      crosswind report runs/mine
-
-      crosswind report runs/mine -o mine.html --episodes 100
-
-      crosswind report runs/mine --markdown >> "$GITHUB_STEP_SUMMARY"
+    The page has a verdict, drops by tier, axis, perturbation, severity and task type with intervals, causes of failure,
+    costs, scripted agents for comparison, and episodes to open. Episodes of the scripted agents are stored with the run
+    (baselines.jsonl) and reused. An unfinished run is reported as far as it got; unreadable lines are listed and
+    skipped. With --json or --markdown, a page is written only if -o names one.
     """
     from crosswind.report import html
     from crosswind.report import markdown as md
@@ -80,24 +79,20 @@ def report(
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
 
 
-@app.command()
+@app.command(
+    epilog=epilog("crosswind compare runs/before runs/after", "crosswind compare runs/a runs/b runs/c --markdown")
+)
 def compare(
-    folders: Annotated[list[Path], Argument(help="Two or more folders of runs; the first is compared with.")],
-    out: Annotated[Path, Option("-o", "--out", help="The page to write.")] = Path("compare.html"),
+    folders: Annotated[list[Path], Argument(metavar="DIR", help="Two or more runs; each is compared with the first.")],
+    out: Annotated[Path, Option("-o", "--out", metavar="FILE", help="Page to write.")] = Path("compare.html"),
     json_: Json = False,
     markdown: Markdown = False,
-    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes to open on the page.")] = 24,
+    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes included on the page.")] = 24,
 ) -> None:
-    """Compare runs over the episodes that they share, pair by pair.
+    """Compare runs over the episodes they share.
 
-    Which is better, by how much, where, and in which episodes one passed and the other failed. With three runs or
-    more, each is compared with the first, and the rank correlation of clean score and robustness is given.
-
-    Examples:
-
-      crosswind compare runs/before runs/after
-
-      crosswind compare runs/a runs/b runs/c --markdown
+    The result says which run is better, by how much and where, and lists episodes that one passed and the other failed.
+    With three or more runs, it also gives the rank correlation of clean score and robustness.
     """
     from crosswind.report import compare as pairs
     from crosswind.runs.comparison import compare as compare_runs
@@ -121,25 +116,22 @@ def compare(
         print(f"wrote {terminal.safe(str(out))}")
 
 
-@app.command()
+@app.command(epilog=epilog("crosswind show runs/mine --outcome fail", "crosswind show runs/mine 17"))
 def show(
     folder: RunFolder,
-    episode: Annotated[str, Argument(help="A number from the list, a key, or a part of one.")] = "",
-    outcome: Annotated[str, Option(help="List only these: pass, fail, error or unjudged.")] = "",
-    condition: Annotated[str, Option(help="List only conditions that have this in their name.")] = "",
-    cause: Annotated[str, Option(help="List only failures with this in their cause.")] = "",
-    limit: Annotated[int, Option(min=1, help="Lines of the list.")] = 40,
+    episode: Annotated[str, Argument(show_default="list all", help="Number in the list, or (part of) a key.")] = "",
+    outcome: Annotated[
+        str, Option(metavar="pass|fail|error|unjudged", help="List only episodes with this outcome.")
+    ] = "",
+    condition: Annotated[str, Option(metavar="TEXT", help="List only conditions whose name contains this.")] = "",
+    cause: Annotated[str, Option(metavar="TEXT", help="List only failures whose cause contains this.")] = "",
+    limit: Annotated[int, Option(min=1, help="Maximum number of lines in the list.")] = 40,
     json_: Json = False,
 ) -> None:
-    """List the episodes of a run, or show one: what the agent saw, what the world saw, and the certified way.
+    """List the episodes of a run, or show one step by step.
 
-    The step at which things went wrong is marked, and so is where each obstacle was met.
-
-    Examples:
-
-      crosswind show runs/mine --outcome fail
-
-      crosswind show runs/mine 17
+    Each step is shown as the agent saw it and as the world saw it, followed by the certified solution. Marks show where
+    the agent met each obstacle and where it went wrong.
     """
     from crosswind.report import show as shown
     from crosswind.runs.reading import read

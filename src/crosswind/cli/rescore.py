@@ -5,22 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
-app = Typer()
+app = App()
 
 
-@app.command(epilog="Example: crosswind rescore runs/mini")
+@app.command(epilog=epilog("crosswind rescore runs/mini", "crosswind rescore runs/mini --write"))
 def rescore(
     folder: RunFolder,
-    write: Annotated[bool, Option("--write", help="Store the new verdicts; the old file is kept.")] = False,
+    write: Annotated[bool, Option("--write", help="Store the new verdicts; the old file is kept as a backup.")] = False,
     json_: Json = False,
 ) -> None:
-    """Judge the stored episodes of a run with the verifier of this version, and say what changed and why."""
+    """Judge the stored episodes of a run again with this version's verifier, and list what changed."""
     from crosswind.runs.rescore import rescore as judge_again
 
     with Display("judging", quiet=json_) as display:

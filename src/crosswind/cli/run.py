@@ -15,44 +15,43 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Context, Exit, Option, Typer
+from typer import Argument, Context, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli.dry_run import forecast
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Ending, Json, Seed
 from crosswind.cli.progress import RunDisplay
-from crosswind.cli.run_outcome import STOPPED, conclude
+from crosswind.cli.run_outcome import BUG, STOPPED, conclude
 
 if TYPE_CHECKING:
     from crosswind.models.source import AgentSource
+    from crosswind.runs.cluster import RayPlayer
     from crosswind.runs.runner import Ran
 
-BUG = 70  # exit code: something is wrong with the code
-
-RUN_EPILOG = """Examples:
-
-crosswind run quick --agent oracle
-
-crosswind run tiers --agent openai:gpt-5-mini --out runs/mini --concurrency 16 --max-cost 5
-
-crosswind run tiers --agent openai:qwen3@http://localhost:8000/v1 --dry-run
-
-crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-timeout 120
-
-The same command with the same --out continues a run that was stopped or killed. The exit status says nothing about the
-score (that is `crosswind gate`): 0 done or stopped by a budget, 2 something to mend in the command, 3 the provider or
-the disk stopped it, 70 a bug, 130 interrupted."""
+RUN_EPILOG = epilog(
+    "crosswind run quick --agent oracle",
+    "crosswind run tiers --agent openai:gpt-5-mini --out runs/mini --concurrency 16 --max-cost 5",
+    "crosswind run tiers --agent openai:qwen3@http://localhost:8000/v1 --dry-run",
+    "crosswind run my_suite.yaml --agent python:my_agent:agent --trials 4 --episode-timeout 120",
+    notes="The exit status does not depend on the score; use `crosswind gate` for a verdict.",
+    exits={
+        0: "done, or stopped by a budget",
+        3: "stopped by the provider or the disk",
+        BUG: "a bug in the agent or in crosswind",
+    },
+)
 Unlimited = partial(Option, show_default=False, min=0)  # 0 stands for no limit, or for what the suite or agent has
 
-app = Typer()
+app = App()
 
 
 # ---------------------------------------------------------------- run
 
 
 def from_config(ctx: Context, path: Path | None) -> Path | None:
-    """Let a configuration stand for the options that are not given."""
+    """Take options that are not given from a configuration file."""
     if path is not None:
         from crosswind.cli.config import load_config
 
@@ -61,43 +60,60 @@ def from_config(ctx: Context, path: Path | None) -> Path | None:
 
 
 @app.command(epilog=RUN_EPILOG)
+@terminal.reserve_stdout()
 def run(
-    suite: Annotated[str, Argument(help="A suite (see `crosswind catalog`) or a YAML file with one.")],
-    agent: Annotated[str, Option(help="The agent: a scripted one, openai:MODEL@URL, python:MODULE:NAME, ...")],
+    suite: Annotated[str, Argument(help="Suite name (see `crosswind catalog`) or YAML file.")],
+    agent: Annotated[str, Option(help="Agent, such as openai:MODEL@URL or python:MODULE:NAME (docs/agents.md).")],
     config: Annotated[
         Path | None,
         Option(
             metavar="FILE",
             is_eager=True,
             callback=from_config,
-            help="Take options that are not given from this file; `crosswind init` writes one.",
+            help="File with defaults for these options; `crosswind init` writes one.",
         ),
     ] = None,
-    out: Annotated[Path | None, Option(help="Folder of the run (default: a new one under runs/).")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")
+    ] = None,
     concurrency: Annotated[int, Unlimited(max=1024, help="Episodes at a time; 0: the agent's default.")] = 0,
-    limit: Annotated[int, Unlimited(help="Stop after this many episodes in all; 0: the whole suite.")] = 0,
+    limit: Annotated[int, Unlimited(help="Stop after this many episodes; 0: the whole suite.")] = 0,
     seed: Seed = 0,
     trials: Annotated[int, Option(min=1, help="Times to play each episode.")] = 1,
+    shard: Annotated[
+        str, Option(metavar="I/N", help="Play the Ith of N parts; `crosswind merge` puts the parts together.")
+    ] = "",
     tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
-    domain: Annotated[str, Option(help="Run in this domain only (default: all of the suite).")] = "all",
+    domain: Annotated[str, Option(help="Run in this domain only.")] = "all",
     episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
     deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
-    max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much; 0: no limit.")] = 0,
+    max_cost: Annotated[
+        float, Unlimited(help="Stop once the run has cost this much; 0: no limit. Currency as in the prices.")
+    ] = 0,
+    max_exceptions: Annotated[
+        int, Unlimited(help="Stop when this many episodes in a row end with the same exception; 0: never.")
+    ] = 5,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
         int | None,
-        Option(
-            show_default=False, min=1, help="Most tokens in one reply of a model (default: 1024, fewer in process)."
-        ),
+        Option(show_default="1024, fewer in process", min=1, help="Maximum tokens in one reply of a model."),
     ] = None,
-    temperature: Annotated[float | None, Option(min=0, help="Sampling temperature (default: the provider's).")] = None,
+    temperature: Annotated[
+        float | None, Option(min=0, show_default="the provider's", help="Sampling temperature.")
+    ] = None,
     ending: Ending = "",
-    protocol: Annotated[str, Option(help="How a model calls tools: auto, native or text.")] = "auto",
-    context: Annotated[int, Unlimited(help="Context of a model in process, in tokens; 0: its own.")] = 0,
-    request_timeout: Annotated[float, Option(min=0.1, help="Seconds for one request to a provider.")] = 120,
-    price_in: Annotated[float | None, Option(min=0, help="Price of a million input tokens.")] = None,
-    price_out: Annotated[float | None, Option(min=0, help="Price of a million output tokens.")] = None,
+    protocol: Annotated[str, Option(metavar="auto|native|text", help="How a model calls tools.")] = "auto",
+    context: Annotated[
+        int, Unlimited(help="Context length of an in-process model, in tokens; 0: the model's own.")
+    ] = 0,
+    request_timeout: Annotated[float, Option(min=0.1, help="Time limit for one request to a provider.")] = 120,
+    price_in: Annotated[float | None, Option(min=0, help="Price per million input tokens.")] = None,
+    price_out: Annotated[float | None, Option(min=0, help="Price per million output tokens.")] = None,
+    executor: Annotated[str, Option(metavar="local|ray", help="Where to play the episodes.")] = "local",
+    address: Annotated[str, Option(show_default="a cluster on this machine", help="Address of a Ray cluster.")] = "",
+    actors: Annotated[int, Unlimited(help="Ray actors; 0: one for each CPU of the cluster.")] = 0,
+    actor_gpus: Annotated[float, Unlimited(help="GPUs for each Ray actor.")] = 0,
     dry_run: Annotated[bool, Option("--dry-run", help="Estimate episodes, tokens and cost; run nothing.")] = False,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
@@ -110,6 +126,9 @@ def run(
 
     if protocol not in ("auto", "native", "text"):
         raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
+    if executor not in ("local", "ray"):
+        raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
+    part = parse_shard(shard)
     chosen = load_suite(suite).narrowed(tasks, domain)
     settings = AgentSettings.model_validate(
         {
@@ -129,7 +148,11 @@ def run(
         forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, json_=json_)
         return
     limits = runner.Limits(
-        episode=episode_timeout or None, deadline=deadline or None, tokens=max_tokens or None, cost=max_cost or None
+        episode=episode_timeout or None,
+        deadline=deadline or None,
+        tokens=max_tokens or None,
+        cost=max_cost or None,
+        exceptions=max_exceptions or None,
     )
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     play = partial(
@@ -140,12 +163,45 @@ def run(
         seed=seed,
         trials=trials,
         limit=limit or None,
+        shard=part,
         limits=limits,
         concurrency=concurrency or None,
         keep_errors=keep_errors,
         watch=RunDisplay(quiet=json_ or not progress),
     )
-    conclude(_guarded(play, source, folder), folder, json_=json_)
+    if executor == "ray":
+        from crosswind.runs.cluster import RayPlayer
+
+        each = concurrency or source.concurrency
+        on_ray = partial(
+            RayPlayer,
+            agent,
+            settings,
+            ending,
+            seed=seed,
+            seconds=limits.episode,
+            address=address,
+            actors=actors,
+            gpus=actor_gpus,
+            episodes_each=each,
+        )
+        play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
+    conclude(guarded(play, source, folder), folder, json_=json_)
+
+
+async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], *, watch: RunDisplay) -> Ran:
+    """Run on a Ray cluster; by default every actor plays as many episodes at a time as one machine would."""
+    async with make() as player:
+        together = play.keywords["concurrency"] or player.wanted * make.keywords["episodes_each"]
+        return await play(concurrency=together, player=player, watch=watch)
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """`I/N` as two numbers; an empty text means the whole run."""
+    found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text or "1/1")
+    if found is None or int(found[1]) > int(found[2]):
+        raise CrosswindError(f"--shard is {text!r}; expected I/N with I from 1 to N, such as 2/4")
+    return int(found[1]), int(found[2])
 
 
 def folder_name(suite: str, agent: str) -> str:
@@ -156,7 +212,7 @@ def folder_name(suite: str, agent: str) -> str:
     return "-".join((*parts, datetime.now().strftime("%Y%m%d-%H%M%S")))
 
 
-def _guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
+def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
     """Run it; whatever stops it comes out as a line and an exit code."""
     import asyncio
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crosswind.runs.runner import Ran
 
 STOPPED = 3  # exit code: the infrastructure stopped the run
+BUG = 70  # exit code: something is wrong with the code
 
 
 def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
@@ -34,6 +35,8 @@ def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
                 "left": ran.left,
                 "errors": progress.errors,
                 "trouble": progress.trouble,
+                "exceptions": progress.exceptions,
+                "raised": progress.raised,
                 "scores": {name: {"n": c.n, "passed": c.passed} for name, c in progress.scores.items()},
                 "verdict": verdict(found, ran.manifest.agent),
                 "drops": {
@@ -46,6 +49,8 @@ def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
         )
     else:
         _show(ran, found, folder)
+    if ran.raising:
+        raise Exit(BUG)
     if ran.broken:
         raise Exit(STOPPED)
 
@@ -102,13 +107,20 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
             f"{terminal.short(progress.trouble, 300)}); the same command with --out {folder} plays them again.",
             style="yellow",
         )
+    if progress.exceptions:
+        console.print(
+            f"{progress.exceptions} ended because the agent's code raised an exception, and count as failed. The last:",
+            style="yellow",
+        )
+        console.print(terminal.safe(progress.raised), style="yellow")
+        console.print(f"List them: crosswind show {folder} --cause exception", style="yellow")
     if ran.cut:
         console.print(f"A line torn by a crash was cut off and kept in {folder}/episodes.jsonl.torn.", style="yellow")
     if ran.stopped:
         larger = "a larger budget and " if ran.budget else ""
-        console.print(
-            f"Stopped: {terminal.short(ran.stopped, 400)}; about {ran.left} episodes are left. The same command with "
-            f"{larger}--out {folder} continues.",
-            style="yellow",
-        )
+        go_on = f"The same command with {larger}--out {folder} continues."
+        if ran.raising:
+            go_on = "Fix the agent and run it into a new folder; with --max-exceptions 0 nothing is stopped."
+        told = terminal.short(ran.stopped, 400)
+        console.print(f"Stopped: {told}; about {ran.left} episodes are left. {go_on}", style="yellow")
     console.print(f"Next: crosswind report {folder}")

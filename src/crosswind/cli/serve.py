@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
-from typer import Option, Typer
+from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CannotPerturb, CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import DomainName, Family, Perturb
 
 if TYPE_CHECKING:
@@ -23,37 +24,35 @@ if TYPE_CHECKING:
 LINGER = 0.5  # seconds for the last answer to reach the client
 PATIENCE = 10.0  # seconds for a client to close its side after the episode
 
-MCP_EPILOG = """Examples:
-
-crosswind serve mcp --domain poi --task-seed 3 --http
-
-crosswind serve mcp --domain poi --task-seed 3 --perturb semantic_rename:4 --perturb transient_error --out runs/mine
-
-In a client's configuration: {"mcpServers": {"tools": {"command": "crosswind", "args": ["serve", "mcp", "--domain",
-"poi"]}}}. To evaluate an agent over many episodes: crosswind run SUITE --agent 'cmd:...' (docs/serve.md)."""
-app = Typer(name="serve", no_args_is_help=True, help="Offer an episode to agents elsewhere.")
+MCP_EPILOG = epilog(
+    "crosswind serve mcp --domain poi --task-seed 3 --http",
+    "crosswind serve mcp --domain poi --task-seed 3 --perturb semantic_rename:4 --out runs/mine",
+    notes="docs/serve.md shows a client's configuration. To evaluate an agent over many episodes, use `crosswind run "
+    "SUITE --agent 'cmd:...'`.",
+)
+app = App(name="serve", no_args_is_help=True, help="Serve an episode to an agent in another process.")
 
 
 @app.command(epilog=MCP_EPILOG)
 def mcp(
     domain: DomainName,
-    task_seed: Annotated[int, Option(min=0, help="Which task; equal seeds give equal tasks.")] = 0,
+    task_seed: Annotated[int, Option(min=0, help="Seed of the task; equal seeds give equal tasks.")] = 0,
     family: Family = "",
     perturb: Perturb = [],  # noqa: B006
-    recipe: Annotated[str, Option(help="Instead of --perturb: a recipe by name, or a YAML file with one.")] = "",
-    seed: Annotated[int, Option(min=0, help="Of the perturbations.")] = 0,
-    http: Annotated[
-        bool, Option("--http", help="Streamable HTTP on this machine instead of standard input and output.")
-    ] = False,
-    port: Annotated[int, Option(min=0, max=65535, help="With --http; 0: any that is free.")] = 0,
-    out: Annotated[Path | None, Option(help="A folder for the episode, for `show` and `diagnose`.")] = None,
+    recipe: Annotated[str, Option(help="Recipe name or YAML file, instead of --perturb.")] = "",
+    seed: Annotated[int, Option(min=0, help="Seed of the perturbations.")] = 0,
+    http: Annotated[bool, Option("--http", help="Serve streamable HTTP on 127.0.0.1 instead of stdio.")] = False,
+    port: Annotated[int, Option(metavar="PORT", min=0, max=65535, help="Port for --http; 0: any free port.")] = 0,
+    out: Annotated[
+        Path | None, Option(metavar="DIR", help="Store the episode in this folder, for `show` and `diagnose`.")
+    ] = None,
 ) -> None:
-    """Serve one episode over MCP, with obstacles or without, and judge it by the state that the agent leaves.
+    """Serve one episode over MCP and judge the state that the agent leaves.
 
-    The request and the policy are printed (to standard error unless --http is given) and offered as the prompt
-    `request`, the resources task://request and task://policy, and the server's instructions. The agent asks the user
-    through the tool ask_user and ends the episode through the tool finish. It also ends when the client leaves, or when
-    its budget of calls is used up.
+    The request and the policy are printed (to stderr unless --http is given) and offered as the prompt `request`, as
+    the resources task://request and task://policy, and as the server's instructions. The agent asks the user with the
+    tool ask_user and ends the episode with the tool finish. The episode also ends when the client disconnects or has
+    used up its calls.
     """
     import asyncio
 

@@ -5,48 +5,48 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Exit, Option, Typer
+from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.train import Shown, goes_on, need_packages, written
 
 if TYPE_CHECKING:
     from crosswind.study.definition import Part, Study
 
-EPILOG = """Examples, for a study in the folder studies/mine:
+EPILOG = epilog(
+    "crosswind study run studies/mine --arms base,plain --seeds 0 --out runs/mine",
+    "crosswind study collect runs/mine --into studies/mine/results",
+    "crosswind study report studies/mine",
+    notes="docs/study.md explains how to write a study.",
+)
+RUN_EPILOG = epilog(
+    "crosswind study run studies/mine --arms base,plain --seeds 0 --out runs/mine",
+    "crosswind study run studies/mine --out runs/mine --budget-minutes 25",
+    "crosswind study run studies/mine --arms plain --dev --set data.share=0.4 --tag share-0.4 --out runs/mine",
+    notes="Rerun the command to resume; finished arms are skipped.",
+    exits={1: "an arm failed (the others ran)"},
+)
 
-crosswind study run studies/mine --arms base,plain --seeds 0 --out runs/mine
-
-crosswind study run studies/mine --out runs/mine --budget-minutes 25 (whatever fits)
-
-crosswind study run studies/mine --arms plain --dev --set data.share=0.4 --tag share-0.4 --out runs/mine
-
-crosswind study collect runs/mine --into studies/mine/results
-
-crosswind study report studies/mine
-
-Run the same command again to resume; finished arms are skipped. docs/study.md explains how to write a study."""
-
-StudyPath = Annotated[
-    Path, Argument(metavar="STUDY", help="The folder of a study, with a definition.yaml, or such a file.")
-]
-Folder = Annotated[Path, Argument(metavar="DIR", help="A folder that `study run` wrote (its --out).")]
+StudyPath = Annotated[Path, Argument(metavar="STUDY", help="Folder with a definition.yaml, or that file.")]
+Folder = Annotated[Path, Argument(metavar="DIR", help="Folder of `study run` (its --out).")]
 Results = Annotated[
-    Path | None, Argument(metavar="[DIR]", help="A folder with results (default: those kept in the study).")
+    Path | None, Argument(metavar="[DIR]", show_default="those kept in the study", help="Folder with results.")
 ]
-Out = Annotated[Path, Option(metavar="DIR", help="The folder to write to.")]
-app = Typer(name="study", no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
+Out = Annotated[Path, Option(metavar="DIR", help="Folder to write to.")]
+app = App(name="study", no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
 
 
-@app.command()
+@app.command(epilog=RUN_EPILOG)
 def run(
     study: StudyPath,
     out: Out,
-    arms: Annotated[str | None, Option(metavar="A,B", help="Arms to run (default: all).")] = None,
+    arms: Annotated[str | None, Option(metavar="A,B", show_default="all", help="Arms to run.")] = None,
     seeds: Annotated[
-        str | None, Option(metavar="0,1", help="Seeds to run (default: those of each arm). Named arms run any seed.")
+        str | None,
+        Option(metavar="0,1", show_default="those of each arm", help="Seeds to run; with --arms, any seed."),
     ] = None,
     budget_minutes: Annotated[
         float | None, Option(min=0.1, help="Stop after this many minutes; start nothing that will not fit.")
@@ -59,19 +59,16 @@ def run(
     ] = False,
     dev: Annotated[bool, Option("--dev", help="Test on the dev suite, for making choices.")] = False,
     set_: Annotated[
-        list[str], Option("--set", metavar="KEY=VALUE", help="Change an option of the arms; needs --dev, --tag.")
+        list[str], Option("--set", metavar="KEY=VALUE", help="Override an option of the arms; needs --dev and --tag.")
     ] = [],  # noqa: B006
-    tag: Annotated[str, Option(help="Suffix for the names of the arms that --set changes.")] = "",
-    model: Annotated[str, Option(help="Override the model of the study.")] = "",
+    tag: Annotated[str, Option(help="Suffix for the names of arms that --set changes.")] = "",
+    model: Annotated[str, Option(show_default="the study's", help="Model to train and test.")] = "",
     slots: Annotated[int | None, Option(min=1, help="Conversations kept on the device.")] = None,
     concurrency: Annotated[int | None, Option(min=1, help="Episodes played at a time.")] = None,
     commit: Annotated[str | None, Option(help="Commit to record, where there is no repository.")] = None,
     json_: Json = False,
 ) -> None:
-    """Train and test arms, one after the other. Each arm is saved as it ends; rerun the command to resume.
-
-    Exits with 1 if an arm failed; the others run all the same.
-    """
+    """Train and test arms, one after the other. If an arm fails, the others still run."""
     need_packages("a study")
     defined = _load(study, model)
     names = [name for name in (arms or "").split(",") if name]
@@ -116,13 +113,13 @@ def run(
         raise Exit(1)
 
 
-@app.command()
+@app.command(epilog=epilog("crosswind study arms studies/mine", "crosswind study arms studies/mine runs/mine --json"))
 def arms(
     study: StudyPath,
     folder: Results = None,
     json_: Json = False,
 ) -> None:
-    """List the arms of a study, and which of them are finished."""
+    """List the arms of a study and which are finished."""
     defined, folder = _load(study), _results(study, folder)
     rows: list[dict[str, Any]] = []
     for arm, seed in defined.queue():
@@ -135,19 +132,16 @@ def arms(
     terminal.print_table(["wave", "arm", "seed", "about", "finished"], (row.values() for row in cells))
 
 
-@app.command()
+@app.command(epilog=epilog("crosswind study report studies/mine", "crosswind study report studies/mine runs/mine"))
 def report(
     study: StudyPath,
     folder: Results = None,
     into: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Where report.md and its plots go (default: DIR, or the study's folder)."),
+        Option(metavar="DIR", show_default="DIR, or the study's folder", help="Folder for report.md and its plots."),
     ] = None,
 ) -> None:
-    """Make the tables and plots of a study from its stored episodes.
-
-    Runs the study's findings.py, if it has one.
-    """
+    """Write the tables and plots of a study from its stored episodes. Run its findings.py, if it has one."""
     from crosswind.study.findings import load_findings
     from crosswind.study.report import write
 
@@ -158,11 +152,12 @@ def report(
             print(path)
 
 
-@app.command()
+@app.command(epilog=epilog("crosswind study collect runs/mine --into studies/mine/results"))
 def collect(
-    folder: Folder, into: Annotated[Path, Option(metavar="DIR", help="Where results are kept, such as STUDY/results.")]
+    folder: Folder,
+    into: Annotated[Path, Option(metavar="DIR", help="Folder to keep results in, such as STUDY/results.")],
 ) -> None:
-    """Copy the results of finished arms, without trajectories and weights, to where they are kept."""
+    """Copy the results of finished arms, without trajectories and weights, into a folder to keep."""
     from crosswind.study.bundle import collect
 
     _has_arms(folder)
@@ -170,17 +165,22 @@ def collect(
         print(f"{collect(folder, into)} results are in {into}")
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind study pack runs/mine --into packed",
+        "crosswind study pack runs/mine --into packed --adapters paft/0,paft/1",
+    )
+)
 def pack(
     folder: Folder,
-    into: Annotated[Path, Option(metavar="DIR", help="Where the files go.")],
+    into: Annotated[Path, Option(metavar="DIR", help="Folder to write to.")],
     adapters: Annotated[str, Option(metavar="ARM/SEED,...", help="Adapters to include.")] = "",
     runs: Annotated[str, Option(metavar="ARM/SEED,...", help="Runs to include, with all trajectories.")] = "",
     trainings: Annotated[
         str, Option(metavar="ARM/SEED,...", help="Trainings to include, to resume them elsewhere.")
     ] = "",
 ) -> None:
-    """Pack results into few files, to carry them elsewhere; `unpack` puts them back."""
+    """Pack results into a few files to move them to another machine."""
     from crosswind.study.bundle import bundle
 
     _has_arms(folder)
@@ -191,9 +191,9 @@ def pack(
             print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
-@app.command()
+@app.command(epilog=epilog("crosswind study unpack packed/*.tar --out runs/mine"))
 def unpack(files: Annotated[list[Path], Argument(metavar="FILE...", help="Files that `pack` made.")], out: Out) -> None:
-    """Put packed results back into a folder."""
+    """Unpack results that `pack` wrote."""
     from crosswind.study.bundle import unbundle
 
     unbundle(files, out)

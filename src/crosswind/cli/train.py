@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Exit, Option, Typer
+from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.progress import Display
 
@@ -25,60 +26,72 @@ if TYPE_CHECKING:
 NEEDED = ("torch", "transformers", "peft", "accelerate")
 # what safetensors and torch say of a full disk
 FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "PytorchStreamWriter failed writing")}
-AGAIN = "the same command goes on from the last checkpoint, or begins anew where there is none yet"
+AGAIN = "rerun the command to resume from the last checkpoint, or to start over if there is none yet"
 
-EPILOG = """Examples:
+NOTES = (
+    "Rerun the command with the same --out to resume; the weights come out the same. docs/training.md explains every"
+)
+EPILOG = epilog(
+    "crosswind train paft examples/train/paft.yaml --out runs/paft",
+    "crosswind train queue sft:static.yaml paft:paft.yaml --out runs",
+    notes=f"{NOTES} option of a configuration. Training needs an extra: pip install 'crosswind[train]'.",
+)
 
-crosswind train paft examples/train/paft.yaml --out runs/paft
 
-crosswind train sft examples/train/sft.yaml --set seed=1 --set steps=400 --out runs/static-1
+def method_epilog(method: str) -> str:
+    """The end of the help of one method of training."""
+    return epilog(
+        f"crosswind train {method} examples/train/{method}.yaml --out runs/{method}",
+        f"crosswind train {method} examples/train/{method}.yaml --set seed=1 --set steps=400 --out runs/{method}-1",
+        f"accelerate launch -m crosswind.cli.app train {method} examples/train/{method}.yaml --out runs/{method}",
+        notes=f"{NOTES} option of a configuration. Use accelerate to train on several GPUs.",
+    )
 
-crosswind train queue sft:static.yaml paft:paft.yaml --out runs
 
-accelerate launch -m crosswind.cli.app train paft paft.yaml --out runs/paft (several GPUs)
-
-The same command with the same --out goes on where a run was stopped or killed, and ends with the same weights. Every
-option of a configuration is explained in docs/training.md. The extra is needed: pip install 'crosswind\\[train]'."""
-
-Config = Annotated[Path | None, Argument(metavar="CONFIG", help="A YAML file; without one, the defaults.")]
-Out = Annotated[Path | None, Option(metavar="DIR", help="The folder of the run; `out` in the file unless given.")]
-Set = Annotated[
-    list[str], Option("--set", metavar="KEY=VALUE", help="Change an option, as in data.share=0.2; may be given often.")
+Config = Annotated[
+    Path | None, Argument(metavar="[CONFIG]", show_default="built-in values", help="YAML file with options.")
 ]
-app = Typer(name="train", no_args_is_help=True, help="Train a model; needs the extra train.", epilog=EPILOG)
+Out = Annotated[Path | None, Option(metavar="DIR", show_default="`out` in the file", help="Folder of the run.")]
+Set = Annotated[
+    list[str], Option("--set", metavar="KEY=VALUE", help="Override an option, such as data.share=0.2; repeatable.")
+]
+app = App(name="train", no_args_is_help=True, help="Train a model by SFT, PAFT or GRPO.", epilog=EPILOG)
 
 
-@app.command()
+@app.command(epilog=method_epilog("sft"))
 def sft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
     """Fine-tune on clean demonstrations."""
     show(one("sft", config, out, set_, quiet=json_), json_)
 
 
-@app.command()
+@app.command(epilog=method_epilog("paft"))
 def paft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
-    """Fine-tune on demonstrations of which a share was made in perturbed worlds."""
+    """Fine-tune on clean and perturbed demonstrations (perturbation-aware fine-tuning)."""
     show(one("paft", config, out, set_, quiet=json_), json_)
 
 
-@app.command()
+@app.command(epilog=method_epilog("grpo"))
 def grpo(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
-    """Train by reinforcement: groups of episodes, rewarded by their verdicts."""
+    """Train by reinforcement learning (GRPO); the reward is the verdict of an episode."""
     show(one("grpo", config, out, set_, quiet=json_), json_)
 
 
-@app.command()
+@app.command(
+    epilog=epilog(
+        "crosswind train queue sft:static.yaml paft:paft.yaml --out runs",
+        "crosswind train queue paft:paft.yaml paft:longer.yaml --set seed=1 --out runs",
+        exits={1: "a training failed (the others ran)"},
+    )
+)
 def queue(
-    arms: Annotated[list[str], Argument(metavar="METHOD:CONFIG...", help="What to train, one after the other.")],
-    out: Annotated[Path, Option(metavar="DIR", help="Each run gets a folder in here, named by its file.")] = Path(
-        "runs"
-    ),
+    arms: Annotated[list[str], Argument(metavar="METHOD:CONFIG...", help="Methods and YAML files to train, in order.")],
+    out: Annotated[
+        Path, Option(metavar="DIR", help="Folder to write to; each run gets a subfolder named after its file.")
+    ] = Path("runs"),
     set_: Set = [],  # noqa: B006
     json_: Json = False,
 ) -> None:
-    """Train several configurations in one process. One that fails is told of, and the others go on.
-
-    An arm that is finished is not trained again. Exits with 1 if one failed.
-    """
+    """Train several configurations in one process. Finished ones are skipped; if one fails, the others go on."""
     from crosswind.train.config import is_main_process
 
     results: list[dict[str, Any]] = []

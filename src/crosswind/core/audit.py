@@ -89,6 +89,7 @@ def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Spli
             certify_task(walks)
             laws.repeatable(walks.clean, Walks(domain, task).clean, "a tool or `solve` remembers or draws by itself")
             task_laws.untied(domain, task, walks.clean, SHUFFLES)
+            task_laws.decided(domain, task, walks.clean)
             for barred in _barred(domain, task):
                 refusal_proofs.unrefuted(domain, barred)
         tasks = [domain.task(family, n, split=split) for n in range(GUESSES)]
@@ -143,6 +144,7 @@ def audit_kind(
                 examine(drawn, [(kind, severity)], n)
             conduct.open_handed(drawn.certificate.gold)
             conduct.announced(drawn.certificate.gold)
+            task_laws.untied_through(_walks_of(drawn))
             leaks = task_laws.quotable(domain, drawn.certificate.gold, drawn.certificate.clean)
             quoted += [] if leaks is None else [leaks]
         except Unfair as unfair:
@@ -171,10 +173,8 @@ def examine(drawn: Drawn, kinds: Sequence[tuple[str, int]] = (), seed: int = 0) 
     With `kinds` and `seed`, which it was drawn by, it is drawn again, and compared with other draws.
     """
     domain, task = drawn.domain, drawn.base
-    walks = Walks(domain, task, drawn.certificate.clean)
-    for layer in drawn.layers:
-        walks.add(layer)
-    laws.value(domain, walks)
+    walks = _walks_of(drawn)
+    laws.value(domain, walks, drawn.certificate.gold)
     laws.round_trip(walks.gold)
     laws.closed(domain, walks.shifted, walks.layers)
     conduct.heeded(walks, ours=True)
@@ -187,6 +187,14 @@ def examine(drawn: Drawn, kinds: Sequence[tuple[str, int]] = (), seed: int = 0) 
     for rival in _others(drawn, kinds, seed):
         secrets.confusable(walks, rival.layers, f"another draw of {', '.join(kind for kind, _ in kinds)}")
     laws.twin(domain, task, walks.layers, certify)
+
+
+def _walks_of(drawn: Drawn) -> Walks:
+    """The walks of a draw, to be made once more."""
+    walks = Walks(drawn.domain, drawn.base, drawn.certificate.clean)
+    for layer in drawn.layers:
+        walks.add(layer)
+    return walks
 
 
 def _others(drawn: Drawn, kinds: Sequence[tuple[str, int]], seed: int) -> Iterator[Drawn]:
@@ -207,6 +215,7 @@ def _others(drawn: Drawn, kinds: Sequence[tuple[str, int]], seed: int) -> Iterat
 
 # ---------------------------------------------------------------- before the first draw that counts
 
+KNOWN = 4096  # verdicts held in memory; domains are without number
 _known: dict[tuple[object, ...], list[Complaint]] = {}
 
 
@@ -227,6 +236,8 @@ def _require(sort: str, name: str, audit: Callable[..., list[Complaint]], *parts
     key = (audit, *(perturbations[part] if audit is audit_kind and isinstance(part, str) else part for part in parts))
     complaints = _known.get(key)
     if complaints is None:
+        if len(_known) >= KNOWN:
+            _known.clear()
         complaints = _known[key] = _verdict(audit, parts)
     for complaint in complaints:
         if complaint.law != "applies":

@@ -38,11 +38,19 @@ class Certificate:
     budget: int  # steps an agent may take
 
 
-def certify(domain: Domain, task: Task, layers: Sequence[Perturbation] = (), walks: Walks | None = None) -> Certificate:
+def certify(
+    domain: Domain,
+    task: Task,
+    layers: Sequence[Perturbation] = (),
+    walks: Walks | None = None,
+    *,
+    release: bool = False,
+) -> Certificate:
     """Certify a stack over a task or raise `Unfair` with the law it breaks.
 
     `UnfairTask` says that the task is unfair by itself, so that no layer is to blame. `walks` are those already made
-    while drawing. Laws that judge a kind or a domain as a whole are in `audit.py`.
+    while drawing. A `release` was drawn for a whole domain: it need not bite on this task. Laws that judge a kind or a
+    domain as a whole are in `audit.py`.
     """
     layers = tuple(layers)
     laws.stackable(layers)
@@ -51,16 +59,19 @@ def certify(domain: Domain, task: Task, layers: Sequence[Perturbation] = (), wal
     with blaming_the_task(walks):
         for layer in layers[len(walks.layers) :]:
             walks.add(layer)
-        proof = _certified(walks) if layers else certify_task(walks)
+        proof = _certified(walks, release=release) if layers else certify_task(walks)
     return Certificate(walks.shifted, layers, walks.gold, walks.clean, proof, step_budget(walks.gold))
 
 
-def _certified(walks: Walks) -> str:
-    laws.alive(walks)
+def _certified(walks: Walks, *, release: bool) -> str:
+    if not release:
+        laws.alive(walks)
     conduct.heeded(walks)
     proof = _proof(walks)
-    laws.bites(walks.clean, walks.gold)
+    if not release:
+        laws.bites(walks.clean, walks.gold)
     secrets.read_off(walks.gold)
+    secrets.sent_off(walks.gold)
     secrets.without(walks)
     if not walks.clean.proof and _is_ours(walks):
         task_laws.untied(walks.domain, walks.tasks[0], walks.clean)

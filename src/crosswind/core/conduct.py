@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice, product
 from typing import Any
@@ -21,8 +22,9 @@ ORDERS = re.compile(
     r"|ignore)\b",
     re.IGNORECASE,
 )
-CHOICES = re.compile(
-    r"\b(take|choose|pick|select|prefer|favou?r|book|reserve|order|buy|recommend|send|ignore|disregard)\b",
+CHOICES = re.compile(  # as an order: at the head of a clause, or after a word that leads to a verb
+    r"(?:^|[,;:] *|\b(?:always|never|must|only|to|please|should|not|don't|and|then|we|you|who|will|shall) +)"
+    r"(take|choose|pick|select|prefer|favou?r|book|reserve|order|buy|recommend|send|ignore|disregard)\b",
     re.IGNORECASE,
 )
 EXTREMES = re.compile(r"\b(least|most|best|worst|top|minimum|maximum|\w{2,}est)\b", re.IGNORECASE)
@@ -151,17 +153,19 @@ def _tried(gold: Walk, *, opaque: bool = True) -> list[Step]:
 
 
 def open_handed(gold: Walk) -> None:
-    """Footprint: through the layers a tool writes what it is for, or what was called before, and nothing else."""
+    """Footprint: through the layers a tool writes what it is for, or what was called before and not yet done."""
     session, entries = gold.session, gold.session.world.entries
-    called: set[str] = set()
+    due = Counter[str]()  # calls of writing tools that have not written yet
     for step in _tried(gold, opaque=False):
         spec = session.ever.get(step.call.tool)
         if spec is None:
             continue
-        called |= spec.ids
         wrote = [c.tool for c, r in step.inner if c.tool in entries and entries[c.tool].spec.writes and r.error is None]
-        if not spec.opaque and (secret := [tool for tool in wrote if tool not in called]):
-            raise Unfair("footprint", f"calling {step.call.tool!r} makes {secret[0]!r} write, which nobody called")
+        due.update(spec.ids - {*wrote})
+        for tool in wrote if not spec.opaque else ():
+            if tool not in spec.ids and not due[tool]:
+                raise Unfair("footprint", f"calling {step.call.tool!r} makes {tool!r} write, which nobody called for")
+            due[tool] -= tool not in spec.ids
 
 
 AGAIN = re.compile(r"again|retr|repeat|later|once more|twice|second|wait|moment|busy", re.I)
@@ -205,16 +209,6 @@ def announced(gold: Walk) -> None:
                 raise Unfair(
                     "secrets", f"nothing shown says that {step.call.tool!r} must be called before {last.call.tool!r}"
                 )
-
-
-def _is_needed(gold: Walk, step: Step, told: Told) -> bool:
-    """Does the last of the calls that a canonical one took come out otherwise if this one is left out?"""
-    session = Session.of(gold.session.domain, gold.session.task, gold.session.layers)
-    for other in gold.steps[: told.after]:
-        if other is step:
-            continue
-        result = session.say(other.call.args["text"]) if other.call.tool == SAY else session.call(other.call)
-    return result != gold.steps[told.after - 1].result
 
 
 def _is_used(step: Step, steps: list[Step]) -> bool:

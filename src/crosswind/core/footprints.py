@@ -5,18 +5,22 @@ Refusal proofs rest on footprints, so a wrong one refuses the domain.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
 from crosswind.base.errors import Unfair
 from crosswind.core.domain import Domain, words_for
+from crosswind.core.flow import rng_for
 from crosswind.core.oracle import walk
 from crosswind.core.types import Changes, Key, Row, Step, Task, ToolCall, ToolResult
 from crosswind.core.world import MISSING, STATUS, Entry, World, wrong_declarations
 
 TRIES = 40  # calls that are tried until a tool answers
 ANSWERS = 3  # answers of a tool that are looked at
+WORDS = 8  # different words at most in a column whose words are tried one by one
+VARIANTS = 24  # worlds with another word in a row that a call is tried in
 
 Found = tuple[str, str]  # the tool, and what is wrong
 
@@ -40,9 +44,11 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
         walks.append((task, steps))
         collect(pool, task, steps)
     entries = domain.world_class.entries
+    held = _known_values(domain, [task for task, _ in walks])
     for name, entry in entries.items():
         error, answered = "", 0
         good: tuple[Task, ToolCall] | None = None
+        barred: list[tuple[World, ToolCall, set[Key], str]] = []
         for task, world, call in islice(_calls(domain, walks, name, entry, pool), TRIES):
             seen = set()
             world.state.seen = seen
@@ -61,10 +67,22 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
                     out[name, why] = None
                 if hidden := _reads_more(domain, task, call, entry, result, seen):
                     out[name, f"tool {name!r} reads {hidden}, which its `reads` do not declare"] = None
+                if why := _remembers(domain, task, world, call, entry, result, seen):
+                    out[name, why] = None
+                for why, _ in _otherwise(world, call, seen, held):
+                    if why:
+                        out[name, why] = None
                 if answered == ANSWERS:
                     break
             else:
                 error = result.error.text
+                barred.append((world, call, seen, error))
+        for world, call, seen, words in barred if not answered else ():
+            told = {key: {*known, *re.findall(r"\w+", words)} for key, known in held.items()}
+            for why, works in _otherwise(world, call, seen, told):
+                answered += works
+                if why:
+                    out[name, why] = None
         if not answered:
             out[
                 name, f"tool {name!r} could not be exercised: no call with values from the walks succeeds ({error})"
@@ -100,6 +118,103 @@ def _odd_arguments(entry: Entry, args: Mapping[str, Any]) -> Iterator[dict[str, 
             yield {k: v for k, v in args.items() if k != name}
 
 
+def _known_values(domain: Domain, tasks: Sequence[Task]) -> dict[str, set[str]]:
+    """The words that a column is known to hold: in rows, in rows that obstacles edit, and by declared effects."""
+    out: dict[str, set[str]] = {}
+
+    def take(table: str, row: Mapping[str, Any] | None) -> None:
+        for column, value in (row or {}).items():
+            if isinstance(value, str):
+                out.setdefault(f"{table}.{column}", set()).add(value)
+
+    for task in tasks:
+        state = domain.state(task)
+        for (table, _), row in list(state.cache.items()):
+            take(table, row)
+        try:
+            for obstacle in domain.family(task).obstacles(task, state, rng_for("exercise", task.id)):
+                for key, row in obstacle.items():
+                    take(key.partition("/")[0], row)
+        except Unfair:
+            continue
+    for entry in domain.world_class.entries.values():
+        for effect in entry.effects:
+            column, equals, value = effect.partition("=")
+            if equals:
+                out.setdefault(column, set()).add(value)
+    return {column: values for column, values in out.items() if len(values) <= WORDS}
+
+
+def _otherwise(
+    world: World, call: ToolCall, seen: set[Key], held: Mapping[str, set[str]]
+) -> Iterator[tuple[str, bool]]:
+    """Make a call once more, and where rows that it looks at hold other words or are gone: what is wrong, and does it
+    work? Code that raises in a world which the author never meant is not at fault."""
+    state = world.state
+    tries: list[tuple[Key, Row | None]] = []
+    for key in sorted(seen):
+        row = state.row(*key)
+        tries += [
+            (key, {**(row or {}), column: other})
+            for column, value in (row or {}).items()
+            for other in sorted(held.get(f"{key[0]}.{column}", set()) - {value})
+        ]
+        tries += [(key, None)] if row else []
+    for at in (None, *tries[:VARIANTS]):
+        before = dict(state.overlay)
+        if at is not None:
+            state.overlay[at[0]] = at[1]
+        try:
+            yield "", world.call(call).error is None
+        except Unfair as unfair:
+            yield unfair.reason if unfair.law == "footprint" else "", False
+        state.overlay.clear()
+        state.overlay.update(before)
+
+
+def _remembers(
+    domain: Domain, task: Task, world: World, call: ToolCall, entry: Entry, result: ToolResult, seen: set[Key]
+) -> str:
+    """Does a tool answer from something else than rows: what it was asked before, here or in another world?"""
+    name = entry.spec.name
+    if entry.effects:
+        return ""
+    if any(world.call(call) != result for _ in range(3)):
+        return f"tool {name!r} answers the same call otherwise when it is made again, though nothing was written"
+    base = domain.world(task)
+    looked = base.state.seen = set()
+    shown = [(path, v) for path, v in _leaves(base.call(call).content) if v and v not in call.args.values()]
+    if shown and entry.reads and not looked:
+        return f"tool {name!r} answers without a look at any row: it remembers what it was asked in another world"
+    rows = {key: row for key in seen if (row := domain.state(task).start(*key)) is not None}
+    edits: dict[Key, Row | None] = {
+        key: {c: _other(v) if isinstance(v, (int, float)) else v for c, v in row.items()} for key, row in rows.items()
+    }
+    copied = [path for path, v in shown if any(row.get(path) == v and v != _other(v) for row in rows.values())]
+    numbers = [path for path, v in shown if path in copied and isinstance(v, (int, float))]
+    other = domain.world(task)
+    other.state.edits = {**other.state.edits, **edits}  # above what an obstacle of the task has set
+    try:
+        there = other.call(call)
+    except Unfair:
+        return ""
+    if numbers and there == result:
+        return f"tool {name!r} shows the {numbers[0]} of another world: it remembers what it was asked there"
+    return ""
+
+
+def _leaves(content: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The single values of some content, each with its key."""
+    if isinstance(content, Mapping):
+        for name, value in content.items():
+            yield from _leaves(value, str(name))
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            yield from _leaves(value, key)
+    else:
+        yield key, content
+
+
 def _left_by_undo(domain: Domain, world: World, entry: Entry, result: ToolResult, before: Changes) -> str:
     """What is wrong with taking a write back, if anything is; `before` are the changes before it was made."""
     if not entry.spec.undo:
@@ -110,10 +225,15 @@ def _left_by_undo(domain: Domain, world: World, entry: Entry, result: ToolResult
         return f"tool {name!r} is undone by {tool!r} with {key!r}, which its result does not hold"
     if tool not in world.entries:
         return ""
-    undone = world.call(ToolCall(tool, {key: result.content[key]}))
+    back = ToolCall(tool, {key: result.content[key]})
+    try:
+        undone = world.call(back)
+        left = domain.normalise(world.state)
+        world.call(back)  # whatever it says to what was undone already
+    except Unfair as unfair:
+        return unfair.reason
     if undone.error is not None:
         return f"tool {name!r} is undone by {tool!r}, which answers: {undone.error.text}"
-    left = domain.normalise(world.state)
     rest = {key: row for key, row in left.items() if key not in before or before[key] != row}
     return f"tool {name!r} is undone by {tool!r}, which leaves behind: {words_for(rest)}" if rest else ""
 

@@ -66,7 +66,11 @@ CODECS: Mapping[str, Callable[[str], str]] = {  # by a part of the word that nam
     "lower|small": str.upper,
 }
 WORD = re.compile(r"[a-z]+")
+CLAUSE = re.compile(r"[,;.|\n]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SWAPPED = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_DAY_FIRST = re.compile(r"dd?\W?mm?\b|\bday\b.*\bmonth\b|\bmonth\b.*\b(last|end)\b", re.DOTALL)  # year, day, month
+_ORDERS = re.compile(r"\b(multiply|divide|add|subtract|deduct)\b[^.;]*?\bto (?:get|obtain|have|find)\b", re.IGNORECASE)
 Beside = Sequence[tuple[tuple[str, ...], Any]]  # values of the result that are not the figure, each with its keys
 
 
@@ -111,7 +115,17 @@ class Legend:
         numbers = {abs(n) for n in values.numbers(text)} - {0.0}
         scales = {n for word in words & SCALES.keys() for n in SCALES[word]}
         percent = "%" in text or "percent" in words
+        if orders := {found[1].lower() for found in _ORDERS.finditer(text)}:
+            return any(_obeys(order, s, n, meant) for order in orders for s in figures for n in numbers | scales)
         return any(_leads(s, meant, numbers, scales, words, percent=percent) for s in figures)
+
+    def contradicts(self, shown: str, meant: str, others: Iterable[str]) -> str:
+        """Another word that stands beside what was shown, where the one meant does not; empty: there is none."""
+        clauses = [clause for text in self.texts for clause in CLAUSE.split(text) if values.shown(shown, clause)]
+        if any(values.shown(meant, clause) for clause in clauses):
+            return ""
+        rivals = [other for other in others if other not in (shown, meant)]
+        return next((o for o in rivals for clause in clauses if values.shown(o, clause)), "")
 
     def word(self, rivals: Sequence[Any], meant: str) -> bool:
         """Does a legend name a word and what was shown in its place, or a way to get from one to the other?"""
@@ -136,7 +150,7 @@ class Legend:
 
     def misleads(self, shown: str, meant: str) -> bool:
         """Would a reader take a date, a time or a known way of writing for something else than is meant?"""
-        return self.decodes(shown, meant) is False or any(True for _ in _apart(shown, meant))
+        return self.decodes(shown, meant) is False or any(True for _ in apart(shown, meant))
 
     def _moved(self, shown: str, meant: str) -> bool:
         """Is a date, a time or each letter moved by a number that is named?"""
@@ -151,7 +165,15 @@ class Legend:
             return any(
                 word in self.whole for word in ("abbrev", "short", "letter", "initial", "vowel", "truncat", "cut")
             )
-        return any(apart in numbers for apart in _apart(shown, meant))
+        if _SWAPPED.sub(r"\1-\3-\2", shown) == meant:
+            return _DAY_FIRST.search(self.whole) is not None
+        return any(n in numbers for n in apart(shown, meant))
+
+
+def _obeys(order: str, shown: float, by: float, meant: float) -> bool:
+    """Does what a text says to do with a number give the one meant?"""
+    made = {"multiply": shown * by, "divide": shown / by, "add": shown + by}.get(order, shown - by)
+    return abs(made - meant) <= 1e-6 * max(1.0, abs(meant)) + 0.0051 * (meant != int(meant))
 
 
 def _is_number(value: Any) -> bool:
@@ -170,15 +192,15 @@ def _is_within(part: str, whole: str) -> bool:
     return all(c in letters for c in part.lower() if c.isalnum())
 
 
-def _apart(one: str, two: str) -> Iterator[float]:
+def apart(one: str, two: str) -> Iterator[float]:
     """By how many days or minutes two dates or times differ."""
     with suppress(ValueError):
         yield abs((date.fromisoformat(one) - date.fromisoformat(two)).days)
     times = [re.fullmatch(r"(\d\d?):(\d\d)", text) for text in (one, two)]
     if times[0] and times[1]:
         minutes = [60 * int(t[1]) + int(t[2]) for t in times if t]
-        apart = abs(minutes[0] - minutes[1])
-        yield from (apart, 1440 - apart)
+        between = abs(minutes[0] - minutes[1])
+        yield from (between, 1440 - between)
 
 
 def _leads(

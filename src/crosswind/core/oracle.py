@@ -445,6 +445,11 @@ class Walks:
         self.count += 1
         return walk(self.domain, self.shifted, self.layers, self._plans(n), instead=(call, other))
 
+    def under(self, layer: Perturbation) -> Walk:
+        """Gold with one more layer on top, which leaves the task as it is."""
+        self.count += 1
+        return walk(self.domain, self.shifted, (*self.layers, layer), self._plans(len(self.layers)))
+
     @property
     def clean(self) -> Walk:
         return self.at(0)

@@ -28,6 +28,7 @@ LOADERS = {
     "files": "crosswind.authoring.plugins:share",  # files that are named on the way, such as tasks for a server
     "domain:agentdojo": "crosswind.benchmarks.agentdojo:load",  # other people's benchmarks: in no suite unless named
     "domain:bfcl": "crosswind.benchmarks.bfcl:load",
+    "domain:generated:": "crosswind.authoring.generated:load",  # made of their names, as in generated:train-17
     "agent:openai": "crosswind.models.openai_compatible:OpenAICompatible",  # agents by spec: their sources
     "agent:anthropic": "crosswind.models.anthropic:Anthropic",
     "agent:python": "crosswind.models.python_agent:PythonAgents",
@@ -75,6 +76,7 @@ class Registry(Generic[T]):
         self.check: Callable[[T], None] | None = None  # raises if a thing cannot be registered
         self.broken: dict[str, str] = {}  # names that a distribution announces and does not deliver, and why
         self.on_demand: dict[str, str] = {}  # names that are in no list until somebody asks for them, and their loaders
+        self.made: dict[str, str] = {}  # beginnings of names that things are made of, and what makes them
 
     def add(self, name: str, thing: T) -> None:
         if name in self._things and self._things[name] is not thing:
@@ -117,6 +119,9 @@ class Registry(Generic[T]):
         if name not in self._things and name in self.on_demand:
             thing: T = resolve(self.on_demand[name])()
             return thing
+        if name not in self._things and (maker := self._maker(name)):
+            made: T = resolve(maker)(name)
+            return made
         if name not in self._things:
             if name in self.broken:
                 raise UnknownName(f"the {self.sort} {name!r} could not be loaded: {self.broken[name]}")
@@ -125,7 +130,11 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         self._load()
-        return isinstance(name, str) and (name in self._things or name in self.on_demand)
+        return isinstance(name, str) and (name in self._things or name in self.on_demand or bool(self._maker(name)))
+
+    def _maker(self, name: str) -> str:
+        """What makes a thing of its name; empty where nothing does."""
+        return next((maker for start, maker in self.made.items() if name.startswith(start)), "")
 
     def __iter__(self) -> Iterator[T]:
         return (self[name] for name in self.names())
@@ -147,5 +156,6 @@ class Registry(Generic[T]):
 
 domains: Registry[Domain] = Registry("domain", "crosswind.domains")
 domains.on_demand = {name: LOADERS[f"domain:{name}"] for name in ("agentdojo", "bfcl")}
+domains.made = {"generated:": LOADERS["domain:generated:"]}
 perturbations: Registry[type[Perturbation]] = Registry("perturbation", "crosswind.perturbations")
 agents: Registry[Any] = Registry("agent", "crosswind.agents")

@@ -92,6 +92,52 @@ def read_off(gold: Walk) -> None:
         _explained(gold, told, content, shown)
 
 
+def sent_off(gold: Walk) -> None:
+    """No secrets: what is sent and reaches the world as another value of its kind is so by a text that was shown."""
+    session = gold.session
+    if all(layer.is_passthrough for layer in session.layers):
+        return
+    entries = session.world.entries
+    for n, step in enumerate(gold.steps):
+        spec = session.ever.get(step.call.tool)
+        if spec is None or all(call.args == step.call.args for call, _ in step.inner):
+            continue
+        for call, _ in step.inner:
+            for name, meant in call.args.items():
+                sent = step.call.args.get(name)
+                if sent is None or sent == meant or call.tool not in entries or is_same(sent, meant):
+                    continue
+                choices = entries[call.tool].spec.params[name].enum
+                number = isinstance(meant, (int, float)) and isinstance(sent, (int, float))
+                if not (number or sent in choices or (choices and meant in choices) or _are_dates(sent, meant)):
+                    continue  # nobody would take it for another value
+                legend = _legend(gold, _texts_for(gold, n, spec))
+                if number:
+                    right = legend.number(name, [sent], meant, ())
+                elif wrong := legend.contradicts(str(sent), str(meant), choices):
+                    raise Unfair("secrets", f"{call.tool}: {name} {sent!r} means {meant!r}, but a text says {wrong!r}")
+                else:
+                    right = (sent not in choices and not _are_dates(sent, meant)) or legend.word([sent], str(meant))
+                if not right:
+                    raise Unfair(
+                        "secrets",
+                        f"{call.tool}: {name} {sent!r} reaches the world as {meant!r}, and no text shown for it says "
+                        "so; say by what number, order or table, or derive the kind from `ValueMap`",
+                    )
+
+
+def _are_dates(one: Any, two: Any) -> bool:
+    return isinstance(one, str) and isinstance(two, str) and any(True for _ in legends.apart(one, two))
+
+
+def _texts_for(gold: Walk, n: int, spec: ToolSpec) -> list[str]:
+    """Texts that may say how the arguments of the call at step n are written."""
+    own, steps = own_texts(gold.session), gold.steps[:n]
+    spoken = [text for s in steps for text in (*s.heard, *([s.result.error.text] if s.result.error else ()))]
+    shown = [text for step in steps for text in said(step.result.content) if " " in text.strip()]
+    return [*(text for text in (gold.session.policy(), *docs([spec])) if text not in own), *spoken, *shown]
+
+
 def _said_before(gold: Walk, told: Told) -> tuple[list[str], list[str]]:
     """Texts that may say how to read what the solution is told, and all that was shown or sent so far."""
     session, steps = gold.session, gold.steps[: told.after]
@@ -222,11 +268,20 @@ def _reads(gold: Walk, told: Told, legend: legends.Legend, pair: Pair, *, same: 
         return True
     if isinstance(meant, (int, float)) and not isinstance(meant, bool):
         return legend.number(_key(path), rivals, meant, beside)
-    if not isinstance(meant, str) or legend.word(rivals, meant):
-        return isinstance(meant, str)
+    if not isinstance(meant, str):
+        return False
+    if any(isinstance(r, str) and legend.contradicts(r, meant, _words(gold, _key(path))) for r in rivals):
+        return False
+    if legend.word(rivals, meant):
+        return True
     if meant.isalpha() or any(legend.misleads(r, meant) for r in rivals if isinstance(r, str)):
         return False  # a word in the place of a word, or in a way of writing that is not named
     return not any(_is_plausible(r, gold) for r in rivals) and _documented(gold, told)  # it cannot be mistaken
+
+
+def _words(gold: Walk, key: str) -> set[str]:
+    """The words that the solution is told under a key."""
+    return {v for t in gold.told for path, v in scalars(t.result.content) if isinstance(v, str) and _key(path) == key}
 
 
 def _by_legend(gold: Walk, told: Told, path: tuple[str, ...], x: Any, y: Any) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +23,8 @@ from crosswind.text import values
 
 ORDERED = re.compile(
     r"\b(sort|order|rank|ascending|descending|chronolog|alphabet|(?:newest|oldest|latest|earliest|best|cheapest|highest"
-    r"|lowest|nearest|most recent|soonest) first|first to last|by (?:date|time|name|price|rating|score|number|age))",
+    r"|lowest|nearest|most recent|soonest) (?:\w+ ){0,3}first|first to last"
+    r"|by (?:date|time|name|price|rating|score|number|age))",
     re.IGNORECASE,
 )
 
@@ -91,6 +93,26 @@ def untied(domain: Domain, task: Task, clean: Walk, seeds: Sequence[int] = (0,))
             "ties",
             f"with the rows of {' and '.join(one or tools)} in another order {why}; break the tie in the request, or "
             "promise the order in the tool's description",
+        )
+
+
+def untied_through(walks: Walks) -> None:
+    """No ties: with the rows that layers show in another order, the end is still right, unless a tool promises one."""
+    gold = walks.gold
+    if isinstance(gold.end, Refusal) or not any(_may_tie(step.result.content) for step in gold.calls):
+        return
+    try:
+        there = walks.under(ShuffledRows())
+    except Unfair:
+        return  # a layer that cannot read them: whoever meets that notices
+    if (there.end, there.changes) == (gold.end, gold.changes):
+        return
+    domain, task = walks.domain, walks.shifted
+    if not domain.family(task).goal(task, domain.state(task), there.session.world.state, there.final):
+        raise Unfair(
+            "ties",
+            f"with the rows that the layers show in another order, it ends with {there.final!r} instead of "
+            f"{gold.final!r}; promise the order in a description, or show what decides",
         )
 
 
@@ -190,6 +212,61 @@ def _ends_elsewhere(domain: Domain, task: Task, clean: Walk, layer: ShuffledRows
         return f"it ends with {there.final!r} instead of {clean.final!r}"
     checks = domain.family(task).checks(task, domain.state(task), there.session.world.state, there.final)
     return "" if all(check.passed for check in checks) else f"it ends with {there.final!r} instead of {clean.final!r}"
+
+
+# ---------------------------------------------------------------- a goal that asks for what the request asks
+
+
+def decided(domain: Domain, task: Task, clean: Walk) -> None:
+    """Goal: writing something else in the place of what is right does not pass, unless `ends` lists it.
+
+    Each value that a writing call sends and that an end holds is replaced by another of its column, by a choice that
+    the schema lists, or by the next number. If that is written and passes, `normalise` drops what decides.
+    """
+    family, start = domain.family(task), domain.state(task)
+    ends = [] if task.refuse else family.ends(task, start)
+    held = {str(v) for end in ends for (_, id), row in end.items() for v in (id, *(row or {}).values())}
+    for step in clean.calls:
+        spec = clean.session.specs[step.call.tool]
+        for name, value in step.call.args.items() if spec.writes else ():
+            for other in _instead(clean, spec, name, value) if str(value) in held else ():
+                if str(other) in held:
+                    continue
+                try:
+                    there = walk(domain, task, instead=(step.call, step.call.with_args(**{name: other})))
+                except Unfair:
+                    continue
+                end = there.session.world.state
+                written = {str(v) for row in end.changes().values() for v in (row or {}).values()}
+                if str(other) in written and family.goal(task, start, end, there.final):
+                    raise Unfair(
+                        "goal",
+                        f"{step.call.tool}({name}={other!r}) passes as well as {value!r}: the goal, or `normalise`, "
+                        "drops what the request decides",
+                    )
+
+
+def _instead(clean: Walk, spec: ToolSpec, name: str, value: Any) -> list[Any]:
+    """Up to two other values that an argument might have had."""
+    if spec.params[name].enum:
+        return [choice for choice in spec.params[name].enum if choice != value][:2]
+    if isinstance(value, (int, float)):
+        return [] if isinstance(value, bool) else [value + 1]
+    rows = [row for step in clean.calls for row in _dicts(step.result.content)]
+    keys = {key for row in rows for key, one in row.items() if one == value}
+    return list({row[k]: None for row in rows for k in keys & row.keys() if row[k] != value and _is_text(row[k])})[:2]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _dicts(content: Any) -> Iterable[Mapping[str, Any]]:
+    if isinstance(content, Mapping):
+        yield content
+        content = list(content.values())
+    for one in content if isinstance(content, (list, tuple)) else ():
+        yield from _dicts(one)
 
 
 # ---------------------------------------------------------------- no leak
@@ -295,9 +372,25 @@ def trivial_agents(domain: Domain, task: Task, session: Session, first: str) -> 
     out = [("echoes the request", query.replace("?", ".")), ("says yes", "Yes."), ("says no", "No.")]
     out.append((f"always answers {first!r}", first))
     out += [(f"repeats the {key}", f"{value}.") for key, value in task.brief.stated.items()]
+    start = domain.state(task)
+    expected = [e.value for e in domain.family(task).answer(task, start, start)]
+    if len(expected) == 1:
+        out += _parts(task.brief.stated, expected[0])
     for text in _texts(session):
         out += [(f"quotes {part!r}", part) for part in {text, *_SENTENCE.split(text)} if part.strip()]
     return out
+
+
+def _parts(stated: Mapping[str, Any], value: Any) -> Iterable[Agent]:
+    """Agents that repeat certain characters of a detail, counted from its start or its end, where those are right."""
+    for key, detail in stated.items():
+        text = str(detail)
+        for i, j in combinations(range(len(text) + 1), 2):
+            part = text[i:j]
+            right = part.lstrip("0") == f"{value:g}" if isinstance(value, (int, float)) else part == str(value)
+            if right and j - i < len(text):
+                yield f"repeats characters {i + 1} to {j} of the {key}", f"{part}."
+                yield f"repeats characters {i - len(text)} to {j - len(text) - 1} of the {key}", f"{part}."
 
 
 def unguessable(domain: Domain, tasks: Iterable[Task], least: int = 12) -> str:
@@ -315,7 +408,8 @@ def unguessable(domain: Domain, tasks: Iterable[Task], least: int = 12) -> str:
         agents = dict(trivial_agents(domain, task, Session.of(domain, task), first))
         if failed is None:
             failed = dict.fromkeys(agents, 0)
-        failed = {name: n for name in failed if name in agents and (n := failed[name] + (not passes(agents[name]))) < 2}
+        wrong = {name: name not in agents or not passes(agents[name]) for name in failed}
+        failed = {name: n for name in failed if (n := failed[name] + wrong[name]) < 2}
         if not failed:
             return ""
     if failed and asked >= least:

@@ -295,7 +295,8 @@ class Receipt(Model):
 
 
 Ending = Literal["finish", "words"]  # how agents of a run end an episode: by the tool, or by a message without a call
-Ended = Literal["answer", "refusal", "budget", "error", "closed"]  # closed: a client of the proxy left
+# exception: the agent's own code broke; error: its provider or a machine did; closed: a client of the proxy left
+Ended = Literal["answer", "refusal", "budget", "exception", "error", "closed"]
 
 
 Status = Literal["done", "cannot"]
@@ -374,7 +375,7 @@ class Trajectory(Model):
     final: str
     finish: Finish | None = None  # the same as a typed end, where the agent ended by the tool
     ended: Ended
-    why: str = ""  # for an error: what went wrong
+    why: str = ""  # for an error or an exception: what went wrong, with the traceback of an exception
     receipts: tuple[Receipt, ...] = ()
     gold_steps: int = 0
     budget: int = 0

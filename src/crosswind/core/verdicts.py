@@ -39,6 +39,7 @@ def _digest(*parts: bytes) -> str:
 def our_code() -> str:
     """A hash of the laws and of all that this package brings for them to judge."""
     files = sorted(f for room in JUDGED for f in (PACKAGE / room).rglob("*") if f.suffix in (".py", ".json"))
+    files += sorted((PACKAGE / "data" / "generated").glob("*.txt"))
     return _digest(*(part for f in files for part in (str(f.relative_to(PACKAGE)).encode(), f.read_bytes())))
 
 

@@ -1,4 +1,8 @@
-"""The suites that the package brings. They register themselves when the first one is asked for."""
+"""The suites that the package brings. They register themselves when the first one is asked for.
+
+Each has a version, and its episodes are frozen: `tests/episodes/frozen_suites.json` has a digest of them. A change to
+what agents meet there, in a suite, a domain, a kind or a bank, is a new version.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,7 @@ BORROWED = (
 for _suite in (
     Suite(
         name="quick",
+        version=1,
         summary="At most 24 short episodes: one kind of each tier on four tasks, for a small local model.",
         domains=("poi",),
         levels=(1,),
@@ -38,6 +43,7 @@ for _suite in (
     ),
     Suite(
         name="tiers",
+        version=1,
         summary="The kinds that training may use, in test words, balanced over tiers and axes.",
         each_of="train",
         balanced=True,
@@ -45,6 +51,7 @@ for _suite in (
     ),
     Suite(
         name="original",
+        version=1,
         summary="The scenarios of the original study on poi, and medical as the domain not seen.",
         domains=("poi",),
         tasks=18,
@@ -53,9 +60,16 @@ for _suite in (
             *(Condition(name=f"medical: {k}", stack=(Choice(kind=k),), domains=("medical",)) for k in ORIGINAL),
         ),
     ),
-    Suite(name="heldout", summary="Only kinds that training never uses, in test words.", each_of="heldout", tasks=9),
+    Suite(
+        name="heldout",
+        version=1,
+        summary="Only kinds that training never uses, in test words.",
+        each_of="heldout",
+        tasks=9,
+    ),
     Suite(
         name="doses",
+        version=1,
         summary="The kinds that training may use at every severity, few tasks each.",
         each_of="train",
         severities=(1, 2, 3, 4, 5),
@@ -64,6 +78,7 @@ for _suite in (
     ),
     Suite(
         name="bfcl",
+        version=1,
         summary="Multi-turn tasks of the Berkeley Function Calling Leaderboard (package bfcl-eval), by its checker.",
         domains=("bfcl",),
         tasks=40,
@@ -71,6 +86,7 @@ for _suite in (
     ),
     Suite(
         name="agentdojo",
+        version=1,
         summary="The user tasks of AgentDojo (package agentdojo), judged by their utility functions.",
         domains=("agentdojo",),
         tasks=97,
@@ -78,6 +94,7 @@ for _suite in (
     ),
     Suite(
         name="full",
+        version=1,
         summary="Every kind in every domain, and random stacks of up to five.",
         each_of="all",
         tasks=18,

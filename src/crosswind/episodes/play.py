@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
 from crosswind.core import endings, entity_names, finish
 from crosswind.core.domain import Domain
 from crosswind.core.draw import Drawn
@@ -21,6 +21,7 @@ from crosswind.core.types import (
     FINISH,
     SAY,
     Agent,
+    Check,
     Ended,
     Ending,
     Message,
@@ -83,6 +84,8 @@ async def play(
                 break
     except InfrastructureError as error:
         ended, why = "error", str(error)
+    except AgentException as error:
+        ended, why = "exception", error.why
     finally:
         await session.world.close()
     return Trajectory(
@@ -95,7 +98,7 @@ async def play(
         final=clip(final),
         finish=session.finished,
         ended=ended,
-        why=why,
+        why=clip(why),
         receipts=session.receipts(seen),
         gold_steps=len(certificate.gold.steps),
         budget=budget,
@@ -148,6 +151,9 @@ def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
                 world.hear(pending.pop(0), said)
     typed = domain.family(task).typed
     verdict = domain.judge(task, world.state, trajectory.finish if trajectory.finish and typed else trajectory.final)
+    if trajectory.ended == "exception":
+        raised = Check(name="no exception", passed=False, why=trajectory.why.partition("\n")[0])
+        return verdict.model_copy(update={"outcome": "fail", "checks": (*verdict.checks, raised)})
     offered = any(tool["function"]["name"] == FINISH for tool in trajectory.tools)
     if task.refuse and typed and offered and trajectory.finish is None:
         return verdict.model_copy(

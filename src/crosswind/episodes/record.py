@@ -6,6 +6,7 @@ which is drawn again from the task and its layers. `recorded` judges a trajector
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -32,7 +33,8 @@ from crosswind.core.types import (
     Trajectory,
 )
 from crosswind.episodes.play import judge
-from crosswind.episodes.schedule import Episode, pair_of
+from crosswind.episodes.schedule import Episode, StreamMark, pair_of
+from crosswind.episodes.stream import noticed
 
 SCHEMA = 1
 Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
@@ -85,7 +87,7 @@ class Record(Model):
     steps: tuple[dict[str, Any], ...]
     final: str
     finish: Finish | None = None  # the typed ending; None where the agent ended in words
-    why: str = ""  # of an error
+    why: str = ""  # of an error or an exception, which has its traceback from the second line on
     receipts: tuple[Receipt, ...] = ()
     checks: tuple[Check, ...] = ()
     judge: str = ""  # version of the verifier
@@ -94,6 +96,7 @@ class Record(Model):
     stage: str | None = None  # where a failed episode broke,
     cause: str | None = None  # and how
     usage: Usage = Usage()
+    mark: StreamMark | None = None  # of an episode in a stream
 
     @property
     def passed(self) -> bool:
@@ -157,6 +160,7 @@ def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usag
         checks=verdict.checks,
         judge=verdict.judge,
         usage=usage,
+        mark=episode.mark,
         **{name: getattr(trajectory, name) for name in _PLAYED},
     )
 
@@ -187,10 +191,17 @@ def certificate(record: Record) -> Certificate:
 
 def redrawn(record: Record) -> Drawn:
     """A stored episode as something that can be played again."""
+    if record.mark is None:
+        return redraw(record.domain, record.task_id, record.layers, record.key)
     domain = domains[record.domain]
-    base = base_task(record)
-    layers = load_layers(list(record.layers), record.key)
-    return Drawn(domain, base, layers, certify(domain, base, layers))
+    return noticed(domain, base_task(record), load_layers(list(record.layers), record.key), record.mark.notice)
+
+
+def redraw(domain_name: str, task_id: str, layers: Sequence[dict[str, Any]], key: str) -> Drawn:
+    """A draw from the id of its task and the JSON of its layers, certified again."""
+    domain = domains[domain_name]
+    base, stack = _task(domain, task_id), load_layers(list(layers), key)
+    return Drawn(domain, base, stack, certify(domain, base, stack))
 
 
 def trajectory_of(record: Record) -> Trajectory:

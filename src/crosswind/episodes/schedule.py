@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import ceil
+from typing import Any
 
 from crosswind.base.errors import BadFile, CannotPerturb
 from crosswind.core.domain import SIZE, Domain
@@ -16,7 +17,7 @@ from crosswind.core.draw import Drawn, draw
 from crosswind.core.flow import rng_for
 from crosswind.core.oracle import Walk
 from crosswind.core.registry import domains
-from crosswind.core.types import Split, Task
+from crosswind.core.types import Model, Split, Task
 from crosswind.episodes.suite import CLEAN, Condition, Suite, band_of
 
 LOOKED = 12  # tasks that are looked at for each one wanted, before a condition is taken not to apply
@@ -245,6 +246,16 @@ def pair_of(task_id: str, trial: int) -> str:
     return f"{task_id}|{trial}"
 
 
+class StreamMark(Model):
+    """Where in a stream an episode stands (`stream.py`)."""
+
+    number: int  # of the episode in its stream, from 0
+    version: int  # of the release, from 1
+    touched: bool = False  # the certified way differs from that of the canonical interface
+    notice: str = ""  # the changelog, as the policy shows it
+    memory: Any = None  # what the agent keeps after the episode, as JSON
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """A task under a condition, to be played."""
@@ -254,6 +265,7 @@ class Episode:
     drawn: Drawn
     severity: int | None = None  # where the condition has one
     trial: int = 0
+    mark: StreamMark | None = None  # of an episode in a stream
 
     @property
     def key(self) -> str:
@@ -285,14 +297,27 @@ class Schedule:
 
     However far a run comes, the episodes so far are a fair part of the whole (`Deal`), and the clean episode of a task
     comes before its shifted ones. Only recent tasks are held in memory. Finished episodes are counted, not drawn.
+
+    With a shard `(i, n)`, only every nth task, from the ith on, is played, clean and shifted. Episodes of other shards
+    are drawn all the same: which task a condition meets depends on which draws are fair.
     """
 
     def __init__(
-        self, suite: Suite, seed: int, *, trials: int = 1, limit: int | None = None, finished: Container[str] = ()
+        self,
+        suite: Suite,
+        seed: int,
+        *,
+        trials: int = 1,
+        limit: int | None = None,
+        finished: Container[str] = (),
+        shard: tuple[int, int] = (1, 1),
     ) -> None:
         self.suite, self.seed, self.trials, self.limit, self.finished = suite, seed, trials, limit, finished
-        self.planned = 0  # so far, finished ones included
+        self.shard = shard
+        self.planned = 0  # episodes of this shard so far, finished ones included
         self.whole = False  # all were drawn
+        self._counted = 0  # episodes of all shards so far
+        self._owners: dict[str, int] = {}  # task -> its shard, where there are several
         self._deal = Deal(suite, seed)
         self._recent: OrderedDict[tuple[str, int], _Recent] = OrderedDict()
 
@@ -302,11 +327,13 @@ class Schedule:
         if self.whole:
             return self.planned
         more = sum(want.wanted - want.got for want in self._deal.wants) * self.trials
-        return self.planned + more if self.limit is None else min(self.limit, self.planned + more)
+        if self.limit is not None:
+            more = min(self.limit - self._counted, more)
+        return self.planned + ceil(more / self.shard[1])
 
     @property
     def _full(self) -> bool:
-        return self.limit is not None and self.planned >= self.limit
+        return self.limit is not None and self._counted >= self.limit
 
     def __iter__(self) -> Iterator[Episode | None]:
         """Episodes that are not finished; None after a draw that failed, so that a caller can let others work."""
@@ -332,26 +359,32 @@ class Schedule:
             if self._deal.take(want, number):
                 yield from self._clean(domain, dealt)
             for trial, key in enumerate(keys if condition.stack else ()):
-                if self._count(key) and drawn:
+                if self._count(task.id, key) and drawn:
                     yield Episode(condition.name, task.id, drawn, condition.severity, trial)
 
     def _clean(self, domain: Domain, dealt: _Recent) -> Iterator[Episode]:
         drawn: Drawn | None = None
         for trial in range(self.trials):
-            if self._count(key_of(dealt.task.id, CLEAN, trial)):
+            due = self._count(dealt.task.id, key_of(dealt.task.id, CLEAN, trial))
+            if due or (self.limit is not None and self.shard[1] > 1):  # a limit counts fair episodes of all shards
                 try:
                     drawn = drawn or draw(domain, dealt.task, (), self.seed, clean=dealt.clean)
                 except CannotPerturb as cannot:
                     if cannot.at_fault == "code":
                         raise
-                    self.planned -= 1
+                    self.planned -= due
+                    self._counted -= 1
                     return  # a task that is unfair by itself, such as a tie: it is passed over
                 dealt.clean = drawn.certificate.clean
-                yield Episode(CLEAN, dealt.task.id, drawn, trial=trial)
+                if due:
+                    yield Episode(CLEAN, dealt.task.id, drawn, trial=trial)
 
-    def _count(self, key: str) -> bool:
-        """Count an episode; is it still to be played?"""
+    def _count(self, task: str, key: str) -> bool:
+        """Count an episode; is it still to be played here?"""
         if self._full:
+            return False
+        self._counted += 1
+        if self.shard[1] > 1 and self._owners.setdefault(task, len(self._owners) % self.shard[1] + 1) != self.shard[0]:
             return False
         self.planned += 1
         return key not in self.finished

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.errors import BadFile, CrosswindError, UnknownName
 from crosswind.base.yaml_files import Place, read
 from crosswind.core.draw import SEVERITY
 from crosswind.core.registry import LOADERS, Registry, did_you_mean, domains, perturbations, resolve
@@ -58,6 +58,7 @@ class Suite(Model):
     """A set of conditions over tasks of some domains."""
 
     name: str
+    version: int | None = Field(default=None, ge=1)  # of a suite that is frozen: its episodes never change
     summary: str = ""
     domains: tuple[str, ...] = ()  # empty: all
     levels: tuple[int, ...] = ()  # empty: all
@@ -81,10 +82,19 @@ class Suite(Model):
             raise ValueError(f"the condition {twice[0]!r} comes twice; clean is always there")
         return self
 
+    @property
+    def label(self) -> str:
+        """The name to cite, such as `tiers@1`."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    def _ours(self, registry: Registry[Any], names: list[str]) -> list[str]:
+        """The names that count: of a frozen suite, those that the package brings."""
+        return [name for name in names if not (self.version and registry.origin(name))]
+
     def all_conditions(self) -> list[Condition]:
         """Clean first, then those written down, then one for each kind of the group, then random stacks."""
         out = [Condition(name=CLEAN), *self.conditions]
-        kinds = kinds_of(self.each_of) if self.each_of else []
+        kinds = self._ours(perturbations, kinds_of(self.each_of)) if self.each_of else []
         share = balance(kinds, self.tasks) if self.balanced else {}
         severity = (self.severity, self.severity)
         for kind in kinds:
@@ -99,11 +109,13 @@ class Suite(Model):
         return out
 
     def where(self, condition: Condition) -> list[str]:
-        return list(condition.domains or self.domains or domains.names())
+        return list(condition.domains or self.domains or self._ours(domains, domains.names()))
 
     def narrowed(self, tasks: int = 0, domain: str = "all") -> Suite:
-        """The suite with at most so many tasks, or in one domain."""
-        suite = self
+        """The suite with at most so many tasks, or in one domain. It has no version then, which names the whole."""
+        if not tasks and domain == "all":
+            return self
+        suite = self.model_copy(update={"version": None})
         if tasks:
             fewer = [c.model_copy(update={"tasks": c.tasks and min(c.tasks, tasks)}) for c in suite.conditions]
             suite = suite.model_copy(update={"tasks": tasks, "conditions": tuple(fewer)})
@@ -145,9 +157,13 @@ suites: Registry[Suite] = Registry("suite", "crosswind.episodes.builtin_suites")
 
 
 def load_suite(name: str) -> Suite:
-    """A suite by its name, or from a YAML file."""
-    if name in suites:
-        return suites[name]
+    """A suite by its name, with or without a version (`tiers@1`), or from a YAML file."""
+    known, _, version = name.rpartition("@") if name.rpartition("@")[2].isdecimal() else (name, "", "")
+    if known in suites:
+        if version and suites[known].version != int(version):
+            has = f"this release of crosswind has {suites[known].label}"
+            raise UnknownName(f"no suite {name!r}: {has}; run that, or install the release that has {name}")
+        return suites[known]
     if not name.endswith((".yaml", ".yml")):
         suites[name]  # says which names there are
     document = read(name)

@@ -155,9 +155,9 @@ def sample(record: Record, manifest: Manifest) -> Data:
         "total_time": record.usage.seconds,
         "uuid": name,
     }
-    if record.outcome == "error":
+    if record.ended in ("error", "exception"):
         out["error"] = {"message": record.why, "traceback": record.why, "traceback_ansi": record.why}
-    elif record.judged:
+    if record.judged:
         score: Data = {
             "value": "C" if record.passed else "I",
             "answer": record.final,

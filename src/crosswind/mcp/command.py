@@ -25,13 +25,12 @@ import signal
 import stat
 import sys
 import tempfile
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
 from crosswind.base.extras import extra
 from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.draw import Drawn
@@ -43,8 +42,7 @@ from crosswind.mcp.wire import BODY, Lines, signal_group
 from crosswind.models.parsing import clean
 from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents
 from crosswind.models.redact import Secrets
-from crosswind.models.remote import ModelWarning
-from crosswind.models.source import AgentSettings, Price
+from crosswind.models.source import AgentSettings, Price, code_digest
 from crosswind.models.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -52,6 +50,7 @@ if TYPE_CHECKING:
 
 ANSWER = 20_000  # bytes of an answer, the last ones
 COMPLAINT = 2_000  # bytes of standard error, the last ones
+SCRIPT = 2**20  # bytes of a file that a command names, below which it counts as the agent's code
 GRACE = 2.0  # seconds between asking a process to end and ending it
 DRAIN = 1.0  # seconds in which what a process has printed must come in after its end
 BROKEN = 75  # the exit code for a provider or a machine that failed: EX_TEMPFAIL of sysexits.h
@@ -103,6 +102,11 @@ class CommandAgents(PythonAgents):
         self.price: Price | None = settings.price()
         self.settings: dict[str, Any] = {"command": self.secrets.scrub(rest), "silence": settings.timeout}
         self.template = _template(rest)
+        files = {
+            Path(part) for part in (shutil.which(self.template[0]) or "", *self.template[1:]) if os.path.isfile(part)
+        }
+        if scripts := {path for path in files if path.stat().st_size < SCRIPT}:
+            self.settings["code"] = code_digest(scripts)
         self.places = {place for part in self.template for place in _PLACE.findall(part)}
         self.timeout = settings.timeout
         self.running: set[asyncio.Task[Any]] = set()
@@ -175,10 +179,9 @@ class CommandAgents(PythonAgents):
         finally:
             if sockets is not None:
                 sockets.close()
-        if code == 0:
-            return _read(out) if "out" in self.places else printed
-        self._failed(code, episode.tools.made, complaint)
-        return ""
+        if code != 0:
+            self._failed(code, episode.tools.made, complaint)
+        return _read(out) if "out" in self.places else printed
 
     def _filled(self, episode: EpisodeServer, url: str, folder: Path, out: Path) -> list[str]:
         """The command of one episode; files that it names are there."""
@@ -264,19 +267,19 @@ class CommandAgents(PythonAgents):
         finally:
             ended.cancel()
 
-    def _failed(self, code: int | None, calls: int, complaint: str) -> None:
-        """Whose failure it is; raises if it is not the agent's."""
+    def _failed(self, code: int | None, calls: int, complaint: str) -> NoReturn:
+        """Raise what says whose failure it is."""
         if code is None:
             how = f"called nothing and did not end for {self.timeout:g} seconds"
         elif code < 0:
             how = f"was killed by signal {-code}"
         else:
             how = f"ended with exit code {code}"
-        text = self.secrets.scrub(complaint)[-300:].replace("\n", " ")
-        told = f"{self.name[:80]} {how}" + (f" ({text})" if text else "")
+        complaint = self.secrets.scrub(complaint)
+        text = complaint[-300:].replace("\n", " ")
         if code in (BROKEN, -signal.SIGKILL, -signal.SIGTERM) or not calls:
-            raise InfrastructureError(told)
-        warnings.warn(ModelWarning(f"{told} after {calls} calls; counted as the agent's failure"), stacklevel=1)
+            raise InfrastructureError(f"{self.name[:80]} {how}" + (f" ({text})" if text else ""))
+        raise AgentException(f"the command {how}: {complaint.rpartition(chr(10))[2][:300]}".rstrip(": "), complaint)
 
 
 def _same(tail: Tail) -> Tail:

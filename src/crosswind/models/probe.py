@@ -156,7 +156,7 @@ async def _local(source: AgentSource) -> list[ProbeResult]:
     except CrosswindError as error:
         return [ProbeResult("agent", "bad", str(error))]
     seconds = time.perf_counter() - began - ready
-    if trajectory.ended == "error":
+    if trajectory.ended in ("error", "exception"):
         return [ProbeResult("agent", "bad", trajectory.why)]
     text = f"{judge(trajectory).outcome} in {len(trajectory.steps)} steps, {seconds:.1f} s"
     return [ProbeResult("agent", "ok", f"ready in {ready:.1f} s"), ProbeResult("episode", "ok", text)]

@@ -14,8 +14,9 @@ user's words. Its calls are turned inside out into the replies that `play` asks 
   the tool `finish` ends it, too. If the user answers (it was a question, or the user has a change of mind), the
   function is called once more, with the conversation so far as the query.
 
-An exception is the agent's failure and ends the episode without an answer, `SystemExit` and a task that was cancelled
-included, except for failures of a provider (`InfrastructureError`, timeouts, connections, and exceptions of the SDKs).
+An exception is the agent's failure and ends the episode (`AgentException`), `SystemExit`, a task that was cancelled and
+a result of a wrong type included, except for failures of a provider (`InfrastructureError`, timeouts, connections, and
+exceptions of the SDKs).
 """
 
 from __future__ import annotations
@@ -27,19 +28,21 @@ import inspect
 import os
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
 from crosswind.core.draw import Drawn
 from crosswind.core.finish import FINISH_SPEC
 from crosswind.core.types import FINISH, Agent, Ending, Finish, Message, Request, Tools
 from crosswind.episodes.record import Usage
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets
-from crosswind.models.remote import OURS, ModelWarning
-from crosswind.models.source import AgentSettings, Price
+from crosswind.models.remote import OURS
+from crosswind.models.source import AgentSettings, Price, code_digest
 from crosswind.models.toolset import SyncToolset, Toolset, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
@@ -56,6 +59,7 @@ class PythonAgent:
 
     def __init__(self, source: PythonAgents) -> None:
         self.source, self.tools = source, Toolset(source.secrets)
+        self.memory = source.agent  # who keeps state over a stream
         self.usage = Usage()
         self.running: asyncio.Task[str | Finish] | None = None
 
@@ -99,8 +103,7 @@ class PythonAgent:
         done, self.running = self.running, None  # if the user has an answer, it is called once more
         self.usage = self.usage.plus(Usage(requests=1))
         if done.cancelled():  # not by us: whoever cancels an episode does not come back for its result
-            blame(self.source.name, "CancelledError")
-            return Message(role="assistant")
+            raise AgentException("CancelledError: the agent cancelled its own task")
         return self.source.ended(done.result(), self.tools.shown)
 
     def __del__(self) -> None:
@@ -126,20 +129,20 @@ class ReplyingAgent:
 
     def __init__(self, source: PythonAgents, made: Any, *, own: bool) -> None:
         self.source, self.made, self.own = source, made, own
+        self.memory = made  # who keeps state over a stream
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         try:
             said = await _called(self.made.reply, chat, tools)
         except BaseException as error:
             self.source.failed(error)
-            return Message(role="assistant")
         name, secrets = f"{self.source.name}.reply", self.source.secrets
         if isinstance(said, (str, Finish)):
             return self.source.ended(said, tools)
         if not isinstance(said, Message) or said.role != "assistant":
             what = f"a message of the {said.role}" if isinstance(said, Message) else _returned(said)
-            raise CrosswindError(
-                f"{name} returned {what}; expected the answer as a str, done(...) or cannot(...), or "
+            raise AgentException(
+                f"TypeError: {name} returned {what}; expected the answer as a str, done(...) or cannot(...), or "
                 "Message(role='assistant', ...) with the answer in `content` or calls in `requests`"
             )
         requests = tuple(
@@ -163,16 +166,14 @@ class ReplyingAgent:
             self.made.trial = number
 
 
-def blame(name: str, told: str) -> None:
-    """Tell the user that an agent's code broke, which counts as a failure of the agent."""
-    warnings.warn(ModelWarning(f"{name} raised {told}; counted as the agent's failure"), stacklevel=2)
+class BrokenAgent:
+    """One episode of a class that raised when it was to make the agent."""
 
+    def __init__(self, source: PythonAgents, error: BaseException) -> None:
+        self.source, self.error = source, error
 
-class Raised:
-    """How often the agent's code raised an exception, and the traceback of the first."""
-
-    count = 0
-    first = ""
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        self.source.failed(self.error)
 
 
 class PythonAgents:
@@ -190,15 +191,19 @@ class PythonAgents:
         self.price = settings.price()
         self.settings: dict[str, Any] = {"callable": called}
         self.secrets = Secrets(*(os.environ.get(name) for name in KEYS))
-        self.raised = Raised()
         self.agent: Any = _load(agent) if isinstance(agent, str) else agent
         _check(self.agent, self.name)
+        if files := _files_of(agent.partition(":")[0] if isinstance(agent, str) else _module_of(agent)):
+            self.settings["code"] = code_digest(files)
 
     def make(self, drawn: Drawn) -> Agent:
         """A class makes one agent per episode; a function or an object serves them all."""
         made, own = self.agent, isinstance(self.agent, type)
-        if own:
-            made = self.agent() if _takes(self.agent) else self.agent(drawn)
+        try:
+            if own:
+                made = self.agent() if _takes(self.agent) else self.agent(drawn)
+        except (Exception, SystemExit) as error:
+            return BrokenAgent(self, error)
         if callable(getattr(made, "reply", None)):
             return ReplyingAgent(self, made, own=own)
         source = copy.copy(self)
@@ -229,15 +234,14 @@ class PythonAgents:
             raise
         except BaseException as error:
             self.failed(error)
-            return ""
         if not isinstance(text, (str, Finish)):
-            raise CrosswindError(
-                f"{self.name} returned {_returned(text)}; expected the final answer: done(...), cannot(...) or a str. "
-                "Return what is to be said to the user, or '' for nothing"
+            raise AgentException(
+                f"TypeError: {self.name} returned {_returned(text)}; expected the final answer: done(...), "
+                "cannot(...) or a str. Return what is to be said to the user, or '' for nothing"
             )
         return text
 
-    def failed(self, error: BaseException) -> None:
+    def failed(self, error: BaseException) -> NoReturn:
         """Tell apart what an agent's code raised: ours and the provider's is raised again, the rest is its failure."""
         if isinstance(error, (CrosswindError, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)):
             raise error
@@ -247,9 +251,7 @@ class PythonAgents:
         told = self.secrets.scrub(f"{type(error).__name__}: {error}")[:300]
         if isinstance(error, OSError) or type(error).__module__.split(".")[0] in PROVIDERS:
             raise InfrastructureError(f"{self.name}: {told}") from None
-        self.raised.count += 1
-        self.raised.first = self.raised.first or self.secrets.scrub(_traceback(error))
-        blame(self.name, told)
+        raise AgentException(told, self.secrets.scrub(_traceback(error))) from None
 
 
 # ---------------------------------------------------------------- what an agent can be
@@ -304,8 +306,29 @@ def _check(agent: Any, name: str) -> None:
         raise CrosswindError(f"{name} takes {inspect.signature(called)} and is called with {wanted}; {EXPECTED}")
 
 
+def _module_of(thing: object) -> str:
+    with suppress(Exception):  # what a lazy proxy raises
+        name = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", "")
+        return name if isinstance(name, str) else ""
+    return ""
+
+
 def _name_of(agent: object) -> str:
-    return f"{getattr(agent, '__module__', '?')}:{getattr(agent, '__qualname__', type(agent).__qualname__)}"
+    return f"{_module_of(agent) or '?'}:{getattr(agent, '__qualname__', type(agent).__qualname__)}"
+
+
+def _files_of(name: str) -> set[Path]:
+    """The file of an agent's module, and those of the modules in its folder that it uses; none in a notebook."""
+    found: set[Path] = set()
+    names, root = [name], Path(getattr(sys.modules.get(name), "__file__", None) or ".").parent
+    for each in names:
+        module = sys.modules.get(each)
+        file = Path(getattr(module, "__file__", None) or ".")
+        inside = file.is_relative_to(root) and "site-packages" not in file.relative_to(root).parts
+        if file.is_file() and file not in found and inside:
+            found.add(file)
+            names += filter(None, map(_module_of, list(vars(module).values())))
+    return found
 
 
 def _traceback(error: BaseException) -> str:

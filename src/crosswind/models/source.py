@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
@@ -26,6 +29,14 @@ def used(price: Price | None, input_tokens: int, output_tokens: int) -> Usage:
     """What one request used, its cost included where the price is known."""
     cost = price.of(input_tokens, output_tokens) if price else None
     return Usage(input_tokens=input_tokens, output_tokens=output_tokens, requests=1, cost=cost)
+
+
+def code_digest(files: Iterable[Path]) -> str:
+    """What stands for the code of an agent among its settings, so that a resumed run notices a change."""
+    digest = sha256()
+    for path in sorted(files):
+        digest.update(f"{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 class LocalAgent:
@@ -77,6 +88,9 @@ class AgentSource(Protocol):
     price is known. Out of `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError`
     when the user must fix something first (a key, the name of a model). It may have an attribute `trial` too, which
     a run sets to the number of the trial before the first reply: whoever samples with a seed makes trials differ by it.
+
+    In a stream an agent may remember: `save()` returns its state as JSON after an episode, and `restore(state)` gets it
+    before the next one, None before the first. An attribute `memory` names another object that does both.
     """
 
     name: str  # the spec without secrets

@@ -15,6 +15,7 @@ A spec never holds a secret: keys come from the environment, and a name or a pas
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
@@ -22,7 +23,7 @@ from crosswind.core.draw import Drawn
 from crosswind.core.registry import LOADERS, agents, did_you_mean, resolve
 from crosswind.core.types import Agent, Ending
 from crosswind.models.redact import strip_credentials
-from crosswind.models.source import AgentSettings, AgentSource, Price
+from crosswind.models.source import AgentSettings, AgentSource, Price, code_digest
 
 EMBEDDED = "embedded"
 SPECS = {  # agents that are not scripted; docs/agents.md explains them
@@ -48,7 +49,8 @@ class ScriptedSource:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.settings: dict[str, Any] = {}
+        origin = Path(agents.origin(name))
+        self.settings: dict[str, Any] = {"code": code_digest([origin])} if origin.is_file() else {}
         self._make = agents[name]
 
     def make(self, drawn: Drawn) -> Agent:

@@ -241,7 +241,9 @@ def _inside(shown: Reading) -> Markup:
         parts.append(_said("The certified way ends with", shown.gold_final))
     if shown.missing:
         parts.append(note(clipped(shown.missing, SHOWN)))
-    if record.why:
+    if record.ended == "exception":
+        parts.append(join(note("The agent's code raised:"), tag("pre", clipped(record.why, 4 * SHOWN))))
+    elif record.why:
         blamed = "The infrastructure failed: " if record.outcome == "error" else "Why it ended: "
         parts.append(note(blamed, clipped(record.why, SHOWN)))
     checks = [

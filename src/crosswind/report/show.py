@@ -88,8 +88,11 @@ def episode(console: Console, shown: Reading, number: int | None = None) -> None
         console.print(Text(terminal.safe(shown.missing), style="yellow"))
     console.print(f"ended: {record.ended} after {formats.many(len(record.steps), 'step')}; budget {record.budget}")
     if record.why:
-        blamed = "the infrastructure failed" if record.outcome == "error" else "why it ended"
-        console.print(Text(f"{blamed}: {terminal.short(record.why, 600)}", style="yellow"))
+        if record.ended == "exception":
+            console.print(Text(f"the agent's code raised {terminal.safe(record.why)}", style="yellow"))
+        else:
+            blamed = "the infrastructure failed" if record.outcome == "error" else "why it ended"
+            console.print(Text(f"{blamed}: {terminal.short(record.why, 600)}", style="yellow"))
     for check in record.checks:
         passed = "ok " if check.passed else "NOT"
         console.print(Text(f"  {passed} {terminal.short(check.name, 60)}: {terminal.short(check.why, 300)}"))

@@ -4,6 +4,7 @@ runner.py       play episodes, several at a time, into a store; the one schedule
 store.py        the folder of a run; proxy_sessions.py: sessions that a killed proxy left in it
 baselines.py    scripted agents over a suite or on the episodes of a run
 reading.py      a stored episode beside its gold, and whether its world may be walked again
+cluster.py      play episodes on a Ray cluster
 analysis.py     all that a report needs, worked out once; comparison.py: several runs, paired
-rescore.py      judge a stored run again
+rescore.py      judge a stored run again; merge.py: put the shards of a run together
 """

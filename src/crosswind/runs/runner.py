@@ -23,7 +23,7 @@ from crosswind.base.version import __version__
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
 from crosswind.core.types import Agent, Message, Tools
-from crosswind.episodes.play import clip, play
+from crosswind.episodes.play import play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
@@ -33,6 +33,7 @@ from crosswind.models.source import AgentSource
 from crosswind.runs.store import Manifest, Store, now
 
 PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again; so many times more
+EXCEPTIONS = 5  # episodes that end with the same exception one after the other: the agent is broken, and the run stops
 IN_A_ROW = 20  # episodes that end as errors one after the other: the provider is down, and the run stops
 BEHIND = 64  # lines that may be written and not yet on the disk
 
@@ -57,6 +58,8 @@ class Progress:
     done: int = 0  # episodes that this one finished
     errors: int = 0
     trouble: str = ""  # why the last of them is one
+    exceptions: int = 0  # episodes that ended because the agent's code raised
+    raised: str = ""  # the last of these exceptions, with its traceback
     spent: Usage = field(default_factory=Usage)  # of all episodes of the folder
     scores: dict[str, Count] = field(default_factory=dict)  # solvable episodes by band, and tasks to refuse
 
@@ -65,6 +68,8 @@ class Progress:
         if record.outcome == "error":
             self.errors, self.trouble = self.errors + 1, record.why
             return
+        if record.ended == "exception":
+            self.exceptions, self.raised = self.exceptions + 1, record.why
         count = self.scores.setdefault(REFUSALS if record.refuse else band_of(record.kinds), Count())
         count.n += 1
         count.passed += record.passed
@@ -84,6 +89,7 @@ class Limits:
     deadline: float | None = None  # seconds for this run; episodes under way are dropped, and played when it goes on
     tokens: int | None = None  # of the whole folder, earlier runs included; episodes under way end
     cost: float | None = None  # the same
+    exceptions: int | None = EXCEPTIONS  # episodes in a row that end with the same exception of the agent
 
     def reached(self, spent: Usage) -> str:
         """Words for the budget that is used up."""
@@ -105,6 +111,7 @@ class Ran:
     broken: bool = False  # the infrastructure stopped it, or every episode ended as an error
     cut: int = 0  # bytes of a torn line that were cut off
     budget: bool = False  # tokens or cost stopped it
+    raising: bool = False  # the same exception of the agent, again and again, stopped it
 
     @property
     def left(self) -> int:
@@ -191,8 +198,6 @@ async def play_episode(
     if cost is None and source.price is not None:
         cost = source.price.of(usage.input_tokens, usage.output_tokens)
     usage = usage.model_copy(update={"cost": cost, "seconds": round(time.perf_counter() - began, 6)})
-    if trajectory.why:
-        trajectory = trajectory.model_copy(update={"why": clip(trajectory.why)})
     try:
         record = recorded(episode, trajectory, seed=seed, usage=usage)
         return diagnosed(record, drawn.certificate) if diagnosing else record
@@ -212,7 +217,14 @@ def diagnosed(record: Record, gold: Certificate) -> Record:
 
 
 def manifest_of(
-    suite: Suite, source: AgentSource, *, seed: int, trials: int, limit: int | None, limits: Limits
+    suite: Suite,
+    source: AgentSource,
+    *,
+    seed: int,
+    trials: int,
+    limit: int | None,
+    limits: Limits,
+    shard: tuple[int, int] = (1, 1),
 ) -> Manifest:
     """What is about to be run."""
     return Manifest(
@@ -226,6 +238,7 @@ def manifest_of(
         seed=seed,
         trials=trials,
         limit=limit,
+        shard=f"{shard[0]}/{shard[1]}" if shard[1] > 1 else "",
         agent=source.name,
         settings=source.settings,
         ending=source.ending,
@@ -246,6 +259,12 @@ class Sink(Protocol):
         """Make everything safe that was appended; called in a thread."""
 
 
+class EpisodePlayer(Protocol):
+    """Whoever plays episodes in the place of this process; `cluster.RayPlayer` is one."""
+
+    async def play(self, episode: Episode) -> Record: ...
+
+
 class Workers:
     """Workers that play episodes, each with every agent given, into a sink."""
 
@@ -262,13 +281,18 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
+        player: EpisodePlayer | None = None,
+        in_a_row: int = IN_A_ROW,
     ) -> None:
+        self.player = player
         self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
         self.limits, self.progress = limits or Limits(), progress or Progress()
         self.total, self.pauses, self.watch, self.diagnosing = total, pauses, watch, diagnosing
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
-        self.in_a_row = 0
+        self.alike: list[tuple[str, str]] = []  # the last episodes, as far as one exception ended them: it, their task
+        self.raising = False
+        self.in_a_row, self.most_in_a_row = 0, in_a_row
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
         self.drawing = asyncio.Lock()
@@ -294,9 +318,17 @@ class Workers:
 
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
-        record = await play_episode(
-            episode, source, seed=self.seed, seconds=self.limits.episode, pauses=self.pauses, diagnosing=self.diagnosing
-        )
+        if self.player is not None:
+            record = await self.player.play(episode)
+        else:
+            record = await play_episode(
+                episode,
+                source,
+                seed=self.seed,
+                seconds=self.limits.episode,
+                pauses=self.pauses,
+                diagnosing=self.diagnosing,
+            )
         self.sink.append(record)
         del self.under_way[episode.key]
         self.finished(record)
@@ -318,11 +350,17 @@ class Workers:
         self.progress.add(record)
         self.progress.done += 1
         self.in_a_row = self.in_a_row + 1 if record.outcome == "error" else 0
-        if self.in_a_row >= IN_A_ROW:
-            self.stopped = (
-                f"{self.in_a_row} episodes in a row ended as errors of the infrastructure (last: {record.why})"
-            )
+        if self.in_a_row >= self.most_in_a_row:
+            what = f"{self.in_a_row} episodes in a row" if self.in_a_row > 1 else "an episode"
+            self.stopped = f"{what} ended as errors of the infrastructure (last: {record.why})"
             self.broken = True
+        same = [(_place_of(record.why), record.task_id)] if record.ended == "exception" else []
+        self.alike = [*(one for one in self.alike if [one[0]] == [s[0] for s in same]), *same]
+        tasks = len({task for _, task in self.alike})  # episodes of one task come one after the other
+        if self.limits.exceptions and len(self.alike) >= self.limits.exceptions and tasks > 1:
+            first = record.why.partition("\n")[0]
+            self.stopped = f"{len(self.alike)} episodes in a row ended with the same exception of the agent ({first})"
+            self.raising = True
         self.stopped = self.stopped or self.limits.reached(self.progress.spent)
         self.show()
 
@@ -366,6 +404,12 @@ class Workers:
             await asyncio.to_thread(self.sink.sync)
 
 
+def _place_of(why: str) -> str:
+    """Which exception this is: its type and the places in the code, without a message, which may name the task."""
+    places = [line for line in why.splitlines() if line.startswith('  File "')]
+    return "\n".join([why.partition("\n")[0].partition(":")[0], *places])
+
+
 async def run(
     suite: Suite,
     source: AgentSource,
@@ -374,22 +418,24 @@ async def run(
     seed: int = 0,
     trials: int = 1,
     limit: int | None = None,
+    shard: tuple[int, int] = (1, 1),
     concurrency: int | None = None,
     limits: Limits | None = None,
     keep_errors: bool = False,
     pauses: Sequence[float] | None = None,
     watch: Watch | None = None,
+    player: EpisodePlayer | None = None,
 ) -> Ran:
     """Play a suite into a folder, or go on where an earlier run of the same configuration stopped."""
     limits = limits or Limits()
     with Store(folder) as store:
-        wanted = manifest_of(suite, source, seed=seed, trials=trials, limit=limit, limits=limits)
+        wanted = manifest_of(suite, source, seed=seed, trials=trials, limit=limit, limits=limits, shard=shard)
         manifest = store.begin(wanted)
         progress = Progress()
         finished = store.resume(progress.add, keep_errors=keep_errors)
         for record in store.retried():
             progress.spent = progress.spent.plus(record.usage)
-        schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished)
+        schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished, shard=shard)
         progress.before, progress.total = len(finished), schedule.total
         workers = Workers(
             schedule,
@@ -401,6 +447,7 @@ async def run(
             total=lambda: schedule.total,
             pauses=PAUSES if pauses is None else pauses,
             watch=watch,
+            player=player,
         )
         why = "it was interrupted"
         try:
@@ -416,4 +463,5 @@ async def run(
                 manifest = store.write(manifest, state="stopped" if why else "finished", why=why, planned=planned)
         nothing = progress.errors > 0 and not progress.scores
         spent = bool(limits.reached(progress.spent))
-        return Ran(manifest, progress, workers.stopped, workers.broken or nothing, store.cut, spent)
+        broken = workers.broken or nothing
+        return Ran(manifest, progress, workers.stopped, broken, store.cut, spent, workers.raising)

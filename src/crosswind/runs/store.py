@@ -64,6 +64,7 @@ class Manifest(Model):
     seed: int
     trials: int = 1
     limit: int | None = None  # of episodes
+    shard: str = ""  # I/N: the Ith of N parts, which `crosswind merge` puts together
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
@@ -74,12 +75,16 @@ class Manifest(Model):
 
     @property
     def name(self) -> str:
-        """The suite's."""
-        return str(self.suite.get("name", ""))
+        """The suite's, with its version."""
+        name, version = str(self.suite.get("name", "")), self.suite.get("version")
+        return f"{name}@{version}" if version else name
 
 
 # what makes two runs one: a folder holds episodes of one configuration only
-SAME = ("crosswind", "judge", "suite", "conditions", "seed", "trials", "agent", "settings", "ending", "episode_timeout")
+SAME = (
+    *("crosswind", "judge", "suite", "conditions", "seed", "trials", "shard"),
+    *("agent", "settings", "ending", "episode_timeout"),
+)
 
 
 @dataclass(slots=True)
@@ -94,12 +99,16 @@ class StoredRun:
     @property
     def lacks(self) -> str:
         """Why it is not whole, in words; nothing where it is."""
-        planned, there = self.manifest.planned, len(self.records)
-        if self.manifest.state != "finished":
-            return f"the run is not finished ({self.manifest.why or self.manifest.state})"
-        if planned is not None and there < planned:
-            return f"{planned - there} of its {planned} episodes are missing from {EPISODES}"
-        return ""
+        return shortfall(self.manifest, len(self.records))
+
+
+def shortfall(manifest: Manifest, there: int) -> str:
+    """Why a run with this many episodes is not whole, in words; nothing where it is."""
+    if manifest.state != "finished":
+        return f"the run is not finished ({manifest.why or manifest.state})"
+    if manifest.planned is not None and there < manifest.planned:
+        return f"{manifest.planned - there} of its {manifest.planned} episodes are missing from {EPISODES}"
+    return ""
 
 
 def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
@@ -241,7 +250,7 @@ def now() -> str:
 def as_line(record: Record) -> bytes:
     """A record as its line."""
     try:
-        leave_out = {"finish"} if record.finish is None else None  # lines of runs in words stay as they were
+        leave_out = {name for name in ("finish", "mark") if getattr(record, name) is None}  # as earlier versions wrote
         return record.model_dump_json(exclude=leave_out).encode() + b"\n"
     except (PydanticSerializationError, UnicodeEncodeError):  # half a character in a text that nobody clipped
         return json.dumps(plain(record.model_dump()), ensure_ascii=False).encode() + b"\n"
@@ -480,7 +489,8 @@ def _differ(name: str, old: Any, new: Any) -> Iterator[str]:
         for key in dict.fromkeys((*old, *new)):
             yield from _differ(f"{name}.{key}", old.get(key), new.get(key))
     elif old != new:
-        yield f"{name} was {_cut(old)}, now {_cut(new)}"
+        code = name == "settings.code"
+        yield "the agent's code has changed" if code else f"{name} was {_cut(old)}, now {_cut(new)}"
 
 
 def _cut(value: object) -> str:

@@ -260,7 +260,7 @@ class Study(Model):
 
     def suite_hash(self, part: Part) -> str:
         """A name for what a test consists of."""
-        return digest([self.suite(part).model_dump(mode="json"), self.seed(part), self.max_tokens])
+        return digest([self.suite(part).model_dump(mode="json", exclude={"version"}), self.seed(part), self.max_tokens])
 
 
 def digest(data: object) -> str:

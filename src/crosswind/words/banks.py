@@ -19,6 +19,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
+from crosswind.core.registry import domains
 from crosswind.core.types import SPLITS, Param, Split, ToolSpec
 
 REGISTERS = ("plain", "formal", "chatty", "telegraphic", "second_language", "impatient")
@@ -50,8 +51,15 @@ def bring(domain: str, bank: Mapping[str, Any]) -> None:
     _brought[domain] = bank
 
 
+def forget(domain: str) -> None:
+    """Drop a bank that was brought; whoever asks for it has it brought again."""
+    _brought.pop(domain, None)
+
+
 def data(name: str) -> Mapping[str, Any]:
     """One file of the data, "common" or a domain, or the bank that a plug-in brings; empty where a domain has none."""
+    if name not in _brought and ":" in name:
+        domains[name]  # a generated domain brings its bank along
     return _brought[name] if name in _brought else _file(name)
 
 
@@ -270,7 +278,7 @@ def distractor(domain: str, split: Split, rng: Random, taken: set[str]) -> ToolS
         if name not in taken:
             break
     article = "an" if thing[0] in "aeiou" else "a"
-    holes = {"{thing}": thing, "{a_thing}": f"{article} {thing}", "{things}": _plural(thing)}
+    holes = {"{thing}": thing, "{a_thing}": f"{article} {thing}", "{things}": plural(thing)}
     doc = template["doc"]
     for hole, value in holes.items():
         doc = doc.replace(hole, value)
@@ -279,7 +287,8 @@ def distractor(domain: str, split: Split, rng: Random, taken: set[str]) -> ToolS
     return ToolSpec.new(name, doc, params)
 
 
-def _plural(thing: str) -> str:
+def plural(thing: str) -> str:
+    """A noun in the plural, by the rules of spelling."""
     if thing.endswith("y") and thing[-2:-1] not in "aeiou":
         return thing[:-1] + "ies"
     return thing + ("es" if re.search(r"(s|x|z|ch|sh)$", thing) else "s")

@@ -380,7 +380,7 @@ class _PluginSources(BankSources):
         ours = banks.data("common")["lexicon"]["lists"]
         out: dict[tuple[str, ...], Dealt] = {tuple(name.split(".", 1)): dealt for name, dealt in ours.items()}
         dealer = Dealer("words", self.seed)
-        dealer.pinned = _ours()[0] | {lemma(w): split for split, words in layer_words().items() for w in words}
+        dealer.pinned = settled_words()
         for sort in ("actions", "words"):
             for word in self.part(self.document, sort):
                 dealer.add((sort, str(word)), self.texts(self.document, sort, word))
@@ -397,6 +397,11 @@ class _PluginSources(BankSources):
                             f"{{{key}}} is in brackets, so it may be said apart; add roles.{key} or drop the brackets"
                         )
                         self.problems.add(self.document, ("families", name, i), text)
+
+
+def settled_words() -> dict[str, Split]:
+    """The splits of all words that the package's banks and perturbations hold, by lemma."""
+    return _ours()[0] | {lemma(w): split for split, words in layer_words().items() for w in words}
 
 
 @lru_cache(maxsize=1)

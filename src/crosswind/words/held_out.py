@@ -44,7 +44,8 @@ def check_kinds(kinds: Iterable[str]) -> None:
 
 
 def check_drawn(drawn: Drawn) -> None:
-    """Refuse a draw as training data: of a held-out kind, or of another split than train.
+    """Refuse a draw as training data: of a held-out kind, of another split than train, or of a generated domain that
+    is kept for dev or test.
 
     Layers that were drawn on a train task hold train words by construction.
     """
@@ -52,4 +53,8 @@ def check_drawn(drawn: Drawn) -> None:
     if drawn.base.split != "train":
         raise NotForTraining(
             f"{drawn.base.id} is a task of the split {drawn.base.split!r}; training data is made of 'train' alone"
+        )
+    if drawn.base.domain.startswith(("generated:dev-", "generated:test-")):
+        raise NotForTraining(
+            f"{drawn.base.domain} is kept for measuring; train on domains of the split train, as in generated:train-17"
         )

@@ -30,8 +30,7 @@ def read_declaration(path: Path | str) -> tuple[Declaration, Document]:
         raise BadFile(f"{document.where}:1: expected a YAML domain; {yaml_files.expected(Declaration, ())}")
     declared = document.fit(Declaration)
     Checker(document, declared).word(declared.domain, ("domain",), "the domain")
-    for checks in (TableChecks, ToolChecks, FamilyChecks):
-        checks(document, declared).run()
+    _check(declared, document)
     return declared, document
 
 
@@ -39,10 +38,26 @@ def load(path: Path | str) -> Domain:
     """The domain that a file declares."""
     declared, document = read_declaration(path)
     domains_module._rows.cache_clear()  # rows of an earlier domain of this name
+    return _built(declared, document)
+
+
+def checked(document: Document) -> Domain:
+    """The domain that data declares, checked as a file would be; its name may be any text."""
+    declared = document.fit(Declaration)
+    _check(declared, document)
+    return _built(declared, document)
+
+
+def _built(declared: Declaration, document: Document) -> Domain:
     domain = build(declared)
     for name, family in domain.families.items():
         _check_words(document, ("families", name, "queries"), family)
     return domain
+
+
+def _check(declared: Declaration, document: Document) -> None:
+    for checks in (TableChecks, ToolChecks, FamilyChecks):
+        checks(document, declared).run()
 
 
 def _check_words(document: Document, place: Place, family: Family) -> None:

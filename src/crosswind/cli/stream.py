@@ -1,0 +1,99 @@
+"""`crosswind stream`: play an agent through an interface that keeps changing."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Exit, Option
+
+from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
+from crosswind.cli.options import Ending, Json, Seed
+from crosswind.cli.progress import RunDisplay
+from crosswind.cli.run import folder_name, guarded
+from crosswind.cli.run_outcome import STOPPED
+
+app = App()
+EPILOG = epilog(
+    "crosswind stream evolving --agent updater --domain poi",
+    "crosswind stream evolving --agent python:my_agent:Agent --streams 5 --changelog shown --out runs/evolving",
+    "crosswind stream evolving --agent python:my_agent:Agent --frozen",
+    notes="The same command with the same --out continues a stream that was stopped or killed.",
+    exits={3: "stopped by the provider or the disk", 70: "a bug in the agent or in crosswind"},
+)
+
+
+@app.command(epilog=EPILOG)
+@terminal.reserve_stdout()
+def stream(
+    plan: Annotated[str, Argument(help="evolving, gradual, recurring, cascading, earned, drifting, or a YAML file.")],
+    agent: Annotated[str, Option(help="Agent, as for `crosswind run --agent`.")],
+    out: Annotated[
+        Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")
+    ] = None,
+    streams: Annotated[int, Option(min=1, help="Streams per domain, each with its own releases.")] = 1,
+    episodes: Annotated[int, Option(min=0, show_default=False, help="Episodes per stream; 0: the plan's.")] = 0,
+    domain: Annotated[str, Option(help="Stay in this domain.")] = "all",
+    changelog: Annotated[
+        str,
+        Option(metavar="hidden|shown|wrong", show_default="the plan's", help="Release notes in the policy."),
+    ] = "",
+    frozen: Annotated[bool, Option("--frozen", help="Keep the first release throughout, for comparison.")] = False,
+    seed: Seed = 0,
+    ending: Ending = "",
+    progress: Annotated[bool, Option(help="Show progress.")] = True,
+    json_: Json = False,
+) -> None:
+    """Play an agent through releases of an interface, one episode after the other. Rerun the command to resume."""
+    from crosswind.core.registry import domains
+    from crosswind.episodes.stream import load_plan, with_changes
+    from crosswind.metrics.streams import summarise
+    from crosswind.models.spec import open_agent
+    from crosswind.runs.store import iter_records
+    from crosswind.runs.streams import play_streams
+
+    changes: dict[str, object] = {"episodes": episodes} if episodes else {}
+    if domain != "all":
+        domains[domain]  # says which names there are
+        changes["domains"] = (domain,)
+    if changelog:
+        changes["changelog"] = changelog
+    chosen = with_changes(load_plan(plan), changes)
+    source = open_agent(agent, None, ending)
+    folder = out or Path("runs") / folder_name(chosen.name, source.name)
+    watch = RunDisplay(quiet=json_ or not progress)
+    play = partial(play_streams, chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)
+    ran = guarded(play, source, folder)
+    found = summarise(list(iter_records(folder)))
+    if json_:
+        data = {"folder": str(folder), "state": ran.manifest.state, "stopped": ran.stopped}
+        terminal.print_json({**data, **found.model_dump(mode="json")})
+    else:
+        rows = [
+            [name, _percent(share.value), str(share.n), _bounds(share)]
+            for name, share in (
+                ("success", found.success),
+                ("stability: tasks that no release touches", found.stability),
+                ("adaptation: tasks that a release touches", found.adaptation),
+                *((f"after {k} episodes under a release", share) for k, share in found.shots.items()),
+            )
+        ]
+        terminal.print_table(["", "passed", "episodes", "95 % over streams"], rows)
+        print(f"regret: {found.regret:.1f} failures per stream of {chosen.episodes} episodes; the oracle has none")
+        if found.drop is not None and found.recovered is not None:
+            back = f", {found.recovery:.1f} episodes later on average" if found.recovery is not None else ""
+            print(f"drop after a change: {100 * found.drop:+.0f} points; {100 * found.recovered:.0f} % recovered{back}")
+        print(f"{'stopped: ' + ran.stopped if ran.stopped else 'finished'}; every episode is in {folder}")
+    if ran.broken:
+        raise Exit(STOPPED)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def _bounds(share: object) -> str:
+    low, high = getattr(share, "low", None), getattr(share, "high", None)
+    return "-" if low is None or (low, high) == (0.0, 1.0) else f"{_percent(low)} to {_percent(high)}"

@@ -1,0 +1,181 @@
+"""Play the episodes of a run on a Ray cluster.
+
+The driver draws, counts, stops and alone writes the store. Actors play: each draws an episode again from the JSON of
+its layers, so that the certificate is checked where it is used. An episode whose actor died goes to another actor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.episodes.record import Record, redraw
+from crosswind.episodes.schedule import Episode
+from crosswind.models.source import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import PAUSES, Crash, play_episode
+from crosswind.runs.store import as_line
+
+PLUGINS = "CROSSWIND_PLUGINS"  # as in `authoring/plugins.py`, which reads it when registries are first used
+ATTEMPTS = 5  # actors that may die under one episode
+START = 120.0  # seconds for the first actor to start
+
+
+class Actor:
+    """One process on the cluster. It finds the modules and plug-ins of the driver; keys come from its node."""
+
+    def __init__(
+        self,
+        path: Sequence[str],
+        plugins: str,
+        agent: str,
+        settings: dict[str, Any],
+        ending: str,
+        seed: int,
+        seconds: float | None,
+        pauses: Sequence[float],
+    ) -> None:
+        sys.path += [folder for folder in path if folder not in sys.path and Path(folder).is_dir()]
+        if plugins:
+            os.environ[PLUGINS] = plugins
+        self.source = open_agent(agent, AgentSettings.model_validate(settings), ending)
+        self.seed, self.seconds, self.pauses = seed, seconds, pauses
+
+    async def ready(self) -> None:
+        """Answer once the actor has started."""
+
+    async def play(
+        self, domain: str, condition: str, task_id: str, layers: list[Any], severity: int | None, trial: int
+    ) -> Any:
+        """The line of a finished episode, or what to raise: exceptions of ours do not survive every transport."""
+        key = f"{task_id}|{condition}|{trial}"
+        try:
+            episode = Episode(condition, task_id, redraw(domain, task_id, layers, key), severity, trial)
+            return as_line(
+                await play_episode(episode, self.source, seed=self.seed, seconds=self.seconds, pauses=self.pauses)
+            )
+        except Crash as crash:
+            return {"crash": f"{type(crash.error).__name__}: {crash.error}", "by_agent": crash.by_agent}
+        except CrosswindError as error:
+            return {"error": str(error)}
+
+
+class RayPlayer:
+    """The actors of a run. Use it as an asynchronous context manager."""
+
+    def __init__(
+        self,
+        agent: str,
+        settings: AgentSettings,
+        ending: str = "",
+        *,
+        seed: int = 0,
+        seconds: float | None = None,
+        pauses: Sequence[float] = PAUSES,
+        address: str = "",
+        actors: int = 0,
+        gpus: float = 0,
+        episodes_each: int = 1,
+    ) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise CrosswindError("--executor ray needs Ray; install it: pip install 'crosswind[ray]'") from None
+        self.ray = ray
+        self.own = not ray.is_initialized()
+        if self.own:
+            try:
+                ray.init(address=address or None, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                raise CrosswindError(
+                    f"no Ray cluster at {address!r} ({error}); start one, or leave out --address"
+                ) from None
+        self.wanted = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.given = (agent, settings.model_dump(), ending, seed, seconds, tuple(pauses))
+        self.options = {"num_cpus": 1, "num_gpus": gpus, "max_concurrency": max(2, 2 * episodes_each)}
+        self.load: dict[Any, int] = {}  # actors that answer -> episodes under way
+        self.starting: set[asyncio.Task[None]] = set()
+        self.lost = 0  # actors that died
+        self.why = ""  # the last one failed to start
+        self.changed = asyncio.Event()
+
+    async def __aenter__(self) -> RayPlayer:
+        for _ in range(self.wanted):
+            self._start()
+        await self._some_actor()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self.starting:
+            task.cancel()
+        await asyncio.gather(*self.starting, return_exceptions=True)
+        for actor in self.load:
+            self.ray.kill(actor)
+        if self.own:
+            self.ray.shutdown()
+
+    async def play(self, episode: Episode) -> Record:
+        """Play an episode on the actor with the fewest, and again on another if that one dies."""
+        drawn = episode.drawn
+        layers = [layer.model_dump(mode="json") for layer in drawn.layers]
+        for _ in range(ATTEMPTS):
+            actor = await self._some_actor()
+            self.load[actor] += 1
+            try:
+                found = await actor.play.remote(
+                    drawn.domain.name, episode.condition, episode.task_id, layers, episode.severity, episode.trial
+                )
+            except (self.ray.exceptions.RayActorError, self.ray.exceptions.ObjectLostError):
+                if self.load.pop(actor, None) is not None:
+                    self.lost += 1
+                    self._start()
+                continue
+            finally:
+                if actor in self.load:
+                    self.load[actor] -= 1
+            if isinstance(found, bytes):
+                return Record.model_validate_json(found)
+            if "crash" in found:
+                raise Crash(episode.key, RuntimeError(found["crash"]), by_agent=found["by_agent"])
+            raise CrosswindError(found["error"])
+        raise InfrastructureError(f"{ATTEMPTS} actors died while they played {episode.key!r}; see the logs of Ray")
+
+    async def _some_actor(self) -> Any:
+        async with asyncio.timeout(None if self.load else START) as clock:
+            try:
+                while not self.load:
+                    self.changed.clear()
+                    if not self.starting:
+                        raise CrosswindError(f"no actor starts on the Ray cluster: {self.why}")
+                    await self.changed.wait()
+            except asyncio.CancelledError:
+                if clock.expired():
+                    free = self.ray.available_resources()
+                    raise InfrastructureError(
+                        f"no actor started within {START:g} s; the cluster has free: {free}"
+                    ) from None
+                raise
+        return min(self.load, key=lambda actor: self.load[actor])
+
+    def _start(self) -> None:
+        """Start an actor; it gets episodes once it answers, wherever the cluster has room for it."""
+        plugins = os.environ.get(PLUGINS, "")
+        made = self.ray.remote(Actor).options(**self.options).remote([os.getcwd(), *sys.path], plugins, *self.given)
+
+        async def wait() -> None:
+            try:
+                await made.ready.remote()
+                self.load[made] = 0
+            except self.ray.exceptions.RayError as error:
+                self.why = str(error).strip().splitlines()[-1]
+            finally:
+                self.starting.discard(task)
+                self.changed.set()
+
+        task = asyncio.ensure_future(wait())
+        self.starting.add(task)

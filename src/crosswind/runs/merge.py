@@ -1,0 +1,94 @@
+"""Put the shards of a run together: the episodes are those that one machine would have played."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosswind.base.errors import CrosswindError
+from crosswind.base.files import append_file
+from crosswind.runs.store import (
+    MANIFEST,
+    RETRIED,
+    SHOWN,
+    Manifest,
+    Store,
+    differences,
+    iter_records,
+    load_manifest,
+    now,
+    shortfall,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge wrote."""
+
+    folder: Path
+    shards: int
+    episodes: int
+
+
+def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
+    """Write all episodes of the shards of one run into a new folder.
+
+    Refuses, and writes nothing, if a shard is missing, unfinished or given twice, if configurations differ, or if two
+    shards hold the same episode.
+    """
+    out, shards = Path(out), [(Path(folder), load_manifest(folder)) for folder in folders]
+    if (out / MANIFEST).exists():
+        raise CrosswindError(f"{out}: already holds a run; merge into a new folder")
+    _check(shards)
+    owners: dict[str, Path] = {}
+    for folder, manifest in shards:
+        problems: list[str] = []
+        before = len(owners)
+        for record in iter_records(folder, problems):
+            if record.key in owners:
+                raise CrosswindError(
+                    f"{folder} and {owners[record.key]} both hold the episode {record.key!r}; play one of them again "
+                    "into a new folder, then merge"
+                )
+            owners[record.key] = folder
+        if lacks := shortfall(manifest, len(owners) - before) or "".join(problems[:1]):
+            raise CrosswindError(f"{folder}: {lacks}; run its command again, then merge")
+    with Store(out) as store:
+        whole = shards[0][1].model_copy(
+            update={"shard": "", "created": now(), "planned": len(owners), "state": "running", "why": ""}
+        )
+        store.begin(whole)
+        store.resume(lambda _: None)
+        for folder, _ in shards:
+            for record in iter_records(folder):
+                store.append(record)
+            if (retried := folder / RETRIED).exists():  # they count nowhere, but they cost something
+                append_file(out / RETRIED, retried.read_bytes())
+        store.sync()
+        store.write(whole, state="finished")
+    return Merged(out, len(shards), len(owners))
+
+
+def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
+    """Refuse what is no complete set of shards of one run."""
+    first, reference = shards[0]
+    seen: dict[int, Path] = {}
+    for folder, manifest in shards:
+        if not manifest.shard:
+            raise CrosswindError(f"{folder}: is a whole run, not a shard; expected folders of `crosswind run --shard`")
+        same = manifest.model_copy(update={"shard": reference.shard})
+        changed = differences(reference, same)
+        if manifest.limit != reference.limit:
+            changed.append(f"limit was {reference.limit}, now {manifest.limit}")
+        if changed:
+            raise CrosswindError(f"{first} and {folder} are not of one run: {'; '.join(changed[:SHOWN])}")
+        number, count = map(int, manifest.shard.split("/"))
+        if count != int(reference.shard.split("/")[1]):
+            raise CrosswindError(f"{first} is shard {reference.shard} and {folder} is shard {manifest.shard}")
+        if number in seen:
+            raise CrosswindError(f"{seen[number]} and {folder} are both shard {manifest.shard}; give each shard once")
+        seen[number] = folder
+    count = int(reference.shard.split("/")[1])
+    if gaps := [f"{n}/{count}" for n in range(1, count + 1) if n not in seen]:
+        raise CrosswindError(f"missing shards: {', '.join(gaps)}; run them with --shard, and give all folders")

@@ -1,0 +1,163 @@
+"""Play streams: one episode after the other, with an agent that may remember (`episodes/stream.py` draws them).
+
+An agent that has `save()` and `restore(state)` keeps its state over a stream. The state is JSON. It is stored in the
+line of the episode after which it was saved and handed to `restore` before the next one, so that a stream that was
+killed goes on as if nothing had happened. The conversation is emptied between episodes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from crosswind.base.errors import CrosswindError
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Agent
+from crosswind.episodes.play import plain
+from crosswind.episodes.record import Record
+from crosswind.episodes.schedule import Episode
+from crosswind.episodes.stream import StreamPlan, Timeline
+from crosswind.episodes.suite import Suite
+from crosswind.models.source import AgentSource
+from crosswind.runs.runner import PAUSES, Limits, Progress, Ran, Watch, Workers, manifest_of
+from crosswind.runs.store import Store
+
+LARGEST = 100_000  # characters of what an agent keeps, as JSON
+
+
+class RememberingSource:
+    """A source whose agents are handed what the one before them saved."""
+
+    resumes = False
+
+    def __init__(self, source: AgentSource) -> None:
+        self.source = source
+        self.name, self.price, self.settings = source.name, source.price, source.settings
+        self.concurrency, self.ending = 1, source.ending
+        self.state: Any = None
+        self.last: Any = None
+
+    def make(self, drawn: Drawn) -> Agent:
+        made = self.source.make(drawn)
+        self.last = getattr(made, "memory", made)
+        if callable(getattr(self.last, "restore", None)):
+            self.last.restore(json.loads(json.dumps(self.state)))
+        return made
+
+    def saved(self) -> Any:
+        """What the agent keeps of the episode that is over."""
+        if not callable(getattr(self.last, "save", None)):
+            return None
+        state = plain(self.last.save())
+        if (size := len(json.dumps(state))) > LARGEST:
+            raise CrosswindError(f"{self.name} saves {size:,} characters of state; expected at most {LARGEST:,}")
+        return state
+
+    async def aclose(self) -> None:
+        await self.source.aclose()
+
+
+class _Past:
+    """What is known of each stream so far, and where its records go."""
+
+    def __init__(self, store: Store, source: RememberingSource) -> None:
+        self.store, self.source = store, source
+        self.passed: dict[tuple[str, int], list[bool]] = defaultdict(list)
+        self.memory: dict[tuple[str, int], Any] = {}
+
+    def note(self, record: Record) -> None:
+        if record.mark is not None and record.outcome != "error":
+            self.passed[record.domain, record.trial].append(record.passed)
+            self.memory[record.domain, record.trial] = record.mark.memory
+
+    @property
+    def behind(self) -> int:
+        return self.store.behind
+
+    def append(self, record: Record) -> None:
+        if record.mark is not None and record.outcome != "error":
+            mark = record.mark.model_copy(update={"memory": self.source.saved()})
+            record = record.model_copy(update={"mark": mark})
+        self.note(record)
+        self.store.append(record)
+
+    def sync(self) -> None:
+        self.store.sync()
+
+
+async def play_streams(
+    plan: StreamPlan,
+    source: AgentSource,
+    folder: Path | str,
+    *,
+    seed: int = 0,
+    streams: int = 1,
+    frozen: bool = False,
+    limits: Limits | None = None,
+    pauses: Sequence[float] = PAUSES,
+    watch: Watch | None = None,
+) -> Ran:
+    """Play so many streams of a plan in each of its domains into a folder, or continue them.
+
+    An episode that ends as an error of the infrastructure stops the run: what follows depends on it. The same call
+    plays it again and continues. With `frozen` the interface never changes, for comparison.
+    """
+    limits, remembering = limits or Limits(), RememberingSource(source)
+    with Store(folder) as store:
+        wanted = manifest_of(
+            Suite(name=plan.name), source, seed=seed, trials=streams, limit=None, limits=limits
+        ).model_copy(
+            update={
+                "suite": {**plan.model_dump(mode="json"), "frozen": frozen},
+                "conditions": tuple(f"v{i + 1}" for i in range(1 + (0 if frozen else plan.releases))),
+                "planned": plan.episodes * streams * len(plan.where()),
+            }
+        )
+        manifest = store.begin(wanted)
+        progress, past = Progress(total=wanted.planned or 0), _Past(store, remembering)
+
+        def noted(record: Record) -> None:
+            progress.add(record)
+            past.note(record)
+
+        progress.before = len(store.resume(noted))
+
+        def episodes() -> Iterator[Episode]:
+            for number in range(streams):
+                for domain in plan.where():
+                    done = past.passed[domain, number]
+                    if len(done) >= plan.episodes:
+                        continue
+                    timeline = Timeline(plan, domain, seed, number, frozen=frozen)
+                    while len(done) < plan.episodes:
+                        remembering.state = past.memory.get((domain, number))
+                        yield timeline.episode(len(done), done)
+
+        workers = Workers(
+            episodes(),
+            [remembering],
+            past,
+            seed=seed,
+            limits=limits,
+            progress=progress,
+            total=lambda: wanted.planned or 0,
+            pauses=pauses,
+            watch=watch,
+            in_a_row=1,
+        )
+        why = "it was interrupted"
+        try:
+            await workers.run(1)
+            why = workers.stopped
+        except Exception as error:
+            why = f"{type(error).__name__}"
+            raise
+        finally:
+            with suppress(CrosswindError):
+                manifest = store.write(manifest, state="stopped" if why else "finished", why=why)
+        spent = bool(limits.reached(progress.spent))
+        return Ran(manifest, progress, workers.stopped, workers.broken, store.cut, spent)

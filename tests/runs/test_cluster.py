@@ -1,0 +1,67 @@
+"""A run on a Ray cluster: the records of a local run, also when an actor dies. Needs the extra `ray`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind.base.errors import CrosswindError
+from crosswind.episodes.suite import suites
+from crosswind.models.source import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import run
+from crosswind.runs.store import load_run
+
+pytestmark = pytest.mark.filterwarnings("default")  # of Ray
+
+
+def lines(folder: Path) -> dict[str, dict[str, Any]]:
+    found = [record.model_dump(mode="json") for record in load_run(folder).records]
+    return {one["key"]: {**one, "usage": {**one["usage"], "seconds": 0}} for one in found}
+
+
+def test_a_cluster_plays_the_run_and_loses_nothing(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    from crosswind.runs.cluster import RayPlayer
+
+    class Watch:
+        """Kills the first actor when a third of the episodes are done."""
+
+        player: RayPlayer | None = None
+
+        def show(self, progress: Any) -> None:
+            if self.player is not None and progress.done >= 20:
+                ray.kill(next(iter(self.player.load)))
+                self.player = None
+
+    async def on_ray() -> int:
+        watch = Watch()
+        async with RayPlayer("retrier", AgentSettings(), actors=2, episodes_each=4) as player:
+            watch.player = player
+            await run(
+                *(suites["tiers"], open_agent("retrier"), tmp_path / "ray"),
+                limit=60,
+                concurrency=8,
+                watch=watch,
+                player=player,
+            )
+            return player.lost
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        assert asyncio.run(on_ray()) == 1
+    finally:
+        ray.shutdown()
+    asyncio.run(run(suites["tiers"], open_agent("retrier"), tmp_path / "local", limit=60))
+    assert lines(tmp_path / "ray") == lines(tmp_path / "local")
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from crosswind.runs.cluster import RayPlayer
+
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(CrosswindError, match=r"pip install 'crosswind\[ray\]'"):
+        RayPlayer("oracle", AgentSettings())

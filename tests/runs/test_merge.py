@@ -1,0 +1,110 @@
+"""Shards of a run: together they are the run, and nothing else is merged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.run import parse_shard
+from crosswind.episodes.schedule import Schedule
+from crosswind.episodes.suite import suites
+from crosswind.models.spec import open_agent
+from crosswind.runs.merge import merge
+from crosswind.runs.runner import run
+from crosswind.runs.store import load_run
+
+QUICK = suites["quick"]
+
+
+def lines(folder: Path) -> dict[str, dict[str, Any]]:
+    """The records of a run by key, without the time that they took."""
+    found = [record.model_dump(mode="json") for record in load_run(folder).records]
+    return {one["key"]: {**one, "usage": {**one["usage"], "seconds": 0}} for one in found}
+
+
+def played(folder: Path, shard: str = "", **given: Any) -> Path:
+    asyncio.run(run(QUICK, open_agent("retrier"), folder, trials=2, shard=parse_shard(shard), **given))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    root = tmp_path_factory.mktemp("shards")
+    return [played(root / str(n), f"{n}/3") for n in (1, 2, 3)]
+
+
+def test_merged_shards_are_the_run(tmp_path: Path, shards: list[Path]) -> None:
+    alone = played(tmp_path / "alone")
+    found = merge(shards, tmp_path / "merged")
+    assert lines(tmp_path / "merged") == lines(alone)
+    assert found.episodes == 40
+    assert all(load_run(folder).records for folder in shards)
+    merged, local = load_run(tmp_path / "merged"), load_run(alone)
+    times = {"created", "updated"}
+    assert merged.manifest.model_dump(exclude=times) == local.manifest.model_dump(exclude=times)
+    assert not merged.problems
+    again = played(tmp_path / "merged")  # a merged run continues like any other: nothing is left to play
+    assert len(lines(again)) == 40
+
+
+def test_a_shard_that_was_cut_short_plays_the_rest(tmp_path: Path, shards: list[Path]) -> None:
+    cut = tmp_path / "cut"
+    shutil.copytree(shards[1], cut)
+    path = cut / "episodes.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:5]))
+    with pytest.raises(CrosswindError, match=r"are missing from episodes\.jsonl; run its command again"):
+        merge([shards[0], cut, shards[2]], tmp_path / "merged")
+    played(cut, "2/3")
+    assert lines(cut) == lines(shards[1])
+
+
+@pytest.mark.parametrize("limit", [7, 20])
+def test_a_limit_counts_the_episodes_of_all_shards(limit: int) -> None:
+    suite = suites["tiers"].model_copy(update={"domains": ("poi", "retail"), "tasks": 2})
+    whole = [one.key for one in Schedule(suite, 1, limit=limit) if one]
+    parts = [[one.key for one in Schedule(suite, 1, limit=limit, shard=(n, 3)) if one] for n in (1, 2, 3)]
+    assert sorted(whole) == sorted(key for part in parts for key in part)
+
+
+def test_what_is_not_one_complete_run_is_refused(tmp_path: Path, shards: list[Path]) -> None:
+    first, second, third = shards
+    doubled = tmp_path / "doubled"
+    shutil.copytree(third, doubled)
+    with (doubled / "episodes.jsonl").open("ab") as file:
+        file.write((first / "episodes.jsonl").read_bytes().splitlines(keepends=True)[0])
+    stopped = tmp_path / "stopped"
+    shutil.copytree(third, stopped)
+    manifest = json.loads((third / "run.json").read_bytes())
+    (stopped / "run.json").write_text(json.dumps({**manifest, "state": "stopped", "why": "it was interrupted"}))
+    foreign = played(tmp_path / "foreign", "3/3", seed=1, limit=3)
+    limited = played(tmp_path / "limited", "3/3", limit=30)
+    whole = played(tmp_path / "whole", limit=1)
+    halves = played(tmp_path / "halves", "2/2", limit=1)
+    refused = {
+        (first, third): "missing shards: 2/3",
+        (first, second, second): "are both shard 2/3",
+        (first, second, doubled): "both hold the episode",
+        (first, second, stopped): r"not finished \(it was interrupted\)",
+        (first, second, foreign): "seed was 0, now 1",
+        (first, second, limited): "limit was None, now 30",
+        (first, second, whole): "is a whole run",
+        (halves, first): "not of one run: limit",
+    }
+    for folders, why in refused.items():
+        with pytest.raises(CrosswindError, match=why):
+            merge(folders, tmp_path / "merged")
+        assert not (tmp_path / "merged").exists()
+    with pytest.raises(CrosswindError, match="already holds a run"):
+        merge(shards, first)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "2", "1/0", "a/b", "-1/2"])
+def test_a_shard_out_of_range_is_refused(text: str) -> None:
+    with pytest.raises(CrosswindError, match="expected I/N"):
+        parse_shard(text)

@@ -1,0 +1,122 @@
+"""Streams: releases are fair and met unchanged, a kill changes nothing, and reference agents land where they should."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from crosswind.base.errors import CrosswindError, Unfair
+from crosswind.core.certify import certify
+from crosswind.core.registry import domains
+from crosswind.episodes.record import Record, redrawn
+from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, plans, with_changes
+from crosswind.metrics.streams import summarise
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import Limits
+from crosswind.runs.store import EPISODES, iter_records
+from crosswind.runs.streams import play_streams
+
+SHORT = StreamPlan(name="short", domains=("poi",), episodes=40, releases=2)
+
+
+def played(folder: Path, agent: object, plan: StreamPlan = SHORT) -> list[Record]:
+    asyncio.run(play_streams(plan, open_agent(agent), folder))
+    return list(iter_records(folder))
+
+
+def compared(record: Record) -> dict[str, object]:
+    return record.model_dump(exclude={"usage"})
+
+
+def test_a_release_may_leave_a_task_untouched_and_a_draw_may_not() -> None:
+    timeline = Timeline(with_changes(SHORT, {"kinds": ("transient_error:1",), "releases": 1}), "poi", 3, 0)
+    untouched = 0
+    for n in range(40):
+        task = timeline.decks[0].task(n)
+        try:
+            found = certify(timeline.domain, task, timeline.stacks[1], release=True)
+        except Unfair:
+            continue
+        if not found.gold.session.first:
+            untouched += 1
+            with pytest.raises(Unfair, match="bites"):
+                certify(timeline.domain, task, timeline.stacks[1])
+            break
+    assert untouched
+
+
+def test_a_killed_stream_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    whole = played(tmp_path / "whole", "updater")
+    asyncio.run(play_streams(SHORT, open_agent("updater"), tmp_path / "killed", limits=Limits()))
+    lines = (tmp_path / "killed" / EPISODES).read_bytes().splitlines(keepends=True)
+    (tmp_path / "killed" / EPISODES).write_bytes(b"".join(lines[:23]) + lines[23][:50])
+    assert list(map(compared, played(tmp_path / "killed", "updater"))) == list(map(compared, whole))
+
+
+def test_reference_agents_land_where_theory_puts_them(tmp_path: Path) -> None:
+    found = {a: summarise(played(tmp_path / a, a)) for a in ("oracle", "updater", "append_only")}
+    assert found["oracle"].regret == 0
+    assert found["oracle"].regret < found["updater"].regret <= found["append_only"].regret
+    assert all(summary.stability.value in (None, 1.0) for summary in found.values())
+    records = played(tmp_path / "updater", "updater")
+    learnt = [set(map(str, (r.mark.memory or {}).items())) for r in records if r.mark]
+    assert all(
+        r.passed or after != before for before, r, after in zip(learnt[:-1], records[1:], learnt[1:], strict=True)
+    )
+
+
+def test_an_object_is_handed_what_it_saved(tmp_path: Path) -> None:
+    handed: list[object] = []
+
+    class Counting:
+        def __init__(self) -> None:
+            self.count = 0
+
+        def restore(self, state: object) -> None:
+            handed.append(state)
+            self.count = state if isinstance(state, int) else 0
+
+        def reply(self, chat: object, tools: object) -> str:
+            return "I cannot do this."
+
+        def save(self) -> int:
+            return self.count + 1
+
+    played(tmp_path, Counting, with_changes(SHORT, {"episodes": 6}))
+    assert handed == [None, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("changelog", ["shown", "wrong"])
+def test_a_changelog_is_in_the_policy_and_the_record_can_be_drawn_again(tmp_path: Path, changelog: str) -> None:
+    records = played(tmp_path, "oracle", with_changes(SHORT, {"changelog": changelog}))
+    told = next(r for r in records if r.mark and r.mark.notice)
+    assert told.passed
+    assert told.mark is not None
+    assert told.mark.notice in told.policy
+    assert redrawn(told).certificate.task.brief.policy.endswith(told.mark.notice)
+
+
+def test_schedules_bring_releases_when_they_say() -> None:
+    def versions(schedule: str, passed: list[bool]) -> list[int]:
+        plan = with_changes(plans["evolving"], {"schedule": schedule, "releases": 2, "episodes": 60})
+        return [plan.version(n, passed[:n]) for n in range(60)]
+
+    assert versions("abrupt", []) == [0] * 20 + [1] * 20 + [2] * 20
+    assert versions("recurring", []) == [v for v in (0, 1, 2, 0, 1, 2) for _ in range(10)]
+    assert versions("cascading", [])[:30] == [0] * 30
+    assert set(versions("gradual", [])[20:30]) == {0, 1}
+    assert versions("earned", [True] * 60) == [0] * 10 + [1] * 10 + [2] * 40
+    assert versions("earned", [False] * 60) == [0] * 60
+
+
+def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
+    for changes, why in (({"kinds": ("typos",)}, "one request"), ({"drift": ("envelope",)}, "axis query")):
+        with pytest.raises(CrosswindError, match=why):
+            with_changes(SHORT, changes)
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("name: mine\ndomains: [nowhere]\n")
+    with pytest.raises(CrosswindError, match=r"bad.yaml.*nowhere"):
+        load_plan(str(bad))
+    assert "poi" in domains
