@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from crosswind.core.types import Param, Tools, ToolSpec
 from crosswind.core.world import JSON_TYPES, bad_arguments
 
+NEAR = 0.7  # what a key with a word in common counts for, beside one that is the same
 FITS, AHEAD = 0.5, 0.1  # how well a tool must fit a call, and by how much better than the next
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 READS = frozenset(
@@ -71,7 +72,14 @@ def _fit(name: str, args: Mapping[str, Any], tool: ToolSpec) -> float:
     """From 0 to 1: how much a call says the same as a tool, by its arguments and by the words of its name."""
     required = {key for key, param in tool.params.items() if param.required}
     keys = set(args)
-    by_arguments = len(keys & set(tool.params)) / max(len(keys | required), 1) if keys or required else 0.5
+    lacking = [words_of(key) for key in required - keys]
+    near = 0  # keys that share a word with one that the tool lacks
+    for key in keys - set(tool.params):
+        if found := next((words for words in lacking if words & words_of(key)), None):
+            lacking.remove(found)
+            near += 1
+    alike = len(keys & set(tool.params)) + NEAR * near
+    by_arguments = alike / max(len(keys | required) - near, 1) if keys or required else 0.5
     wanted = words_of(name)
     by_words = len(wanted & words_of(f"{tool.name} {tool.doc}")) / max(len(wanted), 1)
     return 0.6 * by_arguments + 0.4 * by_words
