@@ -1,0 +1,261 @@
+"""What can be put right in a call or a result without a model: by the tools shown, by errors, by common conventions.
+
+Nothing here knows a perturbation, a domain or its words. A repair is made where one reading fits and no other does as
+well; anything else is left as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from crosswind.core.types import Param, Tools, ToolSpec
+from crosswind.core.world import JSON_TYPES, bad_arguments
+
+NEAR = 0.7  # what a key with a word in common counts for, beside one that is the same
+FITS, AHEAD = 0.5, 0.1  # how well a tool must fit a call, and by how much better than the next
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+READS = frozenset(
+    "browse check count describe display fetch find get inspect list look lookup query read retrieve search see show"
+    " view".split()
+)
+PAYLOAD = frozenset(
+    "body content contents data items output payload record records response result results rows".split()
+)
+AROUND = frozenset(
+    "code count error errors message meta metadata ok size status success timestamp total version".split()
+)
+PASSING = re.compile(
+    r"rate.?limit|too many|quota|tim(ed|e) ?out|unavailable|temporar|transient|busy|overload|try again|retry"
+    r"|again later|connection|gateway|\b(429|50[0234])\b",
+    re.IGNORECASE,
+)
+UNCERTAIN = re.compile(
+    r"tim(ed|e) ?out|connection|gateway|no (response|answer|reply)|unknown (state|outcome)", re.IGNORECASE
+)
+
+
+# ---------------------------------------------------------------- calls
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a name or a sentence, without common endings."""
+    return {re.sub(r"(?<=\w{3})(es|s|ed|ing)$", "", word.lower()) for word in WORD.findall(text)}
+
+
+def may_write(name: str, tools: Tools) -> bool:
+    """Could calling a tool change something, by what its name and its description begin with?"""
+    doc = next((tool.doc for tool in tools if tool.name == name), "")
+    return not any(WORD.findall(text)[:1] and _begins(text) in READS for text in (name, doc))
+
+
+def _begins(text: str) -> str:
+    first = WORD.findall(text)[0].lower()
+    return first if first in READS else re.sub(r"(es|s)$", "", first)
+
+
+def tool_for(name: str, args: Any, tools: Tools) -> str:
+    """The tool shown that a call of an unknown one must mean; empty where none stands out."""
+    if not isinstance(args, Mapping):
+        return ""
+    ranked = sorted(((_fit(name, args, tool), tool.name) for tool in tools), reverse=True)
+    if not ranked or ranked[0][0] < FITS or (len(ranked) > 1 and ranked[0][0] - ranked[1][0] < AHEAD):
+        return ""
+    return ranked[0][1]
+
+
+def _fit(name: str, args: Mapping[str, Any], tool: ToolSpec) -> float:
+    """From 0 to 1: how much a call says the same as a tool, by its arguments and by the words of its name."""
+    required = {key for key, param in tool.params.items() if param.required}
+    keys = set(args)
+    lacking = [words_of(key) for key in required - keys]
+    near = 0  # keys that share a word with one that the tool lacks
+    for key in keys - set(tool.params):
+        if found := next((words for words in lacking if words & words_of(key)), None):
+            lacking.remove(found)
+            near += 1
+    alike = len(keys & set(tool.params)) + NEAR * near
+    by_arguments = alike / max(len(keys | required) - near, 1) if keys or required else 0.5
+    wanted = words_of(name)
+    by_words = len(wanted & words_of(f"{tool.name} {tool.doc}")) / max(len(wanted), 1)
+    return 0.6 * by_arguments + 0.4 * by_words
+
+
+def arguments_for(args: Any, params: Mapping[str, Param]) -> Any:
+    """Arguments as a tool takes them: keys that it does not know under those it lacks, values as their types ask."""
+    if not isinstance(args, Mapping) or bad_arguments(params, args) is None:
+        return args
+    out = {key: converted(value, params[key]) for key, value in args.items() if key in params}
+    strange = {key: value for key, value in args.items() if key not in params}
+    open_ = {key: param for key, param in params.items() if key not in out}
+    lacking = [key for key, param in open_.items() if param.required]
+    for key, value in strange.items():
+        fits = [name for name in open_ if name not in out and _takes(open_[name], value)]
+        ranked = sorted(((_closeness(key, name, open_[name]), name in lacking, name) for name in fits), reverse=True)
+        alone = [name for name in lacking if name in fits and name not in out]
+        if ranked and ranked[0][0] > 0 and (len(ranked) == 1 or ranked[0][:2] > ranked[1][:2]):
+            out[ranked[0][2]] = converted(value, open_[ranked[0][2]])
+        elif len(alone) == 1:
+            out[alone[0]] = converted(value, open_[alone[0]])
+    return out if bad_arguments(params, out) is None else args
+
+
+def _takes(param: Param, value: Any) -> bool:
+    return bad_arguments({"value": param}, {"value": converted(value, param)}) is None
+
+
+def _closeness(key: str, name: str, param: Param) -> float:
+    wanted = words_of(key)
+    return 2 * len(wanted & words_of(name)) / max(len(wanted), 1) + len(wanted & words_of(param.doc)) / max(
+        len(wanted), 1
+    )
+
+
+def converted(value: Any, param: Param) -> Any:
+    """A value in the type and the spelling that a parameter asks for, where there is no doubt."""
+    if param.enum and value not in param.enum and isinstance(value, str):
+        same = [choice for choice in param.enum if words_of(str(choice)) == words_of(value)]
+        return same[0] if len(same) == 1 else value
+    if isinstance(value, JSON_TYPES.get(param.type, (object,))) and not isinstance(value, bool):
+        return value
+    if param.type == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    if param.type in ("integer", "number") and isinstance(value, str):
+        if re.fullmatch(r"-?\d{1,15}", value.strip()):
+            return int(value)
+        if param.type == "number" and re.fullmatch(r"-?\d{1,15}\.\d+", value.strip()):
+            return float(value)
+    if param.type == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if param.type == "boolean" and isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if param.type == "array" and isinstance(value, (str, int, float)):
+        return [value]
+    return value
+
+
+# ---------------------------------------------------------------- results
+
+
+def as_data(text: str) -> Any:
+    """A result as data; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def error_in(text: str) -> str:
+    """The words of an error that a result reports; empty where it reports none."""
+    data = as_data(text)
+    if not isinstance(data, Mapping) or not data.get("error"):
+        return ""
+    return " ".join(str(value) for value in data.values() if isinstance(value, (str, int)))
+
+
+def plain_result(text: str) -> str:
+    """A result as plain JSON: tables, XML and lines `key: value` are read, and wrappers are taken off."""
+    data = as_data(text)
+    if isinstance(data, str):
+        found = _table(data) or _xml(data) or _lines(data)
+        return text if found is None else json.dumps(found, ensure_ascii=False)
+    inside = data
+    while isinstance(inside, Mapping) and (key := _payload(inside)):
+        inside = inside[key]
+    return text if inside is data else json.dumps(inside, ensure_ascii=False)
+
+
+def _payload(data: Mapping[str, Any]) -> str:
+    """The key of what a result is about, where everything else says how the request went."""
+    held = [key for key, value in data.items() if isinstance(value, (Mapping, list)) and key.lower() in PAYLOAD]
+    if len(held) != 1 or data.get("error"):
+        return ""
+    rest = [key for key in data if key != held[0]]
+    return held[0] if all(words_of(key) & _AROUND for key in rest) else ""
+
+
+_AROUND = frozenset(word for name in AROUND for word in words_of(name))
+
+
+def _scalar(text: str) -> Any:
+    data = as_data(text.strip())
+    return text.strip() if isinstance(data, (Mapping, list)) else data
+
+
+def _table(text: str) -> list[dict[str, Any]] | None:
+    """Rows of a table in Markdown, with commas or with tabs; the first line names the columns."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    if len(lines) < 2:
+        return None
+    if lines[0].startswith("|"):
+        cells = [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in lines
+            if not re.fullmatch(r"[|:\s-]+", line)
+        ]
+    else:
+        mark = next((mark for mark in ("\t", ",", ";") if mark in lines[0]), "")
+        if not mark or ": " in lines[0]:
+            return None
+        cells = list(csv.reader(lines, delimiter=mark))
+    head, *rows = cells
+    if not rows or any(len(row) != len(head) for row in rows) or len(set(head)) != len(head):
+        return None
+    return [dict(zip(head, map(_scalar, row), strict=True)) for row in rows]
+
+
+def _xml(text: str) -> Any:
+    if not text.lstrip().startswith("<") or "<!" in text:  # no declarations: they may name entities
+        return None
+    try:
+        return _element(ElementTree.fromstring(text.strip()))
+    except ElementTree.ParseError:
+        return None
+
+
+def _element(node: ElementTree.Element) -> Any:
+    parts = list(node)
+    if not parts:
+        return {**node.attrib} if node.attrib and not node.text else _scalar(node.text or "")
+    tags = [part.tag for part in parts]
+    if len(tags) > 1 and len(set(tags)) == 1:
+        return [_element(part) for part in parts]
+    return {**node.attrib, **{part.tag: _element(part) for part in parts}}
+
+
+def _lines(text: str) -> dict[str, Any] | None:
+    found = [
+        re.fullmatch(r"[-*]?\s*([\w ]{1,40}?)\s*[:=]\s*(.+)", line)
+        for line in text.strip().splitlines()
+        if line.strip()
+    ]
+    if len(found) < 2 or not all(found):
+        return None
+    return {match[1]: _scalar(match[2]) for match in found if match}
+
+
+def noted(text: str, note: str) -> str:
+    """A result with a note for the agent, still JSON if it was an object."""
+    data = as_data(text)
+    if not isinstance(data, Mapping):
+        return f"{text}\n[{note}]"
+    message = data.get("message")
+    added = {"message": f"{message} {note}"} if data.get("error") and isinstance(message, str) else {"note": note}
+    return json.dumps({**data, **added}, ensure_ascii=False)
+
+
+def signature(tool: ToolSpec) -> str:
+    """A tool in one line: what it takes, with a question mark behind what may be left out."""
+    params = (f"{name}: {param.type}{'' if param.required else '?'}" for name, param in tool.params.items())
+    return f"{tool.name}({', '.join(params)})"
+
+
+def changed_tools(before: Collection[ToolSpec], now: Iterable[ToolSpec]) -> str:
+    """What became of a list of tools, in a sentence; empty where nothing did."""
+    old, new = {signature(tool) for tool in before}, {signature(tool) for tool in now}
+    parts = [f"{word}: {', '.join(sorted(some))}" for word, some in (("new", new - old), ("gone", old - new)) if some]
+    return f"The list of tools has changed; {'; '.join(parts)}." if parts else ""
