@@ -180,6 +180,7 @@ class PythonAgents:
     """Agents made of something in Python, given as it is or by MODULE:NAME; the current folder is looked in first."""
 
     price: Price | None
+    agent: Any = None
     secrets = Secrets()
     concurrency = 8
     ending: Ending = "finish"
@@ -191,7 +192,7 @@ class PythonAgents:
         self.price = settings.price()
         self.settings: dict[str, Any] = {"callable": called}
         self.secrets = Secrets(*(os.environ.get(name) for name in KEYS))
-        self.agent: Any = _load(agent) if isinstance(agent, str) else agent
+        self.agent = _load(agent) if isinstance(agent, str) else agent
         _check(self.agent, self.name)
         if files := _files_of(agent.partition(":")[0] if isinstance(agent, str) else _module_of(agent)):
             self.settings["code"] = code_digest(files)
