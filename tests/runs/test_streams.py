@@ -14,8 +14,12 @@ from crosswind.episodes.record import Record, redrawn
 from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, plans, with_changes
 from crosswind.metrics.streams import summarise
 from crosswind.models.spec import open_agent
+from crosswind.report.content import content
+from crosswind.report.html import page
+from crosswind.report.markdown import report
+from crosswind.runs.analysis import analyse
 from crosswind.runs.runner import Limits
-from crosswind.runs.store import EPISODES, iter_records
+from crosswind.runs.store import EPISODES, iter_records, load_run
 from crosswind.runs.streams import play_streams
 
 SHORT = StreamPlan(name="short", domains=("poi",), episodes=40, releases=2)
@@ -120,3 +124,16 @@ def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CrosswindError, match=r"bad.yaml.*nowhere"):
         load_plan(str(bad))
     assert "poi" in domains
+
+
+def test_the_report_shows_success_over_time_with_its_changes(tmp_path: Path) -> None:
+    played(tmp_path, "updater")
+    said = content(analyse(load_run(tmp_path), baselines=0, opened=0))
+    assert said.stream is not None
+    assert said.stream.changes == {"v2": 14, "v3": 27}
+    assert set(said.stream.releases) == {"v1", "v2", "v3"}
+    assert said.stream.success.low is None  # one stream has no interval over streams
+    shown = page(said)
+    assert shown.count('class="reach"') == 2
+    assert "crosswind stream short --agent updater" in shown
+    assert "after 2 to 4 episodes under a release" in report(said)

@@ -51,6 +51,7 @@ def stream(
     from crosswind.episodes.stream import load_plan, with_changes
     from crosswind.metrics.streams import summarise
     from crosswind.models.spec import open_agent
+    from crosswind.report import streams as streams_report
     from crosswind.runs.store import iter_records
     from crosswind.runs.streams import play_streams
 
@@ -71,29 +72,9 @@ def stream(
         data = {"folder": str(folder), "state": ran.manifest.state, "stopped": ran.stopped}
         terminal.print_json({**data, **found.model_dump(mode="json")})
     else:
-        rows = [
-            [name, _percent(share.value), str(share.n), _bounds(share)]
-            for name, share in (
-                ("success", found.success),
-                ("stability: tasks that no release touches", found.stability),
-                ("adaptation: tasks that a release touches", found.adaptation),
-                *((f"after {k} episodes under a release", share) for k, share in found.shots.items()),
-            )
-        ]
-        terminal.print_table(["", "passed", "episodes", "95 % over streams"], rows)
+        terminal.print_table(list(streams_report.HEADS), streams_report.rows(found))
+        print(terminal.safe(streams_report.sentence(found, source.name)))
         print(f"regret: {found.regret:.1f} failures per stream of {chosen.episodes} episodes; the oracle has none")
-        if found.drop is not None and found.recovered is not None:
-            back = f", {found.recovery:.1f} episodes later on average" if found.recovery is not None else ""
-            print(f"drop after a change: {100 * found.drop:+.0f} points; {100 * found.recovered:.0f} % recovered{back}")
         print(f"{'stopped: ' + ran.stopped if ran.stopped else 'finished'}; every episode is in {folder}")
     if ran.broken:
         raise Exit(STOPPED)
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.0f} %"
-
-
-def _bounds(share: object) -> str:
-    low, high = getattr(share, "low", None), getattr(share, "high", None)
-    return "-" if low is None or (low, high) == (0.0, 1.0) else f"{_percent(low)} to {_percent(high)}"

@@ -6,12 +6,13 @@ episodes of one stream depend on each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 
 from crosswind.core.types import Model
 from crosswind.episodes.record import Record
-from crosswind.metrics.stats import Interval, resampled, sums_by
+from crosswind.metrics.stats import resampled, sums_by
 
 WINDOW = 10  # episodes before and after a change that are compared
 SLACK = 0.1  # an agent has recovered when it is back at its level before the first change, less this
@@ -19,7 +20,7 @@ SHOTS = (0, 1, 2, 5, 10, 20)  # episodes under a release before the one that cou
 
 
 class StreamShare(Model):
-    """A share of episodes that passed, with its interval over streams; None where there are no such episodes."""
+    """A share of episodes that passed, with its interval over streams; None where there is nothing to tell it from."""
 
     n: int
     value: float | None
@@ -41,6 +42,8 @@ class StreamSummary(Model):
     recovered: float | None  # share of changes after which it did before the next one
     shots: dict[str, StreamShare]  # success by the number of episodes met under the release
     curve: tuple[float, ...]  # success by position in the stream, over streams
+    releases: dict[str, StreamShare]  # success by release
+    changes: dict[str, float]  # where each release but the first is met first, averaged over streams
     tokens: tuple[float, ...]  # per episode, for each release in order
 
 
@@ -50,31 +53,40 @@ def summarise(records: Sequence[Record]) -> StreamSummary:
     for record in records:
         if record.mark is not None and record.judged:
             streams.setdefault((record.domain, record.trial), []).append(record)
-    drops, times = list[float](), list[int | None]()
+    drops, times, firsts = list[float](), list[int | None](), dict[int, list[int]]()
     for stream in streams.values():
         stream.sort(key=lambda record: _number(record))
-        starts = [i for i, (a, b) in enumerate(pairwise(stream), 1) if _version(b) > max(map(_version, stream[:i]))]
+        highest = list(accumulate(map(_version, stream), max))
+        starts = [i for i, (a, b) in enumerate(pairwise(highest), 1) if b > a]
+        for start in starts:
+            firsts.setdefault(highest[start], []).append(_number(stream[start]))
         for start, end in pairwise([*starts, len(stream)]):
             before, usual = (_mean(stream[max(0, at - WINDOW) : at]) for at in (start, starts[0]))
             drops.append(_mean(stream[start : min(start + WINDOW, end)]) - before)
             times.append(_recovery(stream[start:end], usual))
     back = [time for time in times if time is not None]
-    shots = {str(k): _share(streams, _after(k, more)) for k, more in pairwise([*SHOTS, 10**9])}
+    every = [(key, *one) for key, stream in streams.items() for one in _counted(stream)]
+    versions = sorted({_version(record) for _, record, _ in every})
+    shots = {
+        str(k): _share((key, r) for key, r, met in every if _version(r) > 1 and k <= met < more)
+        for k, more in pairwise([*SHOTS, 10**9])
+    }
     longest = max(map(len, streams.values()), default=0)
-    every = [record for stream in streams.values() for record in stream]
     return StreamSummary(
         streams=len(streams),
         episodes=len(every),
-        success=_share(streams, lambda stream, i: True),
-        regret=sum(not record.passed for record in every) / max(1, len(streams)),
-        stability=_share(streams, lambda stream, i: _version(stream[i]) > 1 and not _touched(stream[i])),
-        adaptation=_share(streams, lambda stream, i: _touched(stream[i])),
+        success=_share((key, r) for key, r, _ in every),
+        regret=sum(not r.passed for _, r, _ in every) / max(1, len(streams)),
+        stability=_share((key, r) for key, r, _ in every if _version(r) > 1 and not _touched(r)),
+        adaptation=_share((key, r) for key, r, _ in every if _touched(r)),
         drop=sum(drops) / len(drops) if drops else None,
         recovery=sum(back) / len(back) if back else None,
         recovered=len(back) / len(times) if times else None,
         shots={k: share for k, share in shots.items() if share.n},
         curve=tuple(_mean([s[i] for s in streams.values() if i < len(s)]) for i in range(longest)),
-        tokens=tuple(_tokens(every, v) for v in sorted(set(map(_version, every)))),
+        releases={f"v{v}": _share((key, r) for key, r, _ in every if _version(r) == v) for v in versions},
+        changes={f"v{v}": sum(at) / len(at) for v, at in sorted(firsts.items())},
+        tokens=tuple(_tokens([r for _, r, _ in every if _version(r) == v]) for v in versions),
     )
 
 
@@ -102,31 +114,24 @@ def _recovery(after: Sequence[Record], level: float) -> int | None:
     return None
 
 
-def _after(low: int, high: int) -> Callable[[Sequence[Record], int], bool]:
-    def holds(stream: Sequence[Record], i: int) -> bool:
-        met = sum(_version(record) == _version(stream[i]) for record in stream[:i])
-        return _version(stream[i]) > 1 and low <= met < high
-
-    return holds
-
-
-def _tokens(records: Sequence[Record], version: int) -> float:
-    used = [r.usage.input_tokens + r.usage.output_tokens for r in records if _version(r) == version]
-    return sum(used) / len(used)
+def _counted(stream: Sequence[Record]) -> Iterator[tuple[Record, int]]:
+    """Each episode, and how many before it met the same release."""
+    met: Counter[int] = Counter()
+    for record in stream:
+        yield record, met[_version(record)]
+        met[_version(record)] += 1
 
 
-def _share(
-    streams: dict[tuple[str, int], list[Record]], counts: Callable[[Sequence[Record], int], bool]
-) -> StreamShare:
-    found = [
-        (key, float(record.passed))
-        for key, stream in streams.items()
-        for i, record in enumerate(stream)
-        if counts(stream, i)
-    ]
+def _tokens(records: Sequence[Record]) -> float:
+    return sum(r.usage.input_tokens + r.usage.output_tokens for r in records) / len(records)
+
+
+def _share(episodes: Iterable[tuple[tuple[str, int], Record]]) -> StreamShare:
+    found = [(key, float(record.passed)) for key, record in episodes]
     if not found:
         return StreamShare(n=0, value=None)
     value = sum(passed for _, passed in found) / len(found)
-    among = {key for key, _ in found}
-    bounds = resampled(sums_by(found)) if len(among) > 1 else Interval(0.0, 1.0)
+    if len({key for key, _ in found}) == 1:
+        return StreamShare(n=len(found), value=value)
+    bounds = resampled(sums_by(found))
     return StreamShare(n=len(found), value=value, low=bounds.low, high=bounds.high)

@@ -1,4 +1,4 @@
-"""Small pictures in SVG: forest rows, bars, a curve over severities.
+"""Small pictures in SVG: forest rows, bars, curves over severities and over time.
 
 Places are given in percent, so that a picture stretches to the width it gets and its text keeps its size. Colours are
 classes of the style sheet.
@@ -7,7 +7,7 @@ classes of the style sheet.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from crosswind.metrics.formats import MINUS
@@ -75,21 +75,48 @@ def bar(share: float, kind: str = "") -> Markup:
     return tag("svg", track, filled, aria_hidden="true")
 
 
+def _share_grid() -> list[Markup]:
+    """Horizontal lines at shares from 0 to 1, with their numbers."""
+    y, parts = _share_at, list[Markup]()
+    for mark in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(tag("line", x1="6%", x2="100%", y1=y(mark), y2=y(mark), class_="grid"))
+        parts.append(
+            tag("text", f"{100 * mark:.0f} %", x="5%", y=y(mark), text_anchor="end", dominant_baseline="middle")
+        )
+    return parts
+
+
+def _share_at(share: float) -> str:
+    return f"{4 + 82 * (1 - share):.2f}%"
+
+
+def timeline(points: Sequence[float], changes: Mapping[str, float]) -> Markup:
+    """A curve of shares over positions from 0; `changes` are marked at their positions by name."""
+
+    def x(at: float) -> str:
+        return f"{8 + 90 * at / max(1, len(points) - 1):.2f}%"
+
+    parts = _share_grid()
+    for name, at in changes.items():
+        parts.append(tag("line", x1=x(at), x2=x(at), y1="4%", y2="86%", class_="reach", stroke_dasharray="5 4"))
+        parts.append(tag("text", name, x=x(at), y="98%", text_anchor="middle"))
+    for i, (from_, to) in enumerate(pairwise(points)):
+        ends = {"x1": x(i), "x2": x(i + 1), "y1": _share_at(from_), "y2": _share_at(to)}
+        parts.append(tag("line", class_="line", **ends))
+    told = ", ".join(f"{name} from episode {at + 1:.0f}" for name, at in changes.items())
+    return tag(
+        "svg", join(*parts), class_="dose", role="img", aria_label=f"Success over time. Changes: {told or 'none'}"
+    )
+
+
 def dose(points: Sequence[tuple[int, float, float, float]], clean: float) -> Markup:
     """A curve of shares over severities, each with its interval; `clean` is the level without any perturbation."""
 
     def x(severity: int) -> str:
         return f"{8 + 90 * (severity - 1) / 4:.2f}%"
 
-    def y(share: float) -> str:
-        return f"{4 + 82 * (1 - share):.2f}%"
-
-    parts: list[Markup] = []
-    for mark in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts.append(tag("line", x1="6%", x2="100%", y1=y(mark), y2=y(mark), class_="grid"))
-        parts.append(
-            tag("text", f"{100 * mark:.0f} %", x="5%", y=y(mark), text_anchor="end", dominant_baseline="middle")
-        )
+    y = _share_at
+    parts = _share_grid()
     parts.append(tag("line", x1="6%", x2="100%", y1=y(clean), y2=y(clean), class_="reach", stroke_dasharray="5 4"))
     parts.append(tag("text", f"clean {100 * clean:.0f} %", x="100%", y=y(clean), dy="-.5em", text_anchor="end"))
     for (a, from_, *_), (b, to, *_) in pairwise(points):

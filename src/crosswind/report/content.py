@@ -7,6 +7,8 @@ from typing import Any
 
 from crosswind.metrics import Summary, formats, summary
 from crosswind.metrics.scores import pairs
+from crosswind.metrics.streams import StreamSummary
+from crosswind.report import streams
 from crosswind.runs.analysis import Analysis
 from crosswind.runs.baselines import Baselines
 from crosswind.runs.reading import Reading
@@ -36,6 +38,7 @@ class Content:
     verdict: str
     scale: Scale | None  # None where there are no baselines
     readings: tuple[Reading, ...]  # episodes to open
+    stream: StreamSummary | None = None  # of a run of streams
     unplayed: tuple[str, ...] = ()  # why there are no baselines, for each domain that has none
 
     def as_json(self) -> dict[str, Any]:
@@ -48,6 +51,7 @@ class Content:
             "seed": manifest.seed,
             "problems": self.run.problems,
             "summary": self.summary.model_dump(mode="json"),
+            "stream": self.stream.model_dump(mode="json") if self.stream else None,
             "baselines": {name: _short(s) for name, s in self.scale.summaries.items()} if self.scale else {},
             "without_baselines": self.unplayed,
         }
@@ -63,9 +67,10 @@ def content(found: Analysis) -> Content:
     return Content(
         run=found.run,
         summary=found.summary,
-        verdict=verdict(found.summary, agent),
+        verdict=streams.sentence(found.stream, agent) if found.stream else verdict(found.summary, agent),
         scale=scale(beside, found.summary, agent) if beside.sample else None,
         readings=found.readings,
+        stream=found.stream,
         unplayed=beside.unplayed,
     )
 

@@ -11,7 +11,7 @@ from crosswind.core.types import TIERS
 from crosswind.episodes.record import Usage
 from crosswind.metrics import Averages, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
-from crosswind.report import charts, parts
+from crosswind.report import charts, parts, streams
 from crosswind.report.content import Content, Scale, headline, refusals
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
@@ -48,6 +48,7 @@ def page(said: Content) -> str:
     """The whole page."""
     found = said.summary
     sections = [
+        ("stream", "Success over time", streams.section(said.stream)) if said.stream else None,
         ("scale", "For scale", _scale(said)) if said.scale or said.unplayed else None,
         ("tiers", "Tier by axis", _tiers(found)) if found.drops.get("cell") else None,
         ("kinds", "Each perturbation", _kinds(said)) if found.drops.get("condition") else None,
@@ -81,7 +82,7 @@ def _header(said: Content) -> Markup:
     return join(
         div("mark", "crosswind"),
         tag("p", clipped(manifest.agent, 200), " · ", " · ".join(facts), class_="facts"),
-        tag("h1", clipped(headline(found, manifest.agent), 600)),
+        tag("h1", clipped(said.verdict if said.stream else headline(found, manifest.agent), 600)),
         tag("p", refusals(found), class_="lead"),
         parts.tiles(_tiles(found)),
         (tag("p", f"Note: {problem}.", class_="warn") for problem in said.run.problems),
@@ -343,9 +344,10 @@ def _episodes(said: Content) -> Markup:
 def _footer(said: Content) -> Markup:
     manifest = said.run.manifest
     suite, agent = shlex.quote(clipped(manifest.name, 200)), shlex.quote(clipped(manifest.agent, 300))
-    command = f"crosswind run {suite} --agent {agent} --seed {manifest.seed}"
+    verb, times = ("stream", "streams") if said.stream else ("run", "trials")
+    command = f"crosswind {verb} {suite} --agent {agent} --seed {manifest.seed}"
     if manifest.trials > 1:
-        command += f" --trials {manifest.trials}"
+        command += f" --{times} {manifest.trials}"
     return join(
         tag("h3", "Again"),
         tag("pre", command),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import Drop, Summary, formats
+from crosswind.report import streams
 from crosswind.report.content import Content
 from crosswind.report.markup import clipped, visible
 
@@ -72,6 +73,8 @@ def report(said: Content) -> str:
         "bold ones are clear, also after Holm's correction over the groups of the table.",
         *(f"> Note: {literal(problem, 400)}" for problem in said.run.problems),
     ]
+    if said.stream:
+        out += ["### Over time", table(streams.HEADS, streams.rows(said.stream))]
     if said.scale:
         out += [
             "### For scale, on the same episodes",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from crosswind.episodes.record import Record
 from crosswind.metrics.measures import Measures
 from crosswind.metrics.scores import Summary, summary
+from crosswind.metrics.streams import StreamSummary, summarise
 from crosswind.runs.baselines import Baselines, play_baselines
 from crosswind.runs.reading import Reader, Reading, is_walkable
 from crosswind.runs.store import StoredRun
@@ -27,6 +28,7 @@ class Analysis:
     measures: Mapping[str, Measures]  # by key; none where a domain cannot be walked again
     readings: tuple[Reading, ...]  # the episodes to open
     baselines: Baselines
+    stream: StreamSummary | None  # of a run of streams
 
 
 def analyse(run: StoredRun, *, baselines: int | None = None, opened: int = OPENED) -> Analysis:
@@ -47,6 +49,7 @@ def analyse(run: StoredRun, *, baselines: int | None = None, opened: int = OPENE
         measures=reader.measures,
         readings=tuple(reader.readings[record.key] for record in chosen),
         baselines=played,
+        stream=summarise(run.records) if any(record.mark for record in run.records) else None,
     )
 
 

@@ -1,0 +1,85 @@
+"""Streams in a report: what they show in a sentence, a table of figures, and success over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosswind.metrics import formats
+from crosswind.metrics.streams import SHOTS, WINDOW, StreamShare, StreamSummary
+from crosswind.report import charts
+from crosswind.report.markup import Markup, join, lead, note, tag
+from crosswind.report.parts import table
+
+HEADS = ("", "passed", "episodes", "95 % over streams")
+
+
+def sentence(found: StreamSummary, agent: str) -> str:
+    """What a run of streams shows."""
+    of = f"{formats.many(found.episodes, 'episode')} in {formats.many(found.streams, 'stream')}"
+    out = f"{agent} passes {formats.percent(found.success.value)} of {of}"
+    if found.drop is None or found.recovered is None:
+        return f"{out}; the interface did not change."
+    back = f", on average {found.recovery:.1f} episodes later" if found.recovery is not None else ""
+    return (
+        f"{out}. After a change, success moves by {formats.points(found.drop)} points over {WINDOW} episodes; "
+        f"the agent recovers from {formats.percent(found.recovered)} of changes{back}."
+    )
+
+
+def rows(found: StreamSummary) -> list[list[str]]:
+    """The figures, a row each, under `HEADS`."""
+    shares = {
+        "all episodes": found.success,
+        "stability: tasks that no release touches": found.stability,
+        "adaptation: tasks that a release touches": found.adaptation,
+        **{f"release {name}": share for name, share in found.releases.items() if len(found.releases) > 1},
+        **{f"{_shot(int(k))} under a release": share for k, share in found.shots.items()},
+    }
+    return [_row(name, share) for name, share in shares.items()]
+
+
+def _row(name: str, share: StreamShare) -> list[str]:
+    bounds = "–" if share.low is None or share.high is None else formats.range_of(share.low, share.high)
+    return [name, formats.percent(share.value), str(share.n), bounds]
+
+
+def _shot(k: int) -> str:
+    """The episodes that a shot stands for."""
+    more = next((other for other in SHOTS if other > k), None)
+    if more is None:
+        return f"after {k} or more episodes"
+    if more == k + 1:
+        return f"after {formats.many(k, 'episode')}"
+    return f"after {k} to {more - 1} episodes"
+
+
+def section(found: StreamSummary) -> Markup:
+    """Success over time with the changes marked, then the figures."""
+    points = smoothed(found.curve)
+    return join(
+        lead(
+            f"Success over the last {WINDOW} episodes, averaged over {formats.many(found.streams, 'stream')}. A dashed "
+            "line marks where a release is met first."
+        ),
+        charts.timeline(points, found.changes),
+        tag("h3", "Figures"),
+        table(HEADS, rows(found)),
+        note(f"Regret: {found.regret:.1f} failures per stream. The oracle has none. Intervals resample whole streams."),
+        _costs(found),
+    )
+
+
+def _costs(found: StreamSummary) -> Markup | None:
+    if not any(found.tokens):
+        return None
+    used = [(name, f"{n:,.0f}") for name, n in zip(found.releases, found.tokens, strict=True)]
+    return join(tag("h3", "Cost over time"), table(("release", "tokens per episode"), used))
+
+
+def smoothed(curve: Sequence[float]) -> list[float]:
+    """Means over the window that ends at each position, which is shorter at the beginning."""
+    out = []
+    for i in range(len(curve)):
+        some = curve[max(0, i + 1 - WINDOW) : i + 1]
+        out.append(sum(some) / len(some))
+    return out
