@@ -343,7 +343,7 @@ def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
     assert run("gate", good)[0] == 0
     assert run("gate", good, "--min-clean", "90%")[0] == 0
     code, text = run("gate", good, "--min-clean", "90 percent")
-    assert (code, "is no share" in text) == (2, True)
+    assert (code, "is not a share" in text) == (2, True)
     assert run("gate", small, "--max-drop", "tier=0.10", "--allow-inconclusive")[0] == 0
 
 

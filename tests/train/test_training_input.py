@@ -17,7 +17,7 @@ from crosswind.train.config import DomainStage, GrpoConfig, TrainConfig, load
 from crosswind.train.data import DataConfig
 
 FRAGILITY = str(Path(__file__).parents[2] / "studies" / "fragility")
-AGAIN = "stopped; the same command goes on from the last checkpoint, or begins anew where there is none yet\n"
+AGAIN = "stopped; rerun the command to resume from the last checkpoint, or to start over if there is none yet\n"
 
 
 # ---------------------------------------------------------------- stopped by Ctrl-C
