@@ -35,7 +35,7 @@ test: .venv/.dev ## lint, check types and run the tests (ARGS="..." goes to pyte
 	@echo "==> ruff check"
 	@$(BIN)/ruff check --quiet .
 	@echo "==> ruff format --check"
-	@$(BIN)/ruff format --check . || { echo "make format puts this right" >&2; exit 1; }
+	@$(BIN)/ruff format --check . || { echo "to fix this: make format" >&2; exit 1; }
 	@echo "==> mypy"
 	@$(BIN)/mypy
 	@echo "==> pytest"
@@ -70,7 +70,7 @@ clean: ## remove .venv, builds and caches
 	@rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A sound .venv is kept, with whatever else was installed in it; a broken or too old one is made anew.
+# A sound .venv is kept, with whatever else was installed in it; a broken or too old one is replaced.
 .venv/.python: $(PINNED)
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "crosswind needs Python 3.11 or newer; '$(PYTHON)' is not: try make PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -713,7 +713,7 @@ def test_a_task_of_an_agents_own_that_leaves_is_told_without_a_traceback(tmp_pat
         "--out",
         "run",
     ]
-    path = str(Path(runner.__file__).parent.parent)
+    path = str(Path(runner.__file__).parents[2])
     done = subprocess.run(
         start,
         cwd=tmp_path,
