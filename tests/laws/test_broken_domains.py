@@ -6,6 +6,7 @@ import importlib.util
 import re
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -31,7 +32,7 @@ def load(tmp_path: Path) -> Load:
         for old, new in edits:
             assert old in text, old
             text = text.replace(old, new)
-        file = tmp_path / f"lending{abs(hash(edits))}.py"
+        file = tmp_path / f"lending{crc32(repr(edits).encode())}.py"
         file.write_text(text)
         spec = importlib.util.spec_from_file_location(file.stem, file)
         assert spec is not None
@@ -123,6 +124,69 @@ FITS = (
 """
     + RETURN,
 )
+CENTS = (
+    (DETAILS, DETAILS.replace('row["fee"]', 'row["fee"] * 100')),
+    ("costs {details['fee']} euros", "costs {details['fee'] // 100} euros"),
+)
+INSURED = (
+    ("costs {details['fee']} euros", "costs {details['fee'] + 3} euros"),
+    (ANSWER, ANSWER.replace("]),)", "] + 3),)")),
+)
+SECOND_CLASS = (
+    ('"fee": 2 + h[3] % 40', '"fee": 2 + h[3] % 40, "sort": ("tidy", "worn", "rusty")[h[4] % 3]'),
+    ('"items.kind,fee,shed"', '"items.kind,fee,shed,sort"'),
+    (DETAILS, DETAILS.replace('"fee": row["fee"]', '"sort": "ABC"[("tidy", "worn", "rusty").index(row["sort"])]')),
+    (ANSWER, 'return (Expected("choice", row["sort"], ("tidy", "worn", "rusty")),) if row else ()'),
+    ("costs {details['fee']} euros a week.", "is {dict(A='tidy', B='worn', C='rusty')[details['sort']]}."),
+    ("cost a week?", "look like?"),
+    (
+        "How much is the {kind} with the highest rating at {shed} for a week?",
+        "In what state is the best-rated {kind} of {shed}?",
+    ),
+    ("and tell me what it costs a week.", "and tell me its state."),
+    ("What is the weekly fee?", "What is its state?"),
+)
+EVEN_ONLY = (
+    (
+        "found = items_in(state, shed, kind)\n        ratings",
+        "found = {i: r for i, r in items_in(state, shed, kind).items() if i[-1] in '02468'}\n        ratings",
+    ),
+    (
+        "        if not found:\n",
+        "        found = [row for row in found if row['item_id'][-1] in '02468']\n        if not found:\n",
+    ),
+)
+ANY = (
+    ("What does the best-rated {kind} in", "What does a {kind} in"),
+    ("How much is the {kind} with the highest rating at", "How much is some {kind} at"),
+    (
+        "Lend {member_id} the best-rated {kind} in the shed of {shed} and tell me what it costs a week.",
+        "Lend {member_id} some {kind} in the shed of {shed}.",
+    ),
+    (
+        "wants the {kind} with the highest rating at {shed}. Lend it. What is the weekly fee?",
+        "wants some {kind} at {shed}. Lend one.",
+    ),
+)
+TWO_FACES = (
+    ('"items.kind,fee,shed"', '"items.kind,fee,shed,rating"'),
+    (DETAILS, DETAILS.replace('"fee"', '"rating": round(6 - row["rating"], 2), "fee"', 1)),
+)
+WORN_OUT = (
+    ("    def item(id: str)", "    served = dict.fromkeys(())\n\n    def item(id: str)"),
+    ("        h = digest(split", "        served[id] = (served.get(id) or 0) + 1\n        h = digest(split"),
+    ('"fee": 2 + h[3] % 40', '"fee": 2 + h[3] % 40 + served[id] // 50'),
+)
+IN_FOUR_DAYS = (
+    *((old.replace("plan", "day"), new.replace("plan", "day")) for old, new in PLAN[:1]),
+    ("loan(self.state, item_id, member_id).items()", "loan(self.state, item_id, member_id, day).items()"),
+    ("def loan(state: State, item_id: str, member_id: str)", 'def loan(state, item_id, member_id, day="2031-03-14")'),
+    ('"member_id": member_id, "status": "out"}}', '"member_id": member_id, "status": "out", "day": day}}'),
+    ('"member_id": member_id})).content', '"member_id": member_id, "day": "2031-03-14"})).content'),
+    ("of {shed} and tell", "of {shed} in 4 days and tell"),
+    ("Lend it. What", "Lend it in 4 days. What"),
+)
+POLICY = '"You work for sheds that lend items. '
 
 BROKEN: dict[str, tuple[tuple[tuple[str, str], ...], str, str]] = {
     # name: (edits, law, words in the complaint)
@@ -233,6 +297,14 @@ BROKEN: dict[str, tuple[tuple[tuple[str, str], ...], str, str]] = {
         "seeded",
         "two tasks",
     ),
+    "a unit that no text gives": (CENTS, "secrets", "always fee times 0.01"),
+    "a summand that no text gives": (INSURED, "secrets", "always fee plus 3"),
+    "a word that is shown nowhere": (SECOND_CLASS, "secrets", "was shown nowhere"),
+    "a date counted from one that nobody shows": (IN_FOUR_DAYS, "grounded", "never shown"),
+    "a filter that nobody states": (EVEN_ONLY, "grounded", "no other will do"),
+    "any will do, and one is right": (ANY, "grounded", "no other will do"),
+    "two tools contradict each other": (TWO_FACES, "secrets", "shows the rating"),
+    "a row that changes as it is derived": (WORN_OUT, "seeded", "derived for the"),
     "a tool raises": (
         (('"fee": row["fee"]}', '"fee": row["cost"]}'),),
         "code",
@@ -292,6 +364,21 @@ def test_what_breaks_a_law_may_be_mended(load: Load) -> None:
         ("Lend it. What", "Lend it, basic plan. What"),
     )
     assert audit_domain(load(*PLAN, *said)) == []
+    cents = ("shed and weekly fee in euros of an item", "shed and weekly fee in cents of an item")
+    assert audit_domain(load(*CENTS, cents)) == []
+    assert audit_domain(load(*INSURED, (POLICY, f"{POLICY}Add 3 euros of insurance to every fee. "))) == []
+    assert audit_domain(load(*IN_FOUR_DAYS, (POLICY, f"{POLICY}Today is 2031-03-10. "))) == []
+    legend = ("shed and weekly fee in euros of an item", "shed and state (A tidy, B worn, C rusty) of an item")
+    assert audit_domain(load(*SECOND_CLASS, legend)) == []
+    assert audit_domain(load(*EVEN_ONLY, (POLICY, f"{POLICY}Lend only items whose number is even. "))) == []
+    wear = ("shed and weekly fee in euros", "shed, rating by the last user and weekly fee in euros")
+    assert audit_domain(load(*TWO_FACES, wear)) == []
+    every = ('return [loan(start, best, task.wanted["member_id"])]', "return self.conceivable_ends(task, start)")
+    assert not [
+        c
+        for c in audit_domain(load(*ANY, every, (", *super().answer(task, start, end))", ",)")), ["lend_best"])
+        if c.law == "grounded"
+    ]
     declared = (('"items.kind,fee,shed"', '"items.kind,fee,shed,rating"'), (DETAILS, "return dict(row)"))
     assert audit_domain(load(*declared)) == []
 

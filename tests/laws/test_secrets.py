@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 import pytest
+from pydantic import Field
 
 from crosswind.base.errors import CannotPerturb
 from crosswind.core.audit import audit_kind
@@ -596,6 +597,150 @@ class TwoRecordsDescribed(TwoRecords):
     doc: ClassVar[str | None] = None
 
 
+class BareRows(Toy):
+    """Rows of places lose their keys."""
+
+    def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        if call.tool != "find_places" or result.error:
+            return result
+        return ToolResult(self.around([[row[key] for key in sorted(row)] for row in result.content]))
+
+    def decode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
+        if call.tool != "find_places" or result.error:
+            return result
+        keys = ("name", "place_id", "rating")
+        return ToolResult([dict(zip(keys, row, strict=True)) for row in self.within(result.content)])
+
+    def around(self, rows: list[Any]) -> Any:
+        return rows
+
+    def within(self, content: Any) -> list[Any]:
+        return list(content)
+
+
+class HeadedRows(BareRows):
+    """... and have a header."""
+
+    def around(self, rows: list[Any]) -> Any:
+        return {"columns": ["name", "place_id", "rating"], "rows": rows}
+
+    def within(self, content: Any) -> list[Any]:
+        return list(content["rows"])
+
+
+class Capitals(Toy):
+    """Names of cities must be sent in capitals, and the error does not say so."""
+
+    reason: ClassVar[str] = "There is no such city."
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        return tools
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        city = call.args.get("city", "")
+        if not city:
+            return (yield call)
+        memo.fire()
+        if city != city.upper():
+            return failed("invalid", self.reason)
+        return (yield call.with_args(city=city.title()))
+
+    def perform(self, call: ToolCall, memo: Memo) -> Flow:
+        return (yield call.with_args(city=call.args["city"].upper()) if "city" in call.args else call)
+
+
+class CapitalsAndSaid(Capitals):
+    """... and the description does."""
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        return tuple(t.replace(doc=f"{t.doc} Cities in capital letters.") if "city" in t.params else t for t in tools)
+
+
+class DoneAnyway(Toy):
+    """Where a write fails, the right one is made instead, with arguments from the draw."""
+
+    args: dict[str, str] = Field(default_factory=dict)
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        found = [dict(s.call.args) for s in scene.gold if s.call.tool == "cancel_reservation"]
+        return cls(args=found[0]) if found else None
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        result = yield call
+        if call.tool != "cancel_reservation":
+            return result
+        memo.fire()
+        if result.error:
+            result = yield call.with_args(**self.again(call))
+        return result if result.error else ToolResult({**result.content, "handled_by": "desk 2"})
+
+    def again(self, call: ToolCall) -> dict[str, Any]:
+        return self.args
+
+
+class TriedAgain(DoneAnyway):
+    """... or the same one is made again."""
+
+    def again(self, call: ToolCall) -> dict[str, Any]:
+        return dict(call.args)
+
+
+class LastWriteAgain(Toy):
+    """Whoever looks something up again has the last write made again."""
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        result = yield call
+        if memo.tools[call.tool].writes:
+            memo.notes["last"] = [call.tool, dict(call.args)]
+        elif "last" in memo.notes and self.repeats:
+            yield ToolCall(*memo.notes["last"])
+        if result.error or not isinstance(result.content, dict):
+            return result
+        memo.fire()
+        return ToolResult({**result.content, "served_by": "desk 2"})
+
+    repeats: ClassVar[bool] = True
+
+
+class ServedBy(LastWriteAgain):
+    """... or not."""
+
+    repeats: ClassVar[bool] = False
+
+
+class Offsets(Toy):
+    """A list comes in two parts, and a new parameter says how many rows to leave out."""
+
+    says: ClassVar[str | None] = None
+
+    def on_tools(self, tools: Tools, nth: int) -> Tools:
+        return tuple(t.with_param("offset", "integer", says=self.says) if t.name == "find_places" else t for t in tools)
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        result = yield call.without("offset")
+        if call.tool != "find_places" or result.error:
+            return result
+        memo.fire()
+        start = call.args.get("offset", 0)
+        return ToolResult(result.content[start : start + max(1, len(result.content) - 1)])
+
+    def perform(self, call: ToolCall, memo: Memo) -> Flow:
+        result = yield call
+        if call.tool != "find_places" or result.error:
+            return result
+        rows = list(result.content)
+        while more := (yield call.with_args(offset=len(rows))).content:
+            rows += more
+        return ToolResult(rows)
+
+
+class OffsetsSaid(Offsets):
+    """... and the description explains it."""
+
+    says = "The list comes in parts: ask again with offset, the number of rows seen, until none is left."
+
+
 UNFAIR: list[tuple[type[Perturbation], str]] = [
     (Scaled, "secrets"),
     (ScaledAndSaidElsewhere, "secrets"),
@@ -622,6 +767,11 @@ UNFAIR: list[tuple[type[Perturbation], str]] = [
     (CancelsUnasked, "footprint"),
     (Motto, "kept"),
     (TwoRecords, "cues"),
+    (BareRows, "secrets"),
+    (Capitals, "secrets"),
+    (DoneAnyway, "footprint"),
+    (LastWriteAgain, "footprint"),
+    (Offsets, "grounded"),
 ]
 FAIR: list[type[Perturbation]] = [
     ScaledAndSaid,
@@ -644,6 +794,11 @@ FAIR: list[type[Perturbation]] = [
     RowsFrom,
     PoliteMotto,
     TwoRecordsDescribed,
+    HeadedRows,
+    CapitalsAndSaid,
+    TriedAgain,
+    ServedBy,
+    OffsetsSaid,
 ]
 
 

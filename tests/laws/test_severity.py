@@ -17,6 +17,8 @@ from crosswind.episodes.play import judge, play
 from crosswind.episodes.schedule import tasks
 from tests.stumbler import Stumbler
 
+pytestmark = pytest.mark.slow
+
 PLACES = ("poi", "retail")
 LOOKED = 40
 

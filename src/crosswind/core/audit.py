@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.base.errors import CannotDraw, CannotPerturb, Unfair
-from crosswind.core import conduct, footprints, laws, processes, refusal_proofs, secrets, task_laws, verdicts
+from crosswind.core import conduct, evidence, footprints, laws, processes, refusal_proofs, secrets, task_laws, verdicts
 from crosswind.core.certify import certify, certify_task
 from crosswind.core.domain import Domain
 from crosswind.core.drawing import Drawn, draw_unaudited
@@ -72,6 +72,9 @@ def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
         tasks = list(_tasks(domain, list(domain.families), 1, split))
         for tool, reason in footprints.exercise(domain, tasks):
             out.append(Complaint("footprint", f"{domain.name}.{tool}" if tool else domain.name, reason))
+        if not out:
+            evidence.lasting(domain, tasks)
+            evidence.agreed(domain, tasks)
     except Unfair as unfair:
         out.append(Complaint(unfair.law, domain.name, unfair.reason))
     return out
@@ -95,6 +98,9 @@ def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Spli
         tasks = [domain.task(family, n, split=split) for n in range(GUESSES)]
         for task in tasks:
             task_laws.unlabelled(domain, task)
+        walked = [(task, Walks(domain, task).clean) for task in tasks]
+        evidence.chosen_for_a_reason(domain, walked)
+        evidence.worked_out(domain, walked)
         if guessed := task_laws.unguessable(domain, tasks):
             return [Complaint("leak", where, guessed)]
     except Unfair as unfair:

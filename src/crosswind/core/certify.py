@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from crosswind.base.errors import Unfair, UnfairTask
-from crosswind.core import conduct, laws, refusal_proofs, secrets, task_laws
+from crosswind.core import conduct, forms, laws, refusal_proofs, secrets, task_laws
 from crosswind.core.blame import blaming
 from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, Walks
@@ -70,11 +70,18 @@ def _certified(walks: Walks, *, release: bool) -> str:
     proof = _proof(walks)
     if not release:
         laws.bites(walks.clean, walks.gold)
+    forms.keyed(walks.gold)
+    laws.leisurely(walks.gold)
     secrets.read_off(walks.gold)
+    forms.written_as_shown(walks.gold)
     secrets.sent_off(walks.gold)
     secrets.without(walks)
     if not walks.clean.proof and _is_ours(walks):
         task_laws.untied(walks.domain, walks.tasks[0], walks.clean)
+    if walks.shifted.changes and _is_ours(
+        walks
+    ):  # another request than the task's own, which may tie where that does not
+        task_laws.untied_through(walks)
     return proof
 
 
@@ -115,7 +122,7 @@ def _is_ours(walks: Walks) -> bool:
 def _proof(walks: Walks) -> str:
     """Check the laws that hold with and without layers; why the task can be solved, or is to be refused."""
     domain, task, shifted, gold = walks.domain, walks.tasks[0], walks.shifted, walks.gold
-    laws.stated(domain.family(task), shifted)
+    laws.stated(domain.family(shifted), shifted)
     reference = walks.clean if shifted is task else walks.reference()
     if shifted.refuse:
         if not task.refuse and not any(layer.goal == "refuse" for layer in walks.layers):

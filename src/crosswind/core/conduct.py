@@ -11,6 +11,7 @@ from typing import Any
 from crosswind.base.errors import Unfair
 from crosswind.core import secrets
 from crosswind.core.footprints import collect, fitting
+from crosswind.core.forms import replayed
 from crosswind.core.legends import WORD, stems
 from crosswind.core.oracle import Told, Walk, Walks
 from crosswind.core.session import MENTION, Session
@@ -153,19 +154,46 @@ def _tried(gold: Walk, *, opaque: bool = True) -> list[Step]:
 
 
 def open_handed(gold: Walk) -> None:
-    """Footprint: through the layers a tool writes what it is for, or what was called before and not yet done."""
+    """Footprint: through the layers a tool writes what it is for, or what was called before and not yet done.
+
+    A write that the world turns down counts as well: in another world it would be done.
+    """
     session, entries = gold.session, gold.session.world.entries
     due = Counter[str]()  # calls of writing tools that have not written yet
     for step in _tried(gold, opaque=False):
         spec = session.ever.get(step.call.tool)
         if spec is None:
             continue
-        wrote = [c.tool for c, r in step.inner if c.tool in entries and entries[c.tool].spec.writes and r.error is None]
-        due.update(spec.ids - {*wrote})
-        for tool in wrote if not spec.opaque else ():
+        tried = [c.tool for c, _ in step.inner if c.tool in entries and entries[c.tool].spec.writes]
+        wrote = {c.tool for c, r in step.inner if c.tool in tried and r.error is None}
+        due.update(spec.ids - wrote)
+        for tool in tried if not spec.opaque else ():
             if tool not in spec.ids and not due[tool]:
                 raise Unfair("footprint", f"calling {step.call.tool!r} makes {tool!r} write, which nobody called for")
-            due[tool] -= tool not in spec.ids
+            due[tool] -= tool not in spec.ids and tool in wrote
+    _writes_what_is_sent(gold)
+
+
+def _writes_what_is_sent(gold: Walk) -> None:
+    """Footprint: a writing call with another id than the right one does not write what the right one would have."""
+    entries = gold.session.world.entries
+    for n, step in enumerate(gold.steps):
+        made = [call for call, result in step.inner if call.tool in entries and entries[call.tool].effects]
+        if step.result.error or not made or any(result.error for _, result in step.inner):
+            continue
+        for name, value in step.call.args.items():
+            if not secrets.is_label(value) or not any(value in call.args.values() for call in made):
+                continue
+            other = value[:-1] + ("1" if value[-1] != "1" else "2") if value[-1].isdigit() else f"{value}1"
+            session = replayed(gold, n)
+            if session.call(step.call.with_args(**{name: other})).error is None:
+                there = [call for call, result in session.steps[-1].inner if result.error is None]
+                if all(call in there for call in made):
+                    raise Unfair(
+                        "footprint",
+                        f"{step.call.tool} with {name}={other!r} writes what it would with {value!r}: what is written "
+                        "does not come from the call",
+                    )
 
 
 AGAIN = re.compile(r"again|retr|repeat|later|once more|twice|second|wait|moment|busy", re.I)

@@ -15,8 +15,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from crosswind.base.errors import BadFile, CannotDraw, CrosswindError, Unfair
-from crosswind.core import endings, entity_names
+from crosswind.core import endings, entity_names, turns
 from crosswind.core.blame import blaming
+from crosswind.core.declarations import wrong_declarations
 from crosswind.core.endings import words_for as words_for
 from crosswind.core.flow import digest, rng_for
 from crosswind.core.names import Namer
@@ -37,7 +38,7 @@ from crosswind.core.types import (
     Tools,
     Verdict,
 )
-from crosswind.core.world import Derive, DerivedRows, FencedState, State, World, wrong_declarations
+from crosswind.core.world import Derive, DerivedRows, FencedState, State, World
 from crosswind.text import answers, speech, values
 from crosswind.text.answers import Expected
 
@@ -65,6 +66,7 @@ class Detail:
     vague: str  # stands in the query where it is withheld
     record: tuple[str, str, str] | None = None  # (tool, argument that is a detail too, key): where else it stands
     column: tuple[str, str] | None = None  # (table, column): the same record on the world's side
+    known: str = ""  # stands in the query where it was told in an earlier episode of a career
 
 
 def read_ids(prefix: str, digits: int) -> Reader:
@@ -224,13 +226,23 @@ class Family:
 
     def draw(self, rng: Random, seed: int, size: int, split: Split) -> Task:
         """A task that can be done, or for a refusal family one that provably cannot."""
-        domain = self.domain
-        blank = Task(id="", domain=domain.name, family=self.name, seed=seed, size=size, split=split, brief=NO_BRIEF)
+        return self.proposed(rng, self.blank(seed, size, split))
+
+    def blank(self, seed: int, size: int, split: Split) -> Task:
+        """A task of a world that asks for nothing yet."""
+        domain = self.domain.name
+        return Task(id="", domain=domain, family=self.name, seed=seed, size=size, split=split, brief=NO_BRIEF)
+
+    def proposed(self, rng: Random, blank: Task, pinned: Mapping[str, Any] | None = None) -> Task:
+        """A task in the world of a blank one. Details that are `pinned` have these values."""
+        domain, seed, size, split = self.domain, blank.seed, blank.size, blank.split
         state = domain.state(blank)
         for _ in range(400):
             stated = self.propose(rng, state, split)
             if stated is None:
                 continue
+            if pinned:
+                stated = {key: pinned.get(key, value) for key, value in stated.items()}
             keep = self.withhold(rng)
             wording = rng.choice(self.queries)
             said = {k: self.details[k].vague if k in keep else v for k, v in stated.items()}
@@ -325,6 +337,86 @@ def _a(said: str) -> str:
 NO_BRIEF = Brief(query="", stated={})
 
 
+class Turned(Family):
+    """A request that another one takes the place of, or is added to."""
+
+    def __init__(self, domain: Domain, task: Task) -> None:
+        self.domain, self.turns = domain, turns.requests(task)
+        self.first = domain.families[task.family]
+        self.families = [domain.families[turn.family] for turn in self.turns]
+        self.last = self.families[-1]
+        self.name, self.level, self.longest_walk = self.first.name, self.first.level, self.first.longest_walk  # type: ignore[misc]
+        details: dict[str, Detail] = {}
+        for family in (self.first, *self.families):
+            details |= family.details
+        self.details: Mapping[str, Detail] = details
+
+    @property
+    def typed(self) -> bool:
+        return all(family.typed for family in self.families)
+
+    def _turns(self, task: Task) -> list[Task]:
+        """The requests in the world of a task, which may be another than that which this was made for."""
+        world = {"seed": task.seed, "size": task.size, "edits": task.edits, "obstacle": task.obstacle}
+        return [turn.replace(**world) for turn in self.turns]
+
+    def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
+        return self.first.propose(rng, state, split)
+
+    def solve(self, brief: Brief) -> Solution:
+        return self.first.solve(brief)  # the oracle goes on with the other where it hears of it
+
+    def ends(self, task: Task, start: State) -> list[Changes]:
+        ends: list[Changes] = [{}]
+        for n, (turn, family) in enumerate(zip(self._turns(task), self.families, strict=True)):
+            after = [(end, self._after(turn, end) if n else start) for end in ends]
+            ends = [{**end, **more} for end, state in after for more in family.ends(turn, state)]
+        return ends
+
+    def _after(self, turn: Task, end: Changes) -> State:
+        state = self.domain.state(turn)
+        state.overlay.update(end)
+        return state
+
+    def _last(self, task: Task, start: State, end: State) -> tuple[Task, State, State]:
+        """The last request, and the states between which the agent sees to it."""
+        turn = self._turns(task)[-1]
+        if len(self.turns) == 1:
+            return turn, start, end
+        before: list[Changes] = [{}]
+        for one, family in zip(self._turns(task)[:-1], self.families, strict=False):
+            before = [{**b, **e} for b in before for e in family.ends(one, self._after(one, b))]
+        made = next((b for b in before if all(end.overlay.get(key) == row for key, row in b.items())), before[0])
+        moved = turn.replace(edits={**turn.edits, **{f"{t}/{i}": row and dict(row) for (t, i), row in made.items()}})
+        later = self.domain.state(moved)
+        later.overlay.update({key: row for key, row in end.overlay.items() if made.get(key) != row})
+        later.seen, later.told = end.seen, end.told
+        return moved, self.domain.state(moved), later
+
+    def answer(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        return self.last.answer(*self._last(task, start, end))
+
+    def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
+        return self.last.facts(*self._last(task, start, end))
+
+    def figures(self, task: Task, start: State) -> tuple[Expected, ...]:
+        return self.last.figures(*self._last(task, start, start)[:2])
+
+    def settled(self, task: Task, start: State) -> dict[str, Any]:
+        return self.last.settled(self._turns(task)[-1], start)
+
+    def alternative(self, task: Task, key: str, rng: Random) -> Any:
+        return None
+
+    def understood(self, task: Task, text: str) -> speech.Speech:
+        return self.last.understood(self._turns(task)[-1], text)
+
+    def checks(self, task: Task, start: State, end: State, answer: str | Finish) -> tuple[Check, ...]:
+        if isinstance(answer, Finish):
+            return endings.checks(self, task, start, end, answer)
+        return super().checks(task.briefed(query=self.turns[-1].brief.query), start, end, answer)
+
+
 # ---------------------------------------------------------------- domains
 
 
@@ -374,13 +466,18 @@ class Domain:
 
     def state(self, task: Task, *, fenced: bool = False) -> State:
         edits = {_key(k): row for k, row in (*task.edits.items(), *task.obstacle.items())}
+        edits |= {_key(k): row for event in task.events for k, row in event.now.items()}
         make = FencedState if fenced else State
         cache = _rows(self.name, task.seed, task.size, task.split)
         derive = self.derive(task.seed, task.size, task.split)
-        return make(derive, edits, cache, seed=task.seed, size=task.size, split=task.split)
+        carried = {_key(k): row for k, row in task.carried.items()} if task.carried else None
+        return make(derive, edits, cache, seed=task.seed, size=task.size, split=task.split, carried=carried)
 
     def world(self, task: Task, *, fenced: bool = False) -> World:
-        return self.world_class(self.state(task, fenced=fenced), task.blocked)
+        world = self.world_class(self.state(task, fenced=fenced), task.blocked)
+        if task.events:
+            world.await_events(task.events)
+        return world
 
     def prepare(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
         """Where the oracle walks: here, unless calls cost too much to be made at every draw, or nobody knows a way."""
@@ -391,6 +488,8 @@ class Domain:
         return self.world_class.specs
 
     def family(self, task: Task) -> Family:
+        if task.changes and turns.is_turned(task):
+            return Turned(self, task)
         return self.families[task.family]
 
     def task(self, family: str, seed: int, *, size: int = SIZE, split: Split = "test") -> Task:

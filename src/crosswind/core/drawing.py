@@ -14,6 +14,7 @@ from crosswind.core import laws, refusal_proofs
 from crosswind.core.certify import Certificate, blaming_the_task, certify
 from crosswind.core.domain import Domain, Family
 from crosswind.core.flow import rng_for
+from crosswind.core.memory import Recall
 from crosswind.core.oracle import Walk, Walks, walk
 from crosswind.core.perturbation import SEVERITIES, Layers, place
 from crosswind.core.registry import perturbations
@@ -34,6 +35,7 @@ class Drawn:
     left_out: tuple[str, ...] = ()  # kinds that found nothing to bite on or do not stack, with the reason
     refused: tuple[Unfair, ...] = ()  # draws before this one that broke a law
     walks: int = 0  # the oracle's walks it took
+    recall: Recall | None = None  # of an episode in a career
 
 
 class DrawScene:

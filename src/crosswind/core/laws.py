@@ -15,15 +15,16 @@ from itertools import zip_longest
 from typing import Any
 
 from crosswind.base.errors import Unfair, UnfairTask
-from crosswind.core import secrets
+from crosswind.core import legends, secrets
 from crosswind.core.domain import Domain, Family, gives_away, recover, words_for
 from crosswind.core.oracle import Walk, Walks, walk
 from crosswind.core.perturbation import RANKS, Layers, Memo, Perturbation, dump_layers, place
 from crosswind.core.session import MENTION, Session
-from crosswind.core.types import ASK, SAY, Key, Param, Refusal, Task, ToolCall, ToolSpec
+from crosswind.core.types import ASK, SAY, Key, Param, Refusal, Step, Task, ToolCall, ToolSpec
 from crosswind.text import values
 
 TWINS = 3
+SLACK = 1.5  # times the simulated time that the certified way takes
 
 # ---------------------------------------------------------------- at every draw
 
@@ -166,10 +167,16 @@ def _unshown(task: Task, gold: Walk) -> Iterable[Unshown]:
 
     The last part is what the schema lists for the parameter, if it lists the value.
     """
-    shown = _Shown(gold.session.ever.values())
+    later = sorted(gold.session.since.items(), key=lambda pair: -pair[1])  # tools that were listed only then
+    shown = _Shown(())
     shown.read(gold.session.query())
     shown.read(task.brief.policy)
-    for step in gold.steps:
+    for n, step in enumerate(gold.steps):
+        new = list[ToolSpec]()
+        while later and later[-1][1] <= n:
+            new.append(gold.session.ever[later.pop()[0]])
+        if new:
+            shown.tools = (*shown.tools, *new)
         if step.call.tool not in (ASK, SAY):
             spec = gold.session.ever.get(step.call.tool)
             for name, value in _scalars(step.call.args):
@@ -178,6 +185,8 @@ def _unshown(task: Task, gold: Walk) -> Iterable[Unshown]:
                 if isinstance(value, bool) and param is not None and not _says_which(shown, name, param, spec):
                     yield step.call, name, value, [], (True, False)
                 elif not (shown.tells(value) if len(listed) > 1 else shown.holds(value)):
+                    if param and spec and _is_described(name, param, spec) and _is_count(value, gold.steps[:n], spec):
+                        continue
                     # a call that failed on its way reached the world when it was repeated
                     inner = step.inner or next((s.inner for s in gold.steps if s.call == step.call and s.inner), ())
                     behind = [v for call, _ in inner for n, v in _scalars(call.args) if n == name]
@@ -187,6 +196,29 @@ def _unshown(task: Task, gold: Walk) -> Iterable[Unshown]:
             shown.read(step.result.error.text)
         for words in step.heard:
             shown.read(words)
+
+
+def _is_described(name: str, param: Param, spec: ToolSpec) -> bool:
+    """Does a description say anything of a parameter?"""
+    return bool(param.doc) or bool({*name.lower().split("_")} & legends.stems(spec.doc))
+
+
+def _is_count(value: Any, steps: Sequence[Step], spec: ToolSpec) -> bool:
+    """Is it the number of the last calls of a tool, or of the rows that they showed?"""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    rows = calls = 0
+    for step in reversed([step for step in steps if step.call.tool == spec.name]):
+        rows, calls = rows + _rows_in(step.result.content), calls + 1
+        if value in (rows, rows + 1, calls, calls + 1):
+            return True
+    return False
+
+
+def _rows_in(content: Any) -> int:
+    if isinstance(content, dict):
+        return sum(map(_rows_in, content.values()))
+    return len(content) if isinstance(content, (list, tuple)) else 0
 
 
 def _says_which(shown: _Shown, name: str, param: Param, spec: ToolSpec | None) -> bool:
@@ -201,7 +233,7 @@ class _Shown:
     """What an agent has been shown so far. Texts are taken apart when a value stands nowhere by itself."""
 
     def __init__(self, tools: Collection[ToolSpec]) -> None:
-        self.tools = tools  # whose descriptions the agent has from the start
+        self.tools = tools  # whose descriptions the agent has now, and which were not read yet
         self.known: set[Any] = set()  # keys and values of results, and the words of texts as they stand
         self.texts: list[str] = []
         self.apart = 0  # texts whose words are known
@@ -236,7 +268,13 @@ class _Shown:
         if self.tools:
             self._read_docs()
             return self.holds(value)
-        return any(values.shown(value, text) for text in self.texts)
+        return any(values.shown(value, text) for text in self.texts) or (
+            isinstance(value, str) and any(value in legends.counted(text, self.dates) for text in self.texts)
+        )
+
+    @property
+    def dates(self) -> set[str]:
+        return {one for text in self.texts for one in values.dates(text)}
 
     def tells(self, value: str) -> bool:
         """Does something besides the descriptions of tools speak of a listed value, in these or related words?"""
@@ -388,6 +426,15 @@ def _view(walked: Walk) -> tuple[Any, ...]:
     return session.query(), session.policy(), session.tools(), steps
 
 
+def leisurely(gold: Walk) -> None:
+    """Slack: where time is limited there is half as much again as the certified way takes, with all its detours."""
+    session = gold.session
+    for layer, memo in zip(session.layers, session.memos, strict=True):
+        slack = layer.slack(memo)
+        if slack is not None and slack < SLACK:
+            raise Unfair("slack", f"{layer.kind!r} leaves {slack:.2f} times the time that the way takes, not {SLACK:g}")
+
+
 # ---------------------------------------------------------------- once for each kind
 
 
@@ -471,11 +518,12 @@ def closed(domain: Domain, task: Task, layers: Layers) -> None:
         args.setdefault(step.call.tool, []).append(step.call)
     for nth in moments:
         session = Session.of(domain, task, layers)
-        session.clock.nth = nth - 1
         session.show(nth)
         names = {t.name for t in domain.tools(task)} | set(session.specs)
         for name in sorted(names - {t.name for t in session.tools()}):
             for call in args.get(name, [ToolCall(name)]):
+                session.clock.nth = nth - 1  # each is tried at this moment: the name may be back at the next
+                session.show(nth)
                 if session.call(call).error is None:
                     raise Unfair("closed", f"{name!r} is not shown at call {nth} and still works")
 

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import unquote
 
@@ -201,6 +201,27 @@ def apart(one: str, two: str) -> Iterator[float]:
         minutes = [60 * int(t[1]) + int(t[2]) for t in times if t]
         between = abs(minutes[0] - minutes[1])
         yield from (between, 1440 - between)
+
+
+_AWAY = re.compile(r"\b(\w+) (day|week)s?\b", re.IGNORECASE)
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ADVERBS: Mapping[str, int] = {"today": 0, "tomorrow": 1, "yesterday": -1, "day after tomorrow": 2, "next week": 7}
+
+
+def counted(text: str, dates: Iterable[str]) -> set[str]:
+    """The dates that a text counts from others: "in 4 days", "a week before", "tomorrow", "on Friday"."""
+    low = text.lower()
+    away = {days for word, days in _ADVERBS.items() if word in low}
+    for found in _AWAY.finditer(low):
+        many = [1.0] if found[1] in ("a", "one", "next", "last") else values.numbers(found[1])
+        away |= {sign * int(n) * (7 if found[2] == "week" else 1) for n in many for sign in (1, -1) if n < 10_000}
+    named = {i for i, day in enumerate(_DAYS) if day in low}
+    out: set[str] = set()
+    for start in map(date.fromisoformat, dates):
+        out |= {(start + timedelta(days)).isoformat() for days in away}
+        near = (start + timedelta(days) for days in range(-7, 15))
+        out |= {day.isoformat() for day in near if day.weekday() in named} if named else set()
+    return out
 
 
 def _leads(

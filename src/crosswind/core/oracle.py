@@ -6,7 +6,7 @@ edited: it is the gold trajectory, the proof that a task can be solved, and a de
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,9 +20,11 @@ from crosswind.core.perturbation import Layers, Memo, Perturbation, performed
 from crosswind.core.session import Session
 from crosswind.core.types import (
     ASK,
+    CHANGED,
     NOTE,
     SAY,
     Brief,
+    Change,
     Changes,
     Finish,
     Flow,
@@ -41,6 +43,7 @@ from crosswind.core.types import (
 RETRIES = 6  # of a call that says nothing was done and that it may be repeated
 NOTED = 190  # characters of several notes before one step; most are digits, and of a token each
 Done = list[tuple[ToolCall, ToolResult]]
+Swap = Callable[[ToolCall], ToolCall]
 
 
 class Told(NamedTuple):
@@ -103,6 +106,11 @@ class Walk:
         return [step for step in self.session.steps if step.call.tool not in (ASK, SAY)]
 
 
+def swap(call: ToolCall, other: ToolCall) -> Swap:
+    """One call in the place of another, wherever that would be made."""
+    return lambda made: other if made == call else made
+
+
 def give_up(done: Done, specs: dict[str, ToolSpec], reason: str) -> Solution:
     """Take back what was written, then refuse."""
     yield from undo(done, specs)
@@ -127,11 +135,11 @@ def walk(
     layers: Sequence[Perturbation] = (),
     plans: dict[int, list[ToolCall]] | None = None,
     seen: set[Key] | None = None,
-    instead: tuple[ToolCall, ToolCall] | None = None,
+    instead: Swap | None = None,
 ) -> Walk:
     """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at.
 
-    With `instead`, the second call is made wherever the solution would make the first.
+    With `instead`, each call of the solution is made as that gives it.
 
     The world is fenced: a tool that reads or writes what it does not declare raises `Unfair`.
     """
@@ -209,11 +217,11 @@ def workarounds(session: Session, plans: Mapping[int, Sequence[ToolCall]] | None
 class _Oracle:
     def __init__(self, session: Session, plans: dict[int, list[ToolCall]]) -> None:
         self.session, self.task = session, session.task
-        self.family = session.domain.family(session.task)
+        self.family = self.solver = session.domain.family(session.task)
         self.specs = {t.name: t for t in session.world.specs}
         self.noted: list[tuple[int, Any]] = []
         self.told: list[Told] = []
-        self.instead: tuple[ToolCall, ToolCall] | None = None
+        self.instead: Swap | None = None
         self.ways: list[StepOf] = [*workarounds(session, plans)]
 
     def _through(self) -> Send:
@@ -230,17 +238,16 @@ class _Oracle:
         session, specs = self.session, self.specs
         brief: Brief = self.task.brief
         done: Done = []
-        flow, send = self.family.solve(brief), self._through()
+        flow, send = self._begun(brief), self._through()
         result: Any = None
         error: ToolError | None = None
         while True:
             if session.user.said:
-                change = session.user.said.pop(0)
-                brief = brief.model_copy(
-                    update={"stated": {**brief.stated, **self._heard(change.words, list(change.stated))}}
-                )
+                keeps = all(change.adds for change in session.user.said)
+                while session.user.said:
+                    brief = self._changed_by(session.user.said.pop(0), brief)
                 flow.close()
-                flow, result, error, done = self._anew(brief, done), None, None, []
+                flow, result, error, done = self._anew(brief, [] if keeps else done), None, None, []
             try:
                 call = flow.throw(ToolFailed(error.code, error.text)) if error else flow.send(result)
             except ToolFailed as stopped:  # the solution has no way on: leave nothing half done
@@ -270,18 +277,32 @@ class _Oracle:
             first = self._at()
             result = send(call)
             self.told.append(Told(call, result, first, self._at()))
-            if result.error:
+            if result.error and result.error.code == CHANGED:  # what was read is no longer true: begin again
+                flow.close()
+                flow, result, done = self._anew(brief, done), None, []
+            elif result.error:
                 error = result.error
             elif specs[call.tool].writes:
                 done.append((call, result))
 
+    def _begun(self, brief: Brief) -> Solution:
+        return self.solver.solve(brief)
+
+    def _changed_by(self, change: Change, brief: Brief) -> Brief:
+        """What the oracle is told once the user has spoken."""
+        heard = self._heard(change.words, list(change.stated))
+        if change.family:
+            self.solver = self.session.domain.families[change.family]
+            return brief.model_copy(update={"query": change.words, "stated": heard, "vague": {}})
+        return brief.model_copy(update={"stated": {**brief.stated, **heard}})
+
     def _anew(self, brief: Brief, done: Done) -> Solution:
         yield from undo(done, self.specs)
-        return (yield from self.family.solve(brief))
+        return (yield from self.solver.solve(brief))
 
     def _send(self, call: ToolCall) -> ToolResult:
-        if self.instead and call == self.instead[0]:
-            call = self.instead[1]
+        if self.instead:
+            call = self.instead(call)
         for _ in range(RETRIES + 1):
             if len(self.session.steps) >= self.family.longest_walk:
                 raise Unfair("budget", f"the way round takes more than {self.family.longest_walk} steps")
@@ -348,6 +369,41 @@ class _Retracer(_Oracle):
         if words is not None and self.session.user.pending:
             self._changed(words)
         return words
+
+
+class Resumed(_Oracle):
+    """An oracle that goes on where an agent stands: what the agent was told already is not asked again.
+
+    `left` are the agent's steps that the solution did not need; `undo` are writes to be taken back first.
+    """
+
+    def __init__(self, session: Session, plans: dict[int, list[ToolCall]], back: Done) -> None:
+        super().__init__(session, plans)
+        self.left = [*session.steps]
+        self.back = back
+
+    def _begun(self, brief: Brief) -> Solution:
+        return self._anew(brief, self.back) if self.back else super()._begun(brief)
+
+    def walk(self) -> Walk:
+        end = self.run()
+        session = self.session
+        return Walk(session, end, session.domain.normalise(session.world.state), self.noted, self.told)
+
+    def _send(self, call: ToolCall) -> ToolResult:
+        for i, step in enumerate(self.left):
+            if step.call == call and not (step.result.error and step.result.error.retryable):
+                return self.left.pop(i).result
+        return super()._send(call)
+
+    def _ask(self, key: str) -> Any:
+        for i, step in enumerate(self.left):
+            if step.call.tool in (ASK, SAY) and isinstance(step.result.content, str):
+                text = entity_names.plain(self.task, step.result.content)
+                if key in (found := recover(text, self.family.details, [key])):
+                    del self.left[i]
+                    return found[key]
+        return super()._ask(key)
 
 
 class _Remembering(_Oracle):
@@ -433,22 +489,22 @@ class Walks:
                 self.made[n] = self.at(n - 1)
             else:
                 self.count += 1
-                self.made[n] = walk(self.domain, self.tasks[n], self.layers[:n], self._plans(n))
+                self.made[n] = walk(self.domain, self.tasks[n], self.layers[:n], self.plans(n))
         return self.made[n]
 
-    def _plans(self, n: int) -> dict[int, list[ToolCall]]:
+    def plans(self, n: int) -> dict[int, list[ToolCall]]:
         return {i: [s.call for s in self.at(i).calls] for i in range(n) if self.layers[i].plans}
 
     def instead(self, call: ToolCall, other: ToolCall) -> Walk:
         """Gold with another call in the place of one."""
         n = len(self.layers)
         self.count += 1
-        return walk(self.domain, self.shifted, self.layers, self._plans(n), instead=(call, other))
+        return walk(self.domain, self.shifted, self.layers, self.plans(n), instead=swap(call, other))
 
     def under(self, layer: Perturbation) -> Walk:
         """Gold with one more layer on top, which leaves the task as it is."""
         self.count += 1
-        return walk(self.domain, self.shifted, (*self.layers, layer), self._plans(len(self.layers)))
+        return walk(self.domain, self.shifted, (*self.layers, layer), self.plans(len(self.layers)))
 
     @property
     def clean(self) -> Walk:

@@ -19,7 +19,7 @@ from crosswind.core import entity_names, legends
 from crosswind.core.oracle import Diverged, Told, Walk, Walks, retrace, walk
 from crosswind.core.perturbation import Layers, Perturbation
 from crosswind.core.session import Session
-from crosswind.core.types import ASK, SAY, Task, ToolCall, ToolSpec
+from crosswind.core.types import ASK, SAY, Refusal, Task, ToolCall, ToolSpec
 from crosswind.text import values
 
 _TOKEN = re.compile(r"[^\s,;|\"'=<>()\[\]{}]+")
@@ -136,6 +136,11 @@ def _texts_for(gold: Walk, n: int, spec: ToolSpec) -> list[str]:
     spoken = [text for s in steps for text in (*s.heard, *([s.result.error.text] if s.result.error else ()))]
     shown = [text for step in steps for text in said(step.result.content) if " " in text.strip()]
     return [*(text for text in (gold.session.policy(), *docs([spec])) if text not in own), *spoken, *shown]
+
+
+def legend_of(gold: Walk, told: Told) -> legends.Legend:
+    """What was said, by the time the solution is told something, of how it is to be read."""
+    return _legend(gold, _said_before(gold, told)[0])
 
 
 def _said_before(gold: Walk, told: Told) -> tuple[list[str], list[str]]:
@@ -447,6 +452,8 @@ def _alike_where_they_part(
         raise Unfair("secrets", f"{said} shows the same texts and tools, but {does}") from None
     if alike and not walks.shifted.refuse and not task.refuse:
         there = walk(walks.domain, task, layers)
+        if not drawn and isinstance(there.end, Refusal):
+            return  # its own way round fails, so that it is no fair draw, and nobody meets it
         if (there.end, there.changes) != (gold.end, gold.changes):
             raise Unfair(
                 "secrets", f"{said} shows the same, but there the right end is {there.final!r} and not {gold.final!r}"

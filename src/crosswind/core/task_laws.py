@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from crosswind.base.errors import Unfair
 from crosswind.core.domain import Domain
 from crosswind.core.flow import once_each
-from crosswind.core.oracle import Walk, Walks, remembered, walk
+from crosswind.core.oracle import Walk, Walks, remembered, swap, walk
 from crosswind.core.perturbation import Memo, Perturbation, Rank, check_class
 from crosswind.core.session import Session
 from crosswind.core.types import Axis, Key, Refusal, Step, Task, Tier, ToolCall, ToolResult, ToolSpec
@@ -117,8 +117,8 @@ def untied_through(walks: Walks) -> None:
 
 
 LABELLED = re.compile(
-    r"\b(tie|equal|several|same|(?:lowest|highest|smallest|largest|lower|higher|first|last) (?:\w+ ){0,3}"
-    r"(?:id|number|code|reference|name)|alphabet)",
+    r"\b(tie|equal|several|same|even|odd|digits?|alphabet"
+    r"|(?:lowest|highest|smallest|largest|lower|higher|first|last) (?:\w+ ){0,3}(?:id|number|code|reference|name))",
     re.IGNORECASE,
 )
 
@@ -233,7 +233,7 @@ def decided(domain: Domain, task: Task, clean: Walk) -> None:
                 if str(other) in held:
                     continue
                 try:
-                    there = walk(domain, task, instead=(step.call, step.call.with_args(**{name: other})))
+                    there = walk(domain, task, instead=swap(step.call, step.call.with_args(**{name: other})))
                 except Unfair:
                     continue
                 end = there.session.world.state
