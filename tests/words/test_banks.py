@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.base.errors import NotForTraining
+from crosswind.base.errors import CannotPerturb, NotForTraining
 from crosswind.core.draw import draw
 from crosswind.core.flow import rng_for
 from crosswind.core.perturbation import load_layers
@@ -181,19 +181,24 @@ def test_no_test_request_can_be_made_on_the_train_side(domain: str) -> None:
 @pytest.mark.parametrize("domain", NAMES)
 def test_train_draws_hold_no_word_of_another_split(domain: str) -> None:
     here = domains[domain]
-    names = list(here.families)
+    names, unfair = list(here.families), 0
     for n in range(60):
         task = here.task(names[n % len(names)], n, split="train")
         kinds = random_kinds(rng_for("train words", domain, n), 4, held_out.train_kinds())
-        drawn = draw(here, task, kinds, n, strict=False)
+        try:
+            drawn = draw(here, task, kinds, n, strict=False)
+        except CannotPerturb:  # some random stacks of four are not fair
+            unfair += 1
+            continue
         held_out.check_drawn(drawn)
         check_words(drawn.layers, domain)
+    assert unfair <= 3
 
 
 def test_held_out_kinds_and_test_words_are_refused_for_training() -> None:
     poi = domains["poi"]
-    assert len(perturbations.names()) == 44
-    assert len(held_out.HELD_OUT) == 12
+    assert len(perturbations.names()) == 55
+    assert len(held_out.HELD_OUT) == 16
     assert set(perturbations.names()) >= held_out.HELD_OUT
     for kind in held_out.HELD_OUT:
         with pytest.raises(NotForTraining, match="held out"):
@@ -313,7 +318,7 @@ def test_bad_banks_are_told_with_file_line_and_remedy(tmp_path: Path) -> None:
     assert re.search(r"poi\.yaml:\d+: tools\.find_placez: poi has no such tool", complaints)
     assert "banks/retail.yaml: is missing; every domain of the package has a bank" in complaints
     assert re.search(
-        r"poi\.yaml:1: the key 'tools' stands here for the second time|poi\.yaml:\d+: the key 'tools'",
+        r"poi\.yaml:1: the key 'tools' appears twice|poi\.yaml:\d+: the key 'tools'",
         told(poi + "\ntools: {}\n"),
     )
     assert re.search(r"poi\.yaml:\d+: the alias \*a is not allowed; write", told(poi + "\nmore: *a\n"))

@@ -35,10 +35,12 @@ SEVERITIES = (1, 2, 3, 4, 5)
 class Clock:
     """What all memos of an episode share: the number of the call under way, the toolbox, and who met an obstacle."""
 
-    __slots__ = ("fired", "nth", "toolbox")
+    __slots__ = ("fired", "nth", "revealed", "toolbox", "waited")
 
     def __init__(self, toolbox: Toolbox) -> None:
         self.nth, self.toolbox = -1, toolbox
+        self.revealed = False  # the call under way changed what is listed
+        self.waited = 0  # simulated minutes that were passed besides those of calls
         self.fired: list[int] = []  # layers that met the call under way
 
 
@@ -65,9 +67,22 @@ class Memo:
         """Calls so far that wrote something in the world."""
         return self.clock.toolbox.writes
 
+    @property
+    def now(self) -> int:
+        """The simulated minutes that had passed when the call under way was made: one for each call before it."""
+        return max(0, self.clock.nth) + self.clock.waited
+
+    def wait(self, minutes: int) -> None:
+        """Let simulated time pass, a day at most."""
+        self.clock.waited += min(max(0, minutes), 24 * 60)
+
     def fire(self) -> None:
         """Leave a receipt: the obstacle was met at this step."""
         self.clock.fired.append(self.place)
+
+    def reveal(self) -> None:
+        """Have `lists` asked again before the answer is shown."""
+        self.clock.revealed = True
 
     def ahead(self, tool: str, now: ToolCall) -> ToolCall | None:
         """The next call of a tool in the walk without this layer, with those arguments alone that are in hand.
@@ -178,6 +193,14 @@ class Perturbation(Model):
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         """What is shown at the nth call."""
         return tools
+
+    def lists(self, tools: Tools, memo: Memo) -> Tools:
+        """Which of the tools that `on_tools` gave are listed after the calls so far; see `Memo.reveal`."""
+        return tools
+
+    def slack(self, memo: Memo) -> float | None:
+        """How many times the simulated time that the certified way took there is; None where time is not limited."""
+        return None
 
     def turns(self) -> tuple[int, ...]:
         """The calls at which what is shown changes."""

@@ -35,6 +35,7 @@ LOADERS = {
     "agent:cmd": "crosswind.mcp.command:CommandAgents",
     "agent:hf": "crosswind.models.hf:HuggingFace",
     "agent:embedded": "crosswind.models.embedded:Embedded",
+    "agent:constrained": "crosswind.models.constrained:open_constrained",
     "agent:adaptive": "crosswind.models.adaptive:AdaptiveAgents",
 }
 _sources = [""]  # where what is being added comes from, the innermost last; empty: from this package

@@ -111,7 +111,8 @@ class Session:
         self.speaks = any(layer.speaks for layer in self.layers)
         self.rows = [i for i, layer in enumerate(self.layers) if layer.receipt_source == "rows" and user is not None]
         self.specs: dict[str, ToolSpec] = {}
-        self.ever: dict[str, ToolSpec] = {}  # every tool that was listed at some time
+        self.ever: dict[str, ToolSpec] = {}  # every tool that was listed at some time,
+        self.since: dict[str, int] = {}  # and the number of steps before it first was
         self.ids: frozenset[str] = frozenset()  # what texts may call tools by, shown at some time
         self._shown: Tools | None = None
         self.show(0)
@@ -151,6 +152,15 @@ class Session:
 
         Raises `Unfair` if the layers cannot show them; then everything stays as it was.
         """
+        before = [memo.tools for memo in self.memos]
+        try:
+            self._show(nth)
+        except Unfair:
+            for memo, tools in zip(self.memos, before, strict=True):
+                memo.tools = tools
+            raise
+
+    def _show(self, nth: int) -> None:
         own = tools = self.toolbox.specs
         named = {t.name: t for t in tools}
         inner, met = list[dict[str, ToolSpec]](), list[int]()
@@ -158,6 +168,8 @@ class Session:
             inner.append(named)
             if layer.retools:
                 outer = layer.on_tools(tools, nth)
+                self.memos[i].tools = named
+                outer = layer.lists(outer, self.memos[i])
                 if layer.receipt_source == "tools" and outer != tools:
                     met.append(i)
                 tools, named = outer, {t.name: t for t in outer}
@@ -177,9 +189,17 @@ class Session:
         for i in met:
             self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
         self.specs, self.shown_at, self._shown = named, nth, None
-        self.ever |= {t.name: t for t in tools if t.listed}
+        listed = {t.name: t for t in tools if t.listed}
+        self.ever |= listed
+        for name in listed.keys() - self.since.keys():
+            self.since[name] = len(self.steps) + (self.clock.nth >= 0)
         if self.toolbox.foreign:
             self.ids = self.ids.union(*(t.ids for t in tools))
+
+    def _reveal(self) -> None:
+        """Show the tools again, because a layer lists others now."""
+        self.clock.revealed = False
+        self.refresh()
 
     def refresh(self) -> None:
         """Show the tools again, because the toolbox has other ones now. Raises `Unfair`, as `show` does."""
@@ -215,7 +235,10 @@ class Session:
         """Make a call. Whatever was sent, this returns a result and never raises."""
         self.inner.clear()
         result = self._opened(call)
-        result = self._rendered(self.send(call) if result is None else result)
+        result = self.send(call) if result is None else result
+        if self.clock.revealed:
+            self._reveal()
+        result = self._rendered(result)
         self._record(call, result, tuple(self.inner), self.clock.fired)
         return result
 
@@ -266,6 +289,8 @@ class Session:
         try:
             opened.asked = next(opened.flow) if answer is None else opened.flow.send(answer)
         except StopIteration as stop:
+            if clock.revealed:
+                self._reveal()
             opened.result = self._rendered(stop.value)
         finally:
             clock.nth, clock.fired = max(before, opened.nth), []
@@ -341,9 +366,9 @@ class Session:
         heard: tuple[str, ...] = ()
         user = self._user
         if user is not None and user.pending:
-            after = user.pending[0].after
-            if any(c.tool == after and r.error is None for c, r in inner):
-                heard = (entity_names.shown(user.task, self._voice().words),)
+            worked = {c.tool for c, r in inner if r.error is None}
+            while user.pending and user.pending[0].after in worked:
+                heard = (*heard, entity_names.shown(user.task, self._voice().words))
         for i in self.rows:
             if i not in self.first and self._met_rows(inner):
                 fired.append(i)

@@ -24,6 +24,7 @@ TIERS: tuple[Tier, ...] = ("perception", "interaction", "reasoning", "internaliz
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 ASK = "ask_user"  # the tool through which an agent may ask; plain words do as well
+CHANGED = "changed"  # the code of a write that was made on what is no longer true
 FINISH = "finish"  # the tool that ends an episode, where words do not; see `finish.py`
 SAY = "(say)"  # how a message without a tool call stands among the steps
 TALK = (ASK, SAY, FINISH)  # calls that reach the user, and no world
@@ -205,6 +206,17 @@ class Change(Model):
     after: str
     stated: dict[str, Any]
     words: str
+    family: str = ""  # the request gives way to one of this family, which `stated` and `words` make up
+    adds: bool = False  # the same once more with these details, and what was asked before still counts
+
+
+class Event(Model):
+    """Somebody else changes rows, once one of them was read and before the agent has written anything."""
+
+    column: str  # "table.column", which changes
+    was: dict[str, dict[str, Any]]  # "table/id" -> row
+    now: dict[str, dict[str, Any]]
+    text: str  # what a write is answered that comes before one of the rows was read again
 
 
 class EntityNames(Model):
@@ -226,7 +238,10 @@ class Task(Model):
     split: Split = "test"
     withheld: dict[str, Any] = {}  # what the user knows, has not said, and answers when asked
     changes: tuple[Change, ...] = ()
-    edits: dict[str, dict[str, Any] | None] = {}  # "table/id" -> row or None, laid over the derived world
+    remembered: dict[str, Any] = {}  # what the user said in an earlier episode of a career and does not repeat
+    carried: dict[str, dict[str, Any] | None] = {}  # "table/id" -> row or None, as earlier episodes left it
+    edits: dict[str, dict[str, Any] | None] = {}  # the same, laid over the derived world and what was carried
+    events: tuple[Event, ...] = ()  # changes by others; what is right is what is right after them
     obstacle: dict[str, dict[str, Any] | None] = {}  # the same: edits that make the request impossible
     blocked: dict[str, str] = {}  # canonical tools that never work here, and why
     entity_names: EntityNames | None = None
@@ -239,16 +254,18 @@ class Task(Model):
     @property
     def wanted(self) -> dict[str, Any]:
         """The request's details as they stand in the end, wherever they were said."""
-        out = {**self.brief.stated, **self.withheld}
+        out = {**self.brief.stated, **self.withheld, **self.remembered}
         for change in self.changes:
-            out |= change.stated
+            out = {**change.stated} if change.family else {**out, **change.stated}
         return out
 
     @property
     def given(self) -> frozenset[str]:
         """All values that the request gives, at whatever time, as text."""
         changed = (value for change in self.changes for value in change.stated.values())
-        return frozenset(map(str, (*self.brief.stated.values(), *self.withheld.values(), *changed)))
+        return frozenset(
+            map(str, (*self.brief.stated.values(), *self.withheld.values(), *self.remembered.values(), *changed))
+        )
 
     def replace(self, **changes: Any) -> Task:
         return self.model_copy(update=changes)
@@ -258,7 +275,7 @@ class Task(Model):
 
     def unobstructed(self) -> Task:
         """The same request in a world where nothing stands in its way."""
-        return self.replace(obstacle={}, blocked={})
+        return self.replace(obstacle={}, blocked={}, events=())
 
 
 # ---------------------------------------------------------------- conversations and episodes

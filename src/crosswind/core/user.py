@@ -15,6 +15,7 @@ from crosswind.text import speech
 
 NOTHING = "I have nothing to add to that."
 GO_ON = "Yes, please do what I asked for."
+TOLD = "I told you that in an earlier conversation."
 GENERIC = re.compile(
     r"\b(details?|information|info|specif\w+|clarif\w+|(?<!once )more|else|missing|exactly"
     r"|preferences?|provide|elaborate)\b",
@@ -34,7 +35,8 @@ class User:
 
     def understood(self, text: str) -> speech.Speech:
         """What kind of message the agent's text is."""
-        return self.domain.family(self.task).understood(self.task, text)
+        task = self.task.replace(changes=()) if self.pending else self.task  # until the request turns into another
+        return self.domain.family(task).understood(task, text)
 
     def answer(self, question: str) -> str:
         """The answer to a question, in the words of the episode."""
@@ -66,12 +68,15 @@ def _said(question: str) -> frozenset[str]:
 def answer(question: str, task: Task, details: Mapping[str, Detail], changed: Mapping[str, Any]) -> str:
     """What the user says to a question; `changed` holds what they have said otherwise since.
 
-    Asked about a detail, by its words, they give it, withheld or not. Asked for more in general, they give all that was
-    withheld; so they do for any question but an offer where they withheld one thing. Asked whether to go ahead or to
-    try again, they say yes. Otherwise they have nothing to add.
+    Asked about a detail, by its words, they give it, withheld or not, unless they told it in an earlier episode. Asked
+    for more in general, they give all that was withheld; so they do for any question but an offer where they withheld
+    one thing. Asked whether to go ahead or to try again, they say yes. Otherwise they have nothing to add.
     """
     known = {**task.brief.stated, **task.withheld, **changed}
-    about = [key for key in words_about(question, details) if key in known]
+    asked = words_about(question, details)
+    about = [key for key in asked if key in known]
+    if not about and any(key in task.remembered for key in asked):
+        return TOLD
     if withheld := [key for key in about if key in task.withheld]:
         about = withheld  # a question that also names what is known asks for what is not
     offered = speech.offers(question)

@@ -17,7 +17,21 @@ from typing import Any, ClassVar, TypeVar, cast, get_type_hints
 
 from crosswind.base.errors import CrosswindError, InfrastructureError, ToolFailure, Unfair
 from crosswind.core.blame import is_ours, words_of
-from crosswind.core.types import Change, Changes, Key, Param, Row, Split, ToolCall, ToolResult, Tools, ToolSpec, failed
+from crosswind.core.types import (
+    CHANGED,
+    Change,
+    Changes,
+    Event,
+    Key,
+    Param,
+    Row,
+    Split,
+    ToolCall,
+    ToolResult,
+    Tools,
+    ToolSpec,
+    failed,
+)
 
 Derive = Callable[[str, str], "Row | None"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,7 +44,7 @@ class State:
     """Rows of a world: writes over edits over what the seed gives. Rows are never changed in place."""
 
     __slots__ = (
-        *("cache", "derive", "edits", "effects", "journal", "overlay"),
+        *("cache", "carried", "derive", "edits", "effects", "journal", "overlay"),
         *("reads", "seed", "seen", "size", "split", "told", "touched"),
     )
 
@@ -43,9 +57,11 @@ class State:
         seed: int = 0,
         size: int = 0,
         split: Split = "test",
+        carried: Mapping[Key, Row | None] | None = None,
     ) -> None:
         self.derive, self.seed, self.size, self.split = derive, seed, size, split
-        self.edits: Mapping[Key, Row | None] = edits or {}
+        self.carried: Mapping[Key, Row | None] = carried or {}  # what earlier episodes left, below any edit
+        self.edits: Mapping[Key, Row | None] = {**self.carried, **(edits or {})} if carried else edits or {}
         self.overlay: Changes = {}
         self.cache: dict[Key, Any] = {} if cache is None else cache
         self.journal: list[tuple[Key, Any]] = []  # what to put back if the running call fails
@@ -73,11 +89,7 @@ class State:
         if key in self.edits:
             self.touched.add(key)
             return self.edits[key]
-        row = self.cache.get(key, MISSING)
-        if row is MISSING:
-            row = self.cache[key] = self.derive(table, id)
-        found: Row | None = row
-        return found
+        return self._derived(key)
 
     def put(self, table: str, id: str, row: Row | None) -> None:
         key = (table, id)
@@ -101,6 +113,28 @@ class State:
         if not self.overlay:
             return []
         return [(key[1], row) for key, row in self.overlay.items() if key[0] == table and row is not None]
+
+    def later(self, table: str) -> list[tuple[str, Row]]:
+        """Rows of a table that earlier episodes left or that were written, as they are now."""
+        if not self.carried:
+            return self.written(table)
+        ids = dict.fromkeys(key[1] for key in (*self.carried, *self.overlay) if key[0] == table)
+        rows = ((id, self._now((table, id))) for id in ids)
+        return [(id, row) for id, row in rows if row is not None]
+
+    def _now(self, key: Key) -> Row | None:
+        return self.overlay[key] if key in self.overlay else self.edits[key]
+
+    def seeded(self, table: str, id: str) -> Row | None:
+        """The row before any earlier episode."""
+        return self._derived((table, id)) if (table, id) in self.carried else self.start(table, id)
+
+    def _derived(self, key: Key) -> Row | None:
+        row = self.cache.get(key, MISSING)
+        if row is MISSING:
+            row = self.cache[key] = self.derive(*key)
+        found: Row | None = row
+        return found
 
     def changes(self) -> Changes:
         """What differs from the start."""
@@ -247,6 +281,15 @@ class FencedState(State):
 
     def _held(self, key: Key) -> Row | None:
         return self.edits[key] if key in self.edits else self._derived(key)
+
+    def _now(self, key: Key) -> Row | None:
+        row = super()._now(key)
+        return row if self._reads is None else _fenced(row, key[0], self._reads)
+
+    def seeded(self, table: str, id: str) -> Row | None:
+        row = super().seeded(table, id)
+        carried = self._reads is not None and (table, id) in self.carried
+        return _fenced(row, table, self._reads or frozenset()) if carried else row
 
     def _put(self, name: str, column: str, value: Any, old: Row | None) -> Any:
         if type(value) is not _Unread:
@@ -429,6 +472,36 @@ class World:
     def __init__(self, state: State, blocked: Mapping[str, str] | None = None) -> None:
         self.state, self.blocked = state, blocked or {}
         self.writes = 0  # calls that wrote something
+        self.events: list[Event] = []  # still to happen,
+        self.happened: list[Event] = []  # those that have,
+        self.unread: list[Event] = []  # and those since which nobody has read what they changed
+        self.watching = False
+
+    def await_events(self, events: Sequence[Event]) -> None:
+        """Begin with the rows as they are before some events."""
+        self.watching, self.events = True, list(events)
+        for event in reversed(events):
+            self._lay(event.was)
+
+    def _lay(self, rows: Mapping[str, Row]) -> None:
+        self.state.edits = {**self.state.edits, **{_place(key): row for key, row in rows.items()}}
+
+    def _read(self, entry: Entry) -> None:
+        """A reading tool has shown what it shows: rows that it looked at are known as they are, and may change now."""
+        touched = {f"{table}/{id}" for table, id in self.state.touched}
+
+        def looked(event: Event) -> bool:
+            return event.column in entry.reads and not touched.isdisjoint(event.now)
+
+        self.unread = [event for event in self.unread if not looked(event)]
+        if self.writes:
+            return  # somebody who has begun to write is no longer forestalled
+        event = next(filter(looked, self.events), None)
+        if event is not None:
+            self.events.remove(event)
+            self.happened.append(event)
+            self.unread.append(event)
+            self._lay(event.now)
 
     def hear(self, change: Change, said: str) -> None:
         """The user speaks of their own accord; `said` is what the agent said before. Nothing here changes by that."""
@@ -484,6 +557,10 @@ class World:
         if bad := bad_arguments(entry.spec.params, call.args):
             return failed("bad_arguments", bad)
         state = self.state
+        if self.watching:
+            if entry.effects and self.unread:
+                return failed(CHANGED, self.unread.pop(0).text)  # once: whoever repeats it unread is on their own
+            state.touched.clear()
         state.reads, state.effects, state.journal = entry.reads, entry.effects, []
         try:
             content = entry.run(self, **call.args)
@@ -493,7 +570,10 @@ class World:
                     raise ToolFailure("refused", broken)
                 self.writes += 1
                 state.journal = []
-            return ToolResult(state.shows(content))
+            shown = ToolResult(state.shows(content))
+            if self.watching and not entry.effects:
+                self._read(entry)
+            return shown
         except ToolFailure as failure:
             state.rollback()
             return failed(failure.code, failure.text)
@@ -509,17 +589,6 @@ class World:
             state.reads = None
 
 
-def wrong_declarations(world: type[World]) -> list[tuple[str, str]]:
-    """Tools whose declaration is wrong at first sight, and why: undo tools must exist and take the key given."""
-    out = list[tuple[str, str]]()
-    for name, entry in world.entries.items():
-        if entry.spec.undo:
-            tool, key = entry.spec.undo
-            if tool not in world.entries:
-                out.append((name, f"tool {name!r} is undone by {tool!r}, and there is no such tool"))
-            elif key not in world.entries[tool].spec.params:
-                out.append((name, f"tool {name!r} is undone by {tool!r}, which has no parameter {key!r}"))
-        for column in sorted(entry.reads):
-            if not all(column.partition(".")[::2]):
-                out.append((name, f"tool {name!r} declares {column!r} in `reads`; expected TABLE.COLUMN"))
-    return out
+def _place(key: str) -> Key:
+    table, _, id = key.partition("/")
+    return table, id

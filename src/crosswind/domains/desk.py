@@ -99,7 +99,7 @@ class Desk(Domain):
             said = self.requests.words(role)
             words = (*said.words, *(records.kind_names if role == "kind" else ()))
             where = places if role == "group" else {}
-            details[role] = Detail(said.label, said.question, read, words, said.vague, **where)
+            details[role] = Detail(said.label, said.question, read, words, said.vague, **where, known=said.known)
         return details
 
     def derive(self, seed: int, size: int, split: Split) -> Derive:

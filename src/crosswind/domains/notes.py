@@ -113,14 +113,21 @@ def count(marks: Sequence[tuple[Any, bool]], what: str = "") -> Parts:
 
 
 @working
-def total(amounts: Sequence[int], more: int | None = None, of: Sequence[str] = ()) -> Parts:
+def fitting(marks: Sequence[tuple[str, bool]]) -> Parts:
+    """Which of several will do: `R1 open yes, R2 shut no`."""
+    said = [f"{label} {'yes' if fits else 'no'}" for label, fits in marks if fits or len(marks) <= MOST]
+    return ", ".join(said) or "none", ""
+
+
+@working
+def total(amounts: Sequence[float], more: int | None = None, of: Sequence[str] = ()) -> Parts:
     """A sum, term by term and place by place: `4, 4+20=24+3=27, 27+10=37+3=40`.
 
     `more` is what a rule adds to every term: `plus 2 each: 4+2=6, 6+20=26+3=29+2=31`; said where it is nothing, too.
     `of` is what the terms belong to: `P1 4, P2 4+20=24+3=27`, so that none is taken twice.
     """
     said: list[str] = []
-    whole = 0
+    whole: float = 0
     for n, amount in enumerate(amounts):
         term = _sum(whole, amount) if said else str(amount)
         said.append(f"{of[n]} {term}" if of else term)
@@ -131,8 +138,10 @@ def total(amounts: Sequence[int], more: int | None = None, of: Sequence[str] = (
     return "" if more is None else f"plus {more} each", ", ".join(said) or "0"
 
 
-def _sum(one: int, two: int) -> str:
-    """`58+40=98+5=103`: a number added place by place."""
+def _sum(one: float, two: float) -> str:
+    """`58+40=98+5=103`: a number added place by place; one that is not whole is added at once."""
+    if not (isinstance(one, int) and isinstance(two, int)):
+        return f"{round(one, 6)}+{two}={round(one + two, 6)}"
     digits = str(two)
     out = str(one)
     for n, digit in enumerate(digits):

@@ -258,7 +258,7 @@ class Records:
         table = self.tables.bookings
         ids = self.numbered(state, who, self.ids.person, self.ids.booking, HELD)
         ids = [id for id in ids if state.row(table, id) is not None]
-        new = (id for id, row in state.written(table) if row[self.terms.who] == who)
+        new = (id for id, row in state.later(table) if row[self.terms.who] == who)
         return [*ids, *(id for id in new if id not in ids)]
 
     def numbered(self, at: SeedLike, owner: str, owners: Numbering, ids: Numbering, count: int) -> list[str]:
@@ -275,10 +275,10 @@ class Records:
         return "|".join((source, target) if self.directed else sorted((source, target)))
 
     def left(self, state: State, slot: str, room: int) -> int:
-        """Room left: that of the row counts what the seed booked, so only what was written moves it."""
+        """Room left: that of the row counts what the seed booked, so only later bookings move it."""
         t = self.terms
-        for id, row in state.written(self.tables.bookings):
-            before = state.start(self.tables.bookings, id)
+        for id, row in state.later(self.tables.bookings):
+            before = state.seeded(self.tables.bookings, id)
             if before is not None and before[t.slot] == slot and before[t.status] != t.cancelled:
                 room += before[t.need]
             if row[t.slot] == slot and row[t.status] != t.cancelled:
@@ -290,7 +290,7 @@ class Records:
     def new_id(self, state: State, slot: str, who: str) -> str:
         """The id of a new booking, made of what is booked and of how often it was before."""
         t, table, ids = self.terms, self.tables.bookings, self.ids.booking
-        times = sum((row[t.slot], row[t.who]) == (slot, who) for _, row in state.written(table))
+        times = sum((row[t.slot], row[t.who]) == (slot, who) for _, row in state.later(table))
         return unused(
             lambda id: state.row(table, id) is not None, ids.prefix, ids.digits, self.verb, slot, who, times=times
         )

@@ -34,12 +34,13 @@ Sentences = Annotated[tuple[Said, ...], Field(min_length=1)]
 
 
 class DetailWords(Model):
-    """What people call a detail, how they ask for it, and what stands for it where it is withheld."""
+    """What people call a detail, how they ask for it, and what replaces it where it is withheld or told before."""
 
     label: Said
     question: Said
     words: Sentences
     vague: Said
+    known: str = ""
 
 
 class FamilyWords(Model):

@@ -31,6 +31,17 @@ BORROWED = (
     *("verification_code", "foreign_interface", "envelope", "format_switch", "key_rename", "rate_limit"),
     *("redirection", "transient_error", "lost_acknowledgement"),
 )
+# kinds that change the request, the tools or the rows while an agent works
+MIDWAY = (
+    *("several_changes", "goal_switch", "follow_up", "tool_added", "unlisted_tools", "moved_meanwhile"),
+    "gone_meanwhile",
+)
+
+
+def _of(name: str, *kinds: tuple[str, int]) -> Condition:
+    return Condition(name=name, stack=tuple(Choice(kind=kind, severity=(n, n)) for kind, n in kinds))
+
+
 for _suite in (
     Suite(
         name="quick",
@@ -42,10 +53,20 @@ for _suite in (
         conditions=_one("semantic_rename", "format_switch", "tool_merge", "unsolvable", severity=2),
     ),
     Suite(
+        name="demo",
+        version=1,
+        summary="24 short episodes for `crosswind demo`: renamed tools and renamed result keys on eight tasks.",
+        domains=("poi",),
+        levels=(1,),
+        tasks=8,
+        conditions=_one("semantic_rename", "key_rename", severity=2),
+    ),
+    Suite(
         name="tiers",
         version=1,
         summary="The kinds that training may use, in test words, balanced over tiers and axes.",
         each_of="train",
+        edition=1,
         balanced=True,
         tasks=3,
     ),
@@ -65,6 +86,7 @@ for _suite in (
         version=1,
         summary="Only kinds that training never uses, in test words.",
         each_of="heldout",
+        edition=1,
         tasks=9,
     ),
     Suite(
@@ -72,6 +94,7 @@ for _suite in (
         version=1,
         summary="The kinds that training may use at every severity, few tasks each.",
         each_of="train",
+        edition=1,
         severities=(1, 2, 3, 4, 5),
         domains=("poi", "retail"),
         tasks=4,
@@ -97,8 +120,43 @@ for _suite in (
         version=1,
         summary="Every kind in every domain, and random stacks of up to five.",
         each_of="all",
+        edition=1,
         tasks=18,
         stacks=5,
+    ),
+    Suite(
+        name="midway",
+        version=1,
+        summary="Requests, tools and rows that change while an agent works, and requests that follow.",
+        tasks=9,
+        conditions=_one(*MIDWAY),
+    ),
+    Suite(
+        name="clock",
+        version=1,
+        summary="Simulated time: deadlines, services that are down, late approvals, also with retries and pages.",
+        tasks=9,
+        conditions=(
+            _of("deadline@2", ("deadline", 2)),
+            _of("deadline@5", ("deadline", 5)),
+            _of("deadline and retries", ("deadline", 4), ("transient_error", 3)),
+            _of("deadline and pages", ("deadline", 4), ("paged_results", 3)),
+            _of("service_hours@2", ("service_hours", 2)),
+            _of("service_hours@5", ("service_hours", 5)),
+            _of("late_approval@2", ("late_approval", 2)),
+            _of("late_approval@5", ("late_approval", 5)),
+        ),
+    ),
+    Suite(
+        name="catalogue",
+        version=1,
+        summary="100, 400 and 1,000 tools, of which an agent sees what it searched for, also under other names.",
+        tasks=9,
+        conditions=(
+            *(_of(f"{count:,} tools", ("tool_catalogue", n)) for count, n in ((100, 1), (400, 3), (1000, 5))),
+            _of("400 tools, renamed", ("tool_catalogue", 3), ("semantic_rename", 3)),
+            _of("400 tools, request in other words", ("tool_catalogue", 3), ("paraphrase", 3)),
+        ),
     ),
 ):
     suites.add(_suite.name, _suite)

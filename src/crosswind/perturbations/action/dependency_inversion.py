@@ -42,7 +42,7 @@ class DependencyInversion(Perturbation):
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
-        if scene.task.changes:
+        if scene.task.changes or scene.task.events:
             return None  # a change between the two would be known too early
         given = scene.task.given
         found = [

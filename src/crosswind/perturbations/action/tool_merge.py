@@ -346,7 +346,7 @@ def _known(args: Mapping[str, Any], now: ToolCall, spec: ToolSpec, given: frozen
 
 def _chains(scene: Scene) -> list[Option]:
     """Runs of two or three writes on the way, each made possible by the one before."""
-    if scene.task.changes:
+    if scene.task.changes or scene.task.events:
         return []  # a change between two of them would be known too early
     gold, tools = scene.gold, scene.tools
     pairs: dict[tuple[str, str], list[tuple[str, str]]] = {}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
 from crosswind.core.types import Change, Step, Task
+from crosswind.perturbations.query._changes import while_it_can_be_changed
 from crosswind.words import banks
 
 
@@ -30,9 +31,9 @@ class ChangedMind(Perturbation):
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
         task, family = scene.task, scene.family
-        if task.refuse or task.changes:
+        if task.refuse or task.changes or task.events:
             return None
-        calls = _while_it_can_be_changed(scene)
+        calls = while_it_can_be_changed(scene)
         keys = [key for key in task.brief.stated if key not in task.brief.rules]
         if not calls or not keys:
             return None
@@ -52,27 +53,3 @@ class ChangedMind(Perturbation):
     def on_task(self, task: Task) -> Task:
         change = Change(after=self.after, stated={self.key: self.value}, words=self.words)
         return task.replace(changes=(*task.changes, change))
-
-
-def _while_it_can_be_changed(scene: Scene) -> list[str]:
-    """The canonical calls after which a change still comes in time, for an agent that works in any order.
-
-    A write that cannot be taken back may come as soon as what it needs is known, so the change comes at the latest with
-    the call that shows it.
-    """
-    specs = {spec.name: spec for spec in scene.domain.world_class.specs}
-    made = [inner for step in scene.gold for inner in step.inner]
-    final = next((call for call, _ in made if specs[call.tool].final), None)
-    if final is None:
-        return [call.tool for call, _ in made]
-    needed = {v for v in final.args.values() if isinstance(v, str) and v not in scene.task.given}
-    shown = next((i for i, (_, result) in enumerate(made) if needed & _strings(result.content)), -1)
-    return [call.tool for call, _ in made[: shown + 1]]
-
-
-def _strings(content: Any) -> set[str]:
-    if isinstance(content, dict):
-        content = list(content.values())
-    if isinstance(content, list):
-        return set[str]().union(*map(_strings, content))
-    return {content} if isinstance(content, str) else set()

@@ -1,0 +1,69 @@
+"""Writes are accepted until a time of day, and every call takes a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from random import Random
+from typing import Literal, Self
+
+from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
+from crosswind.core.types import Flow, Step, Task, ToolCall, failed
+from crosswind.perturbations._time import clock
+from crosswind.perturbations.query._changes import wording
+
+SLACK = {1: 3.0, 2: 2.5, 3: 2.2, 4: 1.9, 5: 1.6}
+
+
+@perturbation
+class Deadline(Perturbation):
+    """Every call takes a minute, and from some time on the tools that write accept nothing more."""
+
+    kind: Literal["deadline"] = "deadline"
+    axis, tier, rank, group = "action", "interaction", "form", "time"
+    severities = (
+        "The time that there is for the last write, by the time that the certified way takes: 3, 2.5, 2.2, 1.9, 1.6."
+    )
+    needs = "a tool on the way that writes"
+    way = "make no more calls than it takes, so that the last write is made in time"
+    tools: tuple[str, ...]
+    until: int  # the minute of the episode from which on nothing is accepted
+    notice: str
+    late: str
+
+    @classmethod
+    def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
+        tools, split = scene.tools, scene.task.split
+        writes = [i for i, step in enumerate(scene.gold) if step.call.tool in tools and tools[step.call.tool].writes]
+        if not writes:
+            return None
+        asked = len(scene.task.withheld)  # questions take time as well
+        until = ceil((writes[-1] + 1 + asked) * SLACK[severity])
+        holes = {"begin": clock(0), "end": clock(until)}
+        return cls(
+            tools=tuple(sorted(name for name, tool in tools.items() if tool.writes)),
+            until=until,
+            notice=wording("deadline", "notices", split, rng, **holes),
+            late=wording("deadline", "late", split, rng, **holes),
+        )
+
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        """How much of the time that there is the way takes, in steps of five in a hundred."""
+        last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
+        return round(20 * (last + 1) / self.until)
+
+    def on_task(self, task: Task) -> Task:
+        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
+
+    def slack(self, memo: Memo) -> float | None:
+        last = memo.notes.get("last")
+        return None if last is None else self.until / (last + 1)
+
+    def handle(self, call: ToolCall, memo: Memo) -> Flow:
+        if call.tool not in self.tools:
+            return (yield call)
+        memo.fire()
+        memo.notes["last"] = memo.now
+        if memo.now >= self.until:
+            return failed("too_late", self.late)
+        return (yield call)
