@@ -1,21 +1,25 @@
 """How many kinds work as releases, and how fast stream episodes are drawn beside single draws.
 
-python bench/streams.py
+python bench/streams.py kinds
+python bench/streams.py speed
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from contextlib import suppress
 
-from crosswind.base.errors import CannotPerturb, Unfair
+from crosswind.base.errors import CannotDraw, CannotPerturb, Unfair
 from crosswind.core.draw import draw, parse_kind
 from crosswind.core.flow import rng_for
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.release import Chain, probes_of
-from crosswind.episodes.stream import Timeline, plans
+from crosswind.episodes.stream import StreamPlan, Timeline
 
 TRIES, EPISODES = 3, 120
+EVOLVING = StreamPlan(name="evolving")
 
 
 def kinds() -> None:
@@ -37,25 +41,52 @@ def kinds() -> None:
 
 
 def speed() -> None:
-    """Episodes of `evolving` drawn per second, and single draws of the same kinds over the same tasks."""
+    """Episodes of `evolving` drawn per second of the processor, and single draws of the same kinds over its tasks.
+
+    Each side runs in a process of its own: whoever comes second would find the rows of the worlds made.
+    """
     for name in domains.names():
-        timeline = Timeline(plans["evolving"], name, 0, 0)
-        began = time.perf_counter()
-        made = [timeline.episode(n, ()) for n in range(EPISODES)]
-        stream = EPISODES / (time.perf_counter() - began)
-        severity = dict(map(parse_kind, plans["evolving"].kinds))
-        began, count = time.perf_counter(), 0
-        for episode in made:
-            wanted = [(layer.kind, severity.get(layer.kind, 2)) for layer in episode.drawn.layers]
-            base = episode.drawn.base
-            task = timeline.domain.task(base.family, base.seed, size=base.size, split=base.split)
-            with suppress(CannotPerturb):  # a draw that finds nothing fair is not counted
-                draw(timeline.domain, task, wanted, 0, strict=False)
-                count += 1
-        single = count / (time.perf_counter() - began)
-        print(f"| {name} | {stream:.0f} | {single:.0f} | {stream / single:.2f} |")
+        rates = []
+        for side in ("stream", "single"):
+            done = subprocess.run([sys.executable, __file__, side, name], capture_output=True, text=True, check=True)
+            rates.append([float(rate) for rate in done.stdout.split()])
+        ratios = [ours / theirs for ours, theirs in zip(*rates, strict=True)]
+        print(f"| {name} | {rates[0][0]:.0f} | {rates[1][0]:.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} |", flush=True)
+
+
+def stream(timeline: Timeline) -> int:
+    """Draw the episodes of a stream; how many there are."""
+    for n in range(EPISODES):
+        timeline.episode(n, ())
+    return EPISODES
+
+
+def single(timeline: Timeline) -> int:
+    """Draw the same tasks with stacks of their own; how many were fair."""
+    severity, count = dict(map(parse_kind, EVOLVING.kinds)), 0
+    for n in range(EPISODES):
+        stack = timeline.stacks[EVOLVING.version(n, ())]
+        wanted = [(layer.kind, severity.get(layer.kind, 2)) for layer in stack]
+        with suppress(CannotDraw, CannotPerturb):  # a draw that finds nothing fair is not counted
+            draw(timeline.domain, timeline.decks[0].task(n), wanted, 0, strict=False)
+            count += 1
+    return count
+
+
+def rates(side: str, name: str) -> None:
+    """Draws per second of one side, first with no row of the worlds made, then with all."""
+    timeline = Timeline(EVOLVING, name, 0, 0)
+    draw(timeline.domain, timeline.decks[0].task(EPISODES), list(map(parse_kind, EVOLVING.kinds)), 0, strict=False)
+    for _ in range(2):
+        began = time.process_time()
+        count = stream(timeline) if side == "stream" else single(timeline)
+        print(count / (time.process_time() - began))
 
 
 if __name__ == "__main__":
-    kinds()
-    speed()
+    if sys.argv[1:2] == ["kinds"]:
+        kinds()
+    elif sys.argv[1:2] == ["speed"]:
+        speed()
+    else:
+        rates(*sys.argv[1:3])

@@ -12,7 +12,7 @@ from crosswind.core.types import TIERS
 from crosswind.episodes.schedule import episodes
 from crosswind.episodes.suite import CLEAN, balance, suites
 from crosswind.runs.baselines import Baseline, over_domains, sweep
-from crosswind.words.held_out import HELD_OUT
+from crosswind.words.held_out import HELD_OUT, kinds_by
 
 NAMES = [
     "oracle",
@@ -44,14 +44,16 @@ def solvable(row: Baseline) -> int:
     return row.n - row.refusals
 
 
+@pytest.mark.slow
 def test_every_condition_was_played(rows: dict[tuple[str, str], Baseline]) -> None:
-    conditions = (CLEAN, "stacks of up to 5", *perturbations.names())
+    conditions = (CLEAN, "stacks of up to 5", *kinds_by(1))  # `full` is frozen
     assert set(rows) == {(d, c) for d in domains.names() for c in conditions}
     assert all(r.n == 6 for r in rows.values() if r.condition != CLEAN)
-    remembering = {"append_only", "relister", "updater"}  # what they do is seen over a stream only
+    remembering = {"append_only", "credulous", "forgetful", "memoryless", "relister", "updater"}  # played in streams
     assert {*NAMES, *remembering} == set(agents.names())
 
 
+@pytest.mark.slow
 def test_oracle_passes_all_idle_none_and_refuser_the_refusals(rows: dict[tuple[str, str], Baseline]) -> None:
     for row in rows.values():
         assert (row.passed["oracle"], row.right["oracle"]) == (solvable(row), row.refusals)
@@ -69,12 +71,14 @@ def test_the_same_in_every_suite(name: str) -> None:
         assert row.right == {"oracle": row.refusals, "idle": 0, "refuser": row.refusals}, row
 
 
+@pytest.mark.slow
 def test_memoriser_passes_clean_and_falls_under_renaming(over: dict[str, Baseline]) -> None:
     assert over[CLEAN].passed["memoriser"] == solvable(over[CLEAN])
     for kind in ("semantic_rename", "identity_erasure", "name_noise", "foreign_interface"):
         assert over[kind].passed["memoriser"] == 0
 
 
+@pytest.mark.slow
 def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Baseline]) -> None:
     assert over[CLEAN].passed["retrier"] == over[CLEAN].passed["one_shot"] == solvable(over[CLEAN])
     before, after = over["transient_error"], over["lost_acknowledgement"]
@@ -83,11 +87,13 @@ def test_retrying_helps_before_the_write_and_harms_after_it(over: dict[str, Base
     assert after.passed["retrier"] <= 0.2 * after.n
 
 
+@pytest.mark.slow
 def test_obeying_what_a_result_says_is_collateral_damage(over: dict[str, Baseline]) -> None:
     assert over[CLEAN].passed["obedient"] == solvable(over[CLEAN])
     assert over["injected_instruction"].passed["obedient"] == 0
 
 
+@pytest.mark.slow
 def test_names_mislead_and_descriptions_do_not(over: dict[str, Baseline]) -> None:
     trap, erased = over["semantic_trap"], over["identity_erasure"]
     for agent in ("by_name", "by_description"):
@@ -152,7 +158,7 @@ def test_severities_of_a_kind_meet_the_same_tasks() -> None:
 
 
 def test_heldout_has_only_held_out_kinds_and_original_the_scenarios_of_the_study() -> None:
-    assert {c.kind for c in suites["heldout"].all_conditions() if c.stack} == HELD_OUT
+    assert {c.kind for c in suites["heldout"].all_conditions() if c.stack} == HELD_OUT & {*kinds_by(1)}
     original = [c for c in suites["original"].all_conditions() if c.stack]
     assert {d for c in original for d in suites["original"].where(c)} == {"poi", "medical"}
     assert {c.kind for c in original} <= set(perturbations.names())

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import crosswind as cw
 from crosswind.base.errors import CrosswindError, Unfair
 from crosswind.core.certify import certify
 from crosswind.core.registry import domains
 from crosswind.episodes.record import Record, redrawn
-from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, plans, with_changes
+from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
+from crosswind.gate.gate import examine
 from crosswind.metrics.streams import summarise
 from crosswind.models.spec import open_agent
 from crosswind.report.content import content
@@ -104,7 +106,7 @@ def test_a_changelog_is_in_the_policy_and_the_record_can_be_drawn_again(tmp_path
 
 def test_schedules_bring_releases_when_they_say() -> None:
     def versions(schedule: str, passed: list[bool]) -> list[int]:
-        plan = with_changes(plans["evolving"], {"schedule": schedule, "releases": 2, "episodes": 60})
+        plan = with_changes(SHORT, {"schedule": schedule, "releases": 2, "episodes": 60})
         return [plan.version(n, passed[:n]) for n in range(60)]
 
     assert versions("abrupt", []) == [0] * 20 + [1] * 20 + [2] * 20
@@ -137,3 +139,24 @@ def test_the_report_shows_success_over_time_with_its_changes(tmp_path: Path) -> 
     assert shown.count('class="reach"') == 2
     assert "crosswind stream short --agent updater" in shown
     assert "after 2 to 4 episodes under a release" in report(said)
+
+
+def test_a_gate_judges_stability_and_recovery(tmp_path: Path) -> None:
+    always = examine(played(tmp_path / "oracle", "oracle"), [], min_stability=0.5, max_recovery=0)
+    never = examine(played(tmp_path / "memoriser", "memoriser"), [], max_recovery=3)
+    verdicts = {finding.rule: finding.verdict for finding in (*always.findings, *never.findings)}
+    assert verdicts["max-recovery"] in ("fail", "inconclusive")
+    assert {f.rule for f in always.findings} >= {"min-stability", "max-recovery"}
+    assert all(f.verdict != "fail" for f in always.findings)
+    with pytest.raises(CrosswindError, match="judge streams"):
+        examine([], [], max_recovery=3)
+
+
+def test_streams_are_played_from_python(tmp_path: Path) -> None:
+    run = cw.stream("updater", SHORT, episodes=10, out=tmp_path / "run")
+    assert len(run) == 10
+    assert run.figures.streams == 1
+    assert "updater" in str(run)
+    assert len(cw.stream("updater", SHORT, episodes=10, out=tmp_path / "run")) == 10  # resumed, and played no more
+    with pytest.raises(CrosswindError, match="streams is 0"):
+        cw.stream("updater", SHORT, streams=0)

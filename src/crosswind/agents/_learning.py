@@ -1,17 +1,20 @@
-"""What agents that learn an interface over a stream have in common; not an agent itself."""
+"""What agents that learn over a stream or a career have in common; not an agent itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
 from crosswind.agents._scripted import Reciter, lines_of
+from crosswind.base.errors import Unfair
 from crosswind.core.draw import Drawn
 from crosswind.core.flow import digest
-from crosswind.core.oracle import Walk
-from crosswind.core.types import Message
+from crosswind.core.memory import Belief, Telling, complete
+from crosswind.core.oracle import Walk, walk
+from crosswind.core.types import Message, Refusal
 
 LOST = "Done."
+UNKNOWN = Refusal("I do not know what this request takes for known").text
 
 
 def forms(walk: Walk) -> dict[str, str]:
@@ -27,25 +30,58 @@ def forms(walk: Walk) -> dict[str, str]:
     return out
 
 
-class Learner(Reciter):
-    """Goes the certified way if it knows every tool on it as it is now; otherwise it fails and learns from that."""
+def believed(drawn: Drawn, belief: Belief) -> Walk | None:
+    """The way that an agent goes which believes this; None if it does not know what the request takes for known."""
+    need = drawn.recall.need if drawn.recall else None
+    value = belief.value(need.fact) if need else None
+    if need is None or value == need.value:
+        return drawn.certificate.gold
+    if value is None:
+        return None
+    try:
+        return walk(drawn.domain, complete(drawn.base, need, value))
+    except Unfair:  # what it believes leads nowhere
+        return None
 
-    updates: ClassVar[bool]  # does a later form replace one learnt before?
+
+def said(drawn: Drawn, belief: Belief) -> tuple[Iterator[Message], Walk]:
+    """What such an agent says, and the walk whose end that is."""
+    way = believed(drawn, belief)
+    lines = lines_of(way) if way else iter([Message(role="assistant", content=UNKNOWN)])
+    return lines, way or drawn.certificate.gold
+
+
+class Learner(Reciter):
+    """Goes the certified way if it knows every tool on it as it is now; otherwise it fails and learns from that.
+
+    Of a career it remembers what it was told.
+    """
 
     def __init__(self, drawn: Drawn) -> None:
-        self.drawn, self.known = drawn, dict[str, str]()
+        self.drawn, self.known, self.belief = drawn, dict[str, str](), Belief()
         self.now, self.usual = forms(drawn.certificate.gold), forms(drawn.certificate.clean)
         super().__init__(())
 
+    def learn(self, seen: dict[str, str]) -> dict[str, str]:
+        """What it knows of tools once it has seen how they are now."""
+        raise NotImplementedError
+
+    def hear(self, telling: Telling) -> None:
+        """Take in what is told."""
+        raise NotImplementedError
+
     def restore(self, state: Any) -> None:
         """Take up what was learnt before."""
-        self.known = dict(state or {})
-        gold = self.drawn.certificate.gold
-        knows = all(self.known.get(what, self.usual.get(what)) == form for what, form in self.now.items())
-        lines: Iterable[Message] = lines_of(gold) if knows else [Message(role="assistant", content=LOST)]
-        super().__init__(lines, gold)
+        kept = state or {"tools": {}, "usual": {}, "meanwhile": {}}
+        self.known, self.belief.usual, self.belief.meanwhile = kept["tools"], kept["usual"], kept["meanwhile"]
+        lines, way = said(self.drawn, self.belief)
+        if any(self.known.get(what, self.usual.get(what)) != form for what, form in self.now.items()):
+            lines = iter([Message(role="assistant", content=LOST)])
+        super().__init__(lines, way)
 
-    def save(self) -> dict[str, str]:
+    def save(self) -> dict[str, Any]:
         """What it knows now."""
         seen = {what: form for what, form in self.now.items() if form != self.usual.get(what) or what in self.known}
-        return {**self.known, **seen} if self.updates else {**seen, **self.known}
+        for telling in self.drawn.recall.told if self.drawn.recall else ():
+            self.hear(telling)
+        return {"tools": self.learn(seen), "usual": self.belief.usual, "meanwhile": self.belief.meanwhile}

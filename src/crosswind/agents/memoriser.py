@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crosswind.agents._learning import said
 from crosswind.agents._scripted import Reciter, agent, lines_of
 from crosswind.core.draw import Drawn
+from crosswind.core.memory import Belief
 from crosswind.core.types import SAY, Message, Tools
 
 
@@ -15,7 +17,10 @@ class Memoriser(Reciter):
 
     def __init__(self, drawn: Drawn) -> None:
         clean = drawn.certificate.clean
-        super().__init__(lines_of(clean), clean)
+        if drawn.recall and drawn.recall.need:
+            super().__init__(*said(drawn, Belief()))
+        else:
+            super().__init__(lines_of(clean), clean)
         self.failed = sum(s.result.error is not None for s in clean.steps if s.call.tool != SAY)
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from crosswind.agents._learning import LOST
-from crosswind.agents._scripted import Reciter, agent, lines_of
+from crosswind.agents._learning import LOST, said
+from crosswind.agents._scripted import Reciter, agent
 from crosswind.core.draw import Drawn
+from crosswind.core.memory import Belief
 from crosswind.core.types import Message
 
 
@@ -15,4 +16,5 @@ class Relister(Reciter):
     def __init__(self, drawn: Drawn) -> None:
         gold = drawn.certificate.gold
         usual = all(not step.inner or step.result == step.inner[-1][1] for step in gold.calls)
-        super().__init__(lines_of(gold) if usual else [Message(role="assistant", content=LOST)], gold)
+        lines, way = said(drawn, Belief())
+        super().__init__(lines if usual else [Message(role="assistant", content=LOST)], way)

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import wraps
@@ -93,7 +93,10 @@ async def aevaluate(
     *,
     seed: int = 0,
     trials: int = 1,
-    domain: str | None = None,
+    domain: str | Sequence[str] | None = None,
+    only: Sequence[str] = (),
+    tier: Sequence[str] = (),
+    axis: Sequence[str] = (),
     tasks: int | None = None,
     limit: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -129,7 +132,8 @@ async def aevaluate(
     Args:
         seed: Equal seeds give equal tasks and perturbations.
         trials: How often each episode is played.
-        domain: Play one domain of the suite.
+        domain: Play one domain of the suite, or some.
+        only, tier, axis: Play only the conditions of these kinds, tiers and axes, given as lists.
         tasks: Tasks per domain and condition (default: the suite's).
         limit: Stop after this many episodes.
         out: Folder for the run. If it holds a run of the same agent and suite, that run is resumed. By default the
@@ -150,7 +154,7 @@ async def aevaluate(
         if value is not None and value < least:
             raise CrosswindError(f"{name} is {value}; expected {least} or more")
     chosen = suite if isinstance(suite, Suite) else load_suite(os.fspath(suite))
-    chosen = chosen.narrowed(tasks or 0, domain or "all")
+    chosen = chosen.narrowed(tasks or 0, domain or "all", only=only, tier=tier, axis=axis)
     source = open_agent(agent, agent_settings(settings), ending)
     if max_cost is not None and source.price is None:
         raise CrosswindError(
@@ -171,7 +175,7 @@ async def aevaluate(
                 limit=limit,
                 concurrency=concurrency,
                 limits=runner.Limits(episode=episode_timeout, cost=max_cost),
-                watch=_Watch(progress) if progress else None,
+                watch=watching(progress),
             )
         finally:
             await source.aclose()
@@ -194,6 +198,11 @@ def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSett
         place = ".".join(map(str, first["loc"]))
         known = ", ".join(AgentSettings.model_fields)
         raise CrosswindError(f"settings: {place}: {first['msg']}; the settings are {known}") from None
+
+
+def watching(progress: Told | None) -> runner.Watch | None:
+    """What tells a function how far a run is."""
+    return _Watch(progress) if progress else None
 
 
 class _Watch:

@@ -111,10 +111,8 @@ class Run:
 
     def _notes(self, tally: Progress, found: Summary) -> list[str]:
         """What belongs under the table."""
-        spent = tally.spent.input_tokens + tally.spent.output_tokens
-        cost = f", cost {tally.spent.cost:.4g}" if tally.spent.cost else ""
         out = [verdict(found, self.manifest.agent)]
-        out.append(f"{len(self)} episodes of {self.manifest.agent} on {self.manifest.name}; {spent:,} tokens{cost}.")
+        out.append(f"{len(self)} episodes of {self.manifest.agent} on {self.manifest.name}; {tally.spent.in_words}.")
         if tally.errors:
             lost = f"{tally.errors} ended as errors of the infrastructure and count nowhere"
             out.append(f"{lost} (the last: {terminal.short(tally.trouble, 300)}).")
@@ -154,8 +152,8 @@ class Run:
         >>> drop.pairs, drop.clean, drop.shifted, drop.delta, round(drop.low, 2), round(drop.high, 2)
         (4, 1.0, 0.0, -1.0, -1.0, -0.31)
 
-        `by` is "all", "tier", "axis", "cell", "kind", "condition", "domain", "family", "level", "severity" or
-        "kind@severity". Intervals resample tasks, because episodes of one task are correlated.
+        `by` is "all", "tier", "published", "axis", "cell", "kind", "condition", "domain", "family", "level",
+        "severity" or "kind@severity". Intervals resample tasks, because episodes of one task are correlated.
         """
         if by not in GROUPINGS:
             raise CrosswindError(f"episodes are not grouped by {by!r}; groupings are {', '.join(GROUPINGS)}")
@@ -213,6 +211,8 @@ class Run:
         min_clean: float | None = None,
         min_refusals: float | None = None,
         max_false_refusals: float | None = None,
+        min_stability: float | None = None,
+        max_recovery: int | None = None,
         max_errors: float = MOST_ERRORS,
         baseline: Run | str | os.PathLike[str] | None = None,
     ) -> Outcome:
@@ -229,6 +229,9 @@ class Run:
         `max_false_refusals` judge refusals. `min_clean` is 0.5 unless given, and a run that cannot be told from that of
         a trivial agent does not pass. A verdict can also be "inconclusive", where more
         pairs are needed, or "infrastructure", where too many episodes (more than `max_errors`) ended as errors.
+
+        Of streams, `min_stability` judges success on tasks that no release touches, and `max_recovery` asks that the
+        agent be back to its usual success within so many episodes of four in five changes.
         """
         before = None if baseline is None else _run(baseline)
         if before is not None:
@@ -240,6 +243,8 @@ class Run:
             min_clean=min_clean,
             min_refusals=min_refusals,
             max_false_refusals=max_false_refusals,
+            min_stability=min_stability,
+            max_recovery=max_recovery,
             max_errors=max_errors,
             trivial=trivial_of(self.stored),
             unfinished=[f"{r.folder}: {r.stored.lacks}" for r in (self, before) if r is not None and r.stored.lacks],
@@ -281,7 +286,7 @@ def _row(record: Record) -> dict[str, Any]:
         "passed": record.passed if record.judged else None,
         "exposed": None if record.clean else record.exposed,
         "steps": len(record.steps),
-        "tokens": usage.input_tokens + usage.output_tokens,
+        "tokens": usage.tokens,
     }
 
 
@@ -322,7 +327,7 @@ class RunComparison:
         return _written(path, comparing.page(self.found))
 
 
-def compare(*runs: Run | str | os.PathLike[str]) -> RunComparison:
+def compare(*runs: Run | str | os.PathLike[str], partial: bool = False) -> RunComparison:
     """Compare runs with the first one, over the episodes that they share.
 
     >>> import crosswind as cw
@@ -330,11 +335,12 @@ def compare(*runs: Run | str | os.PathLike[str]) -> RunComparison:
     >>> found.verdict.partition(" oracle")[0]
     'On the solvable tasks that both played in the open world,'
 
-    Each is a `Run` or the folder of one. `print` shows the table, `.report(path)` writes the page.
+    Each is a `Run` or the folder of one. Runs that share less than half of their episodes are refused, unless `partial`
+    allows it. `print` shows the table, `.report(path)` writes the page.
     """
     if len(runs) < 2:
         raise CrosswindError(f"{len(runs)} run given; compare takes two or more runs, or their folders")
-    return RunComparison(comparison.compare([_run(one).stored for one in runs]))
+    return RunComparison(comparison.compare([_run(one).stored for one in runs], partial=partial))
 
 
 def gate(run: Run | str | os.PathLike[str], max_drop: MaxDrop = (), **demands: Any) -> Outcome:

@@ -20,6 +20,7 @@ EPILOG = epilog(
     "crosswind stream evolving --agent updater --domain poi",
     "crosswind stream evolving --agent python:my_agent:Agent --streams 5 --changelog shown --out runs/evolving",
     "crosswind stream evolving --agent python:my_agent:Agent --frozen",
+    "crosswind stream careers --agent openai:MODEL@URL --memory notes --streams 5",
     notes="The same command with the same --out continues a stream that was stopped or killed.",
     exits={3: "stopped by the provider or the disk", 70: "a bug in the agent or in crosswind"},
 )
@@ -28,7 +29,10 @@ EPILOG = epilog(
 @app.command(epilog=EPILOG)
 @terminal.reserve_stdout()
 def stream(
-    plan: Annotated[str, Argument(help="evolving, gradual, recurring, cascading, earned, drifting, or a YAML file.")],
+    plan: Annotated[
+        str,
+        Argument(help="evolving, gradual, recurring, cascading, earned, drifting, careers, or a YAML file."),
+    ],
     agent: Annotated[str, Option(help="Agent, as for `crosswind run --agent`.")],
     out: Annotated[
         Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")
@@ -40,16 +44,26 @@ def stream(
         str,
         Option(metavar="hidden|shown|wrong", show_default="the plan's", help="Release notes in the policy."),
     ] = "",
-    frozen: Annotated[bool, Option("--frozen", help="Keep the first release throughout, for comparison.")] = False,
+    frozen: Annotated[
+        bool, Option("--frozen", help="Keep the first release, or state every fact, for comparison.")
+    ] = False,
+    memory: Annotated[
+        str, Option(metavar="notes", show_default="the agent's own", help="Give the agent tools to keep notes.")
+    ] = "",
+    notes_size: Annotated[int, Option(min=1, max=50_000, help="Characters of notes that fit.")] = 4_000,
     seed: Seed = 0,
     ending: Ending = "",
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
 ) -> None:
-    """Play an agent through releases of an interface, one episode after the other. Rerun the command to resume."""
+    """Play an agent through releases of an interface or through careers, one episode after the other.
+
+    Rerun the command to resume.
+    """
     from crosswind.core.registry import domains
     from crosswind.episodes.stream import load_plan, with_changes
     from crosswind.metrics.streams import summarise
+    from crosswind.models.notes import with_memory
     from crosswind.models.spec import open_agent
     from crosswind.report import streams as streams_report
     from crosswind.runs.store import iter_records
@@ -62,7 +76,7 @@ def stream(
     if changelog:
         changes["changelog"] = changelog
     chosen = with_changes(load_plan(plan), changes)
-    source = open_agent(agent, None, ending)
+    source = with_memory(open_agent(agent, None, ending), memory, notes_size)
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     watch = RunDisplay(quiet=json_ or not progress)
     play = partial(play_streams, chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)

@@ -32,6 +32,7 @@ from crosswind.core.types import (
     Trajectory,
     Verdict,
 )
+from crosswind.core.world import World
 from crosswind.text import speech
 
 TEXT = 20_000  # characters of one value that a trajectory keeps
@@ -41,12 +42,19 @@ Opening = Callable[[Session, list[Message]], None]  # goes the first part of the
 
 
 async def play(
-    drawn: Drawn, agent: Agent, name: str, opening: Opening | None = None, *, ending: Ending = "words"
+    drawn: Drawn,
+    agent: Agent,
+    name: str,
+    opening: Opening | None = None,
+    *,
+    ending: Ending = "words",
+    repeats: int | None = None,
 ) -> Trajectory:
     """Play one episode. What the agent does wrong is data; what its provider does wrong ends it as an error.
 
     With an `opening` the agent takes up a conversation that has begun. With the ending "finish" it has a tool of that
-    name; words without a call end the episode as well, and are judged as words.
+    name; words without a call end the episode as well, and are judged as words. With `repeats`, the episode ends as one
+    that ran out of steps once the same call has failed that many times.
     """
     certificate = drawn.certificate
     if not callable(getattr(agent, "reply", None)):
@@ -82,6 +90,8 @@ async def play(
                 ended = "refusal" if session.finished.status == "cannot" else "answer"
                 session.steps.pop()  # nor is the call that ends it
                 break
+            if repeats and _failures_of_last(session) >= repeats:
+                break
     except InfrastructureError as error:
         ended, why = "error", str(error)
     except AgentException as error:
@@ -103,6 +113,12 @@ async def play(
         gold_steps=len(certificate.gold.steps),
         budget=budget,
     )
+
+
+def _failures_of_last(session: Session) -> int:
+    """How many times the last call has been made and has failed, up to now."""
+    last = session.steps[-1].call if session.steps else None
+    return sum(step.call == last and step.result.error is not None for step in session.steps)
 
 
 async def _carry_out(session: Session, message: Message, budget: int) -> list[Message]:
@@ -134,8 +150,28 @@ def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
     if trajectory.ended == "error":
         return Verdict(outcome="error")
     domain = domain or domains[trajectory.task.domain]
+    task, world = trajectory.task, replayed(trajectory, domain)
+    if world.events:  # those that did not happen here
+        missed = {key for event in world.events for key in event.now}
+        obstacle = {key: row for key, row in task.obstacle.items() if key not in missed}
+        task = task.replace(events=tuple(world.happened), obstacle=obstacle)
+    typed = domain.family(task).typed
+    verdict = domain.judge(task, world.state, trajectory.finish if trajectory.finish and typed else trajectory.final)
+    if trajectory.ended == "exception":
+        raised = Check(name="no exception", passed=False, why=trajectory.why.partition("\n")[0])
+        return verdict.model_copy(update={"outcome": "fail", "checks": (*verdict.checks, raised)})
+    offered = any(tool["function"]["name"] == FINISH for tool in trajectory.tools)
+    if task.refuse and typed and offered and trajectory.finish is None:
+        return verdict.model_copy(
+            update={"outcome": "fail", "checks": (*verdict.checks, endings.words_only(domain, task))}
+        )
+    return verdict
+
+
+def replayed(trajectory: Trajectory, domain: Domain) -> World:
+    """The world as a stored episode left it, with the rows that the agent could have read facts from."""
     task, world = trajectory.task, domain.world(trajectory.task)
-    world.state.seen = set()  # the rows that the agent could have read facts from
+    world.state.seen = set()
     pending = list(task.changes)
     for step in trajectory.steps:
         for inner in step["inner"]:
@@ -149,17 +185,7 @@ def judge(trajectory: Trajectory, domain: Domain | None = None) -> Verdict:
         for words in [step["result"].get("content")] if spoken else step["heard"]:
             if pending and words == clip(entity_names.shown(task, pending[0].words)):
                 world.hear(pending.pop(0), said)
-    typed = domain.family(task).typed
-    verdict = domain.judge(task, world.state, trajectory.finish if trajectory.finish and typed else trajectory.final)
-    if trajectory.ended == "exception":
-        raised = Check(name="no exception", passed=False, why=trajectory.why.partition("\n")[0])
-        return verdict.model_copy(update={"outcome": "fail", "checks": (*verdict.checks, raised)})
-    offered = any(tool["function"]["name"] == FINISH for tool in trajectory.tools)
-    if task.refuse and typed and offered and trajectory.finish is None:
-        return verdict.model_copy(
-            update={"outcome": "fail", "checks": (*verdict.checks, endings.words_only(domain, task))}
-        )
-    return verdict
+    return world
 
 
 # ---------------------------------------------------------------- as data

@@ -16,11 +16,12 @@ from crosswind.core.draw import SEVERITY, Drawn, draw, parse_kind
 from crosswind.core.flow import rng_for
 from crosswind.core.registry import Registry, did_you_mean, perturbations
 from crosswind.core.types import Model, Task
-from crosswind.words.held_out import HELD_OUT, train_kinds
+from crosswind.words.held_out import EDITION, HELD_OUT, kinds_by, train_kinds
 
 Group = Literal[
     "train", "heldout", "all", "query", "action", "observation", "domain",
     "perception", "interaction", "reasoning", "internalization",
+    "train@1", "heldout@1", "all@1",
 ]  # fmt: skip
 
 
@@ -98,9 +99,13 @@ class Choice(Model):
         return [] if skip else out
 
 
-def kinds_of(group: Group) -> list[str]:
-    """The kinds of a group: train or held out, all, or those of an axis or a tier that may be trained on."""
-    names = perturbations.names()
+def kinds_of(group: str) -> list[str]:
+    """The kinds of a group: train or held out, all, or those of an axis or a tier that may be trained on.
+
+    With an edition, as in `train@1`, kinds that came later are left out.
+    """
+    group, _, edition = group.partition("@")
+    names = kinds_by(int(edition or EDITION))
     if group == "all":
         return names
     if group == "heldout":
@@ -189,22 +194,22 @@ SELDOM = {  # train kinds that few tasks admit, or that models learn last, are p
 }
 recipes: Registry[Recipe] = Registry("recipe", "crosswind.domains")
 for _recipe in (
-    Recipe(name="mild", summary="One train kind, severity 1 or 2.", stack=(Choice(group="train", severity=(1, 2)),)),
+    Recipe(name="mild", summary="One train kind, severity 1 or 2.", stack=(Choice(group="train@1", severity=(1, 2)),)),
     Recipe(
         name="mixed",
         summary="One to three train kinds, severities 1 to 4.",
-        stack=(Choice(group="train", one_of=SELDOM, count=(1, 3), severity=(1, 4)),),
+        stack=(Choice(group="train@1", one_of=SELDOM, count=(1, 3), severity=(1, 4)),),
     ),
     Recipe(
         name="hard",
         summary="Two to five train kinds, severities 3 to 5.",
-        stack=(Choice(group="train", count=(2, 5), severity=(3, 5)),),
+        stack=(Choice(group="train@1", count=(2, 5), severity=(3, 5)),),
     ),
     Recipe(
         name="wide",
         summary="A train kind or two, and many other names besides; severities 1 to 5.",
         stack=(
-            Choice(group="train", one_of=SELDOM, count=(1, 2), severity=(1, 5)),
+            Choice(group="train@1", one_of=SELDOM, count=(1, 2), severity=(1, 5)),
             maybe(0.3, "semantic_rename", "identity_erasure", "name_noise", severity=(3, 5)),
             maybe(0.3, "parameter_rename", severity=(3, 5)),
             maybe(0.3, "key_rename", severity=(3, 5)),
@@ -213,9 +218,20 @@ for _recipe in (
         ),
     ),
     Recipe(
+        name="midway",
+        summary="A train kind that changes things while an agent works or takes simulated time; severities 1 to 4.",
+        stack=(
+            one_of(
+                *("several_changes", "follow_up", "tool_added", "gone_meanwhile"),
+                *("deadline", "service_hours", "late_approval"),
+                severity=(1, 4),
+            ),
+        ),
+    ),
+    Recipe(
         name="unseen",
         summary="One to three held-out kinds, severities 1 to 4; never for training.",
-        stack=(Choice(group="heldout", count=(1, 3), severity=(1, 4)),),
+        stack=(Choice(group="heldout@1", count=(1, 3), severity=(1, 4)),),
     ),
 ):
     recipes.add(_recipe.name, _recipe)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator
 
 from crosswind.base.errors import BadFile
 from crosswind.core import entity_names
@@ -16,6 +18,7 @@ from crosswind.core.certify import Certificate, certify
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import Drawn
 from crosswind.core.finish import FINISH_SPEC
+from crosswind.core.memory import shown
 from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import (
@@ -32,19 +35,27 @@ from crosswind.core.types import (
     Tier,
     Trajectory,
 )
+from crosswind.episodes.career import recalled
 from crosswind.episodes.play import judge
 from crosswind.episodes.schedule import Episode, StreamMark, pair_of
 from crosswind.episodes.stream import noticed
 
 SCHEMA = 1
+FORMER_STAGES = {  # they had the names of tiers
+    "perception": "understanding",
+    "interaction": "feedback",
+    "reasoning": "planning",
+    "internalization": "self-assessment",
+}
+Stage = Annotated[str, BeforeValidator(lambda name: FORMER_STAGES.get(name, name))]  # of `metrics.diagnosis.STAGES`
 Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
 
 
 class Usage(Model):
     """What an episode cost."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: int | None = 0  # None: unknown, as for agents that do not report theirs
+    output_tokens: int | None = 0
     requests: int = 0  # turns of the model
     retries: int = 0  # of requests that the provider failed
     seconds: float = 0.0
@@ -53,13 +64,79 @@ class Usage(Model):
     def plus(self, other: Usage) -> Usage:
         cost = None if self.cost is None and other.cost is None else (self.cost or 0) + (other.cost or 0)
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
+            input_tokens=_sum(self.input_tokens, other.input_tokens),
+            output_tokens=_sum(self.output_tokens, other.output_tokens),
             requests=self.requests + other.requests,
             retries=self.retries + other.retries,
             seconds=self.seconds + other.seconds,
             cost=cost,
         )
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out; None where they are unknown."""
+        return _sum(self.input_tokens, self.output_tokens)
+
+    @property
+    def in_words(self) -> str:
+        """The tokens, and the cost where it is known."""
+        tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
+        return tokens + (f", cost {self.cost:.4g}" if self.cost else "")
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    """A sum with an unknown part is unknown."""
+    return None if one is None or other is None else one + other
+
+
+UNKNOWN = Usage(input_tokens=None, output_tokens=None)  # of an agent that reports no tokens
+
+
+# A line may have been written by hand. What its readers rely on is checked once, when it is read.
+
+
+def _named_kinds(layers: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    for nth, layer in enumerate(layers):
+        if not isinstance(layer.get("kind"), str):
+            raise ValueError(f"layer {nth} has no kind; expected the name of a perturbation")
+    return layers
+
+
+def _named_tools(tools: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    for nth, tool in enumerate(tools):
+        function = tool.get("function")
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise ValueError(f"tool {nth} has no name; expected a function with a name, as chat APIs take it")
+    return tools
+
+
+def _whole_steps(steps: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    for nth, step in enumerate(steps, 1):
+        inner, fired, heard = step.get("inner"), step.get("fired"), step.get("heard")
+        if not _is_call(step):
+            raise ValueError(f"step {nth} has no call with its tool and arguments, or no result with content or error")
+        if not isinstance(inner, list) or not all(isinstance(each, dict) and _is_call(each) for each in inner):
+            raise ValueError(f"step {nth}: expected a list of calls with their results as `inner`")
+        if not isinstance(fired, list) or not all(type(each) is int for each in fired):
+            raise ValueError(f"step {nth}: expected a list of the numbers of layers as `fired`")
+        if not isinstance(heard, list) or not all(isinstance(each, str) for each in heard):
+            raise ValueError(f"step {nth}: expected a list of texts as `heard`")
+    return steps
+
+
+def _is_call(step: dict[str, Any]) -> bool:
+    """Has it a call and a result, in the shape of `step_data`?"""
+    call, result = step.get("call"), step.get("result")
+    if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or "args" not in call:
+        return False
+    if not isinstance(result, dict) or ("error" in result) == ("content" in result):
+        return False
+    if "content" in result:
+        return True
+    error = result["error"]
+    if not isinstance(error, dict) or not {"code", "text"} <= error.keys() <= {"code", "text", "retryable"}:
+        return False
+    return isinstance(error["code"], str) and isinstance(error["text"], str)
 
 
 class Record(Model):
@@ -76,15 +153,15 @@ class Record(Model):
     trial: int
     condition: str  # "clean", a kind, or another name that the suite has
     severity: int | None  # of a condition with one severity
-    layers: tuple[dict[str, Any], ...]
+    layers: Annotated[tuple[dict[str, Any], ...], AfterValidator(_named_kinds)]
     agent: str
     outcome: Outcome
     ended: Ended
     refuse: bool  # was refusing right?
     query: str  # as the user said it
     policy: str
-    tools: tuple[dict[str, Any], ...]  # as first shown
-    steps: tuple[dict[str, Any], ...]
+    tools: Annotated[tuple[dict[str, Any], ...], AfterValidator(_named_tools)]  # as first shown
+    steps: Annotated[tuple[dict[str, Any], ...], AfterValidator(_whole_steps)]
     final: str
     finish: Finish | None = None  # the typed ending; None where the agent ended in words
     why: str = ""  # of an error or an exception, which has its traceback from the second line on
@@ -93,7 +170,7 @@ class Record(Model):
     judge: str = ""  # version of the verifier
     gold_steps: int = 0
     budget: int = 0
-    stage: str | None = None  # where a failed episode broke,
+    stage: Stage | None = None  # where a failed episode broke,
     cause: str | None = None  # and how
     usage: Usage = Usage()
     mark: StreamMark | None = None  # of an episode in a stream
@@ -139,20 +216,27 @@ class Record(Model):
 _PLAYED = tuple(Trajectory.model_fields.keys() - {"task", "schema_version"})  # what a record takes over as it is
 
 
+def _placed(episode: Episode, task: Task) -> dict[str, Any]:
+    """Which episode of a run a record is of."""
+    return {
+        "key": episode.key,
+        "pair": pair_of(episode.task_id, episode.trial),
+        "task_id": episode.task_id,
+        "domain": task.domain,
+        "family": task.family,
+        "level": episode.drawn.domain.family(task).level,
+        "trial": episode.trial,
+        "condition": episode.condition,
+    }
+
+
 def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usage) -> Record:
     """A played episode as a line, judged."""
     task, drawn = trajectory.task, episode.drawn
     verdict = judge(trajectory, drawn.domain)
     return Record(
-        key=episode.key,
-        pair=pair_of(episode.task_id, episode.trial),
-        task_id=episode.task_id,
-        domain=task.domain,
-        family=task.family,
-        level=drawn.domain.family(task).level,
+        **_placed(episode, task),
         seed=seed,
-        trial=episode.trial,
-        condition=episode.condition,
         severity=episode.severity,
         outcome=verdict.outcome,
         refuse=task.refuse,
@@ -165,11 +249,36 @@ def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usag
     )
 
 
+def forfeited(episode: Episode, agent: str, seed: int) -> Record:
+    """An episode of a career that cannot be played, because of what this agent did before. It counts apart."""
+    drawn, career = episode.drawn, episode.mark.career if episode.mark else None
+    task = drawn.certificate.task
+    return Record(
+        **_placed(episode, task),
+        seed=seed,
+        severity=None,
+        layers=(),
+        agent=agent,
+        outcome="unjudged",
+        ended="closed",
+        refuse=task.refuse,
+        query=task.brief.query,
+        policy=task.brief.policy,
+        tools=(),
+        steps=(),
+        final="",
+        why=f"forfeited: {career.forfeited if career else ''}",
+        mark=episode.mark,
+    )
+
+
 # ---------------------------------------------------------------- back from the record
 
 
 def base_task(record: Record) -> Task:
-    """The task before any layer, drawn again from its id."""
+    """The task before any layer, drawn again from its id; of a career the complete one."""
+    if record.mark is not None and record.mark.career is not None:
+        return record.mark.career.task
     return _task(domains[record.domain], record.task_id)
 
 
@@ -178,7 +287,7 @@ def _task(domain: Domain, task_id: str) -> Task:
     """The clean and the shifted episodes of a task share it, so that recent ones are kept."""
     parts = task_id.split("/")
     if len(parts) not in (4, 5) or parts[2] not in SPLITS or not parts[3].isdigit():
-        raise BadFile(f"{task_id!r} is no id of a task; expected domain/family/split/seed")
+        raise BadFile(f"{task_id!r} is not a task id; expected domain/family/split/seed")
     split: Split = parts[2]
     size = int(parts[4]) if len(parts) == 5 else SIZE
     return domain.task(parts[1], int(parts[3]), size=size, split=split)
@@ -194,6 +303,8 @@ def redrawn(record: Record) -> Drawn:
     if record.mark is None:
         return redraw(record.domain, record.task_id, record.layers, record.key)
     domain = domains[record.domain]
+    if record.mark.career is not None:
+        return recalled(domain, base_task(record), record.mark.career.recall)
     return noticed(domain, base_task(record), load_layers(list(record.layers), record.key), record.mark.notice)
 
 
@@ -207,6 +318,8 @@ def redraw(domain_name: str, task_id: str, layers: Sequence[dict[str, Any]], key
 def trajectory_of(record: Record) -> Trajectory:
     """The stored episode as the verifier takes it, with the task as the layers left it."""
     task = base_task(record)
+    if record.mark is not None and record.mark.career is not None:
+        task = shown(task, record.mark.career.recall)
     for layer in load_layers(list(record.layers), record.key):
         task = layer.on_task(task)
     return Trajectory(task=task, **{name: getattr(record, name) for name in _PLAYED})

@@ -15,6 +15,7 @@ from crosswind.base.errors import BadFile, CannotPerturb
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.flow import rng_for
+from crosswind.core.memory import Recall
 from crosswind.core.oracle import Walk
 from crosswind.core.registry import domains
 from crosswind.core.types import Model, Split, Task
@@ -246,6 +247,15 @@ def pair_of(task_id: str, trial: int) -> str:
     return f"{task_id}|{trial}"
 
 
+class CareerMark(Model):
+    """How an episode belongs to a career (`career.py`)."""
+
+    task: Task  # complete, and with the state that the agent left before it
+    recall: Recall  # what is told in passing, and what it takes to remember
+    forfeited: str = ""  # why it could not be played in that state
+    stale: bool = False  # it failed, and would have passed had the rival of the fact been in force
+
+
 class StreamMark(Model):
     """Where in a stream an episode stands (`stream.py`)."""
 
@@ -254,6 +264,7 @@ class StreamMark(Model):
     touched: bool = False  # the certified way differs from that of the canonical interface
     notice: str = ""  # the changelog, as the policy shows it
     memory: Any = None  # what the agent keeps after the episode, as JSON
+    career: CareerMark | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar, cast
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
@@ -23,7 +23,8 @@ from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import Layers, Perturbation, place
 from crosswind.core.registry import Registry, domains, perturbations
 from crosswind.core.release import Release, evolve
-from crosswind.core.types import Model, Split, Task, ToolSpec
+from crosswind.core.types import Key, Model, Row, Split, Task, ToolSpec
+from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.schedule import Deck, Episode, StreamMark
 
 WORLDS = 8  # worlds that are looked at for one episode: a task may be unfair by itself, or under a release
@@ -37,6 +38,7 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
+P = TypeVar("P", bound="StreamPlan | CareerPlan")
 Kinds = Annotated[tuple[str, ...], AfterValidator(_kinds)]  # each as KIND or KIND:SEVERITY
 
 
@@ -73,6 +75,13 @@ class StreamPlan(Model):
 
     def where(self) -> list[str]:
         return list(self.domains or domains.names())
+
+    def conditions(self, frozen: bool) -> tuple[str, ...]:
+        """What the episodes of a run go by: releases."""
+        return tuple(f"v{i + 1}" for i in range(1 + (0 if frozen else self.releases)))
+
+    def timeline(self, domain: str, seed: int, number: int, *, frozen: bool = False) -> Timeline:
+        return Timeline(self, domain, seed, number, frozen=frozen)
 
     def version(self, n: int, passed: Sequence[bool], salt: object = 0) -> int:
         """The release that episode `n` meets, from 0; `passed` says how the episodes before it ended."""
@@ -144,6 +153,9 @@ class Timeline:
             f"no task of episode {n} is fair under release {version + 1} of {self.domain.name} in {WORLDS} worlds "
             f"(last: {why}); use other kinds or another seed"
         )
+
+    def after(self, mark: StreamMark, changes: Mapping[Key, Row | None]) -> None:
+        """Take up what an episode left: nothing, because each has a world of its own."""
 
     def _drawn(self, task: Task, n: int, version: int) -> Drawn:
         """The task under a release, asked in the style of its time. Raises `Unfair`."""
@@ -244,8 +256,9 @@ def differences(old: dict[str, ToolSpec], new: dict[str, ToolSpec], *, wrong: bo
 
 # ---------------------------------------------------------------- ours
 
-plans: Registry[StreamPlan] = Registry("stream", "crosswind.domains")
-for _plan in (
+Plan = StreamPlan | CareerPlan
+plans: Registry[Plan] = Registry("stream", "crosswind.domains")
+_ours: tuple[Plan, ...] = (
     StreamPlan(name="evolving", summary="Five releases in turn, each of which changes names, keys or forms."),
     StreamPlan(
         name="gradual", summary="A growing share of requests meets each new release.", schedule="gradual", releases=3
@@ -263,25 +276,30 @@ for _plan in (
         releases=2,
         drift=("terse_query", "typos", "paraphrase", "verbose_query"),
     ),
-):
+    CareerPlan(
+        name="careers", summary="One user in one lasting world: later requests need what was told in earlier ones."
+    ),
+)
+for _plan in _ours:
     plans.add(_plan.name, _plan)
 
 
-def load_plan(name: str) -> StreamPlan:
-    """A stream by its name, or from a YAML file."""
+def load_plan(name: str) -> Plan:
+    """A stream or career by its name, or from a YAML file; `facts`, `distances` or `twists` make a file a career."""
     if name in plans or not name.endswith((".yaml", ".yml")):
         return plans[name]
     document = read(name)
-    plan = document.fit(StreamPlan)
+    is_career = isinstance(document.data, dict) and not {"facts", "distances", "twists"}.isdisjoint(document.data)
+    plan: Plan = document.fit(CareerPlan) if is_career else document.fit(StreamPlan)
     for one in plan.domains:
         if one not in domains:
             raise document.error(("domains",), f"no domain {one!r}; known: {', '.join(domains.names())}")
     return plan
 
 
-def with_changes(plan: StreamPlan, changes: Mapping[str, object]) -> StreamPlan:
+def with_changes(plan: P, changes: Mapping[str, object]) -> P:
     """A plan with other values. Raises `CrosswindError` if they do not go together."""
     try:
-        return StreamPlan.model_validate({**plan.model_dump(), **changes})
+        return cast(P, type(plan).model_validate({**plan.model_dump(), **changes}))
     except ValidationError as error:
         raise CrosswindError(f"the stream {plan.name}: {complaint(error.errors()[0])}") from None

@@ -6,7 +6,8 @@ clean and shifted episodes come in pairs (`schedule.py`). The suites of the pack
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,7 +17,7 @@ from crosswind.base.errors import BadFile, CrosswindError, UnknownName
 from crosswind.base.yaml_files import Place, read
 from crosswind.core.draw import SEVERITY
 from crosswind.core.registry import LOADERS, Registry, did_you_mean, domains, perturbations, resolve
-from crosswind.core.types import TIERS, Model, Split
+from crosswind.core.types import AXES, TIERS, Model, Split
 from crosswind.episodes.recipe import Choice, Recipe, kinds_of, known_kinds
 
 CLEAN = "clean"
@@ -59,6 +60,7 @@ class Suite(Model):
 
     name: str
     version: int | None = Field(default=None, ge=1)  # of a suite that is frozen: its episodes never change
+    edition: int = Field(default=0, ge=0)  # kinds that came after this edition of the catalogue are left out; 0: none
     summary: str = ""
     domains: tuple[str, ...] = ()  # empty: all
     levels: tuple[int, ...] = ()  # empty: all
@@ -94,7 +96,8 @@ class Suite(Model):
     def all_conditions(self) -> list[Condition]:
         """Clean first, then those written down, then one for each kind of the group, then random stacks."""
         out = [Condition(name=CLEAN), *self.conditions]
-        kinds = self._ours(perturbations, kinds_of(self.each_of)) if self.each_of else []
+        since = f"@{self.edition}" if self.edition else ""
+        kinds = self._ours(perturbations, kinds_of(self.each_of + since)) if self.each_of else []
         share = balance(kinds, self.tasks) if self.balanced else {}
         severity = (self.severity, self.severity)
         for kind in kinds:
@@ -103,30 +106,68 @@ class Suite(Model):
                 choice = Choice(kind=kind, severity=(level, level))
                 out.append(Condition(name=name, stack=(choice,), tasks=share.get(kind)))
         if self.stacks:
-            group = self.each_of or "all"
-            stack = Choice(group=group, count=(2, self.stacks), severity=severity)
+            every = kinds_of((self.each_of or "all") + since)
+            stack = Choice(one_of=dict.fromkeys(every, 1.0), count=(2, self.stacks), severity=severity)
             out.append(Condition(name=f"stacks of up to {self.stacks}", stack=(stack,)))
         return out
 
     def where(self, condition: Condition) -> list[str]:
         return list(condition.domains or self.domains or self._ours(domains, domains.names()))
 
-    def narrowed(self, tasks: int = 0, domain: str = "all") -> Suite:
-        """The suite with at most so many tasks, or in one domain. It has no version then, which names the whole."""
-        if not tasks and domain == "all":
+    def narrowed(
+        self,
+        tasks: int = 0,
+        domain: str | Sequence[str] = "all",
+        *,
+        only: Sequence[str] = (),
+        tier: Sequence[str] = (),
+        axis: Sequence[str] = (),
+    ) -> Suite:
+        """A part of the suite: at most so many tasks, some domains, conditions whose kinds are all named, and of these
+        tiers and axes. It has no version, which names the whole."""
+        wanted = [] if domain == "all" else [domain] if isinstance(domain, str) else list(domain)
+        if not (tasks or wanted or only or tier or axis):
             return self
         suite = self.model_copy(update={"version": None})
+        if only or tier or axis:
+            suite = suite._of_kinds(only, tier, axis)
         if tasks:
             fewer = [c.model_copy(update={"tasks": c.tasks and min(c.tasks, tasks)}) for c in suite.conditions]
             suite = suite.model_copy(update={"tasks": tasks, "conditions": tuple(fewer)})
-        if domain != "all":
-            name = domains[domain].name
-            kept = [c for c in suite.conditions if name in suite.where(c) or not c.domains]
-            kept = [c.model_copy(update={"domains": ()}) for c in kept]
-            suite = suite.model_copy(update={"domains": (name,), "conditions": tuple(kept)})
+        if wanted:
+            names = tuple(dict.fromkeys(domains[name].name for name in wanted))
+            some = [(c, tuple(n for n in names if n in suite.where(c) or not c.domains)) for c in suite.conditions]
+            kept = [c.model_copy(update={"domains": of if c.domains else ()}) for c, of in some if of]
+            suite = suite.model_copy(update={"domains": names, "conditions": tuple(kept)})
             if len(suite.all_conditions()) == 1:
-                raise CrosswindError(f"the suite {suite.name!r} has no condition in the domain {name}; choose another")
+                told = f"the suite {suite.name!r} has no condition in the domain {', '.join(names)}"
+                raise CrosswindError(f"{told}; choose another")
         return suite
+
+    def _of_kinds(self, only: Sequence[str], tier: Sequence[str], axis: Sequence[str]) -> Suite:
+        """The clean condition, and those whose kinds are all asked for."""
+        every = self.all_conditions()[1:]
+        only = [known_name("kind", name, perturbations.names()) for name in only]
+        tier = [known_name("tier", name, TIERS) for name in tier]
+        axis = [known_name("axis", name, AXES) for name in axis]
+        has = list(dict.fromkeys(kind for c in every for kind in c.recipe.kinds()))
+        for kind in only:
+            if kind not in has:
+                told = f"the suite {self.name!r} has no condition of {kind}"
+                raise CrosswindError(f"{told}; its kinds are {', '.join(sorted(has))}, and the suite full has all")
+
+        def asked(kind: str) -> bool:
+            cls = perturbations[kind]
+            return (not only or kind in only) and (not tier or cls.tier in tier) and (not axis or cls.axis in axis)
+
+        kept = [c for c in every if all(map(asked, c.recipe.kinds()))]
+        if not kept:
+            asks = [f"--{name} {','.join(of)}" for name, of in (("only", only), ("tier", tier), ("axis", axis)) if of]
+            raise CrosswindError(
+                f"no condition of the suite {self.name!r} fits {' '.join(asks)}; leave one of them out"
+            )
+        changes: dict[str, Any] = {"conditions": tuple(kept), "each_of": "", "stacks": 0, "balanced": False}
+        return self.model_copy(update=changes)
 
 
 def balance(kinds: Sequence[str], tasks: int) -> dict[str, int]:
@@ -151,6 +192,14 @@ def balance(kinds: Sequence[str], tasks: int) -> dict[str, int]:
                 done = round(wanted * i / len(cells[cell]))
                 out[kind] = max(1, round(wanted * (i + 1) / len(cells[cell])) - done)
     return out
+
+
+def known_name(sort: str, name: str, names: Collection[str], where: str = "") -> str:
+    """The name as it is known, whether it was written with spaces, dashes or underscores; unknown ones raise."""
+    plain = {re.sub(r"[ _-]+", "_", one.lower()): one for one in names}
+    if (found := plain.get(re.sub(r"[ _-]+", "_", name.lower()))) is None:
+        raise UnknownName(f"no {sort} {name!r}{where}; {did_you_mean(name, list(names))}")
+    return found
 
 
 suites: Registry[Suite] = Registry("suite", "crosswind.episodes.builtin_suites")

@@ -9,23 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from crosswind.core.types import Model
 from crosswind.episodes.record import Record
-from crosswind.metrics.stats import resampled, sums_by
+from crosswind.metrics.careers import CareerSummary, summarise_careers
+from crosswind.metrics.shares import Stream, StreamShare, share
 
 WINDOW = 10  # episodes before and after a change that are compared
 SLACK = 0.1  # an agent has recovered when it is back at its level before the first change, less this
 SHOTS = (0, 1, 2, 5, 10, 20)  # episodes under a release before the one that counts; each stands for up to the next
-
-
-class StreamShare(Model):
-    """A share of episodes that passed, with its interval over streams; None where there is nothing to tell it from."""
-
-    n: int
-    value: float | None
-    low: float | None = None
-    high: float | None = None
 
 
 class StreamSummary(Model):
@@ -44,26 +37,19 @@ class StreamSummary(Model):
     curve: tuple[float, ...]  # success by position in the stream, over streams
     releases: dict[str, StreamShare]  # success by release
     changes: dict[str, float]  # where each release but the first is met first, averaged over streams
-    tokens: tuple[float, ...]  # per episode, for each release in order
+    tokens: tuple[float | None, ...]  # per episode, for each release in order
+    career: CareerSummary | None = None
 
 
 def summarise(records: Sequence[Record]) -> StreamSummary:
     """The figures of a run of streams; errors of the infrastructure count nowhere."""
-    streams: dict[tuple[str, int], list[Record]] = {}
-    for record in records:
-        if record.mark is not None and record.judged:
-            streams.setdefault((record.domain, record.trial), []).append(record)
+    streams = streams_of(records)
     drops, times, firsts = list[float](), list[int | None](), dict[int, list[int]]()
     for stream in streams.values():
-        stream.sort(key=lambda record: _number(record))
-        highest = list(accumulate(map(_version, stream), max))
-        starts = [i for i, (a, b) in enumerate(pairwise(highest), 1) if b > a]
-        for start in starts:
-            firsts.setdefault(highest[start], []).append(_number(stream[start]))
-        for start, end in pairwise([*starts, len(stream)]):
-            before, usual = (_mean(stream[max(0, at - WINDOW) : at]) for at in (start, starts[0]))
-            drops.append(_mean(stream[start : min(start + WINDOW, end)]) - before)
-            times.append(_recovery(stream[start:end], usual))
+        for change in changes_of(stream):
+            firsts.setdefault(change.version, []).append(change.number)
+            drops.append(change.drop)
+            times.append(change.recovery)
     back = [time for time in times if time is not None]
     every = [(key, *one) for key, stream in streams.items() for one in _counted(stream)]
     versions = sorted({_version(record) for _, record, _ in every})
@@ -77,7 +63,7 @@ def summarise(records: Sequence[Record]) -> StreamSummary:
         episodes=len(every),
         success=_share((key, r) for key, r, _ in every),
         regret=sum(not r.passed for _, r, _ in every) / max(1, len(streams)),
-        stability=_share((key, r) for key, r, _ in every if _version(r) > 1 and not _touched(r)),
+        stability=_share((key, r) for key, r, _ in every if stable(r)),
         adaptation=_share((key, r) for key, r, _ in every if _touched(r)),
         drop=sum(drops) / len(drops) if drops else None,
         recovery=sum(back) / len(back) if back else None,
@@ -87,7 +73,43 @@ def summarise(records: Sequence[Record]) -> StreamSummary:
         releases={f"v{v}": _share((key, r) for key, r, _ in every if _version(r) == v) for v in versions},
         changes={f"v{v}": sum(at) / len(at) for v, at in sorted(firsts.items())},
         tokens=tuple(_tokens([r for _, r, _ in every if _version(r) == v]) for v in versions),
+        career=summarise_careers(records),
     )
+
+
+class ReleaseChange(NamedTuple):
+    """What a release cost where it was met first."""
+
+    version: int
+    number: int  # of the episode
+    drop: float  # success in the window after it less that before it
+    recovery: int | None  # episodes until success is back; None if that does not happen before the next change
+
+
+def streams_of(records: Iterable[Record]) -> dict[Stream, list[Record]]:
+    """The judged episodes of each stream, in order."""
+    streams: dict[Stream, list[Record]] = {}
+    for record in records:
+        if record.mark is not None and record.judged:
+            streams.setdefault((record.domain, record.trial), []).append(record)
+    for stream in streams.values():
+        stream.sort(key=_number)
+    return streams
+
+
+def changes_of(stream: Sequence[Record]) -> Iterator[ReleaseChange]:
+    """The changes of one stream, in order."""
+    highest = list(accumulate(map(_version, stream), max))
+    starts = [i for i, (a, b) in enumerate(pairwise(highest), 1) if b > a]
+    for start, end in pairwise([*starts, len(stream)]):
+        before, usual = (_mean(stream[max(0, at - WINDOW) : at]) for at in (start, starts[0]))
+        drop = _mean(stream[start : min(start + WINDOW, end)]) - before
+        yield ReleaseChange(highest[start], _number(stream[start]), drop, _recovery(stream[start:end], usual))
+
+
+def stable(record: Record) -> bool:
+    """Did an episode come after the first change, and go the way of the canonical interface?"""
+    return _version(record) > 1 and not _touched(record)
 
 
 def _touched(record: Record) -> bool:
@@ -122,16 +144,10 @@ def _counted(stream: Sequence[Record]) -> Iterator[tuple[Record, int]]:
         met[_version(record)] += 1
 
 
-def _tokens(records: Sequence[Record]) -> float:
-    return sum(r.usage.input_tokens + r.usage.output_tokens for r in records) / len(records)
+def _tokens(records: Sequence[Record]) -> float | None:
+    known = [tokens for r in records if (tokens := r.usage.tokens) is not None]
+    return sum(known) / len(known) if known else None
 
 
-def _share(episodes: Iterable[tuple[tuple[str, int], Record]]) -> StreamShare:
-    found = [(key, float(record.passed)) for key, record in episodes]
-    if not found:
-        return StreamShare(n=0, value=None)
-    value = sum(passed for _, passed in found) / len(found)
-    if len({key for key, _ in found}) == 1:
-        return StreamShare(n=len(found), value=value)
-    bounds = resampled(sums_by(found))
-    return StreamShare(n=len(found), value=value, low=bounds.low, high=bounds.high)
+def _share(episodes: Iterable[tuple[Stream, Record]]) -> StreamShare:
+    return share((stream, float(record.passed)) for stream, record in episodes)

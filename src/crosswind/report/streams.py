@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosswind.metrics import formats
-from crosswind.metrics.streams import SHOTS, WINDOW, StreamShare, StreamSummary
+from crosswind.metrics.careers import CareerSummary
+from crosswind.metrics.shares import StreamShare
+from crosswind.metrics.streams import SHOTS, WINDOW, StreamSummary
 from crosswind.report import charts
 from crosswind.report.markup import Markup, join, lead, note, tag
 from crosswind.report.parts import table
 
+TWISTS = {
+    "plain": "left alone",
+    "superseded": "superseded",
+    "contradicted": "contradicted by hearsay",
+    "expired": "replaced for a while",
+}
 HEADS = ("", "passed", "episodes", "95 % over streams")
 
 
@@ -17,6 +25,12 @@ def sentence(found: StreamSummary, agent: str) -> str:
     """What a run of streams shows."""
     of = f"{formats.many(found.episodes, 'episode')} in {formats.many(found.streams, 'stream')}"
     out = f"{agent} passes {formats.percent(found.success.value)} of {of}"
+    if (career := found.career) is not None:
+        return (
+            f"{out}: {formats.percent(career.independent.value)} of those that need no memory, and "
+            f"{formats.percent(career.dependent.value)} of the {career.dependent.n} that need what an earlier one "
+            f"told; {formats.many(career.forfeited, 'episode')} forfeited."
+        )
     if found.drop is None or found.recovered is None:
         return f"{out}; the interface did not change."
     back = f", on average {found.recovery:.1f} episodes later" if found.recovery is not None else ""
@@ -28,6 +42,8 @@ def sentence(found: StreamSummary, agent: str) -> str:
 
 def rows(found: StreamSummary) -> list[list[str]]:
     """The figures, a row each, under `HEADS`."""
+    if (career := found.career) is not None:
+        return [_row(name, share) for name, share in _of_career(found, career).items() if share.n]
     shares = {
         "all episodes": found.success,
         "stability: tasks that no release touches": found.stability,
@@ -36,6 +52,19 @@ def rows(found: StreamSummary) -> list[list[str]]:
         **{f"{_shot(int(k))} under a release": share for k, share in found.shots.items()},
     }
     return [_row(name, share) for name, share in shares.items()]
+
+
+def _of_career(found: StreamSummary, career: CareerSummary) -> dict[str, StreamShare]:
+    return {
+        "all episodes": found.success,
+        "need no memory": career.independent,
+        "need what an earlier episode told": career.dependent,
+        **{f"told and {TWISTS[name]}": share for name, share in career.twists.items()},
+        **{f"told {name} episodes before": share for name, share in career.distances.items()},
+        **{f"about {name}": share for name, share in career.facts.items()},
+        "facts with all that needed them": career.chains,
+        "failures by a value that does not hold": career.stale,
+    }
 
 
 def _row(name: str, share: StreamShare) -> list[str]:
@@ -72,7 +101,7 @@ def section(found: StreamSummary) -> Markup:
 def _costs(found: StreamSummary) -> Markup | None:
     if not any(found.tokens):
         return None
-    used = [(name, f"{n:,.0f}") for name, n in zip(found.releases, found.tokens, strict=True)]
+    used = [(name, formats.whole(n)) for name, n in zip(found.releases, found.tokens, strict=True)]
     return join(tag("h3", "Cost over time"), table(("release", "tokens per episode"), used))
 
 

@@ -16,11 +16,13 @@ from typing import Any
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
+from crosswind.core.memory import complete, shown
 from crosswind.core.types import Agent
-from crosswind.episodes.play import plain
-from crosswind.episodes.record import Record
-from crosswind.episodes.schedule import Episode
-from crosswind.episodes.stream import StreamPlan, Timeline
+from crosswind.episodes.career import Career
+from crosswind.episodes.play import judge, plain, replayed
+from crosswind.episodes.record import Record, forfeited, trajectory_of
+from crosswind.episodes.schedule import CareerMark, Episode
+from crosswind.episodes.stream import Plan, Timeline
 from crosswind.episodes.suite import Suite
 from crosswind.models.source import AgentSource
 from crosswind.runs.runner import PAUSES, Limits, Progress, Ran, Watch, Workers, manifest_of
@@ -67,12 +69,17 @@ class _Past:
     def __init__(self, store: Store, source: RememberingSource) -> None:
         self.store, self.source = store, source
         self.passed: dict[tuple[str, int], list[bool]] = defaultdict(list)
-        self.memory: dict[tuple[str, int], Any] = {}
+        self.last: dict[tuple[str, int], Record] = {}
 
     def note(self, record: Record) -> None:
         if record.mark is not None and record.outcome != "error":
             self.passed[record.domain, record.trial].append(record.passed)
-            self.memory[record.domain, record.trial] = record.mark.memory
+            self.last[record.domain, record.trial] = record
+
+    def memory(self, stream: tuple[str, int]) -> Any:
+        """What the agent keeps of a stream so far."""
+        last = self.last.get(stream)
+        return last.mark.memory if last and last.mark else None
 
     @property
     def behind(self) -> int:
@@ -80,7 +87,8 @@ class _Past:
 
     def append(self, record: Record) -> None:
         if record.mark is not None and record.outcome != "error":
-            mark = record.mark.model_copy(update={"memory": self.source.saved()})
+            kept = self.source.saved() if record.judged else self.memory((record.domain, record.trial))
+            mark = record.mark.model_copy(update={"memory": kept, "career": _aged(record)})
             record = record.model_copy(update={"mark": mark})
         self.note(record)
         self.store.append(record)
@@ -89,8 +97,28 @@ class _Past:
         self.store.sync()
 
 
+def _aged(record: Record) -> CareerMark | None:
+    """Did a failed episode go by what no longer holds, or never did? It is judged as if that were in force."""
+    career = record.mark.career if record.mark else None
+    if career is None or career.recall.need is None or record.outcome != "fail":
+        return career
+    need = career.recall.need
+    task = complete(career.task, need, need.rival)
+    recall = career.recall.model_copy(update={"need": need.model_copy(update={"value": need.rival})})
+    verdict = judge(trajectory_of(record).model_copy(update={"task": shown(task, recall)}))
+    return career.model_copy(update={"stale": verdict.outcome == "pass"})
+
+
+def _follow(timeline: Timeline | Career, last: Record | None) -> None:
+    """Let a timeline take up what the last episode left in the world."""
+    if last is None or last.mark is None or last.mark.career is None:
+        return
+    changes = replayed(trajectory_of(last), timeline.domain).state.changes() if last.judged else {}
+    timeline.after(last.mark, changes)
+
+
 async def play_streams(
-    plan: StreamPlan,
+    plan: Plan,
     source: AgentSource,
     folder: Path | str,
     *,
@@ -113,7 +141,7 @@ async def play_streams(
         ).model_copy(
             update={
                 "suite": {**plan.model_dump(mode="json"), "frozen": frozen},
-                "conditions": tuple(f"v{i + 1}" for i in range(1 + (0 if frozen else plan.releases))),
+                "conditions": plan.conditions(frozen),
                 "planned": plan.episodes * streams * len(plan.where()),
             }
         )
@@ -132,10 +160,18 @@ async def play_streams(
                     done = past.passed[domain, number]
                     if len(done) >= plan.episodes:
                         continue
-                    timeline = Timeline(plan, domain, seed, number, frozen=frozen)
+                    timeline = plan.timeline(domain, seed, number, frozen=frozen)
                     while len(done) < plan.episodes:
-                        remembering.state = past.memory.get((domain, number))
-                        yield timeline.episode(len(done), done)
+                        _follow(timeline, past.last.get((domain, number)))
+                        remembering.state = past.memory((domain, number))
+                        episode = timeline.episode(len(done), done)
+                        if episode.mark and episode.mark.career and episode.mark.career.forfeited:
+                            record = forfeited(episode, source.name, seed)
+                            past.append(record)
+                            progress.add(record)
+                            progress.done += 1
+                        else:
+                            yield episode
 
         workers = Workers(
             episodes(),

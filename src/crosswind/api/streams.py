@@ -1,0 +1,102 @@
+"""Play streams and careers from Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+from crosswind.api.evaluate import Told, agent_settings, blocking, watching
+from crosswind.api.run import Run
+from crosswind.base.errors import CrosswindError
+from crosswind.core.types import Ending
+from crosswind.episodes.career import CareerPlan
+from crosswind.episodes.stream import Plan, StreamPlan, load_plan, with_changes
+from crosswind.metrics.streams import StreamSummary, summarise
+from crosswind.models.notes import SIZE, with_memory
+from crosswind.models.source import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.report import streams as report
+from crosswind.report.table import as_text
+from crosswind.runs import store
+from crosswind.runs.streams import play_streams
+
+
+class StreamRun(Run):
+    """The episodes of one agent over streams or careers. `stream` makes it."""
+
+    @property
+    def figures(self) -> StreamSummary:
+        """Success over time, what changes cost, and what needed memory."""
+        return summarise(self.records)
+
+    def __str__(self) -> str:
+        found = self.figures
+        return f"{as_text(report.HEADS, report.rows(found))}\n{report.sentence(found, self.manifest.agent)}"
+
+
+async def astream(
+    agent: object,
+    plan: str | os.PathLike[str] | Plan = "evolving",
+    *,
+    seed: int = 0,
+    streams: int = 1,
+    domain: str | None = None,
+    episodes: int | None = None,
+    frozen: bool = False,
+    memory: Literal["", "notes"] = "",
+    notes_size: int = SIZE,
+    out: str | os.PathLike[str] | None = None,
+    settings: AgentSettings | Mapping[str, Any] | None = None,
+    ending: Ending | None = None,
+    progress: Told | None = None,
+) -> StreamRun:
+    """Play an agent through streams or careers and return the run. `await cw.astream(...)` does it in a running loop.
+
+    >>> import crosswind as cw
+    >>> run = cw.stream("memoryless", "careers", domain="poi", episodes=12)
+    >>> run.figures.career.independent.value, run.figures.career.dependent.value
+    (1.0, 0.0)
+
+    Args:
+        plan: The name of a stream, a YAML file, or a `StreamPlan` or `CareerPlan`.
+        seed: Equal seeds give equal streams.
+        streams: Streams per domain.
+        domain: Stay in this domain.
+        episodes: Episodes per stream (default: the plan's).
+        frozen: Keep the first release, or state every fact, for comparison.
+        memory: "notes" gives the agent tools by which it keeps notes; by default it has what it keeps itself.
+        notes_size: Characters of notes that fit.
+        out: Folder for the run. If it holds a run of the same agent and plan, that run is resumed. By default the run
+            is in a temporary folder, which is deleted with the run.
+        settings: Options of a model named by a spec, such as {"temperature": 0}.
+        ending: How the agent ends an episode, as for `evaluate`.
+        progress: Called after each episode with the number of finished and of all episodes.
+    """
+    for name, value, least in (("streams", streams, 1), ("episodes", episodes, 1), ("seed", seed, 0)):
+        if value is not None and value < least:
+            raise CrosswindError(f"{name} is {value}; expected {least} or more")
+    chosen = plan if isinstance(plan, StreamPlan | CareerPlan) else load_plan(os.fspath(plan))
+    changes: dict[str, object] = {"episodes": episodes} if episodes else {}
+    chosen = with_changes(chosen, {**changes, "domains": (domain,)} if domain else changes)
+    source = with_memory(open_agent(agent, agent_settings(settings), ending), memory, notes_size)
+    folder = Path(tempfile.mkdtemp(prefix="crosswind-") if out is None else out)
+    with ExitStack() as cleanup:
+        if out is None:
+            cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            watch = watching(progress)
+            await play_streams(chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)
+        finally:
+            await source.aclose()
+        run = StreamRun(store.load_run(folder))
+        weakref.finalize(run, cleanup.pop_all().close)
+    return run
+
+
+stream = blocking(astream)

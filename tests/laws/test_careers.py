@@ -1,0 +1,170 @@
+"""The laws of careers: what a request needs was told and still holds, and only memory can tell it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from crosswind.base.errors import Unfair
+from crosswind.core.domain import Domain
+from crosswind.core.memory import Belief, Recall, Telling, complete, shown
+from crosswind.core.registry import domains
+from crosswind.core.session import Session
+from crosswind.core.types import ASK, Task, ToolCall
+from crosswind.episodes.career import Career, CareerPlan
+from crosswind.episodes.career_laws import depends, judge_career
+from crosswind.episodes.facts import FACTS, facts_of
+
+OURS = CareerPlan(name="ours").where()
+Chapters = list[tuple[Task, Recall]]
+
+
+@cache
+def career(domain: str) -> Career:
+    made = Career(CareerPlan(name="test", episodes=30, distances=(20, 10, 5, 4, 3, 2)), domain, 1, 0)
+    made.chapter(29)
+    return made
+
+
+def chapters(domain: str = "retail") -> tuple[Domain, Chapters]:
+    made = career(domain)
+    return made.domain, list(made.chapters)
+
+
+def changed(found: Chapters, n: int, **update: object) -> Chapters:
+    task, recall = found[n]
+    return [*found[:n], (task, recall.model_copy(update=update)), *found[n + 1 :]]
+
+
+def needing(found: Chapters, *, write: bool = False) -> int:
+    """An episode that needs a detail."""
+    return next(n for n, (_, recall) in enumerate(found) if recall.need and recall.need.key)
+
+
+@pytest.mark.parametrize("domain", OURS)
+def test_every_career_keeps_the_laws(domain: str) -> None:
+    here, found = chapters(domain)
+    judge_career(here, found)
+    needs = [recall.need for _, recall in found if recall.need]
+    assert len({need.fact for need in needs}) >= 5
+    assert all(need.distance >= 1 for need in needs)
+
+
+@pytest.mark.parametrize("domain", OURS)
+def test_every_domain_has_eight_families_of_dependency(domain: str) -> None:
+    found = domains[domain]
+    assert len(facts_of(found)) >= 8  # type: ignore[arg-type]
+    assert {fact.sort for fact in facts_of(found)} == {fact.sort for fact in FACTS}  # type: ignore[arg-type]
+
+
+def test_a_fact_that_was_never_told_is_refused() -> None:
+    domain, found = chapters()
+    n = needing(found)
+    need = found[n][1].need
+    assert need is not None
+    silent = [(t, r.model_copy(update={"told": tuple(x for x in r.told if x.fact != need.fact)})) for t, r in found]
+    with pytest.raises(Unfair, match="never told"):
+        judge_career(domain, silent)
+
+
+def test_a_fact_that_was_superseded_is_refused() -> None:
+    domain, found = chapters()
+    n = needing(found)
+    need = found[n][1].need
+    assert need is not None
+    later = Telling(fact=need.fact, value=need.rival, words="It has changed.")
+    with pytest.raises(Unfair, match="by what was told"):
+        judge_career(domain, changed(found, n - 1, told=(*found[n - 1][1].told, later)))
+
+
+def test_words_that_do_not_give_the_fact_are_refused() -> None:
+    domain, found = chapters()
+    need = found[needing(found)][1].need
+    assert need is not None
+    mute = [
+        (t, r.model_copy(update={"told": tuple(x.model_copy(update={"words": "Remember it."}) for x in r.told)}))
+        for t, r in found
+    ]
+    with pytest.raises(Unfair, match="does not give"):
+        judge_career(domain, mute)
+
+
+def test_a_request_that_states_the_fact_is_refused() -> None:
+    domain, found = chapters()
+    n = needing(found)
+    need = found[n][1].need
+    assert need is not None
+    with pytest.raises(Unfair, match="unspoken"):
+        judge_career(domain, changed(found, n, need=need.model_copy(update={"known": str(need.value)})))
+
+
+def test_a_fact_that_leaks_into_a_later_result_is_refused() -> None:
+    domain, found = chapters()
+    for n, (task, recall) in enumerate(found):
+        need = recall.need
+        if need is None or not career("retail").domain.family(task).level > 1:
+            continue
+        again = [*found[: n + 1], (task, recall.model_copy(update={"told": ()}))]  # the fact is needed once more
+        left = [depends_on_rows(domain, t, r) for t, r in (found[n],)]
+        if left[0]:
+            with pytest.raises(Unfair, match="twin"):
+                judge_career(domain, again)
+            return
+    raise AssertionError("no episode of this career writes what it was told")
+
+
+def depends_on_rows(domain: Domain, task: Task, recall: Recall) -> bool:
+    need = recall.need
+    assert need is not None
+    family, state = domain.family(task), domain.state(task)
+    return family.ends(task, state) != family.ends(complete(task, need, need.rival), state)
+
+
+def test_a_request_that_ends_the_same_either_way_is_refused() -> None:
+    domain, found = chapters()
+    task, recall = found[needing(found)]
+    assert recall.need is not None
+    with pytest.raises(Unfair, match="depends"):
+        depends(domain, task, recall.need.model_copy(update={"rival": recall.need.value}))
+
+
+def test_the_user_does_not_repeat_what_was_told() -> None:
+    domain, found = chapters()
+    task, recall = found[needing(found)]
+    assert recall.need is not None
+    session = Session.of(domain, shown(task, recall))
+    question = domain.family(task).details[recall.need.key].question
+    answer = session.call(ToolCall(ASK, {"question": question})).content
+    assert str(recall.need.value) not in answer
+    assert "earlier conversation" in answer
+
+
+def test_the_latest_word_of_somebody_to_be_believed_holds() -> None:
+    def tell(value: str, by: str = "user", how: str = "set") -> Telling:
+        return Telling.model_validate({"fact": "place", "value": value, "words": "", "by": by, "how": how})
+
+    told = [tell("a"), tell("b"), tell("c", by="hearsay"), tell("d", how="meanwhile")]
+    assert Belief(told).value("place") == "d"
+    assert Belief([*told, tell("d", how="over")]).value("place") == "b"
+    assert Belief().value("place") is None
+
+
+def test_what_an_episode_left_is_there_in_the_next() -> None:
+    """Rows that were carried are listed, take room, and count as the start of the next episode."""
+    made = career("poi")
+    domain = made.domain
+    for task, _ in made.chapters:
+        state = domain.state(task)
+        assert state.changes() == {}
+        new = [key for key in state.carried if key[0] == domain.records.tables.bookings]
+        for _, id in new:
+            row = state.row("x", "y") or state.carried[domain.records.tables.bookings, id]
+            assert row is not None
+            assert id in domain.records.bookings_of(state, row[domain.terms.who])
+            if state.seeded(domain.records.tables.bookings, id) is None and row[domain.terms.status] != "cancelled":
+                before = domain.records.left(domain.state(task.replace(carried={})), row[domain.terms.slot], 10)
+                assert domain.records.left(state, row[domain.terms.slot], 10) < before
+        if new:
+            return
+    raise AssertionError("nothing was booked in this career")
