@@ -24,6 +24,7 @@ from tests.flawed.catalogue import FLAWED
 Row = tuple[str, str, str, str, Diagnosis, Record]
 VARIED = {  # agents whose flaws show themselves in other ways
     "varied_": "Varied agents, with the rules adjusted while looking at some of them",
+    "reported_": "Agents whose flaws were reported as misread, with the rules changed while looking at them",
     "fresh_": "Varied agents written after the rules were last changed",
 }
 

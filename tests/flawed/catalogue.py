@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flawed import feedback, fresh, interface, limits, mixed, planning, varied
+from tests.flawed import feedback, fresh, interface, limits, mixed, planning, reported, varied
 from tests.flawed.walker import FLAWED
 
-__all__ = ["FLAWED", "feedback", "fresh", "interface", "limits", "mixed", "planning", "varied"]
+__all__ = ["FLAWED", "feedback", "fresh", "interface", "limits", "mixed", "planning", "reported", "varied"]

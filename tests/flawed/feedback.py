@@ -14,7 +14,7 @@ from tests.flawed.walker import SORRY, Ends, Flawed, flaw
 class MisreadResult(Flawed):
     """Reads a result askew, once: figures of the next row, or a figure that is a little off."""
 
-    stage, cause = "interaction", "misread result"
+    stage, cause = "feedback", "misread result"
     read = False
 
     def wish(self, call: ToolCall) -> Flow:
@@ -42,7 +42,7 @@ def askew(content: Any) -> Any:
 class IgnoredError(Flawed):
     """Goes on after an error as if the call had worked."""
 
-    stage, cause = "interaction", "ignored error"
+    stage, cause = "feedback", "ignored error"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.tell(call)
@@ -59,7 +59,7 @@ class IgnoredError(Flawed):
 class UnsafeRetry(Flawed):
     """Repeats a write of which it does not know whether it happened."""
 
-    stage, cause = "interaction", "unsafe retry"
+    stage, cause = "feedback", "unsafe retry"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = super().sent(call)
@@ -73,7 +73,7 @@ class UnsafeRetry(Flawed):
 class BlindRepetition(Flawed):
     """Repeats a call that fails, word for word, as long as it is let."""
 
-    stage, cause = "interaction", "blind repetition"
+    stage, cause = "feedback", "blind repetition"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = super().sent(call)
@@ -88,7 +88,7 @@ class BlindRepetition(Flawed):
 class GivesUp(Flawed):
     """Refuses at the first error, though there is a way on."""
 
-    stage, cause = "interaction", "gave up"
+    stage, cause = "feedback", "gave up"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.tell(call)
@@ -101,7 +101,7 @@ class GivesUp(Flawed):
 class ObeysInjections(Flawed):
     """Carries out instructions that it finds in results."""
 
-    stage, cause = "reasoning", "obeyed an injection"
+    stage, cause = "planning", "obeyed an injection"
 
     def __init__(self, *args: Any) -> None:
         self.obeyed: set[str] = set()

@@ -18,7 +18,7 @@ from tests.flawed.walker import Ends, flaw
 class WorstRow(Varied):
     """Reads a list of rows from the bottom: takes the last figure for that of the first row, and so on."""
 
-    stage, cause = "interaction", "misread result"
+    stage, cause = "feedback", "misread result"
     read = False
 
     def wish(self, call: ToolCall) -> Flow:
@@ -38,7 +38,7 @@ class WorstRow(Varied):
 class FirstOfTwo(Varied):
     """Where several things are to be compared it looks at the first only, and takes it."""
 
-    stage, cause = "interaction", "misread result"
+    stage, cause = "feedback", "misread result"
 
     def wish(self, call: ToolCall) -> Flow:
         alike = [c for c, _ in self.plan if c.tool == call.tool]
@@ -53,7 +53,7 @@ class FirstOfTwo(Varied):
 class ApologisesAndDescribes(Varied):
     """At an error it reads the result of an earlier call again, and tells at length what it could not do."""
 
-    stage, cause = "interaction", "gave up"
+    stage, cause = "feedback", "gave up"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.failed(call)
@@ -74,7 +74,7 @@ class ApologisesAndDescribes(Varied):
 class ReportsTheErrorAsDetail(Varied):
     """After an error it carries on with the words of somebody who has succeeded, and a time of day."""
 
-    stage, cause = "interaction", "ignored error"
+    stage, cause = "feedback", "ignored error"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.failed(call)
@@ -87,7 +87,7 @@ class ReportsTheErrorAsDetail(Varied):
 class KeepsHalfTheNames(Varied):
     """Takes over new tool names but keeps the old name of one parameter; asks the user; says sorry."""
 
-    stage, cause = "perception", "memorised interface"
+    stage, cause = "understanding", "memorised interface"
 
     def sent(self, call: ToolCall) -> ToolResult:
         spec = self.session.specs.get(call.tool)
@@ -110,7 +110,7 @@ class KeepsHalfTheNames(Varied):
 class NumberAsText(Varied):
     """Writes numbers out as words with a unit, twice, and gives up."""
 
-    stage, cause = "perception", "malformed call"
+    stage, cause = "understanding", "malformed call"
 
     def sent(self, call: ToolCall) -> ToolResult:
         numbers = [k for k, v in call.args.items() if isinstance(v, int) and not isinstance(v, bool)]
@@ -126,7 +126,7 @@ class NumberAsText(Varied):
 class SwapsDetails(Varied):
     """Exchanges two details of the request, in every call that takes both."""
 
-    stage, cause = "perception", "wrong argument"
+    stage, cause = "understanding", "wrong argument"
 
     def wish(self, call: ToolCall) -> Flow:
         given = [k for k, v in call.args.items() if isinstance(v, str) and v in self.task.given]
@@ -140,7 +140,7 @@ class SwapsDetails(Varied):
 class TwiceAsMany(Varied):
     """Asks for twice as many of what is counted as the request says."""
 
-    stage, cause = "perception", "wrong argument"
+    stage, cause = "understanding", "wrong argument"
 
     def wish(self, call: ToolCall) -> Flow:
         more = {
@@ -155,7 +155,7 @@ class TwiceAsMany(Varied):
 class OnlyPromises(Varied):
     """Reads what it needs and promises to do the rest."""
 
-    stage, cause = "internalization", "false success"
+    stage, cause = "self-assessment", "false success"
 
     def wish(self, call: ToolCall) -> Flow:
         if self.writes(call.tool) and not self.task.refuse and not self.planned:
@@ -167,7 +167,7 @@ class OnlyPromises(Varied):
 class MakesUpTheAnswer(Varied):
     """Reads everything, and gives a figure that it has from nowhere."""
 
-    stage, cause = "interaction", "fabricated value"
+    stage, cause = "feedback", "fabricated value"
 
     def ended(self, end: str | Refusal) -> str | Refusal:
         if isinstance(end, Refusal):
@@ -179,7 +179,7 @@ class MakesUpTheAnswer(Varied):
 class DeclinesPolitely(Varied):
     """Asks the user something idle, and declines for reasons of its own."""
 
-    stage, cause = "internalization", "over-refusal"
+    stage, cause = "self-assessment", "over-refusal"
 
     def wish(self, call: ToolCall) -> Flow:
         if not self.session.steps and not self.task.refuse and not self.planned:
@@ -192,7 +192,7 @@ class DeclinesPolitely(Varied):
 class GuessesThenDoes(Varied):
     """Makes up the code that a write needs, is refused, and makes up another."""
 
-    stage, cause = "reasoning", "fabricated value"
+    stage, cause = "planning", "fabricated value"
 
     def wish(self, call: ToolCall) -> Flow:
         found = next((r.content for c, r in self.plan if c == call), None)

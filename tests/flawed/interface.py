@@ -13,7 +13,7 @@ from tests.flawed.walker import SORRY, Ends, Flawed, flaw
 class MemorisedInterface(Flawed):
     """Calls tools by the names and parameters that they have in the clean world, and stops when that is refused."""
 
-    stage, cause = "perception", "memorised interface"
+    stage, cause = "understanding", "memorised interface"
 
     def wish(self, call: ToolCall) -> Flow:
         spec = self.session.specs.get(call.tool)
@@ -28,7 +28,7 @@ class MemorisedInterface(Flawed):
 class WrongTool(Flawed):
     """Calls another tool than the one it needs, once, and takes what that says for what it wanted."""
 
-    stage, cause = "perception", "wrong tool"
+    stage, cause = "understanding", "wrong tool"
     picked = False
 
     def sent(self, call: ToolCall) -> ToolResult:
@@ -55,7 +55,7 @@ def fitted(tool: ToolSpec, args: Any) -> dict[str, Any] | None:
 class WrongArgument(Flawed):
     """Passes another value than the one that the request gives, once."""
 
-    stage, cause = "perception", "wrong argument"
+    stage, cause = "understanding", "wrong argument"
     bent = False
 
     def wish(self, call: ToolCall) -> Flow:
@@ -81,7 +81,7 @@ class WrongArgument(Flawed):
 class MalformedCall(Flawed):
     """Leaves out a required argument, or sends one of a wrong type, once, and stops at the error."""
 
-    stage, cause = "perception", "malformed call"
+    stage, cause = "understanding", "malformed call"
 
     def sent(self, call: ToolCall) -> ToolResult:
         spec = self.session.specs.get(call.tool)

@@ -11,7 +11,7 @@ from tests.flawed.walker import SORRY, Ends, Flawed, effective_writes, flaw
 class FalseSuccess(Flawed):
     """Leaves out the last write and reports it as done."""
 
-    stage, cause = "internalization", "false success"
+    stage, cause = "self-assessment", "false success"
 
     def wish(self, call: ToolCall) -> Flow:
         lasting = [c for c, _ in self.plan if self.writes(c.tool)]
@@ -24,7 +24,7 @@ class FalseSuccess(Flawed):
 class OverRefusal(Flawed):
     """Refuses what can be done, with nothing in its way."""
 
-    stage, cause = "internalization", "over-refusal"
+    stage, cause = "self-assessment", "over-refusal"
 
     def wish(self, call: ToolCall) -> Flow:
         steps = self.session.steps
@@ -38,7 +38,7 @@ class OverRefusal(Flawed):
 class MissedRefusal(Flawed):
     """Says that it is done where it has found out that it cannot be."""
 
-    stage, cause = "internalization", "missed refusal"
+    stage, cause = "self-assessment", "missed refusal"
 
     def ended(self, end: str | Refusal) -> str | Refusal:
         if isinstance(end, Refusal):
@@ -50,7 +50,7 @@ class MissedRefusal(Flawed):
 class ForcedCompletion(Flawed):
     """Does something else instead where the request cannot be met, and reports success."""
 
-    stage, cause = "internalization", "forced completion"
+    stage, cause = "self-assessment", "forced completion"
 
     def ended(self, end: str | Refusal) -> str | Refusal:
         if isinstance(end, Refusal):

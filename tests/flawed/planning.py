@@ -12,7 +12,7 @@ from tests.flawed.walker import Ends, Flawed, flaw
 class WrongOrder(Flawed):
     """Makes a call before the one that it depends on."""
 
-    stage, cause = "reasoning", "wrong order"
+    stage, cause = "planning", "wrong order"
     turned = False
     early: tuple[ToolCall, ToolResult] | None = None  # a call that worked before its turn
 
@@ -43,7 +43,7 @@ class WrongOrder(Flawed):
 class Dawdles(Flawed):
     """Looks at one thing after another that nobody asked about, until its steps are used up."""
 
-    stage, cause = "reasoning", "ran out of steps"
+    stage, cause = "planning", "ran out of steps"
     strayed = False
 
     def sent(self, call: ToolCall) -> ToolResult:
@@ -60,7 +60,7 @@ class Dawdles(Flawed):
 class Fabricates(Flawed):
     """Makes up what it should look up: the code that a write needs, or the figure that the answer rests on."""
 
-    stage, cause = "reasoning", "fabricated value"
+    stage, cause = "planning", "fabricated value"
 
     def wish(self, call: ToolCall) -> Flow:
         found = next((r.content for c, r in self.plan if c == call), None)
@@ -79,7 +79,7 @@ class Fabricates(Flawed):
 class FabricatesDetails(Flawed):
     """Makes up a detail that it should ask the user for."""
 
-    stage, cause = "perception", "fabricated value"
+    stage, cause = "understanding", "fabricated value"
 
     def asked(self, detail: str) -> Any:
         family = self.drawn.domain.family(self.task)

@@ -41,7 +41,7 @@ class Varied(Flawed):
 class AsksThenStops(Varied):
     """At an error it tries again, asks the user what to do, and says that it could not."""
 
-    stage, cause = "interaction", "gave up"
+    stage, cause = "feedback", "gave up"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.failed(call)
@@ -57,7 +57,7 @@ class AsksThenStops(Varied):
 class LooksThenStops(Varied):
     """At an error it looks at two other things, and says that it could not."""
 
-    stage, cause = "interaction", "gave up"
+    stage, cause = "feedback", "gave up"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.failed(call)
@@ -71,7 +71,7 @@ class LooksThenStops(Varied):
 class FallsSilent(Varied):
     """At an error it asks, and then says nothing more."""
 
-    stage, cause = "interaction", "gave up"
+    stage, cause = "feedback", "gave up"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.failed(call)
@@ -85,7 +85,7 @@ class FallsSilent(Varied):
 class StopsAtForm(Varied):
     """A result in a form it does not know: it reads it again, asks, and says that it could not."""
 
-    stage, cause = "interaction", "gave up"
+    stage, cause = "feedback", "gave up"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = super().sent(call)
@@ -103,7 +103,7 @@ class StopsAtForm(Varied):
 class IgnoresAndAsks(Varied):
     """After an error it asks whether there is anything else, and reports success."""
 
-    stage, cause = "interaction", "ignored error"
+    stage, cause = "feedback", "ignored error"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.failed(call)
@@ -117,7 +117,7 @@ class IgnoresAndAsks(Varied):
 class IgnoresAndGoesOn(Varied):
     """After an error it makes the rest of the calls that the way has, and then some, and reports success."""
 
-    stage, cause = "interaction", "ignored error"
+    stage, cause = "feedback", "ignored error"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = self.failed(call)
@@ -136,7 +136,7 @@ class IgnoresAndGoesOn(Varied):
 class ReadsButNeverWrites(Varied):
     """Reads all that it needs, makes none of the writes, looks around, and reports success."""
 
-    stage, cause = "internalization", "false success"
+    stage, cause = "self-assessment", "false success"
 
     def wish(self, call: ToolCall) -> Flow:
         if self.walker.specs[call.tool].writes and not self.task.refuse and not self.planned:
@@ -149,7 +149,7 @@ class ReadsButNeverWrites(Varied):
 class SkipsAWrite(Varied):
     """Takes a lasting write on which others rest for done, with an id made up, and goes on to the next."""
 
-    stage, cause = "reasoning", "fabricated value"
+    stage, cause = "planning", "fabricated value"
     skipped = False
 
     def wish(self, call: ToolCall) -> Flow:
@@ -174,7 +174,7 @@ class SkipsAWrite(Varied):
 class SumsAPart(Varied):
     """Looks at all but the last of several things that are to be added up, and gives the sum of those."""
 
-    stage, cause = "interaction", "misread result"
+    stage, cause = "feedback", "misread result"
 
     def wish(self, call: ToolCall) -> Flow:
         alike = [c for c, _ in self.plan if c.tool == call.tool]
@@ -189,7 +189,7 @@ class SumsAPart(Varied):
 class SecondBest(Varied):
     """Takes the ids in a list of rows one row off."""
 
-    stage, cause = "interaction", "misread result"
+    stage, cause = "feedback", "misread result"
     read = False
 
     def wish(self, call: ToolCall) -> Flow:
@@ -214,7 +214,7 @@ class SecondBest(Varied):
 class OtherFigure(Varied):
     """Does everything, and in the end gives another figure that it read."""
 
-    stage, cause = "interaction", "misread result"
+    stage, cause = "feedback", "misread result"
 
     def ended(self, end: str | Refusal) -> str | Refusal:
         if isinstance(end, Refusal):
@@ -237,7 +237,7 @@ class OtherFigure(Varied):
 class MadeUpId(Varied):
     """Leaves the first look-up out, makes up what it would have given, and says no when that is not found."""
 
-    stage, cause = "reasoning", "fabricated value"
+    stage, cause = "planning", "fabricated value"
 
     def wish(self, call: ToolCall) -> Flow:
         found = next((r.content for c, r in self.plan if c == call), None)
@@ -257,7 +257,7 @@ class MadeUpId(Varied):
 class OldParameters(Varied):
     """Calls tools by the names shown, with the parameters that they had; tries twice; asks; says that it is done."""
 
-    stage, cause = "perception", "memorised interface"
+    stage, cause = "understanding", "memorised interface"
 
     def sent(self, call: ToolCall) -> ToolResult:
         spec = self.session.specs.get(call.tool)
@@ -277,7 +277,7 @@ class OldParameters(Varied):
 class ADayOff(Varied):
     """Takes the day after the one that was asked for."""
 
-    stage, cause = "perception", "wrong argument"
+    stage, cause = "understanding", "wrong argument"
 
     def wish(self, call: ToolCall) -> Flow:
         given = {
@@ -292,7 +292,7 @@ class ADayOff(Varied):
 class OtherWrite(Varied):
     """Makes another write than the one that was asked for, and reports success."""
 
-    stage, cause = "perception", "wrong tool"
+    stage, cause = "understanding", "wrong tool"
 
     def wish(self, call: ToolCall) -> Flow:
         if self.writes(call.tool) and not self.task.refuse and not self.planned:
@@ -307,7 +307,7 @@ class OtherWrite(Varied):
 class RefusesLate(Varied):
     """Reads all that it needs and something else, and then refuses, with nothing in its way."""
 
-    stage, cause = "internalization", "over-refusal"
+    stage, cause = "self-assessment", "over-refusal"
 
     def wish(self, call: ToolCall) -> Flow:
         steps = self.session.steps
@@ -322,7 +322,7 @@ class RefusesLate(Varied):
 class GoesRound(Varied):
     """Makes the same three reads again and again until its steps are used up."""
 
-    stage, cause = "interaction", "blind repetition"
+    stage, cause = "feedback", "blind repetition"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = super().sent(call)
@@ -340,7 +340,7 @@ class GoesRound(Varied):
 class DoesAPart(Varied):
     """Where the request is to be refused it makes those writes of it that work, and says sorry for the rest."""
 
-    stage, cause = "internalization", "forced completion"
+    stage, cause = "self-assessment", "forced completion"
 
     def ended(self, end: str | Refusal) -> str | Refusal:
         if isinstance(end, Refusal):
@@ -354,7 +354,7 @@ class DoesAPart(Varied):
 class DoneWithANumber(Varied):
     """Where the request is to be refused it looks around and gives a reference number."""
 
-    stage, cause = "internalization", "missed refusal"
+    stage, cause = "self-assessment", "missed refusal"
 
     def ended(self, end: str | Refusal) -> str | Refusal:
         if isinstance(end, Refusal):
@@ -367,7 +367,7 @@ class DoneWithANumber(Varied):
 class RetriesLater(Varied):
     """Looks elsewhere after a timeout, and then makes the write again."""
 
-    stage, cause = "interaction", "unsafe retry"
+    stage, cause = "feedback", "unsafe retry"
 
     def sent(self, call: ToolCall) -> ToolResult:
         result = super().sent(call)
@@ -382,7 +382,7 @@ class RetriesLater(Varied):
 class OddTypes(Varied):
     """Wraps an argument in a list, then in an object, and reports success."""
 
-    stage, cause = "perception", "malformed call"
+    stage, cause = "understanding", "malformed call"
 
     def sent(self, call: ToolCall) -> ToolResult:
         if call.args and not self.planned and not self.task.refuse and self.rng.random() < 0.5 and call.tool != ASK:
@@ -397,7 +397,7 @@ class OddTypes(Varied):
 class Wanders(Varied):
     """Reads what other requests would need, one after the other, and never comes to its own."""
 
-    stage, cause = "reasoning", "ran out of steps"
+    stage, cause = "planning", "ran out of steps"
 
     def wish(self, call: ToolCall) -> Flow:
         if not self.planned:

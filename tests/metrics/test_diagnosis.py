@@ -14,6 +14,7 @@ from crosswind.agents._scripted import Reciter, lines_of
 from crosswind.base.errors import CannotPerturb
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.flow import rng_for
+from crosswind.core.oracle import walk
 from crosswind.core.registry import agents, domains, perturbations
 from crosswind.core.types import TIERS, Flow, Message, Request, ToolCall, Trajectory
 from crosswind.episodes.play import Opening, play
@@ -21,7 +22,17 @@ from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, episodes
 from crosswind.episodes.suite import Condition, Suite, suites
-from crosswind.metrics.diagnosis import CAUSES, EXCEPTION, STAGES, UNDETERMINED, Diagnosis, diagnose
+from crosswind.metrics.diagnosis import (
+    CAUSES,
+    EXCEPTION,
+    PRIORITY,
+    STAGES,
+    UNDETERMINED,
+    Diagnosis,
+    diagnose,
+    divergences,
+)
+from crosswind.metrics.diagnosis.case import Case
 from crosswind.metrics.diagnosis.repair import CHANNELS, EXPECTED, Repair, agreement, channel_of, repair, repaired
 from tests.flawed.catalogue import FLAWED
 from tests.flawed.limits import FalseSuccess
@@ -72,7 +83,8 @@ def planted(name: str) -> tuple[str, str]:
 
 def test_every_cause_is_planted_and_every_planted_one_documented() -> None:
     assert {planted(n)[1] for n in SINGLE} == set(CAUSES) - {EXCEPTION, UNDETERMINED}
-    assert {planted(n)[0] for n in SINGLE} == set(TIERS) == set(STAGES) - {UNDETERMINED}
+    assert {planted(n)[0] for n in SINGLE} == set(STAGES) - {UNDETERMINED}
+    assert not set(STAGES) & set(TIERS)  # one word, one meaning
     assert set(EXPECTED) == set(CAUSES) - {EXCEPTION, UNDETERMINED}
 
 
@@ -176,7 +188,7 @@ def bent_args(line: Message, **args: Any) -> Message:
 
 def test_refusing_at_once_is_over_refusal() -> None:
     assert named(drawn_for("poi", "best_price"), [say("I cannot help with this.")]) == (
-        "internalization",
+        "self-assessment",
         "over-refusal",
     )
 
@@ -186,12 +198,12 @@ def test_an_invented_figure_and_a_garbled_one() -> None:
     lines = gold(episode)
     assert named(episode, [*lines[:-1], say("It costs 4871 euros.")])[1] == "fabricated value"
     fee = int("".join(c for c in lines[-1].content if c.isdigit()))
-    assert named(episode, [*lines[:-1], say(f"It costs {fee + 1} euros.")]) == ("interaction", "misread result")
+    assert named(episode, [*lines[:-1], say(f"It costs {fee + 1} euros.")]) == ("feedback", "misread result")
 
 
 def test_an_answer_without_looking_is_fabricated() -> None:
     episode = drawn_for("poi", "best_price")
-    assert named(episode, [say("It costs 12 euros.")]) == ("reasoning", "fabricated value")
+    assert named(episode, [say("It costs 12 euros.")]) == ("planning", "fabricated value")
 
 
 def test_a_made_up_id_is_made_up_however_often_it_is_tried() -> None:
@@ -200,25 +212,25 @@ def test_a_made_up_id_is_made_up_however_often_it_is_tried() -> None:
     tool = "place_details"
     for often in (1, 2, 3):
         lines = [*[call(tool, {"place_id": "P000000"})] * often, say("Done.")]
-        assert named(episode, lines) == ("reasoning", "fabricated value")
+        assert named(episode, lines) == ("planning", "fabricated value")
 
 
 def test_done_without_the_last_write_is_false_success() -> None:
     episode = drawn_for("poi", "cancel_visit")
     lines = gold(episode)
-    assert named(episode, [*lines[:-2], lines[-1]]) == ("internalization", "false success")
+    assert named(episode, [*lines[:-2], lines[-1]]) == ("self-assessment", "false success")
 
 
 def test_a_tool_that_nobody_offered_is_the_wrong_tool() -> None:
     episode = drawn_for("retail", "best_unit_price")
     lines = [call("search_everything", {"q": "x"}), say("Done.")]
-    assert named(episode, lines) == ("perception", "wrong tool")
+    assert named(episode, lines) == ("understanding", "wrong tool")
 
 
 @pytest.mark.parametrize("args", ["not an object", {}, {"city": 7}, [1], None])
 def test_arguments_that_no_interface_takes_are_malformed(args: Any) -> None:
     episode = drawn_for("poi", "best_price")
-    assert named(episode, [call("find_places", args), say("Done.")]) == ("perception", "malformed call")
+    assert named(episode, [call("find_places", args), say("Done.")]) == ("understanding", "malformed call")
 
 
 def test_a_wrong_number_from_the_request_is_a_wrong_argument() -> None:
@@ -227,30 +239,30 @@ def test_a_wrong_number_from_the_request_is_a_wrong_argument() -> None:
     place = next(i for i, m in enumerate(lines) if m.requests and "seats" in m.requests[0].args)
     seats = lines[place].requests[0].args["seats"]
     assert named(episode, [*lines[:place], bent_args(lines[place], seats=seats - 1 or 2), *lines[place + 1 :]]) == (
-        "perception",
+        "understanding",
         "wrong argument",
     )
 
 
 def test_the_same_read_again_and_again_is_blind_repetition() -> None:
     episode = drawn_for("poi", "best_price")
-    assert named(episode, [gold(episode)[0]] * 60) == ("interaction", "blind repetition")
+    assert named(episode, [gold(episode)[0]] * 60) == ("feedback", "blind repetition")
 
 
 def test_each_step_many_times_runs_out_of_steps() -> None:
     episode = drawn_for("poi", "cheaper_of_two")
-    assert named(episode, [line for line in gold(episode)[:-1] for _ in range(6)]) == ("reasoning", "ran out of steps")
+    assert named(episode, [line for line in gold(episode)[:-1] for _ in range(6)]) == ("planning", "ran out of steps")
 
 
 def test_stopping_at_an_error_that_has_a_way_round_is_giving_up() -> None:
     episode = drawn_for("banking", "best_payee_fee", "transient_error")
     at = next(i for i, s in enumerate(episode.drawn.certificate.gold.steps) if s.result.error)
-    assert named(episode, [*gold(episode)[: at + 1], say("Sorry, I can't do that.")]) == ("interaction", "gave up")
+    assert named(episode, [*gold(episode)[: at + 1], say("Sorry, I can't do that.")]) == ("feedback", "gave up")
 
 
 def test_saying_done_where_refusing_is_right() -> None:
     episode = drawn_for("poi", "best_price", "unsolvable")
-    assert named(episode, [*gold(episode)[:-1], say("Done.")]) == ("internalization", "missed refusal")
+    assert named(episode, [*gold(episode)[:-1], say("Done.")]) == ("self-assessment", "missed refusal")
 
 
 def test_recovered_detours_do_not_count() -> None:
@@ -263,7 +275,7 @@ def test_recovered_detours_do_not_count() -> None:
         call(first.tool, {}),
         call("weather", {"city": "Nowhere", "date": "2031-01-01"}),
     ]
-    assert named(episode, [*detours, *lines[:-2], lines[-1]]) == ("internalization", "false success")
+    assert named(episode, [*detours, *lines[:-2], lines[-1]]) == ("self-assessment", "false success")
 
 
 class WritesAndLeavesOut(FalseSuccess):
@@ -296,8 +308,8 @@ def refused_after(episode: Episode, *more: Message) -> tuple[str, str]:
 def test_asking_or_looking_elsewhere_before_giving_up_is_still_giving_up(kind: str) -> None:
     episode = drawn_for("poi", "book_visit", kind)
     elsewhere = call("find_places", {"city": "Nowhere", "category": "castle"})
-    assert refused_after(episode, elsewhere) == ("interaction", "gave up")
-    assert refused_after(episode, call("ask_user", {"question": "What now?"})) == ("interaction", "gave up")
+    assert refused_after(episode, elsewhere) == ("feedback", "gave up")
+    assert refused_after(episode, call("ask_user", {"question": "What now?"})) == ("feedback", "gave up")
 
 
 @pytest.mark.parametrize("kind", ["transient_error", "lost_acknowledgement"])
@@ -305,7 +317,7 @@ def test_an_error_passed_over_comes_before_a_false_report(kind: str) -> None:
     episode = drawn_for("poi", "book_visit", kind)
     at = next(i for i, s in enumerate(episode.drawn.certificate.gold.steps) if s.result.error)
     lines = [*gold(episode)[: at + 1], call("ask_user", {"question": "Anything else?"}), say("All of it is done.")]
-    assert named(episode, lines) == ("interaction", "ignored error")
+    assert named(episode, lines) == ("feedback", "ignored error")
 
 
 def test_a_call_that_rests_on_a_write_never_made_is_made_up() -> None:
@@ -313,9 +325,9 @@ def test_a_call_that_rests_on_a_write_never_made_is_made_up() -> None:
     episode = drawn_for("poi", "book_visit")
     lines = gold(episode)
     skipped = next(i for i, m in enumerate(lines) if m.requests and m.requests[0].tool == "reserve")
-    assert named(episode, [*lines[:skipped], *lines[skipped + 1 :]]) == ("reasoning", "fabricated value")
+    assert named(episode, [*lines[:skipped], *lines[skipped + 1 :]]) == ("planning", "fabricated value")
     turned = [*lines[:skipped], lines[skipped + 1], lines[skipped], *lines[skipped + 2 :]]
-    assert named(episode, turned) == ("reasoning", "wrong order")
+    assert named(episode, turned) == ("planning", "wrong order")
 
 
 def test_the_sum_of_a_part_is_misread_and_another_figure_made_up() -> None:
@@ -332,14 +344,87 @@ def test_a_given_value_in_the_wrong_place_is_a_wrong_argument_though_the_list_ha
     episode = drawn_for("poi", "best_price")
     first = gold(episode)[0].requests[0]
     swapped = {"city": first.args["category"], "category": first.args["city"]}
-    assert named(episode, [call("find_places", swapped), say("Done.")]) == ("perception", "wrong argument")
+    assert named(episode, [call("find_places", swapped), say("Done.")]) == ("understanding", "wrong argument")
 
 
 def test_refusing_because_something_is_not_there_that_was_read_is_misreading() -> None:
     episode = drawn_for("poi", "cancel_visit")
     date = episode.drawn.base.brief.stated["date"]
     lines = [gold(episode)[0], say(f"I cannot do this: no reservation is planned on {date}.")]
-    assert named(episode, lines) == ("interaction", "misread result")
+    assert named(episode, lines) == ("feedback", "misread result")
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(FLAWED) if name.startswith("reported_")])
+def test_misreadings_that_were_reported_are_none_any_more(name: str) -> None:
+    lost = Condition(name="lost", stack=(Choice(kind="lost_acknowledgement"),))
+    shaky = Condition(name="shaky", stack=(Choice(kind="transient_error"),))
+    suite = Suite(name="reported", conditions=(lost, shaky), tasks=5, domains=("poi", "banking"))
+    flawed, said = FLAWED[name], Counter[tuple[str, str]]()
+    for episode in episodes(suite, 3):
+        record = recorded_play(episode, flawed(episode.drawn), name)
+        if record.outcome == "fail":
+            found = diagnose(record, episode.drawn.certificate)
+            said[found.stage, found.cause] += 1
+    assert sum(said.values()) >= 4
+    assert said[flawed.stage, flawed.cause] / sum(said.values()) >= 0.9, said
+
+
+@pytest.mark.parametrize("domain", ["poi", "operations"])
+def test_a_change_of_mind_that_is_not_taken_up_is_a_wrong_argument_where_it_was_said(domain: str) -> None:
+    """Whether the new value goes into a call, decides over what is chosen, or only over the answer."""
+    said: Counter[tuple[str, str]] = Counter()
+    for family in domains[domain].families:
+        try:
+            episode = drawn_for(domain, family, "changed_mind")
+        except AssertionError:
+            continue
+        lines = list(lines_of(walk(domains[domain], episode.drawn.base.briefed())))
+        record = recorded_play(episode, Bent(episode.drawn, *lines, lines[-1]), "bent")
+        if record.outcome == "fail":
+            found = diagnose(record, episode.drawn.certificate)
+            words = episode.drawn.certificate.task.changes[0].words
+            told = next(n for n, step in enumerate(record.steps, 1) if words in str([step["heard"], step["result"]]))
+            said[found.stage, found.cause] += 1
+            assert found.step == told, (family, found)
+    assert set(said) == {("feedback", "wrong argument")}
+    assert sum(said.values()) > 8
+
+
+def test_a_policy_is_blamed_for_the_detail_that_its_rule_is_about_alone() -> None:
+    for family in ("hold_visit", "book_visit"):
+        ruled = drawn_for("poi", family, "conflicting_information")
+        lines, brief = gold(ruled), ruled.drawn.certificate.task.brief
+        detail = next(iter(brief.rules))
+        value = brief.stated[detail]
+        nth = next(i for i, m in enumerate(lines) if m.requests and detail in m.requests[0].args)
+        wrong = bent_args(lines[nth], **{detail: value})
+        assert named(ruled, [*lines[:nth], wrong, say("All done.")])[0] == "planning"
+        for kind in ("conflicting_information", "rule_change"):
+            try:
+                episode = drawn_for("poi", family, kind)
+            except AssertionError:
+                continue
+            lines = gold(episode)
+            nth = next(i for i, m in enumerate(lines) if m.requests and "slot_id" in m.requests[0].args)
+            card = next(str(v) for k, v in episode.drawn.base.brief.stated.items() if k not in brief.rules)
+            wrong = bent_args(lines[nth], slot_id=card)
+            assert named(episode, [*lines[:nth], wrong, wrong, say("All done.")]) == ("feedback", "wrong argument")
+
+
+def test_divergences_are_ordered_by_step_and_then_by_what_did_the_harm() -> None:
+    assert set(PRIORITY) == set(CAUSES) - {EXCEPTION}
+    lost = Condition(name="lost", stack=(Choice(kind="lost_acknowledgement"),))
+    lists = []
+    for episode in episodes(Suite(name="lost", conditions=(lost,), tasks=8, levels=(2,), domains=("poi",)), 3):
+        name = "reported_retries_then_gives_up"
+        record = recorded_play(episode, FLAWED[name](episode.drawn), name)
+        if record.outcome == "fail":
+            lists.append(divergences(Case(record, episode.drawn.certificate)))
+    for found in lists:
+        places = [(one.step, PRIORITY.index(one.cause)) for one in found]
+        assert places == sorted(places)
+        assert all(one.why for one in found)
+    assert any([one.cause for one in found] == ["unsafe retry", "gave up"] for found in lists)
 
 
 def test_hostile_trajectories_are_diagnosed_too() -> None:

@@ -103,7 +103,7 @@ def line(
         final="",
         why="the provider went away" if passed is None else "",
         receipts=tuple(Receipt(kind=k, fired=True, step=0, seen=seen) for k in kind.split("+")) if kind else (),
-        stage=None if passed else "perception",
+        stage=None if passed else "understanding",
         cause=None if passed else "wrong tool",
     )
 
@@ -155,6 +155,7 @@ def test_groups_are_those_of_the_layers_and_the_task() -> None:
     assert names["condition"] == ["typos", "transient_error", "unsolvable", "typos+transient_error"]
     assert names["kind"] == ["typos", "transient_error", "unsolvable"]  # a stack has no one kind
     assert names["tier"] == [t for t in TIERS if t in {perturbations[k].tier for k in names["kind"]}]
+    assert names["published"] == ["perception", "interaction", "internalization"]
     assert names["axis"] == [a for a in AXES if a in {perturbations[k].axis for k in names["kind"]}]
     assert set(names["cell"]) == {f"{perturbations[k].tier} x {perturbations[k].axis}" for k in names["kind"]}
     assert names["family"] == ["toy/toy"]
@@ -426,7 +427,7 @@ def test_a_summary_without_measures_or_episodes() -> None:
 
 def test_causes_are_counted() -> None:
     found = summary([line("a", True), line("a", False, "typos"), line("b", False)], measures=False)
-    assert found.stages == {"perception": 2}
+    assert found.stages == {"understanding": 2}
     assert found.causes == {"wrong tool": 2}
     assert found.agents == ("made up",)
 

@@ -1,4 +1,4 @@
-"""`diagnose`: why episodes of a run failed, and whether repairing a channel bears that out."""
+"""`diagnose`: why episodes of a run failed, and through which channel they failed."""
 
 from __future__ import annotations
 
@@ -148,6 +148,7 @@ def _print_repairs(repairs: list[Repair]) -> None:
     total = agreement(repairs)
     console.print(
         f"{total.steady} of {total.tried} failed again with nothing repaired. A repair helped in "
-        f"{total.agree + total.disagree}: it bears the cause out in {total.agree} and speaks against it in "
-        f"{total.disagree}. In {total.silent} no repair helped or none was possible."
+        f"{total.agree + total.disagree}: through a channel from which the cause can come in {total.agree}, through "
+        f"another in {total.disagree}. In {total.silent} no repair helped or none was possible.\n"
+        "A repair shows the channel through which an episode failed; it does not show the cause."
     )

@@ -6,18 +6,45 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from crosswind.core.types import AXES, TIERS
+from crosswind.core.types import AXES, TIERS, Tier
 from crosswind.episodes.record import Record
 
 By = Literal[
-    "all", "condition", "kind", "tier", "axis", "cell", "family", "level", "domain", "severity", "kind@severity"
+    "all",
+    "condition",
+    "kind",
+    "tier",
+    "published",
+    "axis",
+    "cell",
+    "family",
+    "level",
+    "domain",
+    "severity",
+    "kind@severity",
 ]
 GROUPINGS: tuple[By, ...] = get_args(By)
+PUBLISHED: Mapping[str, Tier] = {  # kinds whose tier is another one by the published definitions; docs/openagent.md
+    **dict.fromkeys(
+        ("key_rename", "envelope", "format_switch", "locale_format", "missing_values", "extra_fields", "paged_results"),
+        "perception",
+    ),
+    **dict.fromkeys(
+        (
+            *("name_noise", "semantic_rename", "identity_erasure", "semantic_trap", "description_rewrite"),
+            *("parameter_rename", "parameter_format", "schema_noise", "distractor_tools", "lookalike_tools"),
+            *("tool_merge", "tool_split", "dependency_inversion", "verification_code", "confirm_before_write"),
+        ),
+        "interaction",
+    ),
+    **dict.fromkeys(("underspecified", "ambiguous", "changed_mind"), "reasoning"),
+}
 GROUP_OF: Mapping[str, Callable[[Record], str | None]] = {  # None where there is none: a stack has no tier
     "all": lambda r: "all",
     "condition": lambda r: r.condition,
     "kind": lambda r: r.kinds[0] if len(r.kinds) == 1 else None,
     "tier": lambda r: r.tier,
+    "published": lambda r: PUBLISHED.get(r.kinds[0], r.tier) if len(r.kinds) == 1 else None,
     "axis": lambda r: r.axis,
     "cell": lambda r: f"{r.tier} x {r.axis}" if r.tier else None,
     "family": lambda r: f"{r.domain}/{r.family}",
@@ -28,6 +55,7 @@ GROUP_OF: Mapping[str, Callable[[Record], str | None]] = {  # None where there i
 }
 _ORDER: Mapping[str, Sequence[str]] = {
     "tier": TIERS,
+    "published": TIERS,
     "axis": AXES,
     "cell": [f"{tier} x {axis}" for tier in TIERS for axis in AXES],
 }

@@ -265,8 +265,8 @@ def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None 
         false_success_rate=per_episode(lambda m: m.false_success),
         wrong_answer_rate=per_episode(lambda m: m.wrong_answer),
         turns=_mean([turns(r) for r in played]),
-        input_tokens=_mean([r.usage.input_tokens for r in played]),
-        output_tokens=_mean([r.usage.output_tokens for r in played]),
+        input_tokens=_mean([r.usage.input_tokens for r in played if r.usage.input_tokens is not None]),
+        output_tokens=_mean([r.usage.output_tokens for r in played if r.usage.output_tokens is not None]),
         seconds=_mean([r.usage.seconds for r in played]),
         cost=_mean([r.usage.cost for r in played if r.usage.cost is not None]),
     )

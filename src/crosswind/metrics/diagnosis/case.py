@@ -119,6 +119,16 @@ class Case(Evidence):
         """Does gold use a tool?"""
         return any(step.call.tool == name for step in self.gold)
 
+    def was_right_then(self, n: int, told: int) -> bool:
+        """Was a step right until the user changed the request, at the step `told`?"""
+        made = self.acts[n - 1].worked if n < told else []
+        return bool(made) and all(call in self.shortest(self.first_wanted) for call in made)
+
+    def is_ruled_out(self, value: Any) -> bool:
+        """Does a rule of the policy put something else in the place of a value that the request states?"""
+        stated = self.task.brief.stated
+        return any(key in stated and stated[key] == value for key in self.task.brief.rules)
+
     def prerequisite(self, act: Act, call: ToolCall) -> str | None:
         """A tool of the world that gold calls first because its result is needed, and that was not called yet."""
         for step in self.ways_to(call):
@@ -141,8 +151,8 @@ class Case(Evidence):
     def channel(known: set[str]) -> str:
         """The stage to which the place of the right value belongs."""
         if "request" in known or "tools" in known:
-            return "perception"
-        return "interaction" if known & {"results", "words"} else "reasoning"
+            return "understanding"
+        return "feedback" if known & {"results", "words"} else "planning"
 
     def truthful(self, truth: Sequence[Any], inner: tuple[tuple[ToolCall, bool, Any], ...]) -> bool:
         """Did the agent come to see what the world answered, as far as gold did?"""
@@ -232,6 +242,11 @@ class Case(Evidence):
             n for a in self.acts if isinstance(a.content, str) for n in re.findall(r"\b[A-Z][a-z]{3,}\b", a.content)
         }
         return sorted(name for name in names if values.mentions(self.record.final, name))
+
+    def asserted(self) -> list[str]:
+        """Names that the final message gives and that nobody had said: a guess."""
+        told = re.findall(r"(?<=[a-z,:\"'(] )[A-Z][\w'-]{2,}(?: [A-Z][\w'-]+)*", self.record.final)
+        return [name for name in told if not self.sources(name, self.end)]
 
     def halfway(self, act: Act) -> bool:
         """Does the certified way need a further step of the same tool after this one, for the same end?"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +20,8 @@ def rejected(case: Case, act: Act, call: ToolCall | None) -> Divergence:
     if act.code == "unknown_tool":
         if name in case.canonical:
             why = f"{name} is the usual name of a tool and is not shown here"
-            return Divergence(act.n, "memorised interface", "perception", why)
-        return Divergence(act.n, "wrong tool", "perception", f"there never was a tool {name!r}")
+            return Divergence(act.n, "memorised interface", "understanding", why)
+        return Divergence(act.n, "wrong tool", "understanding", f"there never was a tool {name!r}")
     meaning = next((case.canonical[i].spec for i in sorted(spec.ids) if i in case.canonical), None) if spec else None
     aims = {c.tool for c in case.direct} if case.missing else set()
     if call is not None and spec is not None and not spec.ids & aims and not case.gold_uses(name):
@@ -28,12 +29,12 @@ def rejected(case: Case, act: Act, call: ToolCall | None) -> Divergence:
     if meaning is not None and bad_arguments(meaning.params, act.call.args) is None:
         if call is not None and (first := case.prerequisite(act, call)):
             why = f"{name} was called before {first}, which gives what it needs here"
-            return Divergence(act.n, "wrong order", "reasoning", why)
+            return Divergence(act.n, "wrong order", "planning", why)
         why = f"{name} takes these arguments elsewhere, and not as it is shown here"
-        return Divergence(act.n, "memorised interface", "perception", why)
+        return Divergence(act.n, "memorised interface", "understanding", why)
     if call is not None and spec is not None and (found := off_list(case, act, spec, call)):
         return found
-    return Divergence(act.n, "malformed call", "perception", f"{name}: {act.text}")
+    return Divergence(act.n, "malformed call", "understanding", f"{name}: {act.text}")
 
 
 def off_list(case: Case, act: Act, spec: ToolSpec, call: ToolCall) -> Divergence | None:
@@ -53,7 +54,7 @@ def wrong_tool(case: Case, act: Act, call: ToolCall | None) -> Divergence:
     name = act.call.tool
     right = sorted({s.call.tool for s in case.ways_to(call)}) if call is not None else []
     told = next((n for n in right if n in case.record.policy), None)
-    stage = "reasoning" if told and told not in case.domain.policy else "perception"
+    stage = "planning" if told and told not in case.domain.policy else "understanding"
     why = f"{name} was called" + (f" where {right[0]} was to be" if right else ", which nothing asked for")
     return Divergence(act.n, "wrong tool", stage, why)
 
@@ -64,10 +65,23 @@ def wrong_arguments(case: Case, act: Act, made: ToolCall, meant: ToolCall) -> Di
         return found
     if case.lawless is not None and any(made == c for s in case.lawless.steps for c, _ in s.inner):
         why = f"{made.tool} was called as it would be right without the rules that the policy has here"
-        return Divergence(act.n, "misread result", "reasoning", why)
+        return Divergence(act.n, "misread result", "planning", why)
+    if found := exchanged(case, act, made, meant):
+        return found
     for key, right in meant.args.items():
         if made.args.get(key) != right:
             return wrong_value(case, act, key, made.args.get(key), right, meant)
+    return None
+
+
+def exchanged(case: Case, act: Act, made: ToolCall, meant: ToolCall) -> Divergence | None:
+    """Two values of a call in each other's place, wherever they come from."""
+    keys = [key for key, right in meant.args.items() if made.args.get(key) != right]
+    for one, other in itertools.combinations(keys, 2):
+        if made.args.get(one) == meant.args[other] and made.args.get(other) == meant.args[one]:
+            known = case.sources(meant.args[one], act.n) - {"tools"}
+            why = f"{act.call.tool} has {one}={made.args[one]!r} and {other}={made.args[other]!r}, exchanged"
+            return Divergence(act.n, "wrong argument", case.channel(known), why)
     return None
 
 
@@ -82,9 +96,9 @@ def unasked(case: Case, act: Act) -> Divergence | None:
             ]
             if any(v in c.args.values() for v in guesses for c, _, _ in act.inner):
                 why = f"the request leaves {key} open, and the user was not asked which is meant"
-                return Divergence(act.n, "wrong argument", "perception", why)
+                return Divergence(act.n, "wrong argument", "understanding", why)
             why = f"{act.call.tool} rests on a {key} that the user was never asked for"
-            return Divergence(act.n, "fabricated value", "perception", why)
+            return Divergence(act.n, "fabricated value", "understanding", why)
     return None
 
 
@@ -92,13 +106,13 @@ def wrong_value(case: Case, act: Act, key: str, wrong: Any, right: Any, meant: T
     """Where a wrong value came from, and where the right one stood."""
     name = f"{act.call.tool}({key}={wrong!r})"
     if isinstance(wrong, (dict, list)) and not isinstance(right, (dict, list)):
-        return Divergence(act.n, "malformed call", "perception", f"{name} is no plain value")
+        return Divergence(act.n, "malformed call", "understanding", f"{name} is no plain value")
     of_wrong, of_right = case.sources(wrong, act.n), case.sources(right, act.n)
     known = of_right - {"tools"}
     slip = [v for v in case.task.given if not known and not of_wrong and alike(wrong, v)]
     if slip:
         why = f"{name} looks like {slip[0]!r}"
-        return Divergence(act.n, "wrong argument", "perception", why)
+        return Divergence(act.n, "wrong argument", "understanding", why)
     if (
         not known
         and "request" in of_wrong
@@ -107,27 +121,29 @@ def wrong_value(case: Case, act: Act, key: str, wrong: Any, right: Any, meant: T
         if case.refused and all(a.call.tool in TALK for a in case.acts[late:]):
             return stopped(case, f"it refused before it took up {right!r}")
         why = f"{name} was not put right when the user asked for {right!r}"
-        return Divergence(late, "wrong argument", "interaction", why)
+        return Divergence(late, "wrong argument", "feedback", why)
     if not of_wrong - {"tools"} and not (of_wrong and known):
         if known and alike(wrong, right):
             why = f"{name} should have been {right!r}"
             return Divergence(act.n, "wrong argument", case.channel(known), why)
         why = f"{name} stands nowhere that the agent could see"
         asked = any(s.call.tool == ASK and case.stands(right, str(s.result.content)) for s in case.gold)
-        stage = case.channel(known) if known else ("perception" if asked else "reasoning")
+        stage = case.channel(known) if known else ("understanding" if asked else "planning")
         return Divergence(act.n, "fabricated value", stage, why)
     if meant is not None and case.compared(wrong, right, act.n):
         why = f"{name} where what was read about both speaks for {right!r}"
-        return Divergence(act.n, "misread result", "interaction", why)
+        return Divergence(act.n, "misread result", "feedback", why)
     if "request" in known or "policy" in known:
         return Divergence(act.n, "wrong argument", case.channel(known), f"{name} should have been {right!r}")
     if "results" in of_wrong:
         return misread(case, act.n, name, right)
-    if case.record.policy != case.domain.policy and "results" in known:
+    if "results" in known and case.is_ruled_out(wrong):
         why = f"{name} goes by the request, where {right!r} stands in the records"
-        return Divergence(act.n, "wrong argument", "reasoning", why)
-    asked = any(s.call.tool == ASK for s in case.gold)
-    stage = case.channel(known) if known else ("perception" if asked else "reasoning")
+        return Divergence(act.n, "wrong argument", "planning", why)
+    if not known and not any(s.call.tool == ASK for s in case.gold):
+        why = f"{name} should have been {right!r}, which nothing shows where it had to come from"
+        return Divergence(act.n, "undetermined", "undetermined", why)
+    stage = case.channel(known) if known else "understanding"
     return Divergence(act.n, "wrong argument", stage, f"{name} should have been {right!r}")
 
 
@@ -143,11 +159,11 @@ def misread(case: Case, before: int, name: str, right: Any) -> Divergence:
         if act.call.tool not in (honest or used):
             call = made[0]
             told = next((n for n in sorted(honest) if n in case.record.policy), None)
-            stage = "reasoning" if told else "perception"
+            stage = "planning" if told else "understanding"
             return Divergence(act.n, "wrong tool", stage, f"{act.call.tool} does not tell what {call.tool} tells")
         why = f"what {act.call.tool} showed was old or a part of the whole, and {name} rests on it"
-        return Divergence(act.n, "misread result", "interaction", why)
-    return Divergence(before, "misread result", "interaction", f"{name} where the results give {right!r}")
+        return Divergence(act.n, "misread result", "feedback", why)
+    return Divergence(before, "misread result", "feedback", f"{name} where the results give {right!r}")
 
 
 def stopped(case: Case, why: str) -> Divergence:
@@ -158,21 +174,21 @@ def stopped(case: Case, why: str) -> Divergence:
         return rejected(case, last, case.missing[0] if case.missing else None)
     if (error := case.open_error()) is not None:
         stop = f"{error.call.tool} failed with {error.code!r}, and nothing came of it"
-        return Divergence(error.n, "gave up", "interaction", stop)
+        return Divergence(error.n, "gave up", "feedback", stop)
     last = next((act for act in reversed(acts) if case.is_on_the_way(act)), last)
     if last is not None and last.worked and (found := unasked(case, last)):
         return found
     if case.acts and (words := [act for act in case.acts[last.n - 1 if last else 0 :] if act.heard]):
-        return Divergence(words[-1].n, "gave up", "interaction", "the user changed the request, and that was the end")
+        return Divergence(words[-1].n, "gave up", "feedback", "the user changed the request, and that was the end")
     if (there := case.denied()) is not None:
         why = f"it refused because there is no {there}, which stands in what it read"
-        return Divergence(case.end, "misread result", "interaction", why)
+        return Divergence(case.end, "misread result", "feedback", why)
     if last is not None and len(last.worked) == 1 and not case.is_usual(last):
         stop = f"{last.call.tool} answered in an unusual form, and that was the end"
-        return Divergence(last.n, "gave up", "interaction", stop)
+        return Divergence(last.n, "gave up", "feedback", stop)
     if last is not None and case.halfway(last):
         stop = f"{last.call.tool} needs another step to be done, and that was the end"
-        return Divergence(last.n, "gave up", "interaction", stop)
+        return Divergence(last.n, "gave up", "feedback", stop)
     if not case.record.final.strip():
-        return Divergence(case.end, "gave up", "interaction", "it stopped without a word")
-    return Divergence(case.end, "over-refusal", "internalization", why)
+        return Divergence(case.end, "gave up", "feedback", "it stopped without a word")
+    return Divergence(case.end, "over-refusal", "self-assessment", why)

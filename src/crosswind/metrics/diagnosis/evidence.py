@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from crosswind.base.errors import Unfair
-from crosswind.core import entity_names
+from crosswind.core import entity_names, turns
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import Domain
 from crosswind.core.oracle import Walk, walk
@@ -25,6 +25,17 @@ from crosswind.episodes.record import Record
 from crosswind.text import speech, values
 
 NEAR = 0.75  # from this likeness on, a value is another one garbled
+_EMPTY = re.compile(  # words that come with empty hands
+    r"\b(?:sorry|apolog(?:y|ies|i[sz]e)|unfortunately|regret|(?:do|did|could)(?: not|n[\u2019']t) (?:know|say|tell)"
+    r"|no idea|not sure|(?:try|contact|come back)\b.*|(?:an?|the|some|any) (?:error|problem|failure|timeout|issue)"
+    r"|went wrong|(?:is|was|were) (?:down|unavailable|not available)|failed|fails)\b",
+    re.IGNORECASE,
+)
+_DONE = re.compile(
+    r"\b(?:nevertheless|but|however|still|(?:is|are|has been|have been|was|were) (?:now )?(?:booked|done|set|placed"
+    r"|sent|made|confirmed|cancelled|changed|updated|reserved|ordered|scheduled))\b",
+    re.IGNORECASE,
+)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -143,17 +154,35 @@ class Evidence:
             self.said = "refusal" if record.ended == "refusal" else "answer"
         elif record.final.strip():
             self.said = speech.classify(record.final)
-        self.refused = record.ended == "refusal" or (record.ended == "answer" and self.said == "refusal")
+        self.refused = record.ended == "refusal" or (
+            record.ended == "answer" and (self.said == "refusal" or self.is_empty_handed)
+        )
+
+    @cached_property
+    def is_empty_handed(self) -> bool:
+        """Does the final message claim nothing: only apologise, tell of trouble or say that it does not know?"""
+        if self.record.finish is not None and self.record.finish.answer:
+            return False
+        told = [part for part in re.split(r"[.;!?]+(?:\s+|$)", self.record.final) if part.strip()]
+        return bool(told) and all(_EMPTY.search(part) and not _DONE.search(part) for part in told)
 
     # -- what should have happened
 
     @cached_property
     def wanted(self) -> Task:
         """The request as the user has put it by the end, with every detail stated."""
+        heard = tuple(
+            change
+            for change in self.task.changes
+            if any(self._said(entity_names.shown(self.task, change.words), act) for act in self.acts)
+        )
+        last = turns.requests(self.task.replace(changes=heard))[-1]
+        return last.briefed(stated={**last.brief.stated, **last.withheld}, vague={}).replace(withheld={})
+
+    @cached_property
+    def first_wanted(self) -> Task:
+        """The request before any change of mind, with every detail stated."""
         stated = {**self.task.brief.stated, **self.task.withheld}
-        for change in self.task.changes:
-            if any(self._said(entity_names.shown(self.task, change.words), act) for act in self.acts):
-                stated |= change.stated
         return self.task.briefed(stated=stated, vague={}).replace(withheld={}, changes=())
 
     @staticmethod
@@ -163,8 +192,12 @@ class Evidence:
     @cached_property
     def direct(self) -> list[ToolCall]:
         """The calls that the world must see: those of the shortest way to the request as it stands in the end."""
+        return self.shortest(self.wanted)
+
+    def shortest(self, task: Task) -> list[ToolCall]:
+        """The canonical calls of the shortest way to a request."""
         try:
-            steps = walk(self.domain, self.wanted).steps
+            steps = walk(self.domain, task).steps
         except Unfair:
             steps = self.gold
         calls = [call for step in steps for call, result in step.inner if result.error is None]

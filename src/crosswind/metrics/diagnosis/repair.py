@@ -34,7 +34,7 @@ CHANNELS: Mapping[str, str] = {
     "rules": "the world and its rules: layers of the axis domain",
 }
 ANY = tuple(CHANNELS)
-EXPECTED: Mapping[str, tuple[str, ...]] = {  # the channels whose repair bears a cause out
+EXPECTED: Mapping[str, tuple[str, ...]] = {  # the channels from which a cause can come
     "memorised interface": ("tools", "rules"),  # a reskinned world gives the tools other values to choose from
     "wrong tool": ("tools", "observations"),
     "wrong argument": ("query", "tools", "rules"),
@@ -186,8 +186,8 @@ class Agreement(Model):
     tried: int
     steady: int  # failed again with nothing repaired
     helped: dict[str, int]  # by channel
-    agree: int  # a repair helped that bears the cause out
-    disagree: int  # a repair helped that does not
+    agree: int  # a repair helped through a channel from which the cause can come
+    disagree: int  # a repair helped through another
     silent: int  # no repair helped, or none was possible
 
 
