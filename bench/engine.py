@@ -244,7 +244,7 @@ def played(args: argparse.Namespace) -> dict[str, Any]:
         "middle_episodes_per_second": episodes, "middle_tokens_per_second": tokens,
         "turns": progress.spent.requests, "prompt_tokens": progress.spent.input_tokens,
         "generated_tokens": progress.spent.output_tokens,
-        "tokens_per_second": progress.spent.output_tokens / seconds,
+        "tokens_per_second": (progress.spent.output_tokens or 0) / seconds,
     }  # fmt: skip
     if isinstance(engine, Engine):
         out |= of_engine(engine, seconds)

@@ -109,7 +109,7 @@ def test_weights_and_tokenizers_are_looked_at_before_a_model_plays(base: Path, t
     model.model.norm.weight.data[3] = float("inf")
     model.save_pretrained(tmp_path)
     tiny.tokenizer("shelf").save_pretrained(tmp_path)
-    with pytest.raises(CrosswindError, match=r"weights of the model are no numbers \(model.norm.weight\)"):
+    with pytest.raises(CrosswindError, match=r"weights of the model are NaN or infinite \(model.norm.weight\)"):
         load(str(tmp_path), torch.float32)
 
 
@@ -118,13 +118,13 @@ def test_weights_and_tokenizers_are_looked_at_before_a_model_plays(base: Path, t
     [
         ("cut", "cannot be loaded as an adapter of this model: "),
         ("kind", "cannot be loaded as an adapter of this model: "),
-        ("wide", r"is an adapter of another model than this one \(width 64 instead of 32\); give"),
+        ("wide", r"the adapter belongs to another model \(width 64 instead of 32\); give"),
         ("wide, unsaid", "cannot be loaded as an adapter of this model: .*size mismatch"),
-        ("deep", r"is an adapter of another model than this one \(layers 2 instead of 3\); give"),
-        ("flat", r"is an adapter of another model than this one \(layers 2 instead of 1\); give"),
-        ("flat, unsaid", r"is an adapter of another model than this one: 14 of its matrices have no place in it; give"),
-        ("half", r"is an adapter of another model than this one: 14 places stay empty; give"),
-        ("gpt2", r"another model than this one \(family llama instead of gpt2, layers 2 instead of 1, width 64"),
+        ("deep", r"the adapter belongs to another model \(layers 2 instead of 3\); give"),
+        ("flat", r"the adapter belongs to another model \(layers 2 instead of 1\); give"),
+        ("flat, unsaid", r"the adapter belongs to another model: 14 of its matrices have no place in it; give"),
+        ("half", r"the adapter belongs to another model: 14 places stay empty; give"),
+        ("gpt2", r"another model \(family llama instead of gpt2, layers 2 instead of 1, width 64"),
     ],
 )
 def test_an_adapter_that_is_damaged_or_another_models_is_refused_in_a_line(
@@ -181,7 +181,7 @@ def test_the_sort_of_its_model_stands_in_an_adapter(base: Path, adapter: Path, t
     (tmp_path / "other" / "crosswind.json").write_text(
         json.dumps({**about(adapter), "sort": {**sort, "family": "qwen2"}})
     )
-    with pytest.raises(CrosswindError, match=r"another model than this one \(family qwen2 instead of llama\); give"):
+    with pytest.raises(CrosswindError, match=r"another model \(family qwen2 instead of llama\); give"):
         with_adapter(load(str(base), torch.float32).model, str(tmp_path / "other"))
 
 

@@ -117,11 +117,11 @@ def test_a_restored_adapter_loads(base: Path, tiny_adapter: Path, tmp_path: Path
 def test_what_cannot_be_converted_is_refused(base: Path, tiny_adapter: Path, tmp_path: Path) -> None:
     with pytest.raises(CrosswindError, match="holds no adapter"):
         lora_gguf.convert(tmp_path, base, tmp_path / "x.gguf")
-    with pytest.raises(CrosswindError, match="no adapter lies here"):
+    with pytest.raises(CrosswindError, match="no adapter found"):
         adapters.found(str(tmp_path))
     config = tiny_adapter / "adapter_config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "use_dora": True}))
-    with pytest.raises(CrosswindError, match="no plain LoRA adapter"):
+    with pytest.raises(CrosswindError, match="not a plain LoRA adapter"):
         lora_gguf.convert(tiny_adapter, base, tmp_path / "x.gguf")
 
 
@@ -190,5 +190,5 @@ def test_an_agent_with_an_adapter_says_which(tiny_adapter: Path) -> None:
     assert source.name == f"embedded:{tiny_adapter}"
     assert len(source.settings["adapter"]) == 64
     asyncio.run(source.aclose())
-    with pytest.raises(CrosswindError, match="no adapter lies here"):
+    with pytest.raises(CrosswindError, match="no adapter found"):
         Embedded("nothing", AgentSettings())

@@ -101,15 +101,15 @@ def test_a_scripted_agent_is_found_by_its_name(drawn: Drawn) -> None:
         ("openai:", "nothing after the colon"),
         ("gemini:x", "expected the name"),
         ("openai:m@localhost:8000/v1", "must begin with http://"),
-        ("openai:m@ftp://host/v1", "no address of a server"),
-        ("openai:m@http://:99999999/v1", "no address of a server"),
+        ("openai:m@ftp://host/v1", "is not a server address"),
+        ("openai:m@http://:99999999/v1", "is not a server address"),
         ("openai:m@http://169.254.169.254/v1", "link-local"),
         ("python:nowhere_to_be_found:agent", "no module"),
         ("python:json:agent", "has no 'agent'"),
         ("python:json:loads", "async def"),
         ("python:json", "MODULE:CALLABLE"),
         ("hf:+adapter", "expected hf:PATH"),
-        ("hf:embedded+nope", "nope: no adapter lies here; give a .gguf file, .* of the package"),
+        ("hf:embedded+nope", "nope: no adapter found; give a .gguf file, .* of the package"),
     ],
 )
 def test_a_spec_that_cannot_work_is_refused_with_the_reason(spec: str, told: str) -> None:
@@ -152,6 +152,8 @@ def test_keys_are_scrubbed_from_texts() -> None:
     for text in texts:
         scrubbed = hide.scrub(text)
         assert not any(bad in scrubbed for bad in (CANARY, "zzzzzzzz", "klmnop", "u:p"))
+    for known in ("ghp_" + "a" * 36, "AIza" + "a" * 35, "AKIA" + "A" * 16, "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.aaaa"):
+        assert hide.scrub(f"{known}!") == "[hidden]!"
     assert hide.scrub("abc stays") == "abc stays"
     assert CANARY not in repr(hide)
     assert strip_credentials("https://u:p@host:1/v1?k=v#f") == "https://host:1/v1"
@@ -405,6 +407,17 @@ def test_an_absurd_retry_after_is_capped_and_reported(drawn: Drawn) -> None:
 
 
 @with_openai
+def test_a_key_given_for_a_model_is_not_repeated(drawn: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_VENDOR_API_KEY", "a0b1-c2d3-e4f5-a6b7")  # in no form that is known
+    with FakeProvider(failing(404, "The model `a0b1-c2d3-e4f5-a6b7` does not exist")) as fake:
+        spec = address(fake).replace(":fake@", ":a0b1-c2d3-e4f5-a6b7@")
+        source = open_agent(spec, FAST)
+        with pytest.raises(CrosswindError, match=r"is .\[hidden\]. a model of this server") as raised:
+            played(source, drawn)
+    assert "c2d3" not in str(raised.value) + source.name + str(source.settings)
+
+
+@with_openai
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
@@ -442,7 +455,9 @@ def test_no_answer_is_read_without_end(
 ) -> None:
     monkeypatch.setattr(remote, "LARGEST", 2**20)
     with FakeProvider(Answer(body, status, headers), GOOD) as fake:
-        trajectory, _ = played(open_agent(address(fake), FAST.model_copy(update={"attempts": 1})), drawn)
+        trajectory, _ = played(
+            open_agent(address(fake), FAST.model_copy(update={"attempts": 1, "timeout": 30.0})), drawn
+        )
     assert trajectory.ended == "error"
     assert told in trajectory.why
     with FakeProvider(Answer(gzip.compress(GOOD.body), headers={"Content-Encoding": "gzip"})) as fake:
@@ -620,7 +635,7 @@ def test_what_an_address_holds_in_secrets_is_hidden_in_every_form(
 
 
 def test_a_fragment_in_an_address_is_refused() -> None:
-    with pytest.raises(CrosswindError, match="behind # in an address is never sent") as refused:
+    with pytest.raises(CrosswindError, match="after # in an address is never sent") as refused:
         open_agent("openai:m@http://127.0.0.1:1/v1#canaryFRAGMENT")
     assert "canaryFRAGMENT" not in str(refused.value)
 
@@ -925,7 +940,7 @@ def test_the_embedded_model_plays_an_episode(episode: Episode) -> None:
     source = open_agent("embedded", AgentSettings(max_tokens=8))
     record = record_of(episode, source)
     assert record.outcome in ("pass", "fail")
-    assert record.usage.input_tokens > 300
+    assert (record.usage.input_tokens or 0) > 300
     assert record.usage.cost == 0
     assert source.settings["sha256"] == weights.SHA256
 
@@ -940,8 +955,8 @@ def test_a_real_server_on_loopback_is_evaluated(episode: Episode, monkeypatch: p
     source = open_agent(f"openai:smol@{server.listening_address}/v1", AgentSettings(max_tokens=8, temperature=0))
     record = record_of(episode, source)
     assert record.outcome in ("pass", "fail"), record.why
-    assert record.usage.input_tokens > 100
-    assert record.usage.output_tokens > 0
+    assert (record.usage.input_tokens or 0) > 100
+    assert (record.usage.output_tokens or 0) > 0
     monkeypatch.setenv("OPENAI_API_KEY", "another-key")
     with pytest.raises(CrosswindError, match="check the key"):
         record_of(episode, open_agent(f"openai:smol@{server.listening_address}/v1"))

@@ -111,11 +111,11 @@ def forgets_to_await(query: str, tools: Any) -> Any:
 @pytest.mark.parametrize(
     ("agent", "told"),
     [
-        (3, "int, which is no agent; expected a function `agent.query, tools.`"),
-        (None, "NoneType, which is no agent"),
+        (3, "int, which is not an agent; expected a function `agent.query, tools.`"),
+        (None, "NoneType, which is not an agent"),
         (lambda query: "", r"takes \(query\) and is called with \(query, tools\); expected a function"),
         (NoReply, "is a class without a method reply; expected"),
-        (NoReply(), "NoReply, which is no agent"),
+        (NoReply(), "NoReply, which is not an agent"),
         (NeedsMuch, r"is a class that needs \(model: 'str', key: 'str'\).*; a class makes one agent per episode"),
         ("orcale", "did you mean oracle"),
     ],
@@ -224,6 +224,39 @@ def test_async_functions_await_the_same_calls() -> None:
         return SHRUG if one == two else ""
 
     assert cw.play(agent, drawn).final == SHRUG
+
+
+def reports(query: str, tools: cw.SyncToolset) -> str:
+    tools.used(1000, 20)
+    tools.used(500, 5, cost=0.5)
+    return SHRUG
+
+
+async def reports_later(query: str, tools: cw.Toolset) -> str:
+    tools.used(1500, 25, cost=0.5)
+    return SHRUG
+
+
+class Reporter(Shrugger):
+    def __init__(self) -> None:
+        self.usage = cw.Usage(input_tokens=1500, output_tokens=25, cost=0.5)
+
+
+@pytest.mark.parametrize("agent", [reports, reports_later, Reporter])
+def test_tokens_that_an_agent_reports_are_counted(agent: Any) -> None:
+    run = cw.evaluate(agent, "quick", tasks=1, limit=2)
+    assert {r.usage.tokens for r in run.records} == {1525}
+    assert "3,050 tokens, cost 1." in str(run)
+
+
+@pytest.mark.parametrize("agent", [shrug, shrug_later, Shrugger])
+def test_tokens_that_nobody_reports_are_unknown(agent: Any) -> None:
+    with pytest.warns(UserWarning, match="--max-cost cannot stop this run"):
+        run = cw.evaluate(agent, "quick", tasks=1, limit=2, max_cost=9, settings={"price_in": 1, "price_out": 1})
+    assert len(run) == 2
+    assert {r.usage.tokens for r in run.records} == {None}
+    assert "; tokens unknown." in str(run)
+    assert run.to_frame()["tokens"].isna().all()
 
 
 def test_a_tool_list_that_changes_midway_is_seen() -> None:

@@ -18,7 +18,6 @@ from crosswind.metrics import formats
 from crosswind.study.definition import RESULTS, load_study, suite_of
 from crosswind.study.findings import load_findings
 from crosswind.study.results import Absent, Results, load_results, read_done
-from crosswind.words.held_out import HELD_OUT
 from studies.fragility import findings, ship
 
 FOLDER = Path(__file__).parent.parent.parent / "studies" / "fragility"
@@ -92,9 +91,9 @@ def test_the_suites_have_the_kinds_that_their_names_say() -> None:
     study = load_study(FOLDER)
     groups = {
         "original": set(ORIGINAL),
-        "tiers": {*kinds_of("train")},
-        "heldout": HELD_OUT,
-        "dev": {*kinds_of("train")},
+        "tiers": {*kinds_of("train@1")},
+        "heldout": {*kinds_of("heldout@1")},
+        "dev": {*kinds_of("train@1")},
     }
     for condition in (*study.dev.conditions, *study.test.conditions):
         suite, tier, *more = condition.name.split("/")

@@ -515,7 +515,7 @@ def test_names_that_do_not_exist() -> None:
         (DataConfig(levels=(7,)), "poi has no family of level 7; its levels are 1, 2, 3"),
         (DataConfig(levels=(1,), families=("book_visit",)), "no family of level 1 among book_visit; its levels are"),
         (DataConfig(recipe="mixd"), "did you mean mixed"),
-        (DataConfig(recipe="absent.yaml"), "no such file"),
+        (DataConfig(recipe="absent.yaml"), "file not found"),
     ):
         with pytest.raises(CrosswindError, match=told):
             demonstration_at(config, 0)
@@ -635,7 +635,7 @@ def test_verl_gets_parquet(crosswind: Command, tmp_path: Path) -> None:
         (["--share", "1.5"], "--share"),
         (["--recipe", "unseen"], "held out"),
         (["--recipe", "unseen", "--share", "0"], "held out"),
-        (["--recipe", "unsee"], "no recipe 'unsee'; known: hard, mild, mixed, wide"),
+        (["--recipe", "unsee"], "no recipe 'unsee'; known: hard, midway, mild, mixed, wide"),
         (["--recipe", "mixd"], "did you mean mixed"),
         (["--group", "symbol"], "did you mean symbols"),
         (["--domain", "poi:much"], "domain:weight"),
@@ -657,7 +657,7 @@ def test_verl_gets_parquet(crosswind: Command, tmp_path: Path) -> None:
         (["--out", "/dev/null/rows.jsonl"], "cannot be written"),
         (["--out", "/", "--force"], "/: this is a folder"),
         (["--max-tokens", "20"], "raise max_tokens"),
-        (["--tokenizer", "/nowhere"], "--tokenizer /nowhere: there is no such file or folder; give a model"),
+        (["--tokenizer", "/nowhere"], "--tokenizer /nowhere: no such file or folder; give a model"),
     ],
 )
 def test_what_cannot_work_is_told_in_one_line(crosswind: Command, args: list[str], told: str) -> None:

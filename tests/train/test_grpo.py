@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,6 +35,7 @@ from crosswind.train.config import GrpoConfig, load  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
 from crosswind.train.grpo import FRESH, Training  # noqa: E402
 from crosswind.train.grpo_rows import Learnt, learnt, log_probs, packed  # noqa: E402
+from crosswind.train.grpo_watch import Watched, climb, collapsed, data_of, explores  # noqa: E402
 from crosswind.train.model import about, load_base  # noqa: E402
 from crosswind.train.progress import Update  # noqa: E402
 from crosswind.train.rollouts import (  # noqa: E402
@@ -155,9 +159,13 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(warm: Path, tmp_path:
 
 
 def weights(result: Any) -> dict[str, Any]:
+    return weights_in(result.adapter)
+
+
+def weights_in(folder: Path | str) -> dict[str, Any]:
     from peft import load_peft_weights
 
-    found: dict[str, Any] = load_peft_weights(result.adapter, device="cpu")
+    found: dict[str, Any] = load_peft_weights(str(folder), device="cpu")
     return found
 
 
@@ -567,7 +575,126 @@ def test_a_bad_file_is_told(text: str, told: str, tmp_path: Path) -> None:
 
 
 def test_a_start_that_is_no_adapter_is_refused(warm: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        CrosswindError, match=r"^start: .*no adapter lies here; give .* one of the package \(static, paft"
-    ):
+    with pytest.raises(CrosswindError, match=r"^start: .*no adapter found; give .* one of the package \(static, paft"):
         run(config(warm, start=str(warm)), tmp_path)
+
+
+# ---------------------------------------------------------------- learning that goes on
+
+
+def test_tasks_get_harder_with_success_and_a_killed_run_climbs_alike(warm: Path, tmp_path: Path) -> None:
+    ladder = [{"share": 0.0}, {"share": 1.0}]
+    data = {"share": 0.5, "recipe": Recipe(stack=(Choice(kind="semantic_rename"),))}
+    wanted = config(warm, steps=4, save_every=1, ladder=ladder, climb=1e-9, dwell=2, patience=0, data=data)
+    whole = run(wanted, tmp_path / "whole")
+    lines = lines_of(tmp_path / "whole")
+    assert [line["rung"] for line in lines][:2] == [0, 0]
+    assert all((line["perturbed"] is None) is (line["rung"] == 0) for line in lines)
+
+    def stop(update: Update) -> None:
+        if update.step == 3:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        run(wanted, tmp_path / "broken", progress=stop)
+    again = run(wanted, tmp_path / "broken")
+    assert again.resumed == 2
+    assert [line["rung"] for line in lines_of(tmp_path / "broken")] == [line["rung"] for line in lines]
+    assert all(torch.equal(value, weights(again)[name]) for name, value in weights(whole).items())
+
+
+def test_the_next_rung_comes_only_with_success_on_this_one(cold: Path) -> None:
+    wanted = config(
+        cold, ladder=[{"levels": (1,)}, {"levels": (1,), "share": 1.0}], climb=0.6, dwell=2, data={"fixed": None}
+    )
+    watched = Watched()
+    went = [climb(wanted, watched, [reward]) for reward in (1.0, 0.1, 0.7, 0.7, 1.0, 1.0)]
+    assert went == [False, False, False, True, False, False]  # on the last rung it stays
+    assert watched.rung == 1
+    assert data_of(wanted, watched).share == 1.0
+
+
+def test_a_collapse_is_entropy_or_agreement_gone_without_a_gain(cold: Path) -> None:
+    wanted = config(cold, watch=2)
+
+    def told(entropy: list[float], agreement: list[float], reward: list[float]) -> str:
+        watched = Watched()
+        for three in zip(entropy, agreement, reward, strict=True):
+            watched.add(*three)
+        return collapsed(wanted, watched)
+
+    flat, falls, lucky = [0.3] * 6, [1.0, 1.0, 0.5, 0.2, 0.1, 0.1], [0.0] * 6
+    assert "entropy fell from 1.0000 to 0.1000" in told(falls, [0.5] * 6, flat)
+    assert "unrelated directions" in told([1.0] * 6, lucky, flat)
+    assert not told([1.0] * 6, [0.5] * 6, flat)
+    assert not told(falls, lucky, [0.1, 0.1, 0.2, 0.3, 0.4, 0.5])  # it learns
+    assert not told(falls[:3], lucky[:3], flat[:3])  # too early to say
+    assert not collapsed(config(cold, watch=0), Watched(entropy=falls, agreement=lucky, reward=flat))
+
+
+def test_a_start_that_does_not_explore_is_told_of(cold: Path) -> None:
+    assert "hardly explores: its entropy is 0.0040" in explores(config(cold), 0.004)
+    assert not explores(config(cold), 0.2)
+
+
+def test_groups_are_drawn_until_enough_carry_a_signal(warm: Path, tmp_path: Path) -> None:
+    """A step that found too few groups to learn from draws as many once more, and others than any other step."""
+    training = Training(config(warm, refill=3, groups=2, data={"fixed": None}), tmp_path)
+    played: list[range] = []
+    outcomes = iter([[0, 1], [1, 1], [1, 1]])  # groups with a signal, call by call
+
+    def play(players: Any, indices: range, data: DataConfig, copies: int) -> list[Group]:
+        played.append(indices)
+        rewards = [(0.0, 1.0) if signal else (1.0, 1.0) for signal in next(outcomes)]
+        return [Group(n, (), [rollout(r) for r in some]) for n, some in zip(indices, rewards, strict=True)]
+
+    try:
+        training._played = play  # type: ignore[method-assign]
+        assert len(training.play()) == 4
+        training.step = 1
+        assert len(training.play()) == 2
+    finally:
+        training.close()
+    every = [n for indices in played for n in indices]
+    assert [len(indices) for indices in played] == [2, 2, 2]
+    assert len(set(every)) == len(every)
+
+
+TWO = """\
+import os, shutil, sys
+from pathlib import Path
+import torch
+from tests import tiny
+from tests.train import test_grpo
+base, out, scratch = map(Path, sys.argv[1:])
+wanted = test_grpo.config(base, steps=3, groups=4, save_every=1, beta=0.05)
+with tiny.shelf(scratch):
+    test_grpo.run(wanted, out)
+    torch.distributed.barrier()
+    if os.environ["RANK"] == "0":
+        shutil.copytree(out, scratch / "unbroken")
+        for gone in ("adapter", "checkpoints/checkpoint-3"):
+            shutil.rmtree(out / gone)
+    torch.distributed.barrier()
+    test_grpo.run(wanted, out)
+"""
+
+
+def test_two_processes_share_a_step_and_go_on_exactly(warm: Path, tmp_path: Path) -> None:
+    alone = run(config(warm, steps=3, groups=4, save_every=1, beta=0.05), tmp_path / "alone")
+    (tmp_path / "two.py").write_text(TWO)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [*launch, str(tmp_path / "two.py"), str(warm), str(tmp_path / "both"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told, again = (json.loads((tmp_path / n / "train.json").read_text())["result"] for n in ("unbroken", "both"))
+    assert told["demonstrations"] == alone.demonstrations == 3 * 4 * 4
+    assert lines_of(tmp_path / "unbroken")[0]["reward"] == lines_of(tmp_path / "alone")[0]["reward"]
+    first, second = (lines_of(tmp_path / name)[0] for name in ("alone", "unbroken"))
+    assert second["learnt"] == first["learnt"]  # each row is learnt from once
+    assert second["loss"] == pytest.approx(first["loss"], abs=1e-4)
+    assert second["grad_norm"] == pytest.approx(first["grad_norm"], rel=1e-2)
+    assert (told["resumed"], again["resumed"]) == (None, 2)
+    unbroken, resumed = (weights_in(tmp_path / name / "adapter") for name in ("unbroken", "both"))
+    assert all(torch.equal(unbroken[name], resumed[name]) for name in unbroken)

@@ -26,6 +26,7 @@ from crosswind.models.parsing import parse
 from crosswind.models.prompts import call_form, spoken, with_tools
 from crosswind.train.data import _count
 from crosswind.train.rows import demonstration
+from crosswind.train.thoughts import Habits
 
 OURS = ("poi", "medical", "retail", "workspace", "banking", "operations")
 KINDS = ("", "entity_reskin", "paged_results", "format_switch")
@@ -529,3 +530,39 @@ def test_no_thought_knows_in_what_form_an_answer_comes(kind: str, form: str) -> 
 def test_tasks_of_a_suite_have_it_too() -> None:
     found = [walk(domains["poi"], task).notes for _, task in zip(range(20), tasks(domains["poi"], 0), strict=False)]
     assert sum(map(bool, found)) > 12
+
+
+def test_declared_families_show_their_working_and_their_plan() -> None:
+    """In generated worlds too it is written down what is compared and counted, in words that were shown."""
+    said = []
+    for drawn in draws("generated:train-0", "", 3):
+        notes_of = demonstration(drawn)
+        said += [notes_of.chat[at].content for at in notes_of.turns]
+    assert any("plan " in text for text in said)
+    assert any(re.search(r"[<>]\S+ (yes|no)\S*.*: (most|least) ", text) for text in said)
+    assert any(re.search(r" yes \d+.*: \d+", text) for text in said)
+
+
+@pytest.mark.parametrize("domain", ["poi", "generated:train-8"])
+def test_habits_change_how_and_not_what(domain: str) -> None:
+    habits = Habits(refusals="looked", errors="quoted", names="quoted")
+    quoted = 0
+    for drawn in draws(domain, "transient_error", 1):
+        plain, other = demonstration(drawn), demonstration(drawn, habits=habits)
+        assert [m.requests for m in plain.chat] == [m.requests for m in other.chat]
+        assert plain.chat[-1].content.rpartition("</think>")[2] == other.chat[-1].content.rpartition("</think>")[2]
+        thoughts = " ".join(other.chat[at].content for at in other.turns)
+        quoted += " (" in thoughts and bool(re.search(r"unavailable \(", thoughts))
+        assert re.search(r'"[a-z_]+"\(', thoughts)
+    assert quoted
+
+
+def test_a_missing_tool_is_refused_after_having_looked() -> None:
+    looked = 0
+    for drawn in draws("poi", "missing_tool", 2):
+        if not isinstance(drawn.certificate.gold.end, Refusal):
+            continue
+        made = demonstration(drawn, habits=Habits(refusals="looked"))
+        assert made.meta["steps"] == len(drawn.certificate.gold.steps)
+        looked += made.meta["steps"] > 0 == demonstration(drawn).meta["steps"]
+    assert looked

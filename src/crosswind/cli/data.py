@@ -95,6 +95,16 @@ def data(
             "openai and verl only.",
         ),
     ] = 0.0,
+    from_: Annotated[
+        list[Path],
+        Option(
+            "--from",
+            metavar="RUN",
+            show_default="none",
+            help="Correct the failed episodes of a run on the train split instead of drawing: what was right and the "
+            "mistake are masked from the loss, then the oracle goes on; repeatable; openai and verl only.",
+        ),
+    ] = [],  # noqa: B006
     tokenizer: Annotated[
         str,
         Option(
@@ -111,9 +121,10 @@ def data(
     They include recoveries, questions to the user and refusals, use only the train split, and leave out held-out kinds
     of perturbation. FILE.info.json records the options, the recipe, and what was drawn and skipped.
     """
-    from crosswind.train.data import demonstration_at, estimate
+    from crosswind.train.corrections import balanced, corrections
+    from crosswind.train.data import ILLEGIBLE, demonstration_at, estimate
     from crosswind.train.formats import SAYS, piped, writing, written
-    from crosswind.train.rows import rows
+    from crosswind.train.rows import legible, rows
     from crosswind.words.held_out import check_kinds
 
     if out and str(out) == "-":
@@ -141,6 +152,10 @@ def data(
             f"--slips is {config.slips:g}, and {format} cannot say that a turn is not learnt; "
             f"write --format {' or '.join(SAYS)}"
         )
+    if from_ and format not in SAYS:
+        raise CrosswindError(
+            f"{format} cannot say that a turn is not learnt, as corrections need; write --format {' or '.join(SAYS)}"
+        )
     check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
     resolved = config.resolved().model_dump(mode="json")
     ruler = Ruler(_measure(tokenizer) if tokenizer else estimate)
@@ -148,9 +163,22 @@ def data(
     lengths: Counter[int] = Counter()
     kinds: Counter[str] = Counter()
     display = Display(quiet=json_)
+    found = balanced([c for run in from_ for c in corrections(run, counts, reasons=reasons)], counts) if from_ else []
+    if from_ and not found:
+        raise CrosswindError(
+            f"{', '.join(map(str, from_))}: no correction follows a call that the world accepted, as one in three "
+            f"is to ({', '.join(f'{why}: {n}' for why, n in counts.items())}); play more episodes"
+        )
+    count = min(count, len(found) - start) if from_ else count
     with display, writing(out, format, force=force) if out else piped() as put:
         for index in range(start, start + count):
-            shown = demonstration_at(config, index, measure=ruler, counts=counts)
+            if from_:
+                shown = found[index].shown
+                if not legible(shown) or (max_tokens and max(map(ruler, rows(shown))) > max_tokens):
+                    counts["left out: too long" if legible(shown) else ILLEGIBLE] += 1
+                    continue
+            else:
+                shown = demonstration_at(config, index, measure=ruler, counts=counts)
             some = rows(shown)
             for row in written(shown, format, how):
                 put(row)
@@ -176,7 +204,8 @@ def data(
         "demonstrations": count,
         **{name: counts[name] for name in ("rows", "perturbed", "refusals", "slips", "drawn")},
         "tokens": {"by": tokenizer or "estimate", **spread(lengths)},
-        "left_out": {why: n for why, n in counts.items() if ": " in why},
+        "left_out": {why: n for why, n in counts.items() if ": " in why and not why.startswith("corrections: ")},
+        "corrections": {why.removeprefix("corrections: "): n for why, n in counts.items() if "corrections: " in why},
         "kinds": dict(kinds.most_common()),
         "config": resolved,
         "seconds": round(display.seconds, 1),
@@ -209,8 +238,9 @@ def _config(groups: tuple[str, ...], **options: Any) -> DataConfig:
 
 def _weighted(text: str) -> tuple[str, float]:
     from crosswind.episodes.recipe import LARGE
+    from crosswind.train.worlds import unknown
 
-    name, colon, weight = text.partition(":")
+    name, colon, weight = text.rpartition(":") if ":" in text and unknown(text) else (text, "", "")
     try:
         found = float(weight) if colon else 1.0
     except ValueError:

@@ -67,7 +67,7 @@ def sft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = Fa
 
 @app.command(epilog=method_epilog("paft"))
 def paft(config: Config = None, out: Out = None, set_: Set = [], json_: Json = False) -> None:  # noqa: B006
-    """Fine-tune on clean and perturbed demonstrations (perturbation-aware fine-tuning)."""
+    """Fine-tune on clean and perturbed demonstrations (perturbation-augmented fine-tuning)."""
     show(one("paft", config, out, set_, quiet=json_), json_)
 
 

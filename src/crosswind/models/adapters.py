@@ -42,7 +42,7 @@ def found(name: str) -> Path:
         return path / FILE
     some = ", ".join(shipped()) or "none"
     raise CrosswindError(
-        f"{name}: no adapter lies here; give a .gguf file, a folder with {PEFT}, or one of the package ({some})"
+        f"{name}: no adapter found; give a .gguf file, a folder with {PEFT}, or one of the package ({some})"
     )
 
 

@@ -20,9 +20,8 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Agent, Message, Request, Tools
 from crosswind.core.world import bad_arguments
-from crosswind.episodes.record import Usage
 from crosswind.models import repairs
-from crosswind.models.source import AgentSettings
+from crosswind.models.source import AgentSettings, WrappedAgent
 from crosswind.models.spec import open_agent
 
 PARTS = {
@@ -49,11 +48,12 @@ class Sent:
     tries: int = 0
 
 
-class AdaptiveAgent:
+class AdaptiveAgent(WrappedAgent):
     """One episode of an agent behind the wrapper."""
 
     def __init__(self, inner: Agent, parts: frozenset[str]) -> None:
-        self.inner, self.parts = inner, parts
+        super().__init__(inner)
+        self.parts = parts
         self.view: list[Message] = []  # the conversation as the agent sees it
         self.held: list[Message] = []  # what waits for calls that are made again
         self.sent: list[Sent] = []
@@ -61,19 +61,6 @@ class AdaptiveAgent:
         self.shown: Tools = ()
         self.results: Counter[tuple[str, str]] = Counter()  # how often a call brought a result
         self.last: dict[str, str] = {}  # call -> its last result
-
-    @property
-    def usage(self) -> Usage:
-        used = getattr(self.inner, "usage", None)
-        return used if isinstance(used, Usage) else Usage()
-
-    @property
-    def trial(self) -> int:
-        return int(getattr(self.inner, "trial", 0))
-
-    @trial.setter
-    def trial(self, number: int) -> None:
-        self.inner.trial = number  # type: ignore[attr-defined]
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         news, self.seen = [m for m in chat[self.seen :] if m.role != "assistant"], len(chat)

@@ -57,7 +57,8 @@ class Anthropic(RemoteModel):
         calls = [(b.get("id"), b.get("name"), b.get("input")) for b in blocks if b.get("type") == "tool_use"]
         used = used if isinstance(used, dict) else {}
         parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        return Said("\n".join(texts), calls, sum(count(used.get(p)) for p in parts), count(used.get("output_tokens")))
+        read = [n for part in parts if (n := count(used.get(part))) is not None]
+        return Said("\n".join(texts), calls, sum(read) if read else None, count(used.get("output_tokens")))
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from crosswind.base.version import installed
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Ending, Message, Tools
 from crosswind.models import adapters, prompts, weights
+from crosswind.models.constrained import Menus
 from crosswind.models.parsing import clean
 from crosswind.models.source import AgentSettings, LocalAgent, Price
 from crosswind.models.spec import EMBEDDED
@@ -58,6 +59,14 @@ class Embedded:
         }
         if adapter:
             self.settings |= {"adapter": adapters.digest(adapters.found(adapter))}
+        if settings.constrain == "seen":
+            raise CrosswindError(
+                f"constrained:seen:{self.name}: llama.cpp cannot hold values to the conversation; "
+                f"use constrained:{self.name}, or constrained:seen:hf:{EMBEDDED}{'+' if adapter else ''}{adapter}"
+            )
+        self.menus = Menus(seen=False) if settings.constrain else None
+        if settings.constrain:
+            self.settings["constrained"] = settings.constrain
         self._server: Any = None
         self._thread = ThreadPoolExecutor(1, "embedded")
 
@@ -71,7 +80,7 @@ class Embedded:
         self._thread.shutdown(wait=True, cancel_futures=True)
         self._server = None
 
-    async def complete(self, prompt: str, trial: int = 0) -> dict[str, Any]:
+    async def complete(self, prompt: str, trial: int = 0, grammar: str = "") -> dict[str, Any]:
         """What the model writes after a prompt; a dict with `error` where it cannot."""
         body = {
             "prompt": prompt,
@@ -81,6 +90,8 @@ class Embedded:
             "stop": [prompts.CLOSE],
             "cache_prompt": True,
         }
+        if grammar:
+            body["grammar"] = grammar
         loop = asyncio.get_running_loop()
         answer: dict[str, Any] = await loop.run_in_executor(self._thread, self._server.handle_completions, body)
         return answer
@@ -98,7 +109,9 @@ class EmbeddedAgent(LocalAgent):
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         own = [self.wrote.get(i, message) for i, message in enumerate(chat)]
-        answer = await self.source.complete(prompts.chatml(prompts.as_text(own, tools)), self.trial)
+        menus = self.source.menus
+        grammar = menus.grammar(tools).gbnf() if menus else ""
+        answer = await self.source.complete(prompts.chatml(prompts.as_text(own, tools)), self.trial, grammar)
         if "choices" not in answer:
             told = str(answer.get("error", answer))[:300]
             if "context" in told or "exceed" in told:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.flow import rng_for
 from crosswind.models.prompts import CLOSE, end_of
 from crosswind.models.slots import LENGTH, RUNNING, NewTokens, Slots, Stops
+
+if TYPE_CHECKING:
+    from crosswind.models.constrained import Constraint
 
 STEPS = 8  # of writing between two looks at who has ended, on a GPU
 WINDOW = 4096  # tokens of a slot, unless the model has fewer or somebody says
@@ -56,6 +59,7 @@ class Stats:
     reading: float = 0.0
     writing: float = 0.0
     host: float = 0.0  # seconds in which the engine's thread neither waited for the device nor for turns
+    late: float = 0.0  # of these, between a look at who has ended and the launch of the next steps: the device's loss
     idle: float = 0.0  # seconds without a turn
     most: int = 0  # turns that were written at once
 
@@ -69,6 +73,8 @@ class _Turn:
     seed: tuple[object, ...]
     forced: Sequence[int]
     future: Future[Completion]
+    rule: Constraint | None = None
+    told: int = 0  # tokens of which the rule has been told
     slot: int = -1
 
 
@@ -117,6 +123,8 @@ class Engine:
         self._held: OrderedDict[Hashable, _Held] = OrderedDict()  # longest idle first
         self._free = list(range(self._slots.slots))[::-1]
         self._done: list[tuple[_Turn, Completion]] = []
+        self._fetched: Callable[[], tuple[Any, Any]]  # the replies on their way from the device
+        self._timers: list[_Timer] = []  # of work that the device may not be through with
         self._numbers = itertools.count()
         self._broken: BaseException | None = None
         self._closed = False
@@ -155,11 +163,13 @@ class Engine:
         temperature: float = 0.0,
         seed: object = None,
         forced: Sequence[int] = (),
+        rule: Constraint | None = None,
     ) -> Future[Completion]:
         """Let the model write after a prompt, in at most `max_new` tokens; at most one turn of a key at a time.
 
         `seed` and the prompt's length decide what is drawn at a temperature above 0, whatever else is in the batch;
         None: a new one for each turn. `forced` tokens are written whatever the model would, and scored as its own.
+        A `rule` bars tokens (`models.constrained`); it is asked after each token, so that steps are taken one by one.
         """
         self._check()
         if not ids or max_new < 1:
@@ -170,7 +180,7 @@ class Engine:
         if limit < 1:
             future.set_result(Completion([], [], "window"))
             return future
-        self._inbox.put(_Turn(key, list(ids), limit, temperature, fresh, forced, future))
+        self._inbox.put(_Turn(key, list(ids), limit, temperature, fresh, forced, future, rule))
         self._check()
         return future
 
@@ -232,6 +242,8 @@ class Engine:
 
     def _work(self) -> None:
         try:
+            if self._slots.cuda:
+                torch.cuda.set_device(self._slots.device)  # each thread has its own
             with torch.inference_mode():
                 while self._take():
                     self._round()
@@ -273,41 +285,83 @@ class Engine:
                 one()
 
     def _round(self) -> None:
-        """Read the prompts that have a slot, write some steps, and see who has ended."""
+        """See who has ended, launch the next steps of the others, and do the host's work while the device is at them.
+
+        So the device never waits for a reply to be handed over, nor for a prompt to be put together: those that were
+        read in this round write from the next one on.
+        """
         began = time.perf_counter()
+        over, waited = self._ended()
+        ended = {slot for slot, _, _ in over}
         timer = _Timer(self._slots.cuda)
-        readings = [self._reading(turn) for turn in self._admitted()]
+        self._write([slot for slot in self._active if slot not in ended])
+        timer.lap()
+        launched = time.perf_counter()
+        waited += self._finish(over)
+        self._hand_over()
+        admitted = self._admitted()
+        readings = [self._reading(turn) for turn in admitted]
+        prepared = time.perf_counter()
+        timer.skip()
         if readings:
+            self._bar([turn for turn in admitted if turn.rule], readings)
             self._slots.read(readings)
         timer.lap()
+        if over or readings:
+            self.stats.late += launched - began - waited
+        busy = waited if self._slots.cuda else waited + (launched - began) + (time.perf_counter() - prepared)
+        self.stats.host += time.perf_counter() - began - busy
+        self._timers.append(timer)
+
+    def _ended(self) -> tuple[list[tuple[int, int, int]], float]:
+        """The replies that have ended, as slot, how and number of tokens, and the seconds waited for the device."""
         active = list(self._active)
-        if not active or not self._slots.cuda:
-            self._hand_over()
         if not active:
-            return
-        steps = self._steps
-        self._span[active] += steps
-        self._slots.write(
-            active, steps, int(self._span[active].max()), hot=any(turn.heat for turn in self._active.values())
-        )
-        timer.lap()
-        self._hand_over()
+            return [], 0.0
         waits = time.perf_counter()
         ended, count = self._slots.standing(active)
         waited = time.perf_counter() - waits
-        over = np.flatnonzero(ended != RUNNING)
-        if len(over):
-            self._finish([active[i] for i in over], ended[over], count[over])
+        for timer in self._timers:  # the device has passed all of their marks
+            writing, reading = timer.seconds()
+            self.stats.writing += writing
+            self.stats.reading += reading
+        self._timers.clear()
+        over = [(active[i], int(ended[i]), int(count[i])) for i in np.flatnonzero(ended != RUNNING)]
+        if over:  # asked for before the next steps are launched, so that it need not wait for these
+            self._fetched = self._slots.replies([slot for slot, _, _ in over], max(n for _, _, n in over))
+        return over, waited
+
+    def _write(self, active: list[int]) -> None:
+        """Launch some steps of writing; nobody waits for them here."""
+        if not active:
+            return
+        ruled = [self._active[slot] for slot in active if self._active[slot].rule]
+        steps = 1 if ruled else self._steps
+        if ruled:
+            self._bar(self._told(ruled))
+        self._span[active] += steps
+        self._slots.write(
+            active, steps, int(self._span[active].max()), hot=any(self._active[slot].heat for slot in active)
+        )
         stats = self.stats
-        reading, writing = timer.seconds()
-        stats.reading += reading
-        stats.writing += writing
         stats.steps += steps
         stats.rows += steps * len(active)
         stats.context += steps * int(self._span[active].sum())
         stats.most = max(stats.most, len(active))
-        busy = waited if self._slots.cuda else reading + writing
-        stats.host += time.perf_counter() - began - busy
+
+    def _told(self, ruled: list[_Turn]) -> list[_Turn]:
+        """Tell the rules what was written since they were last told; those of replies that go on come back."""
+        tokens, ended, count = self._slots.latest([turn.slot for turn in ruled])
+        for turn, token, n in zip(ruled, tokens, count, strict=True):
+            if turn.rule and n > turn.told:
+                turn.rule.wrote(int(token))
+                turn.told = int(n)
+        return [turn for turn, how in zip(ruled, ended, strict=True) if how == RUNNING]
+
+    def _bar(self, ruled: Sequence[_Turn], readings: Sequence[NewTokens] = ()) -> None:
+        """Put in place what each of some replies may not write next."""
+        masks = {turn.slot: turn.rule.barred() for turn in ruled if turn.rule}
+        self._slots.bar({**{one.slot: None for one in readings}, **masks})
 
     def _admitted(self) -> list[_Turn]:
         """Turns that now have a slot."""
@@ -353,10 +407,15 @@ class Engine:
             uniform = [min(rng.random(), NEARLY_ONE) for _ in range(turn.limit)]
         return NewTokens(turn.slot, known, turn.ids[known:], turn.limit, turn.heat, turn.forced[: turn.limit], uniform)
 
-    def _finish(self, slots: list[int], ended: Any, count: Any) -> None:
-        ids, logprobs = self._slots.replies(slots, int(count.max()))
-        for i, slot in enumerate(slots):
-            turn, n = self._active.pop(slot), int(count[i])
+    def _finish(self, over: list[tuple[int, int, int]]) -> float:
+        """Take the replies that have ended off the device; the seconds that were waited for them come back."""
+        if not over:
+            return 0.0
+        waits = time.perf_counter()
+        ids, logprobs = self._fetched()
+        waited = time.perf_counter() - waits
+        for i, (slot, ended, n) in enumerate(over):
+            turn = self._active.pop(slot)
             written = ids[i, :n].tolist()
             held = self._held[turn.key]
             held.tokens, held.busy = turn.ids + written[:-1], False  # the last one was chosen, not read
@@ -365,11 +424,12 @@ class Engine:
                 self._forget(turn.key)
             full = len(turn.ids) + n >= self.window
             why: Literal["stop", "length", "window"] = "stop"
-            if ended[i] == LENGTH:
+            if ended == LENGTH:
                 why = "window" if full else "length"
             self._done.append((turn, Completion(written, logprobs[i, :n].tolist(), why)))
             self.stats.turns += 1
             self.stats.written += n
+        return waited
 
     def _hand_over(self) -> None:
         done, self._done = self._done, []
@@ -391,23 +451,30 @@ class Engine:
 
 
 class _Timer:
-    """Seconds between laps, as the device has it."""
+    """Seconds between marks, as the device has it."""
 
     def __init__(self, cuda: bool) -> None:
-        self.cuda, self.laps = cuda, list[Any]()
-        self.lap()
+        self.cuda, self.spans = cuda, list[tuple[Any, Any]]()
+        self.skip()
+
+    def skip(self) -> None:
+        """Begin here: what was before is not counted."""
+        self.last = self._mark()
 
     def lap(self) -> None:
-        if self.cuda:
-            event = torch.cuda.Event(enable_timing=True)
-            event.record()
-            self.laps.append(event)
-        else:
-            self.laps.append(time.perf_counter())
+        now = self._mark()
+        self.spans.append((self.last, now))
+        self.last = now
+
+    def _mark(self) -> Any:
+        if not self.cuda:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
 
     def seconds(self) -> list[float]:
-        pairs = itertools.pairwise(self.laps)
-        return [a.elapsed_time(b) / 1000 if self.cuda else b - a for a, b in pairs]
+        return [a.elapsed_time(b) / 1000 if self.cuda else b - a for a, b in self.spans]
 
 
 def shared(one: Sequence[int], other: Sequence[int]) -> int:
@@ -436,10 +503,10 @@ def stops_of(model: Any, tokenizer: Any, strings: Sequence[str] = (CLOSE, END)) 
     own = end_of(tokenizer)  # of its template, which training teaches; few base models name it among their ends
     if own is not None:
         ends.add(own)
-    return Stops(frozenset(ends), stop_table([*_texts(tokenizer)], strings))
+    return Stops(frozenset(ends), stop_table(texts_of(tokenizer), strings))
 
 
-def _texts(tokenizer: Any) -> list[str]:
+def texts_of(tokenizer: Any) -> list[str]:
     """What each token adds to a text; tokens may look different at a text's beginning, so each is put after another."""
     before = tokenizer.encode("a", add_special_tokens=False)[-1:]
     skip = len(tokenizer.decode(before, clean_up_tokenization_spaces=False))

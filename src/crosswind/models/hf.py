@@ -22,7 +22,9 @@ from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
 from crosswind.core.types import Ending, Message, Tools
 from crosswind.models import adapters, prompts
+from crosswind.models.constrained import Constraint, Menus
 from crosswind.models.loading import ABOUT, load, with_adapter
+from crosswind.models.native import script_for
 from crosswind.models.openai_compatible import args_of, name_of
 from crosswind.models.parsing import clean
 from crosswind.models.remote import sdk
@@ -66,6 +68,9 @@ class HuggingFace:
             "protocol": settings.protocol,
             "seed": settings.seed,
         }
+        if settings.constrain:
+            self.settings["constrained"] = settings.constrain
+        self.menus = Menus(seen=settings.constrain == "seen") if settings.constrain else None
         self.engine: Engine | None = None
         self._failed: CrosswindError | None = None
         self.tokenizer: Any = None
@@ -103,11 +108,10 @@ class HuggingFace:
         model, self.tokenizer = load(self.path, torch.bfloat16 if half else torch.float32)
         if self.adapter:
             model = with_adapter(model, self.adapter)
-        if not self.native:
-            try:
-                self.script = prompts.script_of(self.tokenizer)
-            except CrosswindError:
-                self.script = None  # a template that must be written whole at every turn, or none
+        try:
+            self.script = script_for(self.tokenizer, "native" if self.native else "text", self.path)
+        except CrosswindError:
+            self.script = None  # a template that must be written whole at every turn, or none
         return Engine(
             model,
             self.tokenizer,
@@ -119,10 +123,13 @@ class HuggingFace:
 
     @property
     def native(self) -> bool:
-        """Are tools given in the model's own way? What was trained here knows them as text."""
+        """Are tools given in the model's own way? What was trained here knows them in the way that training taught."""
         if self.limits.protocol != "auto":
             return self.limits.protocol == "native"
-        if self.adapter or (Path(self.path) / ABOUT).is_file():
+        for folder in filter(None, (self.adapter, self.path)):
+            if (Path(folder) / ABOUT).is_file():
+                return _trained_with(Path(folder) / ABOUT) == "native"
+        if self.adapter:
             return False
         return "tools" in str(self.tokenizer.chat_template or "")
 
@@ -168,6 +175,7 @@ class HuggingFaceAgent(LocalAgent):
         super().__init__(source.price)
         self.source, self.engine, self.key, self.seed = source, engine, key, seed
         self.conversation = prompts.Conversation(source.script) if source.script else None
+        self.rule: Constraint | None = None  # what the next reply is held to
 
     def __del__(self) -> None:
         self.engine.release(self.key)  # the episode is over
@@ -179,11 +187,15 @@ class HuggingFaceAgent(LocalAgent):
         if self.seed is not None:
             nth, episode = self.seed
             seed = f"{nth if self.trial is None else self.trial} {episode}"
-        return self.engine.submit(ids, key=self.key, max_new=self.source.max_tokens, temperature=heat, seed=seed)
+        return self.engine.submit(
+            ids, key=self.key, max_new=self.source.max_tokens, temperature=heat, seed=seed, rule=self.rule
+        )
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         source = self.source
         ids = self.conversation.update(chat, tools) if self.conversation else source.tokens_of(chat, tools)
+        if source.menus:
+            self.rule = source.menus.rule(chat, tools, source.tokenizer)
         written = await asyncio.wrap_future(self.submit(ids))
         if not written.ids:
             if not self.usage.requests:
@@ -192,6 +204,14 @@ class HuggingFaceAgent(LocalAgent):
         if self.conversation:
             self.conversation.wrote(written.ids)
         return self.said(clean(source.text_of(written.ids)), len(ids), len(written.ids))
+
+
+def _trained_with(path: Path) -> str:
+    """The protocol that a training here taught."""
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["recipe"].get("protocol", "text"))
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return "text"
 
 
 def _parts(rest: str) -> tuple[str, str]:

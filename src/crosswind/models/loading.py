@@ -49,17 +49,17 @@ def place_of(name: str) -> Place:
     path = Path(name)
     if path.suffix == ".gguf":
         if not path.is_file():
-            raise CrosswindError(f"{name}: there is no such file; {WANTED}")
+            raise CrosswindError(f"{name}: no such file; {WANTED}")
         return Place(str(path.parent), path.name)
     if path.is_file():
         raise CrosswindError(f"{name}: this is a file, and no .gguf file; {WANTED}")
     if not name or not (path.exists() or NAME.fullmatch(name)):
-        raise CrosswindError(f"{name or repr(name)}: there is no such file or folder; {WANTED}")
+        raise CrosswindError(f"{name or repr(name)}: no such file or folder; {WANTED}")
     if path.is_dir() and not (path / "config.json").is_file():
         found = sorted(p.name for p in path.glob("*.gguf"))
         if len(found) == 1:
             return Place(name, found[0])
-        raise CrosswindError(f"{name}: no model lies here (no config.json); {WANTED}")
+        raise CrosswindError(f"{name}: no model found (no config.json); {WANTED}")
     return Place(name)
 
 
@@ -96,7 +96,7 @@ def load(name: str, dtype: Any) -> Loaded:
         names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
         if getattr(described, "is_encoder_decoder", False) or (kinds and not set(kinds) & set(names)):
             what = kinds[0] if kinds else described.model_type
-            raise CrosswindError(f"{name}: {what} is no causal language model; give one, such as a Llama or a Qwen")
+            raise CrosswindError(f"{name}: {what} not a causal language model; give one, such as a Llama or a Qwen")
         tokenizer = transformers.AutoTokenizer.from_pretrained(where.path, **where.options)
         model = transformers.AutoModelForCausalLM.from_pretrained(where.path, dtype=dtype, **where.options)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, broken) as error:
@@ -121,7 +121,7 @@ def _sound(name: str, model: Any, tokenizer: Any) -> None:
         if weight.dtype not in plain or not weight.numel():
             continue
         if not all(map(torch.isfinite, torch.aminmax(weight.detach()))):  # much faster than to ask each of them
-            raise CrosswindError(f"{name}: weights of the model are no numbers ({part}); put sound ones there")
+            raise CrosswindError(f"{name}: weights of the model are NaN or infinite ({part}); replace the damaged file")
 
 
 def with_adapter(model: Any, folder: str) -> Any:
@@ -141,7 +141,7 @@ def attached(model: Any, name: str, *, trainable: bool = False) -> Any:
     folder = str(adapters.as_folder(name)) if here else name  # or a name that PEFT knows
     this, made = sort_of(model), _made_for(folder)
     if some := [f"{key} {made[key]} instead of {this[key]}" for key in this if made.get(key, this[key]) != this[key]]:
-        which = f"is an adapter of another model than this one ({', '.join(some)})"
+        which = f"the adapter belongs to another model ({', '.join(some)})"
         raise CrosswindError(f"{name}: {which}; give the one it is of")
     try:
         with warnings.catch_warnings():
@@ -159,7 +159,7 @@ def attached(model: Any, name: str, *, trainable: bool = False) -> Any:
         lost = f"{len(left.unexpected_keys)} of its matrices have no place in it" if left.unexpected_keys else ""
         bare = f"{len(left.missing_keys)} places stay empty" if left.missing_keys else ""
         raise CrosswindError(
-            f"{name}: is an adapter of another model than this one: {' and '.join(filter(None, (lost, bare)))}; "
+            f"{name}: the adapter belongs to another model: {' and '.join(filter(None, (lost, bare)))}; "
             "give the model that it was made for, or another adapter"
         )
     return wrapped

@@ -117,7 +117,7 @@ def _config(folder: Path) -> dict[str, Any]:
     ]
     if config.get("peft_type") != "LORA" or odd or config.get("bias", "none") != "none":
         what = odd[0] if odd else config.get("peft_type")
-        raise CrosswindError(f"{folder}: is no plain LoRA adapter ({what}), and cannot be converted")
+        raise CrosswindError(f"{folder}: not a plain LoRA adapter ({what}), and cannot be converted")
     return config
 
 
@@ -149,7 +149,7 @@ def restore(path: Path | str, model: Path | str, folder: Path | str) -> Path:
     for tensor in reader.tensors:
         found = _THEIRS.fullmatch(tensor.name)
         if found is None or found[2] not in MODULES:
-            raise CrosswindError(f"{path}: has {tensor.name!r}, which is no part of an adapter of this model")
+            raise CrosswindError(f"{path}: has {tensor.name!r}, which does not belong to an adapter of this model")
         value = np.array(tensor.data)
         count = heads.of(found[2])
         if found[3] == "b" and count is not None:

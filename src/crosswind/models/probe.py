@@ -128,7 +128,10 @@ async def _remote(source: RemoteModel) -> list[ProbeResult]:
         return [*out, ProbeResult("request", "bad", str(error))]
     seconds = time.perf_counter() - began
     used = agent.usage
-    speed = f"{seconds:.1f} s for {used.input_tokens} tokens in, {used.output_tokens} out"
+    told = "; it does not say how many tokens"
+    if used.tokens is not None:
+        told = f" for {used.input_tokens} tokens in, {used.output_tokens} out"
+    speed = f"{seconds:.1f} s{told}"
     out.append(ProbeResult("request", "ok", speed))
     if not source.native:
         told = f"not taken or not shown; called as text instead. To switch them on: {SWITCHES}"

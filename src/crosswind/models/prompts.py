@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -110,6 +110,14 @@ def _inert(text: str) -> str:
     return _MARK.sub("<| ", text) if "<|" in text else text
 
 
+def neutral(text: str, marks: Iterable[str]) -> str:
+    """Text without some special tokens, which are broken up."""
+    text = _inert(text)
+    for mark in marks:
+        text = text.replace(mark, f"{mark[0]} {mark[1:]}")
+    return text
+
+
 # ---------------------------------------------------------------- as tokens
 
 NOTHING: Mapping[int, list[int]] = {}
@@ -123,10 +131,10 @@ class Script:
     """
 
     def __init__(self, tokenizer: Any, *, name: str = "") -> None:
-        self._encode = _encoder(tokenizer)
-        special = _special(tokenizer)
+        self._encode = encoder(tokenizer)
+        special = specials(tokenizer)
         self.before, self.to_user, self.to_agent, self.after = _glue(tokenizer, special, name)
-        mark = _begins(self.after, special)
+        mark = begins(self.after, special)
         self.end: int = special[mark]  # the token with which the agent ends its turn
         self.after = self.after.removeprefix(mark)
         glue = (self.before, self.to_user, self.to_agent, self.after)
@@ -135,10 +143,7 @@ class Script:
 
     def inert(self, text: str) -> str:
         """Text of somebody else's that cannot end its own turn."""
-        text = _inert(clean(text))
-        for mark in self._marks:
-            text = text.replace(mark, f"{mark[0]} {mark[1:]}")
-        return text
+        return neutral(clean(text), self._marks)
 
     def system(self, policy: str, tools: Tools) -> list[int]:
         """The first turn."""
@@ -192,8 +197,8 @@ def end_of(tokenizer: Any) -> int | None:
         _, found, after = str(tokenizer.apply_chat_template(chat, tokenize=False)).rpartition(said)
     except Exception:  # whatever a template raises
         return None
-    special = _special(tokenizer)
-    return special.get(_begins(after.lstrip(), special)) if found else None
+    special = specials(tokenizer)
+    return special.get(begins(after.lstrip(), special)) if found else None
 
 
 class Conversation:
@@ -231,7 +236,7 @@ class Conversation:
         self._wrote[len(self._chat)] = [*ids] if ids and ids[-1] == end else [*ids, end]
 
 
-def _encoder(tokenizer: Any) -> Callable[[str], list[int]]:
+def encoder(tokenizer: Any) -> Callable[[str], list[int]]:
     """The tokenizer as a function from text to ids, special tokens in the text read as such."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -239,12 +244,12 @@ def _encoder(tokenizer: Any) -> Callable[[str], list[int]]:
     return lambda text: list(backend.encode(text, add_special_tokens=False).ids)
 
 
-def _special(tokenizer: Any) -> dict[str, int]:
+def specials(tokenizer: Any) -> dict[str, int]:
     """The tokens that are no text."""
     return {str(token.content): id for id, token in tokenizer.added_tokens_decoder.items() if token.special}
 
 
-def _begins(text: str, special: dict[str, int]) -> str:
+def begins(text: str, special: dict[str, int]) -> str:
     """The special token with which a text begins; none: nothing."""
     return max((mark for mark in special if text.startswith(mark)), key=len, default="")
 

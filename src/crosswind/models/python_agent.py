@@ -10,6 +10,7 @@ user's words. Its calls are turned inside out into the replies that `play` asks 
 
 - results are text, errors too, such as `{"error": "unknown_tool", "message": "..."}`. If the user says something
   meanwhile, it follows the result;
+- `tools.used(input_tokens, output_tokens)` reports what a request to a model took; otherwise the tokens are unknown;
 - what the function returns ends the episode: `done(...)` or `cannot(...)` as a typed ending, a str in words. A call of
   the tool `finish` ends it, too. If the user answers (it was a question, or the user has a change of mind), the
   function is called once more, with the conversation so far as the query.
@@ -38,16 +39,14 @@ from crosswind.base.errors import AgentException, CrosswindError, Infrastructure
 from crosswind.core.draw import Drawn
 from crosswind.core.finish import FINISH_SPEC
 from crosswind.core.types import FINISH, Agent, Ending, Finish, Message, Request, Tools
-from crosswind.episodes.record import Usage
+from crosswind.episodes.record import UNKNOWN, Usage
 from crosswind.models.parsing import clean
-from crosswind.models.redact import Secrets
-from crosswind.models.remote import OURS
+from crosswind.models.redact import Secrets, environment
 from crosswind.models.source import AgentSettings, Price, code_digest
 from crosswind.models.toolset import SyncToolset, Toolset, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
 HEARD = "\n\nThe user says: "
-KEYS = (OURS, "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 EXPECTED = (
     "expected a function `agent(query, tools)`, plain or `async def`, or an object or a class with a method "
     "`reply(chat, tools)`"
@@ -60,8 +59,13 @@ class PythonAgent:
     def __init__(self, source: PythonAgents) -> None:
         self.source, self.tools = source, Toolset(source.secrets)
         self.memory = source.agent  # who keeps state over a stream
-        self.usage = Usage()
+        self.turns = 0
         self.running: asyncio.Task[str | Finish] | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What the function has reported; without a report its tokens are unknown."""
+        return (self.source.reported(self.tools) or UNKNOWN).plus(Usage(requests=self.turns))
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         self.tools.shown = tools
@@ -81,7 +85,7 @@ class PythonAgent:
         await asyncio.sleep(0)  # calls made side by side come in one message
         while not self.tools.asked.empty():
             requests.append(self.tools.asked.get_nowait())
-        self.usage = self.usage.plus(Usage(requests=1))
+        self.turns += 1
         return Message(role="assistant", requests=tuple(requests))
 
     def _answer(self, chat: Sequence[Message]) -> None:
@@ -101,7 +105,7 @@ class PythonAgent:
     def _finished(self) -> Message:
         assert self.running is not None
         done, self.running = self.running, None  # if the user has an answer, it is called once more
-        self.usage = self.usage.plus(Usage(requests=1))
+        self.turns += 1
         if done.cancelled():  # not by us: whoever cancels an episode does not come back for its result
             raise AgentException("CancelledError: the agent cancelled its own task")
         return self.source.ended(done.result(), self.tools.shown)
@@ -154,7 +158,7 @@ class ReplyingAgent:
     def usage(self) -> Usage:
         """What the agent says it used, if it is of this episode alone."""
         found = getattr(self.made, "usage", None)
-        return found if self.own and isinstance(found, Usage) else Usage()
+        return found if self.own and isinstance(found, Usage) else UNKNOWN
 
     @property
     def trial(self) -> int:
@@ -191,7 +195,7 @@ class PythonAgents:
         self.name = f"python:{called}"
         self.price = settings.price()
         self.settings: dict[str, Any] = {"callable": called}
-        self.secrets = Secrets(*(os.environ.get(name) for name in KEYS))
+        self.secrets = Secrets(*environment())
         self.agent = _load(agent) if isinstance(agent, str) else agent
         _check(self.agent, self.name)
         if files := _files_of(agent.partition(":")[0] if isinstance(agent, str) else _module_of(agent)):
@@ -213,6 +217,10 @@ class PythonAgents:
 
     async def aclose(self) -> None:
         pass
+
+    def reported(self, tools: Toolset) -> Usage | None:
+        """What the agent of an episode has reported of its tokens so far."""
+        return tools.usage
 
     def ended(self, said: str | Finish, shown: Tools) -> Message:
         """The message that ends an episode, or a turn of it."""
@@ -300,7 +308,7 @@ def _check(agent: Any, name: str) -> None:
     if method == "__call__" and not any(method in vars(base) for base in agent.__mro__[:-1]):
         raise CrosswindError(f"{name} is a class without a method reply; {EXPECTED}")
     if not callable(agent) and not method:
-        raise CrosswindError(f"{name} is {type(agent).__name__}, which is no agent; {EXPECTED}")
+        raise CrosswindError(f"{name} is {type(agent).__name__}, which is not an agent; {EXPECTED}")
     called = getattr(agent, method) if method else agent
     if not _takes(called, *own, None, None):
         wanted = "(chat, tools)" if method == "reply" else "(query, tools)"

@@ -7,6 +7,7 @@ has it), escaped as JSON does. All of these are known here; text that hides a se
 from __future__ import annotations
 
 import json
+import os
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
@@ -17,7 +18,12 @@ HIDDEN = "[hidden]"
 SHORTEST = 6  # characters; anything shorter would blot out innocent text
 DEPTH = 32  # of values; a record keeps less
 OPEN = frozenset({"api-version", "api_version", "version"})  # parameters of a query whose values are no secrets
-_KEYS = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|key)[-_][A-Za-z0-9_-]{16,}")
+_KEYS = re.compile(
+    r"\b(?:(?:sk|pk|rk|gsk|hf|xai|key|gh[opsu]|github_pat|glpat|xox[abp])[-_][A-Za-z0-9_-]{16,}"
+    r"|AIza[A-Za-z0-9_-]{30,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*)"
+)
+_SECRET = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)  # a variable's name
+LEAST = 12  # characters of a variable's value that is taken for a secret because of the name
 _HEADERS = re.compile(
     r"""((?:authorization|api[-_]?key|x-api-key)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)[^\s"',}]+""", re.I
 )
@@ -59,6 +65,12 @@ class Secrets:
         text = _KEYS.sub(HIDDEN, self.out_of(text))
         text = _BEARER.sub(rf"\g<1>{HIDDEN}", _HEADERS.sub(rf"\g<1>{HIDDEN}", text))
         return _USERINFO.sub("", text)
+
+
+def environment() -> list[str]:
+    """The values of variables that hold secrets by their names: whichever of them is given for a model, a name or an
+    argument by mistake, it is hidden."""
+    return [value for name, value in os.environ.items() if _SECRET.search(name) and len(value.strip()) >= LEAST]
 
 
 def strip_credentials(url: str) -> str:

@@ -33,7 +33,7 @@ from crosswind.core.types import Ending, Message, Request, Tools
 from crosswind.episodes.record import Usage
 from crosswind.models.parsing import arguments, clean, parse, spoken_aloud
 from crosswind.models.prompts import as_text
-from crosswind.models.redact import Secrets, passwords, strip_credentials
+from crosswind.models.redact import Secrets, environment, passwords, strip_credentials
 from crosswind.models.retry import RETRYABLE, Fault, persist, retry_after
 from crosswind.models.source import AgentSettings, Price, used
 
@@ -71,8 +71,8 @@ class Said:
 
     text: str
     calls: list[tuple[Any, Any, Any]] = field(default_factory=list)
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: int | None = None  # None: the provider did not say
+    output_tokens: int | None = None
 
 
 class ModelAgent:
@@ -120,8 +120,8 @@ class RemoteModel:
         self.url, self.query = _without_query(whole)  # the query goes with every request
         self.limits = settings
         self.max_tokens = settings.max_tokens or TOKENS
-        self._key = _key(self.url, self.variable, f"{self.provider}:{self.model}")
-        self.secrets = Secrets(self._key, *passwords(whole))
+        self._key = _key(self.url, self.variable, f"{self.provider}:{self.model}", needed=not settings.offline)
+        self.secrets = Secrets(self._key, *environment(), *passwords(whole))
         shown = strip_credentials(self.url)
         self.name = self.secrets.scrub(f"{self.provider}:{self.model}" + (f"@{shown}" if self.url != self.home else ""))
         self.price: Price | None = settings.price()
@@ -396,9 +396,7 @@ def _split(rest: str, provider: str, home: str) -> tuple[str, str]:
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):
-        raise CrosswindError(
-            f"{strip_credentials(url)} is no address of a server; expected http(s)://HOST[:PORT][/PATH]"
-        )
+        raise CrosswindError(f"{strip_credentials(url)} is not a server address; expected http(s)://HOST[:PORT][/PATH]")
     try:
         link_local = ipaddress.ip_address(host).is_link_local
     except ValueError:
@@ -414,17 +412,15 @@ def _without_query(url: str) -> tuple[str, list[tuple[str, str]]]:
     """An address, and the query that it ended with."""
     parts = urlsplit(url)
     if parts.fragment:
-        raise CrosswindError(
-            f"{strip_credentials(url)}: what stands behind # in an address is never sent; leave it out"
-        )
+        raise CrosswindError(f"{strip_credentials(url)}: the part after # in an address is never sent; leave it out")
     return urlunsplit(parts._replace(query="")).rstrip("/"), parse_qsl(parts.query, keep_blank_values=True)
 
 
-def _key(url: str, variable: str, spec: str) -> str:
+def _key(url: str, variable: str, spec: str, *, needed: bool) -> str:
     key = os.environ.get(OURS, "").strip() or os.environ.get(variable, "").strip()
     if key and (not key.isascii() or not key.isprintable()):
         raise CrosswindError(f"the key in {OURS} or {variable} holds characters that no key has; set it again")
-    if not key and not loopback(url):
+    if not key and needed and not loopback(url):
         raise CrosswindError(
             f"{strip_credentials(spec)} needs a key: set {variable} or {OURS} "
             f"(to {NO_KEY!r} if {strip_credentials(url)} wants none)"
@@ -434,7 +430,7 @@ def _key(url: str, variable: str, spec: str) -> str:
 
 def _unseen(said: Said, body: dict[str, Any]) -> bool:
     """Can a prompt of so few tokens not have held the tools? Some servers drop what their chat template cannot show."""
-    return 0 < said.input_tokens < len(json.dumps(body.get("tools", ()))) / DENSEST
+    return 0 < (said.input_tokens or 0) < len(json.dumps(body.get("tools", ()))) / DENSEST
 
 
 def _message_of(body: object) -> str:
@@ -445,6 +441,6 @@ def _message_of(body: object) -> str:
     return body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else ""
 
 
-def count(value: object) -> int:
-    """A number of tokens, if it is one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9 else 0
+def count(value: object) -> int | None:
+    """A number of tokens; None if it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9 else None

@@ -14,7 +14,7 @@ replayed; `models.kernels` reads the keys there, and plain torch elsewhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from crosswind.base.errors import CrosswindError
 from crosswind.models.attention import NAME, Layout, attend_padded, attend_rows, attention, current
-from crosswind.models.cuda_graphs import GraphPool, Pass
+from crosswind.models.cuda_graphs import GraphPool, Pass, sent
 
 RUNNING, STOPPED, LENGTH = 0, 1, 2  # how a reply stands
 READ = tuple(128 << n for n in range(8))  # tokens of a pass that reads, 128 to 16,384
@@ -68,6 +68,8 @@ class Slots:
         self._pool = GraphPool(self.device, self.graphs)
         self._passes: dict[tuple[Any, ...], Pass] = {}
         self._forced: set[int] = set()  # slots with forced tokens
+        self.barred: Any = None  # by slot: tokens that may not be written; made when first needed
+        self._barred: set[int] = set()  # slots with such tokens
         self._was = model.config._attn_implementation
         ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
         model.set_attn_implementation(NAME)
@@ -162,9 +164,9 @@ class Slots:
             self._prepare(some)
             hot = any(one.heat for one in some)
             if self._kernel:
-                self._read_packed(some, hot)
+                self._read_packed(some, hot, bool(self._barred))
             else:
-                self._read_padded(some, hot)
+                self._read_padded(some, hot, bool(self._barred))
 
     def _batches(self, readings: Sequence[NewTokens]) -> list[list[NewTokens]]:
         """Readings by pass. Without the kernel short ones go with short ones, since they are padded."""
@@ -194,22 +196,21 @@ class Slots:
             if not self._forced.intersection(one.slot for one in special):
                 rows = rows[:, :width]
             slots = self._on([one.slot for one in special])
-            self.forced[slots, : rows.shape[1]] = torch.from_numpy(rows).to(self.device)
+            self.forced[slots, : rows.shape[1]] = sent(rows, self.device)
             self._forced.difference_update(one.slot for one in special)
             self._forced.update(one.slot for one in special if one.forced)
         if any(one.heat for one in readings):
-            self.heat[self._on([one.slot for one in readings])] = torch.tensor(
-                [one.heat for one in readings], device=self.device
-            )
+            heat = np.asarray([one.heat for one in readings], np.float32)
+            self.heat[self._on([one.slot for one in readings])] = sent(heat, self.device)
         hot = [one for one in readings if one.uniform]
         if hot:
             numbers = np.zeros((len(hot), max(len(one.uniform) for one in hot)), np.float32)
             for i, one in enumerate(hot):
                 numbers[i, : len(one.uniform)] = one.uniform
             slots = self._on([one.slot for one in hot])
-            self.uniform[slots, : numbers.shape[1]] = torch.from_numpy(numbers).to(self.device)
+            self.uniform[slots, : numbers.shape[1]] = sent(numbers, self.device)
 
-    def _read_packed(self, readings: Sequence[NewTokens], hot: bool) -> None:
+    def _read_packed(self, readings: Sequence[NewTokens], hot: bool, barred: bool) -> None:
         """One pass with the kernel; its size is one of a few, so that there is a graph for it."""
         from crosswind.models.kernels import TILE
 
@@ -217,7 +218,7 @@ class Slots:
         size = next(n for n in READ if n >= total and _most(n) >= len(readings))
         most = _most(size)
         tiles = size // TILE + most
-        made = self._read_pass(size, hot)
+        made = self._read_pass(size, hot, barred)
         meta = made.empty.copy()
         ids, positions, slots = meta[: 3 * size].reshape(3, size)
         tile = meta[3 * size : 3 * size + 4 * tiles].reshape(4, tiles)
@@ -238,29 +239,31 @@ class Slots:
             at, used = at + n, used + parts
         made.run(meta)
 
-    def _read_pass(self, size: int, hot: bool) -> Pass:
+    def _read_pass(self, size: int, hot: bool, barred: bool = False) -> Pass:
         from crosswind.models.kernels import TILE
 
-        key = ("read", size, hot)
+        key = ("read", size, hot, barred)
         if key not in self._passes:
             most = _most(size)
             tiles = size // TILE + most
             empty = np.zeros(3 * size + 4 * tiles + 4 * most, np.int64)
             empty[2 * size : 3 * size] = self.slots
             empty[3 * size + 4 * tiles + most : 3 * size + 4 * tiles + 2 * most] = self.slots
-            self._passes[key] = Pass(self._pool, empty, lambda meta: self._read_step(meta, size, tiles, most, hot))
+            self._passes[key] = Pass(
+                self._pool, empty, lambda meta: self._read_step(meta, size, tiles, most, hot, barred)
+            )
         return self._passes[key]
 
-    def _read_step(self, meta: Any, size: int, tiles: int, most: int, hot: bool) -> None:
+    def _read_step(self, meta: Any, size: int, tiles: int, most: int, hot: bool, barred: bool) -> None:
         from crosswind.models.kernels import TILE
 
         ids, positions, slots = meta[: 3 * size].view(3, size)
         tile = meta[3 * size : 3 * size + 4 * tiles].view(4, tiles)
         last, owners, position, limit = meta[3 * size + 4 * tiles :].view(4, most)
         logits = self._forward(ids, Layout(slots, positions, tile, TILE), positions, last)
-        self._begin(logits, owners, position, limit, hot)
+        self._begin(logits, owners, position, limit, hot, barred)
 
-    def _read_padded(self, readings: Sequence[NewTokens], hot: bool) -> None:
+    def _read_padded(self, readings: Sequence[NewTokens], hot: bool, barred: bool) -> None:
         """One pass in plain torch."""
         lengths = [len(one.ids) for one in readings]
         total, longest = sum(lengths), max(lengths)
@@ -283,14 +286,14 @@ class Slots:
         ids = self._on([token for one in readings for token in one.ids])
         logits = self._forward(ids, layout, layout.positions, self._on(np.cumsum(lengths) - 1))
         position = self._on([one.first + len(one.ids) - 1 for one in readings])
-        self._begin(logits, owners, position, self._on([one.limit for one in readings]), hot)
+        self._begin(logits, owners, position, self._on([one.limit for one in readings]), hot, barred)
 
-    def _begin(self, logits: Any, owners: Any, position: Any, limit: Any, hot: bool) -> None:
+    def _begin(self, logits: Any, owners: Any, position: Any, limit: Any, hot: bool, barred: bool) -> None:
         """What was read begins to write."""
         zero = torch.zeros_like(owners)
         self.position[owners], self.limit[owners] = position, limit
         self.count[owners], self.match[owners], self.ended[owners] = zero, zero, zero
-        self._choose(logits, owners, hot)
+        self._choose(logits, owners, hot, barred)
 
     # -- writing
 
@@ -304,27 +307,29 @@ class Slots:
             size, span = min(_size(max(active) + 1), self.slots), min(self.window, -(-span // 128) * 128)
             rows = np.full(size, self.slots, np.int64)
             rows[list(active)] = active
-        self._write_pass(size, span, hot).run(rows, steps)
+        self._write_pass(size, span, hot, bool(self._barred)).run(rows, steps)
 
-    def _write_pass(self, size: int, span: int, hot: bool) -> Pass:
-        key = ("write", size, span, hot)
+    def _write_pass(self, size: int, span: int, hot: bool, barred: bool = False) -> Pass:
+        key = ("write", size, span, hot, barred)
         if key not in self._passes:
             empty = np.full(size, self.slots, np.int64)
-            self._passes[key] = Pass(self._pool, empty, lambda rows: self._write_step(rows, span, hot))
+            self._passes[key] = Pass(self._pool, empty, lambda rows: self._write_step(rows, span, hot, barred))
         return self._passes[key]
 
-    def _write_step(self, rows: Any, span: int, hot: bool) -> None:
+    def _write_step(self, rows: Any, span: int, hot: bool, barred: bool) -> None:
         positions = self.position[rows]
         layout = Layout(rows, positions, span=span, mask={})
         if self._kernel:
             each = torch.arange(len(rows), device=self.device)
             layout.tiles = torch.stack((each, (rows != self.slots).long(), rows, positions))
-        self._choose(self._forward(self.token[rows], layout, positions), rows, hot)
+        self._choose(self._forward(self.token[rows], layout, positions), rows, hot, barred)
 
-    def _choose(self, logits: Any, rows: Any, hot: bool) -> None:
+    def _choose(self, logits: Any, rows: Any, hot: bool, barred: bool) -> None:
         """Choose the next token of each conversation, and see whether its reply has ended with it."""
         count, live = self.count[rows], self.ended[rows] == RUNNING
         logits = logits.float()
+        if barred:
+            logits = logits.masked_fill(self.barred[rows], -torch.inf)
         token = logits.argmax(-1)
         if hot:
             heat = self.heat[rows]
@@ -355,7 +360,30 @@ class Slots:
         for size in sorted({_size(rows) for rows in range(1, self.slots + 1)}):
             self._write_pass(size, 0, hot)
 
+    def bar(self, masks: Mapping[int, Any]) -> None:
+        """Bar some tokens in some slots, as arrays of truth values; None: none."""
+        if self.barred is None:
+            if not any(mask is not None for mask in masks.values()):
+                return
+            self.barred = torch.zeros(self.slots + 1, self.vocabulary, dtype=torch.bool, device=self.device)
+        free = [slot for slot, mask in masks.items() if mask is None and slot in self._barred]
+        if free:
+            self.barred[self._on(free)] = False
+        held = {slot: mask for slot, mask in masks.items() if mask is not None}
+        if held:
+            rows = np.ones((len(held), self.vocabulary), bool)  # rows of the model that are no tokens stay barred
+            for row, mask in zip(rows, held.values(), strict=True):
+                row[: len(mask)] = mask
+            self.barred[self._on([*held])] = sent(rows, self.device)
+        self._barred.difference_update(free)
+        self._barred.update(held)
+
     # -- what came of it
+
+    def latest(self, slots: Sequence[int]) -> Any:
+        """The last token in each of these slots, how its reply stands, and how many tokens it has."""
+        rows = self._on(slots)
+        return torch.stack((self.token[rows], self.ended[rows], self.count[rows])).cpu().numpy()
 
     def standing(self, slots: Sequence[int]) -> tuple[Any, Any]:
         """How the replies in these slots stand, and how many tokens each has; waits for the device."""
@@ -363,16 +391,32 @@ class Slots:
         ended, count = torch.stack((self.ended[rows], self.count[rows])).cpu().numpy()
         return ended, count
 
-    def replies(self, slots: Sequence[int], longest: int) -> tuple[Any, Any]:
-        """The tokens written in these slots, and their log-probabilities."""
+    def replies(self, slots: Sequence[int], longest: int) -> Callable[[], tuple[Any, Any]]:
+        """Ask for the tokens written in these slots and their log-probabilities; what comes back waits for them.
+
+        What is launched on the device afterwards is not waited for.
+        """
         rows = self._on(slots)
-        both = torch.stack((self.written[rows, :longest].float(), self.logprob[rows, :longest])).cpu().numpy()
-        return both[0].astype(np.int64), both[1]
+        both = torch.stack((self.written[rows, :longest].float(), self.logprob[rows, :longest]))
+        arrived = None
+        if self.cuda:
+            there = torch.empty(both.shape, dtype=both.dtype, pin_memory=True)
+            both = there.copy_(both, non_blocking=True)
+            arrived = torch.cuda.Event()
+            arrived.record()
+
+        def fetch() -> tuple[Any, Any]:
+            if arrived is not None:
+                arrived.synchronize()
+            ids, logprobs = both.numpy()
+            return ids.astype(np.int64), logprobs
+
+        return fetch
 
     # -- the model
 
     def _on(self, values: Any) -> Any:
-        return torch.as_tensor(np.asarray(values, np.int64)).to(self.device)
+        return sent(np.asarray(values, np.int64), self.device)
 
     def _forward(self, ids: Any, layout: Layout, positions: Any = None, keep: Any = 0) -> Any:
         """Scores of the next token, after the tokens to keep (0: all)."""

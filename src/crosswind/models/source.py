@@ -20,12 +20,16 @@ class Price(NamedTuple):
 
     input: float
     output: float
+    currency: str = "USD"
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
+    def of(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
+        """What so many tokens cost; None where they are unknown."""
+        if input_tokens is None or output_tokens is None:
+            return None
         return (self.input * input_tokens + self.output * output_tokens) / 1e6
 
 
-def used(price: Price | None, input_tokens: int, output_tokens: int) -> Usage:
+def used(price: Price | None, input_tokens: int | None, output_tokens: int | None) -> Usage:
     """What one request used, its cost included where the price is known."""
     cost = price.of(input_tokens, output_tokens) if price else None
     return Usage(input_tokens=input_tokens, output_tokens=output_tokens, requests=1, cost=cost)
@@ -54,6 +58,26 @@ class LocalAgent:
         return Message(role="assistant", content=text, requests=tuple(requests))
 
 
+class WrappedAgent:
+    """An agent around another one, whose usage and trial are its own."""
+
+    def __init__(self, inner: Agent) -> None:
+        self.inner = inner
+
+    @property
+    def usage(self) -> Usage:
+        used = getattr(self.inner, "usage", None)
+        return used if isinstance(used, Usage) else Usage()
+
+    @property
+    def trial(self) -> int:
+        return int(getattr(self.inner, "trial", 0))
+
+    @trial.setter
+    def trial(self, number: int) -> None:
+        self.inner.trial = number  # type: ignore[attr-defined]
+
+
 class AgentSettings(Model):
     """How agents that stand on a model are run; scripted ones heed none of it."""
 
@@ -61,6 +85,7 @@ class AgentSettings(Model):
     temperature: float | None = Field(default=None, ge=0)  # None: as the provider has it; in process: 0
     seed: int = 0  # of sampling in process, and of the jitter between attempts
     protocol: Literal["auto", "native", "text"] = "auto"  # how tools are called; auto: natively where that works
+    constrain: Literal["", "menu", "seen"] = ""  # hold the calls of a model in process to the menu; `constrained:`
     context: int = Field(default=0, ge=0)  # tokens of the window of a model in process; 0: as the model has it
     timeout: float = Field(default=120.0, gt=0)  # seconds for one request, from sending to the last byte
     attempts: int = Field(default=5, ge=1)  # at one request
@@ -69,6 +94,8 @@ class AgentSettings(Model):
     longest_wait: float = Field(default=60.0, ge=0)  # seconds between two attempts, whatever Retry-After says
     price_in: float | None = Field(default=None, ge=0)  # per million tokens; None: not known
     price_out: float | None = Field(default=None, ge=0)
+    currency: str = "USD"  # of the prices
+    offline: bool = False  # nothing will be asked, as in a dry run: no key is needed
 
     def price(self, usual: Price | None = None) -> Price | None:
         """The price given, or else the usual one."""
@@ -78,6 +105,7 @@ class AgentSettings(Model):
         return Price(
             base.input if self.price_in is None else self.price_in,
             base.output if self.price_out is None else self.price_out,
+            self.currency,
         )
 
 
@@ -85,9 +113,10 @@ class AgentSource(Protocol):
     """Where the agents of a run come from: one agent for each episode, one source for all.
 
     An agent may have an attribute `usage`, a `record.Usage` that grows as it works, its cost included where the
-    price is known. Out of `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError`
-    when the user must fix something first (a key, the name of a model). It may have an attribute `trial` too, which
-    a run sets to the number of the trial before the first reply: whoever samples with a seed makes trials differ by it.
+    price is known; its tokens are None where the agent does not know them. Out of `reply` comes an
+    `InfrastructureError` when the provider fails, and a `CrosswindError` when the user must fix something first (a key,
+    the name of a model). It may have an attribute `trial` too, which a run sets to the number of the trial before the
+    first reply: whoever samples with a seed makes trials differ by it.
 
     In a stream an agent may remember: `save()` returns its state as JSON after an episode, and `restore(state)` gets it
     before the next one, None before the first. An attribute `memory` names another object that does both.

@@ -7,6 +7,7 @@
     cmd:<command>                       any program that speaks MCP; {config}, {query}, ... are put in
     hf:<path or name>[+<adapter>]       transformers, in process
     embedded[:<adapter>]                a small model in process, offline after the first time; static, paft or a path
+    constrained:[seen:]<spec>           hf: or embedded, held to the tools that are shown; see `constrained`
     adaptive:<spec>                     any of these behind a wrapper that repairs calls and results; see `adaptive`
 
 A spec never holds a secret: keys come from the environment, and a name or a password in an address is left out of
@@ -32,6 +33,7 @@ SPECS = {  # agents that are not scripted; docs/agents.md explains them
     "python:MODULE:CALLABLE": "Your own function or object.",
     "cmd:COMMAND": "Any program that takes its tools from an MCP server.",
     "hf:PATH[+ADAPTER]": "A model in transformers, in this process.",
+    "constrained:[seen:]SPEC": "A model in this process that can only call tools as the menu shows them.",
     "adaptive:SPEC": "Any agent, behind a wrapper that repairs its calls and results.",
     "embedded[:ADAPTER]": "A small model in this process; adapters: static, paft or a path.",
 }

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from crosswind.core.types import ASK, Request, Tools, ToolSpec
+from crosswind.episodes.record import Usage
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets
 
@@ -59,6 +60,7 @@ class _Toolset(Generic[R]):
 
     policy: str  # what other agents get as the system message
     shown: Tools
+    usage: Usage | None  # what the agent has reported by `used`; None: nothing, so that it is unknown
 
     def call(self, name: str, arguments: Any = None, /, **args: Any) -> R:
         raise NotImplementedError
@@ -66,6 +68,11 @@ class _Toolset(Generic[R]):
     def ask(self, question: str) -> R:
         """Ask the user, as the tool `ask_user` does."""
         return self.call(ASK, question=question)
+
+    def used(self, input_tokens: int, output_tokens: int, cost: float | None = None) -> None:
+        """Report the tokens of a request to a model, and its cost if you know it; requests add up."""
+        one = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
+        self.usage = (self.usage or Usage()).plus(one)
 
     def __iter__(self) -> Iterator[CallableTool]:
         return iter([CallableTool(spec, self.call) for spec in self.shown])
@@ -101,6 +108,7 @@ class Toolset(_Toolset[Coroutine[Any, Any, str]]):
         self.secrets = secrets or Secrets()
         self.policy = ""
         self.shown = ()
+        self.usage = None
         self.waiting: dict[str, Answer] = {}  # calls made and not answered, by id
         self.asked: asyncio.Queue[Request] = asyncio.Queue()
         self.made = 0
@@ -145,6 +153,9 @@ class SyncToolset(_Toolset[str]):
     @property
     def shown(self) -> Tools:  # type: ignore[override]
         return self._tools.shown
+
+    def used(self, input_tokens: int, output_tokens: int, cost: float | None = None) -> None:
+        self._tools.used(input_tokens, output_tokens, cost)
 
     def call(self, name: str, arguments: Any = None, /, **args: Any) -> str:
         """Call a tool with arguments as a dict, by keyword, or both; the result, or an error, as text."""

@@ -260,7 +260,9 @@ class Study(Model):
 
     def suite_hash(self, part: Part) -> str:
         """A name for what a test consists of."""
-        return digest([self.suite(part).model_dump(mode="json", exclude={"version"}), self.seed(part), self.max_tokens])
+        suite = self.suite(part)
+        unset = {"version"} if suite.edition else {"version", "edition"}  # suites had no edition once
+        return digest([suite.model_dump(mode="json", exclude=unset), self.seed(part), self.max_tokens])
 
 
 def digest(data: object) -> str:

@@ -109,7 +109,7 @@ def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[Outco
         lines = lzma.decompress(path.read_bytes()).decode().splitlines()
         head = json.loads(lines[0])
         if head["schema"] != SCHEMA or tuple(head["columns"]) != COLUMNS:
-            raise BadFile(f"{path}: was written by another version of crosswind; make it anew from the run's folder")
+            raise BadFile(f"{path}: was written by another version of crosswind; create it again from the run's folder")
         return head, [_restored(json.loads(line), agent, trial, int(head["seed_of_tasks"])) for line in lines[1:]]
     except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

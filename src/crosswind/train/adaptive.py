@@ -145,7 +145,7 @@ def first_weights(data: DataConfig) -> dict[str, float]:
             total[kind] += often * weight / sum(on.values())  # type: ignore[assignment]
     whole = sum(total.values())
     if not whole:
-        raise CrosswindError("data.recipe picks none of the kinds that are switched on; give another, or other groups")
+        raise CrosswindError("data.recipe picks no enabled kind; use another recipe or other groups")
     return {kind: weight / whole for kind, weight in total.items() if weight}
 
 

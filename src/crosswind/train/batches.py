@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind.core.flow import rng_for
-from crosswind.models.prompts import Script, script_of
+from crosswind.models.native import script_for
+from crosswind.models.prompts import Script
 from crosswind.train.config import TrainConfig
 from crosswind.train.data import DataConfig, demonstration_at
 from crosswind.train.rows import Row, Tokens, rows, tokens
@@ -74,7 +75,7 @@ class Buffers:
     def __init__(self, data: DataConfig, tokenizer: Any, config: TrainConfig, total: int, *, micro: int) -> None:
         self.data, self.tokenizer, self.total = data, tokenizer, total  # of demonstrations, for the curriculum
         self.multiple, self.each, self.count = config.pad_to, micro, config.buffer
-        self.pad = int(tokenizer.pad_token_id)
+        self.pad, self.protocol = int(tokenizer.pad_token_id), config.protocol
         self._script: Script | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,7 +83,7 @@ class Buffers:
 
     @property
     def script(self) -> Script:
-        self._script = self._script or script_of(self.tokenizer)
+        self._script = self._script or script_for(self.tokenizer, self.protocol)
         return self._script
 
     def __getitem__(self, number: int) -> Buffer:

@@ -18,14 +18,15 @@ from pydantic import Field, model_validator
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.yaml_files import Document, read
-from crosswind.core.registry import did_you_mean, domains
 from crosswind.episodes.recipe import LARGE
-from crosswind.train.data import DataConfig, Domains, Options, demonstration_at
+from crosswind.train.data import DataConfig, Domains, Options, Severities, demonstration_at
+from crosswind.train.worlds import some_of, unknown
 from crosswind.words.held_out import check_kinds
 
 Method = Literal["sft", "paft", "grpo"]
 LORA_RATE, FULL_RATE = 2e-3, 5e-4  # learning rates unless given
 GRPO_LORA_RATE, GRPO_FULL_RATE = 2e-4, 2e-5  # and of reinforcement: a tenth of those that imitate
+GRPO_SHARE = 0.1  # for larger models as well, whose rates `sizing` knows
 RUN, METRICS, CHECKPOINTS = "train.json", "metrics.jsonl", "checkpoints"  # in the folder of a training
 ROUNDS = "rounds.json"  # of an adaptive one
 SEEDS = 2**31 - 1  # the largest seed
@@ -79,6 +80,7 @@ class TrainConfig(Options):
 
     model: str = "embedded"  # embedded, a folder, a .gguf file or a name that transformers knows
     start: str = ""  # an adapter to go on from, made by an earlier run
+    protocol: Literal["text", "native"] = "text"  # how tools are shown and called; native: as the model's template does
     out: str = ""  # the folder of the run; --out goes before it
     seed: int = Field(default=0, ge=0, le=SEEDS)  # of the adapter's first weights, and of the data unless it has one
     steps: int = Field(default=700, ge=1, le=10**9)  # optimiser steps
@@ -146,10 +148,10 @@ class TrainConfig(Options):
         return self.lr if self.lr is not None else FULL_RATE if self.full else LORA_RATE
 
     def domains(self) -> list[str]:
-        """Every domain that is trained in."""
+        """Every domain that is trained in; of a range the first few."""
         if self.stages:
-            return list(dict.fromkeys(name for stage in self.stages for name in stage.domains))
-        return list(self.data.domains)
+            return some_of(name for stage in self.stages for name in stage.domains)
+        return some_of(self.data.domains)
 
     def recipe(self) -> dict[str, Any]:
         """What the weights depend on, as JSON: all but where the run lies, how it is watched and on what it runs."""
@@ -162,6 +164,19 @@ FREE = ("out", "device", "workers", "log_every", "save_every", "keep", "checkpoi
 FREE_IN_GRPO = ("micro",)
 NOT_IN_GRPO = ("batch", "accumulate", "buffer", "stages", "adaptive", "evaluate")
 C = TypeVar("C", bound=TrainConfig)
+
+
+class Rung(Options):
+    """How hard tasks are on one rung of a ladder; what is left out is that of `data`."""
+
+    levels: tuple[int, ...] | None = None
+    share: float | None = Field(default=None, ge=0, le=1)
+    severity: Severities | None = None
+    domains: Domains | None = None
+
+    def of(self, data: DataConfig) -> DataConfig:
+        """What is drawn from on this rung."""
+        return data.model_copy(update={name: value for name, value in self if value is not None})
 
 
 class GrpoConfig(TrainConfig):
@@ -186,6 +201,11 @@ class GrpoConfig(TrainConfig):
     old: Literal["trainer", "engine"] = "trainer"  # whose log-probabilities the ratio is taken to
     partial: float = Field(default=0.0, ge=0, lt=1)  # credit of a failure for the checks that held
     patience: int = Field(default=256, ge=0)  # groups in a row without a signal after which it stops; 0: never
+    refill: int = Field(default=1, ge=1, le=64)  # times `groups` are drawn in a step, until as many carry a signal
+    ladder: tuple[Rung, ...] = ()  # tasks that get harder; the next rung comes with success on this one
+    climb: float = Field(default=0.7, gt=0, le=1)  # mean reward at which it goes up a rung
+    dwell: int = Field(default=3, ge=1, le=MOST)  # steps over which that mean is taken
+    watch: int = Field(default=10, ge=0, le=256)  # steps at the start and at the end compared for a collapse; 0: none
     measured: int = Field(default=128, ge=0, le=MOST)  # greedy episodes before and after, clean and perturbed
 
     @model_validator(mode="after")
@@ -193,6 +213,8 @@ class GrpoConfig(TrainConfig):
         for name in NOT_IN_GRPO:
             if name in self.model_fields_set and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"{name} is not for grpo: groups, copies and updates say what a step is; leave it out")
+        if self.ladder and self.data.curriculum:
+            raise ValueError("a ladder goes by success and data.curriculum by steps; leave one of them out")
         return self
 
     @property
@@ -287,8 +309,8 @@ def check(config: TrainConfig, document: Document | None = None, *, draw: bool =
         places.append((("evaluate", "domains"), config.evaluate.domains))
     for place, names in places:
         for name in names:
-            if name not in domains:
-                raise _at(document, place, f"no domain {name!r}; {did_you_mean(name, domains.names())}")
+            if why := unknown(name):
+                raise _at(document, place, why)
     kinds: list[tuple[tuple[str, str], Sequence[str]]] = []
     try:
         kinds.append((("data", "recipe"), config.data.followed().kinds()))
@@ -308,7 +330,8 @@ def check(config: TrainConfig, document: Document | None = None, *, draw: bool =
         raise _at(document, ("data", "share"), "adaptive training moves the weights of kinds; give a share above 0")
     try:
         if draw:
-            demonstration_at(config.data, 0)
+            for data in [rung.of(config.data) for rung in getattr(config, "ladder", ())] or [config.data]:
+                demonstration_at(data, 0)
     except CrosswindError as error:
         raise _at(document, ("data",), str(error)) from None
 

@@ -24,12 +24,16 @@ from crosswind.core.types import Model, ToolSpec
 from crosswind.episodes.recipe import Choice, Recipe, above_zero, load_recipe, severities
 from crosswind.models.prompts import signature, spoken, with_tools
 from crosswind.train.components import COMPONENTS, Component, component
-from crosswind.train.rows import Demonstration, Row, demonstration, legible, rows
+from crosswind.train.corrections import correction_at
+from crosswind.train.rows import PLAIN, Demonstration, Row, demonstration, legible, rows
+from crosswind.train.thoughts import Habits
+from crosswind.train.worlds import worlds_of
 from crosswind.words import held_out
 
 RECIPE = "mixed"  # unless told otherwise
 LOOKED = 6  # tasks for one pick of kinds, before others are picked
 PICKED = 12  # picks, before a configuration is taken to give nothing
+STAY = 4  # picks in one world of a range, before the next one is tried
 NOTHING = "passed over: the kinds picked do not apply to the task"
 ILLEGIBLE = "left out: a value holds a mark that ends a call or a thought"
 Measure = Callable[[Row], int]  # how many tokens a row has
@@ -69,6 +73,13 @@ class Stage(Options):
     severity: Severities
 
 
+class Corrected(Options):
+    """Corrections of what an agent played, among the demonstrations (`corrections.py`)."""
+
+    runs: tuple[str, ...] = Field(min_length=1)  # folders of runs on the split train
+    share: float = Field(default=0.5, gt=0, le=1)  # of demonstrations
+
+
 class DataConfig(Options):
     """What demonstrations are drawn from."""
 
@@ -86,6 +97,10 @@ class DataConfig(Options):
     size: int = Field(default=SIZE, ge=100)  # entities in a world
     reasons: bool = True  # the oracle writes its working down before it acts
     slips: float = Field(default=0.0, ge=0, le=1)  # of the perturbed ones, with a mistake that is mended and not learnt
+
+    corrections: Corrected | None = None
+    habits: Habits = PLAIN
+    twins: bool = False  # after a demonstration that ends in a refusal comes the same task without what decides it
 
     @field_validator("curriculum")
     @classmethod
@@ -131,12 +146,18 @@ def demonstration_at(
     was drawn and what was left out.
     """
     plan = _plan(config.model_dump_json())
+    if config.twins and index % 2 and (twin := _twin(config, index, progress, measure or estimate)):
+        return twin
     counts = Counter() if counts is None else counts
     at = index % config.fixed if config.fixed else index
+    if config.corrections and rng_for("corrections", config.seed, at).random() < config.corrections.share:
+        return _correction(config, config.corrections, index, at, measure or estimate, counts)
     perturbed = rng_for("data", config.seed, at).random() < config.share
     for pick in range(PICKED):
         rng = rng_for("data", config.seed, at, pick)
-        domain, families = plan.place(rng)
+        domain, families = plan.place(rng, at, pick)
+        if not families:
+            continue
         picks = plan.recipe(progress).pick(rng) if perturbed else []
         if perturbed and not picks:
             continue
@@ -148,7 +169,10 @@ def demonstration_at(
                 continue
             slips = rng_for("slip", config.seed, at, pick, drawn.base.id) if picks and config.slips else None
             shown = demonstration(
-                drawn, reasons=config.reasons, slips=slips if slips and slips.random() < config.slips else None
+                drawn,
+                reasons=config.reasons,
+                slips=slips if slips and slips.random() < config.slips else None,
+                habits=config.habits,
             )
             counts["drawn"] += 1
             if not legible(shown):
@@ -166,6 +190,45 @@ def demonstration_at(
         f"({', '.join(f'{what}: {n}' for what, n in counts.items()) or 'the recipe picks no kind'}); "
         "raise max_tokens, lower the severity, or name other families"
     )
+
+
+def _twin(config: DataConfig, index: int, progress: float, measure: Measure) -> Demonstration | None:
+    """The task of the demonstration before, if that ends in a refusal, without what makes it one: the fact that is in
+    the way, or the layer that takes something away. None where there is no fair one."""
+    first = demonstration_at(config.model_copy(update={"twins": False}), index - 1, progress, measure=measure)
+    if first.meta["ended"] != "refusal" or "corrects" in first.meta:
+        return None
+    base, picks = first.drawn.base, [*first.meta["severities"].items()]
+    kept = [(kind, severity) for kind, severity in picks if perturbations[kind].goal != "refuse"]
+    try:
+        open_task = base.unobstructed() if base.refuse else base
+        drawn = draw(first.drawn.domain, open_task, kept, rng_for("twin", config.seed, index).getrandbits(31))
+    except (CannotDraw, CannotPerturb):
+        return None
+    held_out.check_drawn(drawn)
+    shown = demonstration(drawn, reasons=config.reasons, habits=config.habits)
+    if not legible(shown) or (config.max_tokens and max(map(measure, rows(shown))) > config.max_tokens):
+        return None
+    shown.meta["severities"], shown.meta["index"] = dict(kept), index
+    return shown
+
+
+def _correction(
+    config: DataConfig, how: Corrected, index: int, at: int, measure: Measure, counts: Counter[str]
+) -> Demonstration:
+    """A correction that is not too long."""
+    for pick in range(PICKED):
+        rng = rng_for("corrections", config.seed, at, pick)
+        shown = correction_at(how.runs, rng, counts, reasons=config.reasons, habits=config.habits)
+        counts["drawn"] += 1
+        if not legible(shown):
+            counts[ILLEGIBLE] += 1
+        elif config.max_tokens and max(map(measure, rows(shown))) > config.max_tokens:
+            counts["left out: too long"] += 1
+        else:
+            shown.meta["index"] = index
+            return shown
+    raise CrosswindError(f"{', '.join(how.runs)}: no correction of {PICKED} is short enough; raise max_tokens")
 
 
 def stream(
@@ -205,14 +268,16 @@ class _Plan:
     """What a configuration comes to: domains with their families, and a recipe for each stage."""
 
     def __init__(self, config: DataConfig) -> None:
+        self.config = config
         self.weights = list(config.domains.values())
-        self.places = [(domains[name], _families(domains[name], config)) for name in config.domains]
-        every = [name for domain, _ in self.places for name in domain.families]
-        if unknown := [name for name in config.families if name not in every]:
+        self.places = [worlds_of(name) or name for name in config.domains]
+        named = [domains[place] for place in self.places if isinstance(place, str)]
+        every = [name for domain in named for name in domain.families]
+        if len(named) == len(self.places) and (unknown := [name for name in config.families if name not in every]):
             raise CrosswindError(
                 f"no family {unknown[0]!r} in {', '.join(config.domains)}; {did_you_mean(unknown[0], every)}"
             )
-        if empty := [domain for domain, there in self.places if not there]:
+        if empty := [domain for domain in named if not _families(domain, config)]:
             levels = sorted({family.level for family in empty[0].families.values()})
             raise CrosswindError(
                 f"{empty[0].name} has no family"
@@ -228,8 +293,11 @@ class _Plan:
             if config.curriculum:
                 self.stages = [(stage.start, _only(recipe, config, stage.severity)) for stage in config.curriculum]
 
-    def place(self, rng: Random) -> tuple[Domain, list[str]]:
-        return rng.choices(self.places, self.weights)[0]
+    def place(self, rng: Random, at: int, pick: int) -> tuple[Domain, list[str]]:
+        """A domain and the families of it that are wanted, which a world of a range may lack."""
+        place = rng.choices(self.places, self.weights)[0]
+        domain = domains[place if isinstance(place, str) else place.at(self.config.seed, at, pick // STAY)]
+        return domain, _families(domain, self.config)
 
     def recipe(self, progress: float) -> Recipe:
         return [recipe for start, recipe in self.stages if start <= max(progress, 0.0)][-1]

@@ -12,6 +12,7 @@ import copy
 import json
 import math
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +35,9 @@ from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones
 from crosswind.train.config import CHECKPOINTS, METRICS, GrpoConfig
 from crosswind.train.data import DataConfig, demonstration_at
 from crosswind.train.grpo_rows import Learnt, agreement, check_output, direction, learnt, log_probs, packed
+from crosswind.train.grpo_watch import Watched, climb, collapsed, data_of, explores
 from crosswind.train.model import device_of, enough_memory, in_bf16, prepare, save
+from crosswind.train.processes import Processes
 from crosswind.train.progress import Halt, Progress, Update
 from crosswind.train.rollouts import Group, Players, play_groups
 from crosswind.train.rows import Tokens
@@ -62,6 +65,7 @@ class Totals:
     signals: int = 0  # groups with a signal
     silent: int = 0  # groups in a row without
     heard: float = 0.0  # sum of their mean rewards
+    watched: Watched = field(default_factory=Watched)
     broken: int = 0  # groups in a row of which no episode could be scored
     left_out: dict[str, int] = field(default_factory=dict)
     first: float | None = None  # mean reward of the first step
@@ -88,6 +92,7 @@ class Training:
     def __init__(self, config: GrpoConfig, folder: Path, progress: Progress | None = None) -> None:
         self.config, self.folder, self.progress = config, folder, progress
         self.device, self.bf16 = device_of(config), in_bf16(config)
+        self.processes = Processes(self.device)
         self.model, self.tokenizer = prepare(config)
         check_output(self.model)
         self.model.to(self.device).eval()
@@ -106,8 +111,9 @@ class Training:
         )
         self.totals, self.step, self.resumed = Totals(), 0, 0
         self.drawing = 0.0  # seconds of the last groups
+        self.read = 0, 0  # tokens of the last step in this process, and those of them that were learnt
         self.loss: float | None = None
-        self.players = Players(self.engine, self.tokenizer, temperature=config.temperature, max_tokens=config.max_new)
+        self.players = self._players(config.temperature)
         if config.compile:
             compile_layers(self.model)
 
@@ -116,8 +122,14 @@ class Training:
         config = self.config
         own = copy.deepcopy(self.model)
         own = (own if config.full else own.unload()).to(torch.bfloat16 if self.bf16 else torch.float32)
-        wanted = config.slots or min(SLOTS, config.groups * config.copies)
+        wanted = config.slots or min(SLOTS, -(-config.groups * config.copies // self.processes.count))
         return Engine(own.requires_grad_(False), self.tokenizer, slots=wanted, window=config.window, seed=config.seed)
+
+    def _players(self, temperature: float) -> Players:
+        config = self.config
+        return Players(
+            self.engine, self.tokenizer, temperature=temperature, max_tokens=config.max_new, protocol=config.protocol
+        )
 
     def close(self) -> None:
         self.engine.close()
@@ -137,7 +149,7 @@ class Training:
             began = time.perf_counter()
             line = self.advance()
             totals.seconds += time.perf_counter() - began
-            broken, totals.stopped = self._broken(), self._silence()
+            broken, totals.stopped = self._broken(), self._silence() or collapsed(config, totals.watched)
             if broken:
                 totals.broken = 0  # the same command plays on
             try:
@@ -158,6 +170,7 @@ class Training:
     def advance(self) -> dict[str, Any]:
         """One step: play, learn, hand over the weights. What comes back is its line of metrics."""
         config, laps = self.config, [time.perf_counter()]
+        rung = self.totals.watched.rung
         groups = self.play()
         if not self.totals.written and all(
             one.reward is not None and not one.rows for group in groups for one in group.rollouts
@@ -169,7 +182,9 @@ class Training:
         laps.append(time.perf_counter())
         ready = learnt(groups, std=config.scale == "std", even=config.weigh == "episode")
         with enough_memory(self._too_large):
-            self._score([row for group in ready for row in group])
+            for n, row in enumerate(row for group in ready for row in group):
+                row.mine = n % self.processes.count == self.processes.rank
+            self._score([row for group in ready for row in group if row.mine])
             laps.append(self._now())
             figures = self._learn(ready)
             laps.append(self._now())
@@ -178,7 +193,19 @@ class Training:
         laps.append(self._now())
         self.step += 1
         spent = dict(zip(("rollout", "score", "update", "sync"), (b - a for a, b in pairwise(laps)), strict=True))
-        return self._line(groups, figures, {**spent, "of rollout: drawing": self.drawing})
+        line = self._line(groups, figures, {**spent, "of rollout: drawing": self.drawing})
+        self._watch(groups, line)
+        return {**line, "rung": rung} if config.ladder else line
+
+    def _watch(self, groups: Sequence[Group], line: dict[str, Any]) -> None:
+        """Remember what tells of a collapse, warn of a start that does not explore, and go up the ladder."""
+        config, watched = self.config, self.totals.watched
+        if line["rows"]:
+            watched.add(line["entropy"], line["agreement"], line["reward"])
+            told = explores(config, line["entropy"]) if len(watched.entropy) == 1 else ""
+            if told and self.processes.main:
+                warnings.warn(told, stacklevel=2)
+        climb(config, watched, [reward for group in groups for reward in group.rewards])
 
     def _line(self, groups: Sequence[Group], figures: dict[str, Any], spent: dict[str, float]) -> dict[str, Any]:
         """The metrics of a step; what it did is added to the totals."""
@@ -224,14 +251,22 @@ class Training:
 
     def play(self) -> list[Group]:
         """The groups of this step."""
-        config = self.config
-        first = FRESH + self.step * config.groups
-        return self._played(self.players, range(first, first + config.groups), config.data, config.copies)
+        config, groups = self.config, list[Group]()
+        data = data_of(config, self.totals.watched)
+        first, drawing = FRESH + self.step * config.groups * config.refill, 0.0
+        for n in range(config.refill):
+            start = first + n * config.groups
+            groups += self._played(self.players, range(start, start + config.groups), data, config.copies)
+            drawing += self.drawing
+            if sum(group.signal for group in groups) >= config.groups:
+                break
+        self.drawing = drawing
+        return groups
 
     def measure(self, when: Literal["before", "after"]) -> dict[str, float]:
         """Greedy success on draws of the train split that are not trained on, clean and perturbed."""
         config = self.config
-        greedy = Players(self.engine, self.tokenizer, temperature=0.0, max_tokens=config.max_new)
+        greedy = self._players(0.0)
         parts = {"clean": 0.0, **({"perturbed": 1.0} if config.data.share else {})}
         out: dict[str, float] = {}
         for done, (name, share) in enumerate(parts.items()):
@@ -244,6 +279,7 @@ class Training:
         return out
 
     def _played(self, players: Players, indices: range, data: DataConfig, copies: int) -> list[Group]:
+        """Groups by their indices; each process plays its share, and has those of all afterwards."""
         counts: Counter[str] = Counter()
         far, self.drawing = self.step / self.config.steps, 0.0
 
@@ -255,14 +291,15 @@ class Training:
 
         groups = play_groups(
             players,
-            indices,
+            self.processes.share(list(indices)),
             draw,
             copies=copies,
             seed=("grpo", self.config.seed, self.step),
             partial=self.config.partial,
         )
-        self.totals.left_out = dict(Counter(self.totals.left_out) + counts)
-        return groups
+        every = self.processes.gathered((groups, counts))
+        self.totals.left_out = dict(sum((found for _, found in every), Counter(self.totals.left_out)))
+        return self.processes.together(played for played, _ in every)
 
     # ------------------------------------------------------------ learning
 
@@ -292,8 +329,7 @@ class Training:
         with torch.set_grad_enabled(grad), torch.autocast(self.device, torch.bfloat16, enabled=self.bf16):
             found: tuple[Any, Any] = log_probs(self.model, batch, config.temperature)
         if grad:
-            self.totals.tokens += batch.real
-            self.totals.learnt += len(batch.targets)
+            self.read = self.read[0] + batch.real, self.read[1] + len(batch.targets)
         return found
 
     @contextmanager
@@ -313,6 +349,7 @@ class Training:
         config = self.config
         sums = torch.zeros(6, device=self.device)  # loss, entropy, clipped, divergence, mismatch, tokens
         norms, matched, parts, together = list[Any](), 0, 0, None
+        self.read = 0, 0
         for epoch in range(config.epochs if ready else 0):
             order = list(ready)
             rng_for("grpo", config.seed, self.step, epoch).shuffle(order)
@@ -323,7 +360,7 @@ class Training:
                 for group in self.optimizer.param_groups:
                     group["lr"] = self._rate(self.step)
                 self.optimizer.zero_grad(set_to_none=True)
-                for some in packed(rows, config.micro, config.pad_to):
+                for some in packed([row for row in rows if row.mine], config.micro, config.pad_to):
                     loss, figures = self._loss(some, weight)
                     loss.backward()
                     if epoch or n:
@@ -331,11 +368,18 @@ class Training:
                     else:
                         matched += sum(len(one.row.logprobs) for one in some)
                     sums += figures
+                for parameter in self.weights.values() if self.processes.count > 1 else ():
+                    if parameter.grad is None:  # it had no rows here
+                        parameter.grad = torch.zeros_like(parameter)
+                self.processes.add_up(p.grad for p in self.weights.values())
                 if not epoch and count > 1:
                     parts, together = parts + 1, direction(self.weights.values(), together)
                 limit = config.clip or math.inf
                 norms.append(torch.nn.utils.clip_grad_norm_(self.weights.values(), limit))
                 self.optimizer.step()
+        self.processes.add_up([sums])
+        matched, read, drawn = map(sum, zip(*self.processes.gathered((matched, *self.read)), strict=True))
+        self.totals.tokens, self.totals.learnt = self.totals.tokens + read, self.totals.learnt + drawn
         loss, entropy, clipped, divergence, mismatch, tokens = sums.tolist()
         total = max(tokens, 1.0)
         self.loss = loss / max(1, len(norms))
@@ -431,6 +475,8 @@ class Training:
 
     def _tell(self, line: dict[str, Any]) -> None:
         config = self.config
+        if not self.processes.main:
+            return
         if self.step % config.log_every == 0 or self.step == config.steps or self.totals.stopped:
             append_file(self.folder / METRICS, (json.dumps(line) + "\n").encode())
         if self.progress:
@@ -440,22 +486,29 @@ class Training:
 
     def _save(self) -> None:
         """A checkpoint; the note in it is written last and says that it is whole."""
+        if not self.processes.main:
+            self.processes.wait()
+            return
         path = self.folder / CHECKPOINTS / f"checkpoint-{self.step}"
         path.mkdir(parents=True, exist_ok=True)
         weights = {name: p.detach() for name, p in self.weights.items()}
         torch.save({"weights": weights, "optimizer": self.optimizer.state_dict()}, path / "state.pt")
         told = {"step": self.step, "loss": self.loss, "recipe": self.config.recipe(), "totals": asdict(self.totals)}
         seal(path, told, self.config.keep)
+        self.processes.wait()
 
     def _load(self) -> Totals:
         """Take up the last whole checkpoint, if there is one."""
         whole = whole_ones(self.folder / CHECKPOINTS)
-        clear(self.folder / CHECKPOINTS)
+        self.processes.wait()
         self.step = self.resumed = max(whole, default=0)
-        cut_metrics(self.folder / METRICS, self.step)
+        if self.processes.main:
+            clear(self.folder / CHECKPOINTS)
+            cut_metrics(self.folder / METRICS, self.step)
         if self.step:
             told = of_checkpoint(whole[self.step], self.config)
-            self.totals, self.loss = Totals(**told["totals"]), told.get("loss")
+            kept = told["totals"]
+            self.totals, self.loss = Totals(**{**kept, "watched": Watched(**kept.get("watched", {}))}), told.get("loss")
             held = torch.load(whole[self.step] / "state.pt", map_location=self.device, weights_only=True)
             with torch.no_grad():
                 for name, parameter in self.weights.items():
@@ -491,7 +544,9 @@ class Training:
                 "stopped": totals.stopped or None,
             },
         )
-        save(self.model, self.tokenizer, target, story(config, result))
+        if self.processes.main:
+            save(self.model, self.tokenizer, target, story(config, result))
+        self.processes.wait()
         return result
 
 

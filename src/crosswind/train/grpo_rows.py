@@ -25,6 +25,7 @@ class Learnt:
     weight: float = 1.0  # of each of its tokens in the loss
     old: Any = None  # log-probabilities of its tokens before the step
     reference: Any = None  # and at the start of the run
+    mine: bool = True  # is it learnt from in this process?
 
 
 def learnt(groups: Sequence[Group], *, std: bool, even: bool = False) -> list[list[Learnt]]:

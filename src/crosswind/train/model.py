@@ -28,7 +28,7 @@ from crosswind.base.files import replace_file
 from crosswind.base.version import __version__, installed
 from crosswind.models.adapters import as_folder
 from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, sort_of, without_progress_bars
-from crosswind.models.prompts import script_of
+from crosswind.models.native import Protocol, script_for
 from crosswind.train.config import C, GrpoConfig, TrainConfig
 
 PACKAGES = ("torch", "transformers", "peft", "accelerate", "liger-kernel")
@@ -54,12 +54,12 @@ def in_bf16(config: TrainConfig) -> bool:
     return device == "cuda" and config.dtype != "fp32"
 
 
-def load_base(name: str, dtype: Any = torch.float32) -> Loaded:
+def load_base(name: str, dtype: Any = torch.float32, protocol: Protocol = "text") -> Loaded:
     """A causal language model to train, and its tokenizer; what is neither is refused in one line."""
     model, tokenizer = load(name, dtype)
     if place_of(name).gguf:  # the weights were unpacked and train like any; the trainer would refuse them as quantised
         model.is_quantized, model.hf_quantizer = False, None
-    end = script_of(tokenizer).end  # says so if there is no template that serves
+    end = script_for(tokenizer, protocol, name).end  # says so if there is no template that serves
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(end)
     if getattr(model.config, "attn_logit_softcapping", None) is not None:
@@ -92,7 +92,7 @@ def prepare(config: TrainConfig) -> Loaded:
 
     with enough_memory(too_large):
         frozen = torch.bfloat16 if in_bf16(config) and not config.full else torch.float32
-        model, tokenizer = load_base(config.model, frozen)
+        model, tokenizer = load_base(config.model, frozen, config.protocol)
         _long_enough(model, config)
         if config.full:
             return Loaded(model.requires_grad_(True), tokenizer)
@@ -172,7 +172,7 @@ def adapted(model: Any, config: TrainConfig) -> Any:
                 wrapped = get_peft_model(model, wanted)
             except re.error as error:
                 raise CrosswindError(
-                    f"lora.targets: got {lora.targets!r}, which is no pattern ({error}); give names of modules in a "
+                    f"lora.targets: got {lora.targets!r}, which is not a pattern ({error}); give names of modules in a "
                     "list, or all-linear"
                 ) from None
             except ValueError as error:
@@ -304,7 +304,7 @@ def save(model: Any, tokenizer: Any, folder: Path, about: dict[str, Any]) -> Pat
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and not torch.isfinite(parameter).all():
             raise CrosswindError(
-                f"trained weights are no numbers any more ({name}), so nothing is stored; lower lr, with another --out"
+                f"trained weights became NaN or infinite ({name}), so nothing is stored; lower lr, with another --out"
             )
     fresh = folder.with_name(folder.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -331,5 +331,5 @@ def about(folder: Path | str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise CrosswindError(f"{path}: is not there or cannot be read; was the adapter made by crosswind?") from None
+        raise CrosswindError(f"{path}: missing or unreadable; expected an adapter made by crosswind") from None
     return found

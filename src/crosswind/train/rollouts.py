@@ -19,7 +19,7 @@ from crosswind.core.types import Ended, Verdict
 from crosswind.episodes.play import judge, play
 from crosswind.models.engine import Completion, Engine
 from crosswind.models.hf import HuggingFace, HuggingFaceAgent
-from crosswind.models.prompts import script_of
+from crosswind.models.native import Protocol, script_for
 from crosswind.models.source import AgentSettings
 
 Seed = tuple[object, ...]
@@ -127,10 +127,12 @@ def sampled(turns: Iterable[tuple[Sequence[int], Sequence[int], Sequence[float]]
 class Players(HuggingFace):
     """Agents of a model in training; engine and weights are the trainer's."""
 
-    def __init__(self, engine: Engine, tokenizer: Any, *, temperature: float, max_tokens: int) -> None:
-        settings = AgentSettings(temperature=temperature, max_tokens=max_tokens, protocol="text")
+    def __init__(
+        self, engine: Engine, tokenizer: Any, *, temperature: float, max_tokens: int, protocol: Protocol = "text"
+    ) -> None:
+        settings = AgentSettings(temperature=temperature, max_tokens=max_tokens, protocol=protocol)
         super().__init__("training", settings)
-        self.engine, self.tokenizer, self.script = engine, tokenizer, script_of(tokenizer)
+        self.engine, self.tokenizer, self.script = engine, tokenizer, script_for(tokenizer, protocol)
         self._warned = True  # the training tells of a window that is too short
 
     def player(self, drawn: Drawn, seed: Seed) -> Player:

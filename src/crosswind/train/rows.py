@@ -18,9 +18,10 @@ from crosswind.core.types import ASK, SAY, Message, Refusal, Tools
 from crosswind.episodes.play import result_text
 from crosswind.models.prompts import CLOSE, OPEN, Script, script_of
 from crosswind.train.slips import slip
-from crosswind.train.thoughts import Thinking
+from crosswind.train.thoughts import Habits, Thinking
 
 THINK, THOUGHT = "<think>", "</think>"
+PLAIN = Habits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,14 @@ def thought(note: str) -> str:
     return f"{THINK}{note}{THOUGHT}"
 
 
-def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = None) -> Demonstration:
+def demonstration(
+    drawn: Drawn, *, reasons: bool = True, slips: Random | None = None, habits: Habits = PLAIN
+) -> Demonstration:
     """The certified walk of a draw as a demonstration; `reasons`: with what the oracle thinks (`thoughts.py`); `slips`:
     with a mistake, if one is found, drawn by this generator (`slips.py`).
 
-    A walk that would end for want of a tool ends where that is seen, at the beginning, if that is right by the judge.
+    A walk that would end for want of a tool ends where that is seen, at the beginning, if that is right by the judge;
+    or, if it is a habit to look first, where nothing was left to look up.
     """
     gold = drawn.certificate.gold
     texts = [result_text(step.result) for step in gold.steps]
@@ -74,12 +78,13 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
     shown = again or session
     chat = [Message(role="system", content=shown.policy()), Message(role="user", content=shown.query())]
     menus = [(0, shown.tools())]
-    thinking = Thinking(gold, texts, f"{chat[0].content}\n{chat[1].content}") if reasons else None
+    thinking = Thinking(gold, texts, f"{chat[0].content}\n{chat[1].content}", habits) if reasons else None
     task, slipped = drawn.certificate.task, set[int]()
-    hopeless = thinking.hopeless(menus[0][1]) if thinking else ""
+    early = habits.refusals == "at_once" or not gold.steps
+    hopeless = thinking.hopeless(menus[0][1]) if thinking and early else ""
     if hopeless and drawn.domain.judge(task, drawn.domain.state(task), gold.final).outcome == "pass":
-        chat.append(Message(role="assistant", content=_after(hopeless, gold.final)))
-        return Demonstration(tuple(chat), tuple(menus), _meta(drawn, 0), drawn)
+        chat.append(Message(role="assistant", content=after(hopeless, gold.final)))
+        return Demonstration(tuple(chat), tuple(menus), described(drawn, 0), drawn)
     late = [n for n, step in enumerate(gold.steps) if n and step.call.tool not in (ASK, SAY)]
     wrong = slips.choice(late) if slips and thinking and late and not again else None
     for n, step in enumerate(gold.steps):
@@ -97,7 +102,7 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
             chat.append(Message(role="tool", content=result_text(mistake.result), request_id=f"call_{id}"))
         said = thinking.before(n, menus[-1][1], mistake.result.error if mistake else None) if thinking else ""
         if call.tool == SAY:
-            chat.append(Message(role="assistant", content=_after(said, call.args["text"])))
+            chat.append(Message(role="assistant", content=after(said, call.args["text"])))
             chat.append(Message(role="user", content=step.result.content))
         else:
             chat.append(requesting(call, n, thought(said) if said else ""))
@@ -109,8 +114,8 @@ def demonstration(drawn: Drawn, *, reasons: bool = True, slips: Random | None = 
     if again and again.tools() != menus[-1][1]:
         menus.append((len(chat), again.tools()))
     said = thinking.before(len(gold.steps), menus[-1][1]) if thinking else ""
-    chat.append(Message(role="assistant", content=_after(said, gold.final)))
-    return Demonstration(tuple(chat), tuple(menus), _meta(drawn, len(gold.steps)), drawn, frozenset(slipped))
+    chat.append(Message(role="assistant", content=after(said, gold.final)))
+    return Demonstration(tuple(chat), tuple(menus), described(drawn, len(gold.steps)), drawn, frozenset(slipped))
 
 
 def legible(shown: Demonstration) -> bool:
@@ -124,7 +129,8 @@ def legible(shown: Demonstration) -> bool:
     return True
 
 
-def _meta(drawn: Drawn, steps: int) -> dict[str, Any]:
+def described(drawn: Drawn, steps: int) -> dict[str, Any]:
+    """Which task under which layers a demonstration is of, as JSON."""
     task = drawn.certificate.task
     return {
         "task": task.id,
@@ -139,7 +145,8 @@ def _meta(drawn: Drawn, steps: int) -> dict[str, Any]:
     }
 
 
-def _after(note: str, text: str) -> str:
+def after(note: str, text: str) -> str:
+    """What is said after some working."""
     return f"{thought(note)}\n{text}" if note else text
 
 

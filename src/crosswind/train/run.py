@@ -14,6 +14,7 @@ from crosswind.train.config import GrpoConfig, Method, TrainConfig, check, for_m
 from crosswind.train.model import prepare, started
 from crosswind.train.progress import Progress
 from crosswind.train.sft import Result, Stretch, begin, claimed, end, finish
+from crosswind.train.sizing import check_memory, sized
 from crosswind.train.stages import measured_once, train_stages
 
 
@@ -24,14 +25,18 @@ def train(
 
     Nothing is kept outside of the folder and the result, so that one process can train many configurations in turn.
     """
-    config = started(for_method(config, method))
+    config = sized(started(for_method(config, method)))
     check(config)
+    check_memory(config)
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:
-        if method == "grpo":
-            raise CrosswindError("grpo runs in one process on one device; start it without accelerate launch")
         if config.stages or config.adaptive or config.evaluate:
             raise CrosswindError(
                 "stages, adaptive and evaluate measure in between and run in one process; use one device"
+            )
+        if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":
+            raise CrosswindError(
+                "several devices train copies of the model, and FSDP would shard it, which cannot be stored here; "
+                "launch with examples/train/eight_gpus.yaml, an adapter and checkpointing: true"
             )
         atexit.register(_part)
     if not (out or config.out):

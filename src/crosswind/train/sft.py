@@ -265,7 +265,7 @@ class Stretch:
     def _load(self, checkpoint: Path) -> None:
         """The weights of a checkpoint, where nothing is left to train."""
         if self.config.full:
-            self.model = load_base(str(checkpoint)).model
+            self.model = load_base(str(checkpoint), protocol=self.config.protocol).model
         else:
             from peft import load_peft_weights, set_peft_model_state_dict
 
@@ -465,7 +465,7 @@ def claimed(folder: Path) -> Iterator[None]:
         return
     with exclusive_lock(folder / LOCK) as ours:
         if not ours:
-            raise CrosswindError(f"{folder}: another process trains here; wait for it, or choose another --out")
+            raise CrosswindError(f"{folder}: another process is training here; wait for it, or choose another --out")
         try:
             yield
         except CrosswindError:

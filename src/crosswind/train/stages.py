@@ -28,6 +28,7 @@ from crosswind.train.model import about
 from crosswind.train.progress import Progress, play_suite
 from crosswind.train.sft import Result, story
 from crosswind.train.transfer import Matrix, transfer
+from crosswind.train.worlds import some_of
 from crosswind.words.held_out import train_kinds
 
 MEASURED = "measured"  # the folder of the runs that measure
@@ -166,7 +167,7 @@ def train_stages(
     )
     extra: dict[str, Any] = {"stages": [{"domains": s.domains, "steps": s.steps} for s in config.stages]}
     if matrices:
-        extra["transfer"] = matrices.told([list(stage.domains) for stage in config.stages])
+        extra["transfer"] = matrices.told([some_of(stage.domains) for stage in config.stages])
     return with_extra(config, result, extra)
 
 

@@ -8,12 +8,13 @@ part late.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from crosswind.core import entity_names
 from crosswind.core.oracle import Walk
-from crosswind.core.types import ASK, Refusal, ToolCall, ToolError, Tools, ToolSpec
+from crosswind.core.types import ASK, Model, Refusal, ToolCall, ToolError, Tools, ToolSpec
 from crosswind.models.prompts import call_form
 from crosswind.perturbations.domain.missing_tool import NO_TOOL
 
@@ -21,13 +22,25 @@ RULES = {"latest": "latest", "strict": "strict", "spare": "spare {value}", "surc
 NOBODY = "none"  # the tool for something that no tool does
 MADE = 4  # characters that a value has at least if nobody could know it before it was told
 CHAIN = 3  # calls of which each is made for the next
+QUOTED = 160  # characters of an error that a thought quotes
 TURNS = 6  # calls after which one that did not go through is no longer taken up
+
+
+class Habits(Model):
+    """How demonstrations are written; what stands first is how they were always written."""
+
+    refusals: Literal["at_once", "looked"] = (
+        "at_once"  # where a tool is missing: at the beginning, or where it is needed
+    )
+    errors: Literal["code", "quoted"] = "code"  # how a thought takes up an error
+    names: Literal["bare", "quoted"] = "bare"  # of tools in thoughts; quoted, their tokens are those of calls
 
 
 class Thinking:
     """The thoughts of one walk."""
 
-    def __init__(self, gold: Walk, texts: Sequence[str], opening: str) -> None:
+    def __init__(self, gold: Walk, texts: Sequence[str], opening: str, habits: Habits = Habits()) -> None:  # noqa: B008
+        self.habits = habits
         self.gold, self.steps, self.texts = gold, gold.steps, texts
         self.notes = gold.notes
         self.seen = [opening]  # what was shown before each step
@@ -35,12 +48,13 @@ class Thinking:
             self.seen.append(f"{self.seen[-1]}\n{text}")
         self.looked_up: set[str] = set()
         self.writers = {spec.name for spec in gold.session.world.specs if spec.writes}
+        self.readings = {0}  # steps before which the request is read
         self._menu: tuple[Tools, dict[str, ToolSpec]] = ((), {})
 
     def before(self, n: int, menu: Tools, slipped: ToolError | None = None) -> str:
         """What is thought before a step, or at the end of all, under a menu of tools; `slipped`: what a mistake was
         answered with that was made in its place."""
-        parts = [self.reading(menu)] if n == 0 else []
+        parts = [self.reading(menu)] if n in self.readings else []
         parts += [self.notes[n]] if n in self.notes and not slipped else []
         last = n == len(self.steps)
         failed = slipped or (self.steps[n - 1].result.error if n else None)
@@ -48,7 +62,20 @@ class Thinking:
         why = stop if last else self._why(n, self.named(menu), slipped is not None)
         if failed and not why and not last:
             why = self.steps[n].call.tool
-        return "; ".join([*parts, *([f"{failed.code}: {why}" if failed else why] if why else [])])
+        return self._written([*parts, *([f"{self._quoted(failed)}: {why}" if failed else why] if why else [])], menu)
+
+    def _quoted(self, failed: ToolError) -> str:
+        """An error as a thought takes it up: its code, or the code and what it says."""
+        text = failed.text if len(failed.text) <= QUOTED else f"{failed.text[:QUOTED].rsplit(' ', 1)[0]} ..."
+        return f"{failed.code} ({text})" if self.habits.errors == "quoted" and text else failed.code
+
+    def _written(self, parts: Sequence[str], menu: Tools) -> str:
+        """Parts of a thought as one, with the names of tools as they are spelt in calls."""
+        text = "; ".join(parts)
+        if self.habits.names == "quoted" and text and menu:
+            names = sorted(self.named(menu), key=len, reverse=True)
+            text = re.sub(rf"(?<![\w\"-])({'|'.join(map(re.escape, names))})(?![\w\"-])", r'"\1"', text)
+        return text
 
     def named(self, menu: Tools) -> dict[str, ToolSpec]:
         """The tools of a menu by their names."""
@@ -59,7 +86,7 @@ class Thinking:
     def slipping(self, n: int, tool: str) -> str:
         """What is thought before a mistake in the place of a step; how its tools are called is looked up again then."""
         self.looked_up -= {self.steps[n].call.tool, tool}
-        return "; ".join(part for part in (self.notes.get(n, ""), tool) if part)
+        return self._written([part for part in (self.notes.get(n, ""), tool) if part], ())
 
     # -- the request
 
@@ -88,7 +115,7 @@ class Thinking:
             return ""
         family = self.gold.session.domain.family(self.gold.session.task)
         missing = [part for part, tool in family.takes().items() if self._planned(tool, menu) == NOBODY]
-        return f"{self.reading(menu)}; {missing[0]} {NOBODY}: stop" if missing else ""
+        return self._written([self.reading(menu), f"{missing[0]} {NOBODY}: stop"], menu) if missing else ""
 
     def _planned(self, tool: str, menu: Tools) -> str:
         """By what name the walk first tries a canonical tool. Who was sent on to it by another had that one in mind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from crosswind.authoring.generated.chains import (
     Rows,
     parts,
 )
+from crosswind.authoring.generated.kept import Kept, keep, recall
 from crosswind.authoring.generated.lexicon import Voice, lexicon, spoken
 from crosswind.authoring.generated.requests import Speaker
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, bank_words
@@ -59,12 +61,24 @@ def load(name: str) -> Domain:
     if name in _held:
         _held.move_to_end(name)
         return _held[name]
-    domain, bank = _drawn(name)
-    banks.bring(name, bank)
+    found = recall(name)
+    domain = None if found is None else _read(name, found)
+    if found is None or domain is None:
+        domain, found = _drawn(name)
+        keep(name, found)
+    banks.bring(name, found.bank)
     _held[name] = domain
     while len(_held) > HELD:
         banks.forget(_held.popitem(last=False)[0])
     return domain
+
+
+def _read(name: str, kept: Kept) -> Domain | None:
+    """A domain that was kept; None where it is damaged."""
+    try:
+        return yaml_domain.checked(Document(kept.declared, {}, name))
+    except BadFile:
+        return None
 
 
 def parsed(name: str) -> tuple[Split, str]:
@@ -80,7 +94,7 @@ def parsed(name: str) -> tuple[Split, str]:
     return split, found[2] or found[3]
 
 
-def _drawn(name: str) -> tuple[Domain, Mapping[str, Any]]:
+def _drawn(name: str) -> tuple[Domain, Kept]:
     """The first of the draws of a name that passes."""
     last: RedrawNeeded | None = None
     for attempt in range(ATTEMPTS):
@@ -91,16 +105,17 @@ def _drawn(name: str) -> tuple[Domain, Mapping[str, Any]]:
     raise CrosswindError(f"{name}: none of {ATTEMPTS} draws is fair (the last: {last}); use another seed")
 
 
-def drawn(name: str, attempt: int) -> tuple[Domain, Mapping[str, Any]]:
-    """One of the draws of a name, with its bank. Raises `RedrawNeeded` where a law complains about it."""
+def drawn(name: str, attempt: int) -> tuple[Domain, Kept]:
+    """One of the draws of a name, and the same as data. Raises `RedrawNeeded` where a law complains about it."""
     split, seed = parsed(name)
     try:
         draft = Draft(split, rng_for("generated", split, seed, attempt))
-        domain = yaml_domain.checked(Document(draft.declared(name), {}, name))
+        made = Kept(*json.loads(json.dumps([draft.declared(name), draft.bank()])))  # as it is when it was kept
+        domain = yaml_domain.checked(Document(made.declared, {}, name))
         for judged in dict.fromkeys((split, "test")):  # the tasks that it is drawn for, and those that are checked
             for complaint in audit_domain(domain, count=TASKS, split=judged):
                 raise RedrawNeeded(str(complaint))
-        return domain, draft.bank()
+        return domain, made
     except (BadFile, CannotDraw, Unfair) as error:
         raise RedrawNeeded(str(error)) from error
 
