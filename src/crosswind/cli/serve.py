@@ -1,4 +1,4 @@
-"""`crosswind serve mcp`: one episode as an MCP server, for an agent that is started by hand."""
+"""`crosswind serve`: an episode as an MCP server, for an agent started by hand, or any number of them for OpenEnv."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer import Option
 from crosswind.base import terminal
 from crosswind.base.errors import CannotPerturb, CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import DomainName, Family, Perturb
+from crosswind.cli.options import DomainName, Ending, Family, Perturb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,12 @@ MCP_EPILOG = epilog(
     notes="docs/serve.md shows a client's configuration. To evaluate an agent over many episodes, use `crosswind run "
     "SUITE --agent 'cmd:...'`.",
 )
-app = App(name="serve", no_args_is_help=True, help="Serve an episode to an agent in another process.")
+OPENENV_EPILOG = epilog(
+    "crosswind serve openenv --port 8000",
+    "crosswind serve openenv --host 0.0.0.0 --port 8000 --token SECRET",
+    notes="docs/frameworks.md describes requests, actions and observations.",
+)
+app = App(name="serve", no_args_is_help=True, help="Serve episodes to agents in other processes.")
 
 
 @app.command(epilog=MCP_EPILOG)
@@ -66,6 +71,53 @@ def mcp(
             print(f"Next: crosswind show {terminal.safe(str(out))}", file=told, flush=True)
 
     asyncio.run(_serve(drawn, told, port if http else None, conclude))
+
+
+@app.command(epilog=OPENENV_EPILOG)
+def openenv(
+    host: Annotated[str, Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(metavar="PORT", min=0, max=65535, help="Port; 0: any free port.")] = 8000,
+    token: Annotated[
+        str,
+        Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required beyond this machine."),
+    ] = "",
+    sessions: Annotated[int, Option(metavar="N", min=1, help="Connections at a time.")] = 1000,
+    idle: Annotated[float, Option(min=1, help="Seconds of silence until a connection is closed.")] = 600.0,
+    ending: Ending = "",
+) -> None:
+    """Serve episodes over a WebSocket that speaks OpenEnv's protocol.
+
+    Each connection resets to an episode of its own, of any suite or domain, and steps through it. Observations hold the
+    tools as they are shown now. The judge's verdict is the reward.
+    """
+    import asyncio
+
+    from crosswind.base.extras import extra
+
+    with extra("openenv", "serve openenv"):
+        from crosswind.frameworks.openenv_server import OpenEnvServer
+
+    server = OpenEnvServer(
+        host=host,
+        port=port,
+        token=token,
+        sessions=sessions,
+        idle=idle,
+        ending="words" if ending == "words" else "finish",
+    )
+
+    async def serve() -> None:
+        serving = asyncio.ensure_future(server.serve())
+        while not server.server.started and not serving.done():
+            await asyncio.sleep(0.02)
+        if server.server.started:
+            print(f"serving ws://{host}:{server.port}/ws; stop with Ctrl-C", flush=True)
+        await serving
+
+    try:
+        asyncio.run(serve())
+    except SystemExit:
+        raise CrosswindError(f"cannot listen on {host}:{port}; is the port taken? Choose another --port") from None
 
 
 def _drawn(domain: str, task_seed: int, family: str, perturb: list[str], recipe: str, seed: int) -> Drawn:
@@ -154,7 +206,7 @@ def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:
 def _store(drawn: Drawn, trajectory: Trajectory, seed: int, out: Path) -> None:
     """A run with this one episode."""
     from crosswind.episodes.recipe import Choice
-    from crosswind.episodes.record import Usage, recorded
+    from crosswind.episodes.record import UNKNOWN, recorded
     from crosswind.episodes.schedule import Episode
     from crosswind.episodes.suite import CLEAN, Condition, Suite
     from crosswind.mcp.serve import Served
@@ -165,7 +217,7 @@ def _store(drawn: Drawn, trajectory: Trajectory, seed: int, out: Path) -> None:
     condition = Condition(name=" + ".join(kinds) or CLEAN, stack=tuple(Choice(kind=kind) for kind in kinds))
     suite = Suite(name="served", domains=(drawn.domain.name,), tasks=1, conditions=(condition,) if kinds else ())
     episode = Episode(condition.name, drawn.base.id, drawn)
-    record = recorded(episode, trajectory, seed=seed, usage=Usage())
+    record = recorded(episode, trajectory, seed=seed, usage=UNKNOWN)
     source = Served(lambda _: None)
     with Store(out) as store:
         manifest = store.begin(manifest_of(suite, source, seed=seed, trials=1, limit=1, limits=Limits()))

@@ -37,11 +37,11 @@ def atif(record: Record, manifest: Manifest) -> Data:
         add("agent", record.final)
     usage = record.usage
     metrics: Data = {
-        "total_prompt_tokens": usage.input_tokens,
-        "total_completion_tokens": usage.output_tokens,
         "total_steps": len(steps),
         "extra": {"requests": usage.requests, "retries": usage.retries, "seconds": usage.seconds},
     }
+    if usage.tokens is not None:
+        metrics |= {"total_prompt_tokens": usage.input_tokens, "total_completion_tokens": usage.output_tokens}
     if usage.cost is not None:
         metrics["total_cost_usd"] = usage.cost
     return {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.version import __version__
-from crosswind.episodes.record import Record
+from crosswind.episodes.record import Record, Usage
 from crosswind.export.output import complete_file, json_bytes
 from crosswind.export.turns import Data, Turn, facts_of, slug, turns
 from crosswind.runs.store import Manifest
@@ -49,7 +49,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.samples = self.errors = self.epochs = 0
-        self.tokens = [0, 0]
+        self.usage = Usage()
         self.scored: dict[str, list[int]] = {
             name: [0, 0] for name in ("accuracy", "clean", "shifted", "right_refusals")
         }  # of solvable tasks, and of tasks to refuse
@@ -57,8 +57,7 @@ class _Tally:
     def add(self, record: Record) -> None:
         self.samples += 1
         self.epochs = max(self.epochs, record.trial + 1)
-        self.tokens[0] += record.usage.input_tokens
-        self.tokens[1] += record.usage.output_tokens
+        self.usage = self.usage.plus(record.usage)
         if record.outcome == "error":
             self.errors += 1
             return
@@ -124,7 +123,7 @@ def _header(manifest: Manifest, spec: Data, plan: Data, tally: _Tally) -> Data:
         "stats": {
             "started_at": manifest.created,
             "completed_at": manifest.updated,
-            "model_usage": {spec["model"]: _usage(*tally.tokens)},
+            "model_usage": _usage(spec["model"], tally.usage),
         },
     }
 
@@ -151,7 +150,7 @@ def sample(record: Record, manifest: Manifest) -> Data:
         "output": output,
         "metadata": facts_of(record),
         "store": {},
-        "model_usage": {model: _usage(record.usage.input_tokens, record.usage.output_tokens)},
+        "model_usage": _usage(model, record.usage),
         "total_time": record.usage.seconds,
         "uuid": name,
     }
@@ -172,8 +171,12 @@ def sample(record: Record, manifest: Manifest) -> Data:
     return out
 
 
-def _usage(sent: int, written: int) -> Data:
-    return {"input_tokens": sent, "output_tokens": written, "total_tokens": sent + written}
+def _usage(model: str, usage: Usage) -> Data:
+    """The tokens by model; nothing where they are unknown."""
+    if usage.tokens is None:
+        return {}
+    counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.tokens}
+    return {model: counts}
 
 
 class _Writer:

@@ -1,0 +1,117 @@
+"""Suites as tasks of Inspect, with its mock model and its stock agent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crosswind as cw
+from bench.frameworks.scripted import ScriptedEndpoint
+
+pytest.importorskip("inspect_ai", reason="Inspect is not installed; .ci/run installs it")
+
+from inspect_ai import eval as inspect_eval
+from inspect_ai.agent import react
+from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, get_model
+from inspect_ai.tool import ToolCall
+
+from crosswind.base.errors import CrosswindError
+from crosswind.frameworks.inspect_logs import import_log
+from crosswind.frameworks.inspect_tasks import crosswind_tools, task_of
+
+pytestmark = [  # Inspect's own, in its event loop
+    pytest.mark.filterwarnings("default::DeprecationWarning"),
+    pytest.mark.filterwarnings("default::ResourceWarning"),
+    pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning"),
+]
+SUITE = cw.Suite.model_validate_json(
+    json.dumps(
+        {
+            "name": "midway",
+            "domains": ["poi"],
+            "tasks": 3,
+            "conditions": [{"name": kind, "stack": [{"kind": kind}]} for kind in ("retired_midway", "envelope")],
+        }
+    )
+)
+
+
+USED = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # else Inspect counts, with a file it downloads
+
+
+def scripted(records: Any) -> tuple[Any, set[tuple[str, ...]]]:
+    """A mock model that says what an agent said in recorded episodes, and the lists of tools it was shown."""
+    endpoint, menus = ScriptedEndpoint(records), set[tuple[str, ...]]()
+
+    def reply(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        menus.add(tuple(sorted(tool.name for tool in tools)))
+        messages = [
+            {
+                "role": message.role,
+                "content": message.text,
+                "tool_calls": [
+                    {"function": {"name": call.function}} for call in getattr(message, "tool_calls", None) or ()
+                ],
+            }
+            for message in input
+        ]
+        said = endpoint.answer({"messages": messages})["choices"][0]["message"]
+        calls = [
+            ToolCall(id=c["id"], function=c["function"]["name"], arguments=json.loads(c["function"]["arguments"]))
+            for c in said.get("tool_calls", ())
+        ]
+        made = ChatMessageAssistant(content=said["content"], tool_calls=calls or None)
+        output = ModelOutput.from_content("mock", said["content"])
+        output.choices[0].message, output.usage = made, USED
+        return output
+
+    return get_model("mockllm/model", custom_outputs=reply), menus
+
+
+@pytest.mark.parametrize("stock", [False, True], ids=["model", "react"])
+def test_verdicts_are_those_of_a_run(stock: bool, tmp_path: Path) -> None:
+    run = cw.evaluate("oracle", SUITE, seed=1, ending="finish")
+    model, menus = scripted(run.records)
+    agent = {"solver": react(prompt=None, tools=[crosswind_tools()], submit=False)} if stock else {}
+    [log] = inspect_eval(task_of(SUITE, seed=1), model=model, display="none", log_dir=str(tmp_path), **agent)
+    assert log.status == "success"
+    assert len(menus) > 2, "tools must be listed again at every turn"
+    found = import_log(log.location, tmp_path / "run")
+    imported = {record.key: record for record in cw.load_run(tmp_path / "run").records}
+    assert (found.episodes, found.without) == (len(run.records), 0)
+    assert {key: record.outcome for key, record in imported.items()} == {r.key: r.outcome for r in run.records}
+    assert {name for score in log.results.scores for name in score.metrics} >= {"clean", "shifted", "clean stderr"}
+
+
+def test_wrong_calls_of_a_stock_agent_reach_the_world(tmp_path: Path) -> None:
+    calls = iter([("no_such_tool", {"a": 1}), ("find_places", {"city": 7}), ("finish", {"status": "maybe"})] * 99)
+
+    def reply(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        if sum(isinstance(message, ChatMessageAssistant) for message in input) == 3:
+            output = ModelOutput.from_content("mock", "I cannot do this.")
+        else:
+            output = ModelOutput.for_tool_call("mock", *next(calls))
+        output.usage = USED
+        return output
+
+    [log] = inspect_eval(
+        task_of(SUITE, seed=1, limit=1),
+        model=get_model("mockllm/model", custom_outputs=reply),
+        solver=react(prompt=None, tools=[crosswind_tools()], submit=False),
+        display="none",
+        log_dir=str(tmp_path),
+    )
+    assert log.samples[0].error is None, log.samples[0].error
+    told = [message.text for message in log.samples[0].messages if message.role == "tool"]
+    assert [json.loads(text)["error"] for text in told] == ["unknown_tool", "bad_arguments", "bad_arguments"]
+
+
+def test_logs_of_other_tasks_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CrosswindError, match="no such file"):
+        import_log(tmp_path / "none.eval", tmp_path / "run")
+    (tmp_path / "broken.eval").write_bytes(b"PK nothing")
+    with pytest.raises(CrosswindError, match="cannot be read"):
+        import_log(tmp_path / "broken.eval", tmp_path / "run")
