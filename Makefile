@@ -21,13 +21,13 @@ PINNED := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test docs frameworks format wheel pins clean
+.PHONY: help demo test docs frameworks format wheel release pins clean
 
 help: ## show this list
 	@echo "crosswind: make TARGET [PYTHON=python3.12] [V=1]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/.local ## set up what is needed and run the demo (ARGS="..." is passed on)
+demo: .venv/.local ## install, then see what crosswind does in three minutes (ARGS="..." is passed on)
 	@echo "==> crosswind demo"
 	@$(BIN)/crosswind demo $(ARGS)
 
@@ -60,6 +60,9 @@ wheel: .venv/.core ## build the wheel into dist
 	@rm -f dist/crosswind-*.whl
 	@$(PIP) wheel $(QUIET) --no-deps --wheel-dir dist .
 	@ls dist/crosswind-*.whl
+
+release: .venv/.python ## build wheel and sdist into dist and try each in a fresh environment
+	@PYTHON=$(BIN)/python .ci/release
 
 pins: .venv/.python ## print the newest releases of core and dev packages, for constraints.txt
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && $(BIN)/python -m venv "$$fresh" && \

