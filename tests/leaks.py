@@ -35,8 +35,8 @@ def foreign(domain: str, text: str, own: frozenset[str] = frozenset(), others: f
     """
     known, words, pieces = _foreign(domain, own)
     words |= frozenset(map(banks.lemma, others)) - known
-    if re.fullmatch(r"\w+/\S+", text):
-        return ""  # where a record stands
+    if re.fullmatch(r"\w+/\S+|[A-Za-z]+-\d+", text):
+        return ""  # where a record stands, or the id of one
     if " " not in text.strip():
         parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
         plain = [part for part in parts if len(part) > 1]  # without marks such as v2
@@ -66,6 +66,8 @@ def _foreign(domain: str, own: frozenset[str]) -> tuple[frozenset[str], frozense
             for split in SPLITS:
                 for text in banks.every_text(value[split]):
                     pieces = re.split(r"[{\[][^}\]]*[}\]]|[\[\]]", text)
+                    if split == "train":  # with its optional parts, too
+                        pieces += re.split(r"\{[^}]*\}", re.sub(r"[\[\]]", "", text))
                     texts[split] |= {p for piece in pieces if len(p := banks.lemma(piece)) >= 20}
                     if name in ("words", "actions", "qualifiers", "fields", "endings"):
                         words[split].add(banks.lemma(text))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.api.run import Drops as Drops, Run as Run, RunComparison as RunComparison, compare as compare
     from crosswind.api.run import gate as gate, load_run as load_run
     from crosswind.api.plugins import load_plugin as load_plugin
+    from crosswind.api.streams import StreamRun as StreamRun, astream as astream, stream as stream
     from crosswind.api.training import demonstrations as demonstrations, train as train
     from crosswind.base.errors import CannotPerturb as CannotPerturb, CrosswindError as CrosswindError
     from crosswind.base.errors import InfrastructureError as InfrastructureError, ToolFailure as ToolFailure
@@ -54,10 +55,12 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.core.world import Derive as Derive, State as State, World as World, brief_of as brief_of
     from crosswind.core.value_map import ValueMap as ValueMap
     from crosswind.core.world import tool as tool
+    from crosswind.episodes.career import CareerPlan as CareerPlan
     from crosswind.episodes.recipe import Choice as Choice, Recipe as Recipe, follow as follow
     from crosswind.episodes.recipe import load_recipe as load_recipe
     from crosswind.episodes.record import Record as Record, Usage as Usage
     from crosswind.episodes.schedule import tasks as tasks
+    from crosswind.episodes.stream import StreamPlan as StreamPlan
     from crosswind.episodes.suite import Condition as Condition, Suite as Suite, load_suite as load_suite
     from crosswind.episodes.suite import suites as suites
     from crosswind.metrics.diagnosis import diagnose as diagnose
@@ -76,6 +79,7 @@ _PLACES = {  # module -> names
     "api.evaluate": "aevaluate evaluate",
     "api.run": "Drops Run RunComparison compare gate load_run",
     "api.plugins": "load_plugin",
+    "api.streams": "StreamRun astream stream",
     "api.training": "demonstrations train",
     "base.errors": "CannotPerturb CrosswindError InfrastructureError ToolFailure Unfair",
     "core.audit": "Complaint audit_domain audit_kind",
@@ -93,9 +97,11 @@ _PLACES = {  # module -> names
     "Solution Split Step Task ToolCall ToolError ToolResult ToolSpec Tools failed",
     "core.value_map": "ValueMap",
     "core.world": "Derive State World brief_of tool",
+    "episodes.career": "CareerPlan",
     "episodes.recipe": "Choice Recipe follow load_recipe",
     "episodes.record": "Record Usage",
     "episodes.schedule": "tasks",
+    "episodes.stream": "StreamPlan",
     "episodes.suite": "Condition Suite load_suite suites",
     "metrics.diagnosis": "diagnose",
     "models.source": "AgentSettings",

@@ -79,7 +79,7 @@ def test_force_writes_over_files(tmp_path: Path) -> None:
 
 
 NAMES = [
-    ("domains", "x", "there is no starting point for a 'domains'; did you mean domain?"),
+    ("domains", "x", "there is no template for a 'domains'; did you mean domain?"),
     ("domain", "My Shed", "use lower-case letters, digits and _, as in my_domain"),
     ("domain", "shed-1", "use lower-case letters"),
     ("domain", "../shed", "use lower-case letters"),

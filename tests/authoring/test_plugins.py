@@ -151,9 +151,7 @@ def test_the_variable_names_files_too(tmp_path: Path) -> None:
     done = crosswind("certify", "--domain", "library", "--perturb", "boxed", "--count", "1", CROSSWIND_PLUGINS=named)
     assert "1 certified" in done[0]
     wrong = crosswind("catalog", code=2, CROSSWIND_PLUGINS="nowhere.py")[1]
-    assert wrong == (
-        "error: nowhere.py: there is no such file; check the path of the plugin (named by CROSSWIND_PLUGINS)\n"
-    )
+    assert wrong == ("error: nowhere.py: file not found; check the path of the plug-in (named by CROSSWIND_PLUGINS)\n")
 
 
 WRONG = [
@@ -208,7 +206,7 @@ def test_two_plugins_of_one_name_are_both_named(tmp_path: Path) -> None:
 
 def test_other_paths_are_refused(tmp_path: Path) -> None:
     for path, words in (
-        (tmp_path / "none.py", "there is no such file"),
+        (tmp_path / "none.py", "file not found"),
         (tmp_path, "this is a folder"),
         (write(tmp_path, "notes.txt", "x"), "expected a Python file"),
     ):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import subprocess
 import sys
+import time
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -15,18 +15,19 @@ from typing import Any
 
 import pytest
 
-from crosswind.base.errors import Unfair
+from crosswind.base.errors import BadFile, CrosswindError, Unfair
 from crosswind.base.terminal import safe
+from crosswind.base.yaml_files import read
 from crosswind.cli import app as cli
 from crosswind.cli import demo as commands_demo
-from crosswind.cli import run as commands_run
 from crosswind.core import laws
 from crosswind.core.perturbation import EXAMPLE, load_layers
 from crosswind.core.registry import agents, domains, perturbations
 from crosswind.episodes.recipe import recipes
 from crosswind.episodes.suite import suites
-from crosswind.models import adapters
 from crosswind.models.spec import PROVIDERS
+from crosswind.runs.store import load_run
+from crosswind.study.outcomes import unpack
 
 
 def crosswind(*args: str, code: int = 0) -> str:
@@ -155,7 +156,7 @@ WRONG = [
     (["catalog", "--axis", "actoin"], "no axis 'actoin'; did you mean action"),
     (["catalog", "suites", "--tier", "perception"], "--tier does not apply to suites; use it with kinds"),
     (["play", "--domain", "poy"], "no domain 'poy'; did you mean poi?"),
-    (["play", "--domain", "poi", "--agent", "oracel"], "did you mean oracle?"),
+    (["play", "--domain", "poi", "--agent", "oracel"], "did you mean oracle"),
     (["play", "--domain", "poi", "--family", "book_visits"], "did you mean book_visit"),
     (["play", "--domain", "poi", "--perturb", "transient_eror"], "did you mean transient_error"),
     (["play", "--domain", "poi", "--perturb", "transient_error:9"], "expected kind or kind:severity, 1 to 5"),
@@ -217,6 +218,17 @@ def test_a_malformed_stack_file_names_the_place(tmp_path: Path, text: str, words
     assert str(stack) in said
 
 
+@pytest.mark.parametrize("text", ["[" * 200_000, "{a: " * 50_000, "- " * 100_000, "? " * 50_000])
+def test_deep_yaml_is_refused_before_it_is_parsed(text: str, tmp_path: Path) -> None:
+    """A parser that read all of it would take a minute, in time that grows with the square of its depth."""
+    path = tmp_path / "deep.yaml"
+    path.write_text(text)
+    began = time.process_time()
+    with pytest.raises(BadFile, match=r"deep\.yaml:1: nested too deeply"):
+        read(path)
+    assert time.process_time() - began < 3
+
+
 def test_the_form_shown_for_a_stack_is_one_that_loads() -> None:
     assert load_layers(json.loads(f"[{EXAMPLE}]"))[0].kind == "transient_error"
 
@@ -250,30 +262,31 @@ def test_text_from_elsewhere_cannot_steer_the_terminal() -> None:
     assert "a" in safe(hostile)
 
 
-def test_the_demo_compares_the_model_with_what_training_made_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With adapters in the package, each plays the first episodes of the suite that the model has played."""
-    played: list[tuple[str, int]] = []
-    as_scripted = {"embedded": "idle", "embedded:static": "memoriser", "embedded:paft": "oracle"}
+def test_the_demo_plays_two_agents_at_once_and_says_which_is_better(tmp_path: Path) -> None:
+    folders = [tmp_path / "memoriser", tmp_path / "oracle"]
+    commands_demo._play_all([(folder.name, folder) for folder in folders], seed=0)
+    page, found = commands_demo._compared(folders, tmp_path / "compare.html")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    measured, sure, means = commands_demo.sentences(found, "perturbed ones")
+    assert "memoriser solves 100" in measured
+    assert "oracle solves 100" in measured
+    assert "a rise of" in sure
+    assert "still solves it" in means
+    backwards = commands_demo.sentences(commands_demo._compared(folders[::-1], page)[1], "perturbed ones")
+    assert "did not help" in backwards[-1]
 
-    def run(agent: str, limit: int = 0, **options: Any) -> None:
-        played.append((agent, limit))
-        really(agent=as_scripted[agent], limit=limit, **options)
 
-    really = commands_run.run
-    monkeypatch.setattr(commands_run, "run", run)
-    monkeypatch.setattr(adapters, "shipped", lambda: ["static", "paft"])
-    commands_demo.demo(out=tmp_path / "demo")
-    said = capsys.readouterr().out
-    few = commands_demo.HANDFUL
-    assert played == [("embedded", 0), ("embedded:static", few), ("embedded:paft", few)]
-    rows = {name: re.search(rf"│ {name} +│ (\d+) of (\d+) +│ (\d+) of (\d+)", said) for name in as_scripted}
-    counts = {name: tuple(map(int, row.groups())) for name, row in rows.items() if row}
-    (_, clean, _, shifted) = counts["embedded"]
-    assert clean + shifted == few - 1  # one is to be refused
-    assert counts["embedded"] == (0, clean, 0, shifted)
-    assert counts["embedded:paft"] == (clean, clean, shifted, shifted)
-    assert counts["embedded:static"][0] == clean
-    assert counts["embedded:static"][2] < shifted
-    assert Path(commands_demo.RESULTS).is_file()
+def test_an_agent_that_stops_the_demo_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CrosswindError, match=r"^no_such_agent stopped: .*a\.log\.$"):
+        commands_demo._play_all([("no_such_agent", tmp_path / "a")], seed=0)
+
+
+@pytest.mark.parametrize("name", ["static", "paft"])
+def test_the_recorded_runs_are_whole(name: str, tmp_path: Path) -> None:
+    run = load_run(unpack(commands_demo.RECORDED / name, tmp_path / name))
+    assert len(run.records) == run.manifest.planned == 866
+    assert not run.problems
+    about = json.loads((commands_demo.RECORDED / "about.json").read_text())
+    assert about["date"] == run.manifest.created[:10]
+    assert about["commit"]
+    assert about["hardware"]

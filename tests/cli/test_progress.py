@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import pytest
 
@@ -27,6 +28,15 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monk
         monkeypatch.setattr(progress, "LOG", 0.0)
         display.say("\x1b[2Jone more")
     assert capsys.readouterr().err == "drawing the end\ndrawing \N{REPLACEMENT CHARACTER}one more\n"
+
+
+def test_a_log_gets_few_lines_in_an_hour(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    with Display("drawing") as display:
+        for clock in range(3600):  # noqa: B007
+            display.say("on")
+    assert 5 <= len(capsys.readouterr().err.splitlines()) <= 12
 
 
 def test_nothing_is_said_if_quiet(monkeypatch: pytest.MonkeyPatch) -> None:

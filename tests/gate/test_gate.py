@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from random import Random
 from xml.etree import ElementTree as ET
@@ -22,6 +24,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.cli.app import app
 from crosswind.cli.config import Config, load_config, write_start
 from crosswind.episodes.record import Record
+from crosswind.episodes.suite import suites
 from crosswind.gate.decision import Decision, decide, decide_rate
 from crosswind.gate.gate import TRIVIAL_RULE, examine, parse_rule
 from crosswind.gate.junit import junit, markdown
@@ -155,7 +158,7 @@ def test_every_decision_is_sound(rows: list[tuple[bool, bool, int]], max_drop: f
 def test_lists_that_are_no_pairs_are_refused() -> None:
     with pytest.raises(CrosswindError, match="outcomes come in pairs"):
         decide([True], [], 0.1)
-    with pytest.raises(CrosswindError, match="no share"):
+    with pytest.raises(CrosswindError, match="not a valid share"):
         decide([True], [True], 10)
 
 
@@ -186,11 +189,11 @@ def test_rules_are_written_in_words_people_use() -> None:
     ("text", "words"),
     [
         ("tir=0.1", "did you mean tier"),
-        ("tier=ten", "is no rule"),
+        ("tier=ten", "is not a rule"),
         ("tier=10", "from 0 to below 1"),
         ("tier=-0.1", "from 0 to below 1"),
         ("tier=nan", "from 0 to below 1"),
-        ("", "is no rule"),
+        ("", "is not a rule"),
     ],
 )
 def test_a_wrong_rule_says_what_to_write(text: str, words: str) -> None:
@@ -421,15 +424,42 @@ def test_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
 
 
 def test_init_writes_a_configuration_and_a_workflow_that_are_sound(tmp_path: Path) -> None:
-    code, text = run("init", "--out", tmp_path, "--agent", "python:my_agent:agent")
+    code, text = run("init", "--out", tmp_path)
     assert code == 0
     assert "crosswind run --config" in text
+    assert "put the wheel there" in text
     config = load_config(tmp_path / "crosswind.yaml")
     assert (config.agent, config.suite) == ("python:my_agent:agent", "tiers")
     assert [str(rule) for rule in config.gate.rules()] == ["all=0.1", "tier=0.15"]
     workflow = tmp_path / ".github" / "workflows" / "crosswind.yml"
     assert "pull_request_target" not in yaml.safe_load(workflow.read_text())[True]
     assert workflow.read_text() == (ROOT / "examples" / "github-actions.yml").read_text()
+    code, text = run(
+        "init", "--out", tmp_path, "--force", "--install", "crosswind[openai] @ git+https://a.example/c: #1"
+    )
+    steps = yaml.safe_load(workflow.read_text())["jobs"]["gate"]["steps"]
+    installs = [step["run"] for step in steps if "pip install" in step.get("run", "")]
+    assert list(map(shlex.split, installs)) == [
+        ["python", "-m", "pip", "install", "crosswind[openai] @ git+https://a.example/c: #1"]
+    ]
+    assert "vendor" not in text
+
+
+def test_what_init_writes_runs_within_its_budget_and_is_not_green_by_itself(tmp_path: Path) -> None:
+    assert run("init", "--out", tmp_path)[0] == 0
+    environment = {**os.environ, "NO_COLOR": "1"}
+    call = partial(subprocess.run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    start = [sys.executable, "-m", "crosswind.cli.app"]
+    config = ["--config", "crosswind.yaml"]
+    forecast = call([*start, "run", "tiers", *config, "--agent", "oracle", "--limit", "60", "--dry-run", "--json"])
+    data = json.loads(forecast.stdout)
+    whole = suites["tiers"]
+    most = sum((c.tasks or whole.tasks) * len(whole.where(c)) for c in whole.all_conditions())
+    needed = (data["input_tokens"] + data["output_tokens"]) / data["episodes"] * most
+    assert needed * 2 < (load_config(tmp_path / "crosswind.yaml").budgets.max_tokens or 0)
+    ran = call([*start, "run", "tiers", *config, "--tasks", "1", "--domain", "poi", "--out", "runs/ci"])
+    assert ran.returncode == 0, ran.stderr
+    assert call([*start, "gate", "runs/ci", *config]).returncode != 0
 
 
 def test_init_never_writes_over_a_file_unasked(tmp_path: Path) -> None:
@@ -438,8 +468,11 @@ def test_init_never_writes_over_a_file_unasked(tmp_path: Path) -> None:
     assert (tmp_path / "crosswind.yaml").read_text() == "mine"
     assert not (tmp_path / ".github").exists()
     assert run("init", "--out", tmp_path, "--force")[0] == 0
-    assert load_config(tmp_path / "crosswind.yaml").agent == "oracle"
-    with pytest.raises(CrosswindError, match="is no agent"):
+    assert load_config(tmp_path / "crosswind.yaml").agent == "python:my_agent:agent"
+    (tmp_path / "my_agent.py").write_text("mine")
+    assert run("init", "--out", tmp_path, "--force")[0] == 0
+    assert (tmp_path / "my_agent.py").read_text() == "mine"
+    with pytest.raises(CrosswindError, match="is not an agent"):
         write_start(tmp_path, "x\nseed: 1", force=True)
 
 

@@ -341,7 +341,7 @@ def test_references_in_a_schema_are_put_in_even_where_they_never_end() -> None:
     ("old", "new", "complaint"),
     [
         ("What does the note", "<FILL IN ...> does the note", "tasks.0.query: is still to be written"),
-        ("answer: [buy milk]", "answer: []\n    calls: []", "stands here for the second time"),
+        ("answer: [buy milk]", "answer: []\n    calls: []", "appears twice"),
         ("domain: notebook", "domain: Note Book", "expected a short name in snake_case"),
         ("  shown_as: /desk/notes", "  shown_as: notes", "expected a path such as"),
         ("command: [", "url: 'http://x/mcp'\n  command: [", "command or its url, and not both"),
@@ -832,7 +832,7 @@ def test_tasks_written_for_another_interface_are_refused(tmp_path: Path) -> None
 def test_learn_says_what_is_wrong(tmp_path: Path) -> None:
     for args, words in (
         ([], "command after --, or --url"),
-        (["--folder", tmp_path / "none", "--", *SHOP], "no such folder"),
+        (["--folder", tmp_path / "none", "--", *SHOP], "folder not found"),
         (["--url", "ftp://x"], "http://"),
         (["--check", tmp_path / "none", "--", *SHOP], "cannot be read"),
         (["--name", "No Name", "--out", tmp_path / "x.yaml", "--", *SHOP], "snake_case"),

@@ -651,6 +651,19 @@ def test_every_placeholder_is_filled(tmp_path: Path, places: str, body: str) -> 
     assert played(agent_of(tmp_path, body, places)).outcome == "pass"
 
 
+def test_a_command_reports_its_tokens_or_they_are_unknown(tmp_path: Path) -> None:
+    write = 'open(sys.argv[2], "w").write(\'{"input_tokens": 900, "output_tokens": 40, "model": "m"}\'); '
+    record = played(agent_of(tmp_path, write + SOLVE, "{query} {usage}"))
+    usage = record.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.requests) == (900, 40, len(record.steps) + 1)
+    by_finish = write + "post(url, 'tools/call', {'name': 'finish', 'arguments': {'status': 'cannot'}}); time.sleep(9)"
+    assert played(agent_of(tmp_path, by_finish, "{query} {usage}")).usage.tokens == 940
+    assert played(agent_of(tmp_path, SOLVE)).usage.tokens is None
+    with pytest.warns(UserWarning, match="wrote 'many' to {usage}"):
+        said = played(agent_of(tmp_path, "open(sys.argv[2], 'w').write('many'); " + SOLVE, "{query} {usage}"))
+    assert said.usage.tokens is None
+
+
 def test_a_question_at_the_end_starts_the_command_again(tmp_path: Path) -> None:
     body = """
 open("starts", "a").write("x")

@@ -87,7 +87,7 @@ def test_a_guesser_is_trivial_whether_or_not_a_report_was_made(tmp_path: Path) -
 
 def test_a_refusal_with_a_wrong_cause_is_not_told_as_none() -> None:
     wrong = [r.model_copy(update={"outcome": "fail"}) if r.refuse else r for r in played("refuser")]
-    assert "It rightly refuses 0\N{NO-BREAK SPACE}% of the 4 episodes to refuse" in verdict(summary(wrong), "mine")
+    assert "It refuses 0\N{NO-BREAK SPACE}% of the 4 episodes that should be refused" in verdict(summary(wrong), "mine")
 
 
 @settings(max_examples=60, deadline=None)
@@ -127,7 +127,7 @@ def test_an_agent_that_gives_up_when_shifted_has_no_rise() -> None:
     assert (found.drop.clean, found.drop.shifted) == (0.125, 0)
     assert found.refusals["shifted"].right.rate == 1
     assert "a fall of 12 points" in verdict(found, "mine")
-    assert "in the open world it is no better than an agent that does nothing" in verdict(found, "mine")
+    assert "In the open world it is no better than an agent that does nothing" in verdict(found, "mine")
     assert examine(records, [parse_rule("tier=0.15")]).verdict == "fail"
 
 
@@ -173,7 +173,7 @@ def test_a_figure_is_the_same_everywhere(run: cw.Run) -> None:
     alone = [r.passed for r in run if r.clean and not r.refuse]
     assert sum(alone) / len(alone) != found.clean.rate  # or the test would show nothing
 
-    assert f"solves {clean} of its solvable tasks" in verdict(found, "mine")
+    assert f"solves {clean} of the solvable tasks" in verdict(found, "mine")
     row = score_rows(found)[-1]
     assert (row[3], row[4]) == tuple(x.removesuffix(formats.PERCENT) for x in (clean, shifted))
     assert row[5].startswith(f"{change} (")

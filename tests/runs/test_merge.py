@@ -93,7 +93,7 @@ def test_what_is_not_one_complete_run_is_refused(tmp_path: Path, shards: list[Pa
         (first, second, stopped): r"not finished \(it was interrupted\)",
         (first, second, foreign): "seed was 0, now 1",
         (first, second, limited): "limit was None, now 30",
-        (first, second, whole): "is a whole run",
+        (first, second, whole): "is a complete run",
         (halves, first): "not of one run: limit",
     }
     for folders, why in refused.items():

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -22,7 +23,6 @@ from typing import Any
 import pytest
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
-from crosswind.cli import app as cli
 from crosswind.cli.dry_run import Forecast
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run import folder_name
@@ -30,11 +30,12 @@ from crosswind.core import domain as domain_module
 from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
-from crosswind.core.registry import agents
-from crosswind.core.types import Agent, Ending, Message, Tools
+from crosswind.core.registry import agents, perturbations
+from crosswind.core.types import Agent, Ending, Message, Request, Tools
 from crosswind.episodes.record import Usage
 from crosswind.episodes.schedule import Episode, Schedule, episodes, under
 from crosswind.episodes.suite import Suite, suites
+from crosswind.metrics.diagnosis import CAUSES, UNDETERMINED
 from crosswind.metrics.stats import flipped
 from crosswind.models import spec
 from crosswind.models.source import Price
@@ -168,6 +169,63 @@ def test_a_narrowed_suite() -> None:
         QUICK.narrowed(0, "pou")
 
 
+def test_a_suite_is_narrowed_to_kinds_tiers_axes_and_several_domains() -> None:
+    tiers = suites["tiers"]
+    some = tiers.narrowed(domain=["poi", "retail"], only=["semantic-rename", "transient_error"])
+    assert [c.name for c in some.all_conditions()] == ["clean", "semantic_rename", "transient_error"]
+    assert some.where(some.all_conditions()[1]) == ["poi", "retail"]
+    whole = {c.name: c for c in tiers.all_conditions()}
+    assert some.conditions == (whole["semantic_rename"], whole["transient_error"])  # with as many tasks as in the whole
+    for one, other in ((tiers.narrowed(tier=["reasoning"]), "tier"), (tiers.narrowed(axis=["action"]), "axis")):
+        kinds = [perturbations[c.kind] for c in one.conditions]
+        assert {getattr(kind, other) for kind in kinds} in ({"reasoning"}, {"action"})
+        assert len(kinds) > 1
+    both = tiers.narrowed(tier=["reasoning"], axis=["action"])
+    assert {(perturbations[c.kind].tier, perturbations[c.kind].axis) for c in both.conditions} == {
+        ("reasoning", "action")
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"only": ["semantic_renam"]}, "no kind 'semantic_renam'; did you mean semantic_rename"),
+        ({"tier": ["reasonin"]}, "no tier 'reasonin'; did you mean reasoning"),
+        ({"axis": ["tools"]}, "no axis 'tools'; known: query, action"),
+        ({"only": ["semantic_rename"], "tier": ["reasoning"]}, "fits --only semantic_rename --tier reasoning"),
+        ({"only": ["rule_change"]}, "'quick' has no condition of rule_change; its kinds are "),
+        ({"domain": ["poi", "poe"]}, "no domain 'poe'; did you mean poi"),
+    ],
+)
+def test_what_a_suite_cannot_be_narrowed_to_is_told(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(CrosswindError, match=re.escape(told)):
+        QUICK.narrowed(**given)
+
+
+def test_a_run_of_less(tmp_path: Path, crosswind: Callable[..., str]) -> None:
+    some = (
+        "--only",
+        "semantic_rename,transient_error",
+        "--domain",
+        "poi,retail",
+        "--domain",
+        "medical",
+        "--tasks",
+        "1",
+    )
+    crosswind("run", "tiers", "--agent", "retrier", "--out", tmp_path / "run", *some)
+    records = load_run(tmp_path / "run").records
+    assert {r.condition for r in records} == {"clean", "semantic_rename", "transient_error"}
+    assert {r.domain for r in records} == {"poi", "retail", "medical"}
+    listed = json.loads(crosswind("show", tmp_path / "run", "--kind", "transient_error", "--json"))
+    assert {row["condition"] for row in listed} == {"transient_error"}
+    assert "did you mean transient_error" in crosswind("show", tmp_path / "run", "--kind", "transient_eror", code=2)
+    assert "did you mean gave up" in crosswind("show", tmp_path / "run", "--cause", "gave-upp", code=2)
+    assert "did you mean semantic_rename" in crosswind("show", tmp_path / "run", "--condition", "semantc", code=2)
+    shown = crosswind("show", tmp_path / "run", "--cause", "over_refusal,unsafe retry", "--kind", "transient_error")
+    assert "0 of " in shown or "over-refusal" in shown
+
+
 def test_names_of_folders_are_harmless() -> None:
     name = folder_name("../../etc/passwd", "openai:x\x1b[2J/../y@http://user:pw@host/v1")
     assert "/" not in name
@@ -190,7 +248,7 @@ def test_a_run_leaves_a_line_for_each_episode(tmp_path: Path) -> None:
     assert set(ran.progress.scores) == {"clean", "perception", "interaction", "reasoning", "right refusals"}
     record = found.records[0]
     assert record.usage.cost == pytest.approx(record.usage.requests * (100 * 1 + 10 * 10) / 1e6)
-    assert ran.progress.spent.input_tokens == sum(r.usage.input_tokens for r in found.records)
+    assert ran.progress.spent.input_tokens == sum(r.usage.input_tokens or 0 for r in found.records)
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["episodes.jsonl", "lock", "run.json"]
 
 
@@ -270,7 +328,7 @@ def test_errors_count_nowhere_and_are_played_when_the_run_goes_on(tmp_path: Path
     records = load_run(tmp_path / "run").records
     assert all(record.passed for record in records)
     wasted = 4 * 3 * 100  # three attempts at each, and what they used is not forgotten
-    assert again.progress.spent.input_tokens == wasted + sum(r.usage.input_tokens for r in records)
+    assert again.progress.spent.input_tokens == wasted + sum(r.usage.input_tokens or 0 for r in records)
 
 
 def test_a_fault_that_will_not_pass_is_not_tried_again(tmp_path: Path) -> None:
@@ -409,6 +467,25 @@ def test_an_agent_that_is_too_slow_has_failed(tmp_path: Path) -> None:
     assert (late.outcome, late.ended, len(late.steps)) == ("fail", "budget", 1)
     assert late.why == "the episode took more than its 0.2 seconds"
     assert [r.outcome for r in records] == ["pass", "fail", "pass", "pass"]
+
+
+class Stubborn:
+    """Makes one call that fails, over and over."""
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        return Message(role="assistant", requests=(Request(id="1", tool="no_such_tool", args={}),))
+
+
+def test_a_call_that_keeps_failing_ends_the_episode_if_that_is_asked_for(tmp_path: Path) -> None:
+    source = Source(lambda nth, turn: None)
+    source.make = lambda drawn: Stubborn()  # type: ignore[method-assign]
+    played(tmp_path / "stopped", source, limit=2, limits=Limits(repeats=3))
+    stopped = load_run(tmp_path / "stopped")
+    assert [(r.outcome, r.ended, len(r.steps)) for r in stopped.records] == [("fail", "budget", 3)] * 2
+    assert {r.cause for r in stopped.records} <= set(CAUSES) - {UNDETERMINED}
+    assert stopped.manifest.max_repeats == 3
+    played(tmp_path / "whole", source, limit=2)
+    assert all(len(r.steps) == r.budget > 3 for r in load_run(tmp_path / "whole").records)
 
 
 def test_our_own_queueing_is_not_the_agents_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -561,21 +638,6 @@ agents.add("buggy", Buggy)
 """
 
 
-@pytest.fixture
-def crosswind(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """The command line, in this process: what goes to stdout, or to stderr if it fails."""
-
-    def call(*args: str | Path, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["crosswind", *map(str, args)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert (left.value.code or 0) == code, out + err
-        return out if code == 0 else err
-
-    return call
-
-
 def command(folder: Path, agent: str, *given: str) -> list[str]:
     """The same in a process of its own, with the agents above."""
     (folder / "plugin.py").write_text(PLUGIN)
@@ -645,6 +707,23 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, crosswind: Callable[..., str]) 
     assert not (tmp_path / "run").exists()
 
 
+def test_a_dry_run_needs_no_key_and_names_currency_and_time(
+    crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CROSSWIND_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    given = ("run", "quick", "--agent", "openai:gpt-5", "--dry-run", "--price-in", "2", "--price-out", "8")
+    data = json.loads(crosswind(*given, "--currency", "EUR", "--concurrency", "4", "--json"))
+    assert data["cost"] == pytest.approx((2 * data["input_tokens"] + 8 * data["output_tokens"]) / 1e6)
+    assert data["currency"] == "EUR"
+    assert data["requests"] > data["episodes"]
+    assert data["seconds"] == pytest.approx(data["requests"] * 2 / 4, abs=1)
+    shown = " ".join(crosswind(*given).split())
+    assert " USD" in shown
+    assert "Time: about" in shown
+    assert "needs a key" in crosswind("run", "quick", "--agent", "openai:gpt-5", code=2)
+
+
 @pytest.mark.parametrize("sizes", [[1] * 40, [8] * 40, [12] * 10 + [1] * 30], ids=["alone", "even", "uneven"])
 def test_what_a_dry_run_promises_the_analysis_delivers(sizes: list[int]) -> None:
     """Pairs of one task change all alike here: the worst case, which is what the promise is made for."""
@@ -674,7 +753,7 @@ def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals)
         _, errors = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "Traceback" not in errors
-    assert f"The same command with --out {folder} continues it" in errors
+    assert f"To resume, rerun the command with --out {folder}" in errors
     assert load_run(folder).manifest.state == "stopped"
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
+import re
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,6 +115,55 @@ def test_a_damaged_line_in_the_middle_is_named_and_nothing_touched(
         with pytest.raises(BadFile, match=r"episodes\.jsonl:2: the line is damaged .* sed -i\.bak 2d"):
             read(tmp_path / "run")
     assert path.read_bytes() == b"".join(lines)
+
+
+STEP = {"call": {"tool": "t", "args": {}}, "result": {"content": 1}, "inner": [], "fired": [], "heard": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"steps": [{}]}, "step 1 has no call"),
+        ({"steps": [STEP, {**STEP, "call": "t"}]}, "step 2 has no call"),
+        ({"steps": [{**STEP, "result": {"error": {"reason": "no"}}}]}, "step 1 has no call"),
+        ({"steps": [{**STEP, "inner": [3]}]}, "as `inner`"),
+        ({"steps": [{**STEP, "fired": ["x"]}]}, "as `fired`"),
+        ({"steps": [{**STEP, "heard": [None]}]}, "as `heard`"),
+        ({"layers": [{}]}, "layer 0 has no kind"),
+        ({"tools": [{"function": 3}]}, "tool 0 has no name"),
+        ({"steps": 7}, "steps: Input should be a valid array"),
+    ],
+)
+def test_a_misshapen_line_is_named_by_every_reader(
+    tmp_path: Path, records: list[Record], change: dict[str, Any], told: str, crosswind: Callable[..., str]
+) -> None:
+    path, run_folder = written(tmp_path / "run", records[:3]), tmp_path / "run"
+    lines = path.read_text().splitlines()
+    lines[1] = json.dumps({**json.loads(lines[1]), **change})
+    path.write_text("\n".join([*lines, ""]))
+    with pytest.raises(BadFile, match=re.escape(told)):
+        load_run(run_folder)
+    commands = ["diagnose", "export --format atif -o x.json", "rescore", "show", "report --baselines 0 -o x.html"]
+    for command, *more in map(str.split, commands):
+        more = [str(tmp_path / word) if word.startswith("x.") else word for word in more]
+        lenient = command in ("show", "report")
+        assert told in crosswind(command, run_folder, *more, code=0 if lenient else 2), command
+
+
+def test_an_error_of_ours_is_a_line_and_no_verdict_of_the_gate(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text(
+        "import sys\nfrom crosswind.cli import app\nfrom crosswind.runs import store\n"
+        "def broken(*_, **__): raise KeyError('shape')\nstore.load_run = broken\n"
+        f"sys.argv = ['crosswind', 'gate', {str(tmp_path)!r}]\napp.main()\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 70
+    assert len(ended.stderr.splitlines()) == 1
+    assert "this is a bug in crosswind: KeyError('shape')" in ended.stderr
+    stored = Path(ended.stderr.partition("traceback is in ")[2].partition(";")[0])
+    assert "in broken" in stored.read_text()
+    stored.unlink()
 
 
 def test_who_only_looks_at_a_run_gets_it_without_its_damaged_lines(tmp_path: Path, records: list[Record]) -> None:

@@ -53,10 +53,10 @@ def write_templates(paths: Mapping[Path, str], words: Mapping[str, str], *, forc
 
 def _check(sort: str, name: str) -> None:
     if sort not in SORTS:
-        raise CrosswindError(f"there is no starting point for a {sort!r}; {did_you_mean(sort, list(SORTS))}")
+        raise CrosswindError(f"there is no template for a {sort!r}; {did_you_mean(sort, list(SORTS))}")
     if not re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", name) or len(name) > 40:
         raise CrosswindError(
-            f"{name!r} is no name for the {sort}; use lower-case letters, digits and _, as in my_{sort}, 40 at most"
+            f"{name!r} is not a name for the {sort}; use lower-case letters, digits and _, as in my_{sort}, 40 at most"
         )
     if keyword.iskeyword(name) or name in RESERVED or name in sys.stdlib_module_names or name.startswith("test_"):
         raise CrosswindError(f"the name {name!r} is reserved; choose another, such as my_{name}")

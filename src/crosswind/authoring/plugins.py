@@ -64,7 +64,7 @@ def load(path: Path | str) -> Plugin:
     if real in _loaded:
         return _loaded[real]
     if not file.exists():
-        raise BadFile(f"{where}: there is no such file; check the path of the plugin")
+        raise BadFile(f"{where}: file not found; check the path of the plug-in")
     if file.is_dir():
         raise BadFile(f"{where}: this is a folder; name each plugin file in it")
     before = _things()

@@ -105,7 +105,7 @@ def read(path: Path | str) -> Document:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise BadFile(f"{path}: there is no such file; check the path") from None
+        raise BadFile(f"{path}: file not found; check the path") from None
     except IsADirectoryError:
         raise BadFile(f"{path}: this is a folder; give a file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -127,7 +127,7 @@ def parse(text: str, where: str) -> Document:
                 raise BadFile(f"{where}:{_line(event)}: nested too deeply; at most {DEEP} levels are read")
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
-                raise BadFile(f"{where}:{_line(event)}: a second document begins here; one file holds one")
+                raise BadFile(f"{where}:{_line(event)}: a second document begins here; expected one document per file")
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -171,7 +171,7 @@ def _built(node: yaml.Node, place: Place, lines: dict[Place, int], where: str) -
                 raise BadFile(f"{where}:{at}: a key must be plain text; put it in quotes")
             key = key if isinstance(key, (str, int)) else str(key)
             if key in out:
-                raise BadFile(f"{where}:{at}: the key {key!r} stands here for the second time; keep one")
+                raise BadFile(f"{where}:{at}: the key {key!r} appears twice; keep one")
             lines[(*place, key)] = at
             out[key] = _built(value_node, (*place, key), lines, where)
         return out

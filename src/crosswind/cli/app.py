@@ -6,7 +6,10 @@ import copy
 import importlib
 import os
 import sys
+import tempfile
+import traceback
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +20,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
 from crosswind.cli.help import App, HelpfulGroup, epilog
 from crosswind.cli.options import Force
+from crosswind.cli.run_outcome import BUG
 
 NO_PLUGINS = ("demo", "doctor", "init", "learn", "new")  # commands that play nothing of a plug-in
 
@@ -90,9 +94,21 @@ def main() -> None:
         from crosswind.authoring.plugins import blamed
 
         if not (said := blamed(error)):
-            raise
+            sys.exit(_bug(error))
         print(f"error: {terminal.safe(said)}; fix this line of the plug-in", file=sys.stderr)
         sys.exit(2)
+
+
+def _bug(error: Exception) -> int:
+    """Report what is wrong with crosswind in a line, with the traceback in a file. The exit status is that of a bug: 1
+    would read as the "fail" of a gate."""
+    text = "".join(traceback.format_exception(error))
+    where = "the traceback could not be stored"
+    with suppress(OSError), tempfile.NamedTemporaryFile("w", prefix="crosswind-", suffix=".txt", delete=False) as file:
+        file.write(text)
+        where = f"the traceback is in {file.name}; please report it"
+    print(f"error: this is a bug in crosswind: {terminal.short(repr(error), 200)}; {where}", file=sys.stderr)
+    return BUG
 
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
@@ -173,6 +189,7 @@ COMMANDS = (
         "diagnose",
         "doctor",
         "gate",
+        "import_log",
         "learn",
         "merge",
         "play",

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +16,17 @@ from pydantic import BeforeValidator, Field
 
 from crosswind.authoring.new import write_templates
 from crosswind.base.errors import CrosswindError
+from crosswind.base.version import __version__
 from crosswind.base.yaml_files import Document, read
 from crosswind.core.types import Ending, Model
 from crosswind.gate.gate import MOST_ERRORS, Rule, parse_share, rule
 
 NAME = "crosswind.yaml"
 Share = Annotated[float, BeforeValidator(lambda given: parse_share(given) if isinstance(given, str) else given)]
+OWN = "my_agent.py"  # an agent to fill in
+WHEEL = f"vendor/crosswind-{__version__}-py3-none-any.whl"
+EXTRAS = "[openai,anthropic]"  # that the workflow installs
+MOST_TOKENS = 40_000_000  # three times what the suite takes on the certified way
 WORKFLOW = Path(".github") / "workflows" / "crosswind.yml"
 
 
@@ -29,6 +37,7 @@ class Budgets(Model):
     max_cost: float | None = Field(default=None, gt=0)  # in the currency of the price list
     deadline: float | None = Field(default=None, gt=0)  # seconds for the whole run
     episode_timeout: float | None = Field(default=None, gt=0)  # seconds for one episode
+    max_repeats: int | None = Field(default=None, ge=1)  # failures of the same call that end an episode
 
 
 class GateRules(Model):
@@ -38,6 +47,8 @@ class GateRules(Model):
     min_clean: Share | None = Field(default=None, ge=0, lt=1)
     min_refusals: Share | None = Field(default=None, ge=0, lt=1)
     max_false_refusals: Share | None = Field(default=None, gt=0, le=1)
+    min_stability: Share | None = Field(default=None, ge=0, lt=1)  # of streams, as the next
+    max_recovery: int | None = Field(default=None, ge=0)
     max_errors: Share = Field(default=MOST_ERRORS, ge=0, le=1)
     baseline: str | None = None  # the folder of a run
 
@@ -77,10 +88,31 @@ def load_config(path: Path | str) -> Config:
     return config
 
 
-def write_start(out: Path, agent: str, *, force: bool = False) -> list[Path]:
-    """Write a commented configuration and a workflow that uses it into a project."""
+def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = False) -> list[Path]:
+    """Write a commented configuration and a workflow that uses it into a project, and an agent to fill in where none is
+    named. `install` is what pip installs in the workflow."""
+    own = not agent
+    agent = agent or f"python:{OWN.removesuffix('.py')}:agent"
     if not re.fullmatch(r"[\w./:@+~-]+", agent):
         raise CrosswindError(
-            f"{agent!r} is no agent; give one as for `crosswind run --agent`, such as openai:MODEL@URL"
+            f"{agent!r} is not an agent; give one as for `crosswind run --agent`, such as openai:MODEL@URL"
         )
-    return write_templates({out / NAME: "config", out / WORKFLOW: "workflow"}, {"agent": agent}, force=force)
+    if "\n" in install:
+        raise CrosswindError("--install holds a line break; give what pip installs, such as a wheel or git+https://...")
+    paths = {out / NAME: "config", out / WORKFLOW: "workflow"}
+    if own and not (out / OWN).exists():  # theirs is never written over
+        paths[out / OWN] = "own_agent"
+    words = {"agent": agent, "install": shlex.quote(install or installed_from()), "max_tokens": str(MOST_TOKENS)}
+    return write_templates(paths, words, force=force)
+
+
+def installed_from() -> str:
+    """What pip can install this release from elsewhere: the address that it was installed from, or a wheel that the
+    project keeps."""
+    told = distribution("crosswind").read_text("direct_url.json")
+    came: dict[str, Any] = json.loads(told) if told else {}
+    url = str(came.get("url", ""))
+    if url.startswith("https://"):
+        vcs = came.get("vcs_info", {})
+        return f"crosswind{EXTRAS} @ {vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else f"crosswind{EXTRAS} @ {url}"
+    return f"./{WHEEL}{EXTRAS}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from crosswind.base import terminal
-from crosswind.cli.progress import Display
+from crosswind.cli.progress import Display, span
 
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
@@ -19,23 +20,36 @@ if TYPE_CHECKING:
 DRAWN = 2000  # episodes that a dry run draws at most, for each trial
 WEIGHED = 300  # of these, whose tokens it counts
 CHARACTERS = 4  # in a token, roughly
+REQUEST = 2.0  # seconds that a request is assumed to take
 
 
-def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit: int | None, json_: bool) -> None:
+def forecast(
+    suite: Suite,
+    source: AgentSource,
+    *,
+    seed: int,
+    trials: int,
+    limit: int | None,
+    concurrency: int,
+    json_: bool,
+) -> None:
     """How much a run would be: from drawing up to so many episodes and walking the certified way through them."""
     from crosswind.episodes.schedule import Schedule
     from crosswind.episodes.suite import BANDS, CLEAN, band_of
+    from crosswind.models.spec import ScriptedSource
 
     schedule = Schedule(suite, seed, trials=trials, limit=limit)
     rows: dict[str, Forecast] = {}
     shifted, met = Forecast(), Forecast()  # without the clean ones, and all
-    asked = told = 0
+    asked = told = turns = 0
+    began = time.perf_counter()
     with Display("drawing", quiet=json_) as display:
         for n, episode in enumerate(islice(filter(None, schedule), DRAWN * trials), 1):
             display.say(f"{n} episodes")
             if n <= WEIGHED * trials:
                 one_in, one_out = _tokens(episode.drawn, source.ending)
                 asked, told = asked + one_in, told + one_out
+                turns += len(episode.drawn.certificate.gold.steps) + 1
             band = band_of([layer.kind for layer in episode.drawn.layers])
             for row in (rows.setdefault(band, Forecast()), met, *([] if band == CLEAN else [shifted])):
                 row.add(episode.task_id)
@@ -43,8 +57,11 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
     drawn, total = met.episodes, schedule.total
     scale = total / drawn if drawn else 0.0
     weighed = total / min(drawn, WEIGHED * trials) if drawn else 0.0
+    drawing = (time.perf_counter() - began) * scale
     tokens = round(asked * weighed), round(told * weighed)
     cost = source.price.of(*tokens) if source.price else None
+    requests = 0 if isinstance(source, ScriptedSource) else round(turns * weighed)
+    seconds = max(drawing, requests * REQUEST / concurrency)
     smallest = {name: row.detectable for name, row in rows.items() if name != CLEAN}
     smallest["all"] = shifted.detectable
     if json_:
@@ -59,6 +76,9 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
                 "input_tokens": tokens[0],
                 "output_tokens": tokens[1],
                 "cost": cost,
+                "currency": source.price.currency if source.price else None,
+                "requests": requests,
+                "seconds": round(seconds),
                 "detectable": smallest,
             }
         )
@@ -71,10 +91,15 @@ def forecast(suite: Suite, source: AgentSource, *, seed: int, trials: int, limit
     table.add_row("all", str(total), str(len(met.sizes)), _points(smallest["all"]), style="bold")
     console.print(table)
     about = "" if schedule.whole else f", estimated from the first {drawn}, whose tasks these are"
-    price = f"; cost about {cost:.4g}" if cost is not None else "; no price is known (--price-in, --price-out)"
+    price = "no price is known (--price-in, --price-out)"
+    if source.price and cost is not None:
+        price = f"cost about {cost:.4g} {source.price.currency}"
+    pace = f"{requests:,} requests of {REQUEST:g} s each, {concurrency} at a time" if requests else "drawing alone"
     console.print(
         f"{total} episodes{about}. About {tokens[0]:,} input and {tokens[1]:,} output tokens on the certified way, at "
-        f"{CHARACTERS} characters a token; agents that stray take more{price}.\n"
+        f"{CHARACTERS} characters a token; agents that stray take more; "
+        f"{price}.\n"
+        f"Time: about {span(seconds)} ({pace}).\n"
         "Detectable: with 80 % power at the 5 % level, if 10 % of pairs change by chance and the episodes of one task "
         "count as one.\n"
         f"Nothing was played: {source.name} was not asked."

@@ -73,6 +73,12 @@ def gate(
     max_false_refusals: Annotated[
         float | None, _share("Maximum share of refusals where the task is solvable.", 0.001, 1)
     ] = None,
+    min_stability: Annotated[
+        float | None, _share("Streams: minimum success on tasks that no release touches.", 0, 0.999)
+    ] = None,
+    max_recovery: Annotated[
+        int | None, Option(min=0, metavar="N", help="Streams: be back within N episodes of four in five changes.")
+    ] = None,
     max_errors: Annotated[
         float | None, _share("Give no verdict if more episodes than this were lost to infrastructure.", 0, 1)
     ] = None,
@@ -96,9 +102,9 @@ def gate(
     rules. An agent no better than a trivial one does not pass. An inconclusive verdict says how many more tasks would
     decide.
 
-    In --max-drop, NAME is all, a grouping (tier, axis, cell, kind, condition, domain, family, level, severity,
-    kind@severity; the rule then holds for each of its groups) or one group (perception, semantic_rename, level:3). With
-    a baseline it may also be clean.
+    In --max-drop, NAME is all, a grouping (tier, published, axis, cell, kind, condition, domain, family, level,
+    severity, kind@severity; the rule then holds for each of its groups) or one group (perception, semantic_rename,
+    level:3). With a baseline it may also be clean.
     """
     from crosswind.cli.config import NAME, GateRules, load_config
     from crosswind.gate.gate import examine, parse_rule
@@ -122,6 +128,8 @@ def gate(
         min_clean=held.min_clean if min_clean is None else min_clean,
         min_refusals=held.min_refusals if min_refusals is None else min_refusals,
         max_false_refusals=held.max_false_refusals if max_false_refusals is None else max_false_refusals,
+        min_stability=held.min_stability if min_stability is None else min_stability,
+        max_recovery=held.max_recovery if max_recovery is None else max_recovery,
         max_errors=held.max_errors if max_errors is None else max_errors,
         unfinished=unfinished,
         trivial=trivial_of(run),
@@ -172,15 +180,29 @@ def _show(outcome: Outcome) -> None:
 @app.command(epilog=INIT_EPILOG)
 def init(
     out: Annotated[Path, Option(metavar="DIR", help="Root of your project.")] = Path("."),
-    agent: Annotated[str, Option(help="Agent to test, as for `crosswind run --agent`.")] = "oracle",
+    agent: Annotated[
+        str,
+        Option(show_default="my_agent.py, written to fill in", help="Agent to test, as for `crosswind run --agent`."),
+    ] = "",
+    install: Annotated[
+        str,
+        Option(
+            show_default="where this crosswind came from, or a wheel in vendor/",
+            help="What pip installs in the workflow, such as crosswind @ git+https://...",
+        ),
+    ] = "",
     force: Force = False,
 ) -> None:
-    """Write a commented crosswind.yaml and a GitHub workflow that runs it."""
-    from crosswind.cli.config import write_start
+    """Write a commented crosswind.yaml, a GitHub workflow that runs it, and an agent to fill in."""
+    from crosswind.cli.config import WHEEL, write_start
 
-    paths = write_start(out, agent, force=force)
-    print(f"wrote {' and '.join(map(str, paths))}")
+    paths = write_start(out, agent, install=install, force=force)
+    print(f"wrote {', '.join(map(str, paths))}")
     config = paths[0]
+    if WHEEL in paths[1].read_text(encoding="utf-8"):
+        print(
+            f"The workflow installs {WHEEL}: put the wheel there (in a checkout of crosswind, `make wheel` builds it)."
+        )
     print(f"  crosswind run --config {config} --out runs/first\n  crosswind gate runs/first --config {config}")
 
 

@@ -27,6 +27,7 @@ COMMAND_GROUPS = {
         "baselines",
         "rescore",
         "export",
+        "import",
     ),
     "Gate a release": ("init", "gate"),
     "Test MCP servers, and agents over MCP": ("proxy", "learn", "serve"),
@@ -36,21 +37,37 @@ COMMAND_GROUPS = {
 OPTION_GROUPS = {  # of commands with many options; an option not listed is under "Options"
     "Tasks": (
         *("count", "domain", "family", "level", "limit", "perturb", "recipe", "seed", "severity", "shard", "share"),
-        *("size", "slips", "split", "stack", "start", "tasks", "trials", "group"),
+        *("size", "slips", "split", "stack", "start", "tasks", "trials", "group", "only", "tier", "axis"),
     ),
-    "Limits": ("concurrency", "deadline", "episode_timeout", "keep_errors", "max_cost", "max_tokens", "max_exceptions"),
+    "Limits": (
+        *("concurrency", "deadline", "episode_timeout", "keep_errors"),
+        *("max_cost", "max_tokens", "max_repeats", "max_exceptions"),
+    ),
     "Model": (
-        *("context", "ending", "price_in", "price_out", "protocol", "reply_tokens", "request_timeout", "temperature"),
+        *(
+            "context",
+            "currency",
+            "ending",
+            "price_in",
+            "price_out",
+            "protocol",
+            "reply_tokens",
+            "request_timeout",
+            "temperature",
+        ),
         *("reasons", "tokenizer", "model", "slots"),
     ),
     "Machines": ("executor", "address", "actors", "actor_gpus"),
-    "Rules": ("max_drop", "min_clean", "min_refusals", "max_false_refusals", "max_errors", "baseline"),
+    "Rules": (
+        *("max_drop", "min_clean", "min_refusals", "max_false_refusals", "min_stability", "max_recovery", "max_errors"),
+        "baseline",
+    ),
     "Output": ("out", "format", "json_", "markdown", "junit", "force", "progress"),
 }
 MANY = 10  # options from which on they are grouped
 METAVARS = {  # the same option takes the same sort of value everywhere
     **dict.fromkeys(("baselines", "concurrency", "count", "episodes", "limit", "seed", "size", "slots", "start"), "N"),
-    **dict.fromkeys(("actors", "actor_gpus", "max_exceptions", "streams"), "N"),
+    **dict.fromkeys(("actors", "actor_gpus", "max_exceptions", "max_repeats", "streams"), "N"),
     **dict.fromkeys(("level", "tasks", "task_seed", "trials", "severity", "context"), "N"),
     **dict.fromkeys(("max_tokens", "reply_tokens"), "TOKENS"),
     **dict.fromkeys(("deadline", "episode_timeout", "idle", "request_timeout", "timeout"), "SECONDS"),

@@ -84,7 +84,7 @@ def _server(command: list[str], url: str, folder: Path | None, timeout: float) -
     from crosswind.mcp.running import Server
 
     if folder is not None and not folder.is_dir():
-        raise CrosswindError(f"--folder {folder}: there is no such folder")
+        raise CrosswindError(f"--folder {folder}: folder not found")
     try:
         return Server(command=tuple(command), url=url, folder=str(folder or ""), start_timeout=timeout)
     except ValidationError as error:

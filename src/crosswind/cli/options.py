@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,11 @@ ServerCommand = Annotated[list[str] | None, Argument(metavar="[-- SERVER...]", h
 ServerUrl = Annotated[str, Option(help="URL of a running server, instead of a command.")]
 Stack = Annotated[Path | None, Option(metavar="FILE", help="JSON file with `layers` as printed by `play --json`.")]
 SuiteName = Annotated[str, Option(help="Suite name (see `crosswind catalog`) or YAML file.")]
+
+
+def names_in(given: Sequence[str]) -> list[str]:
+    """The names of an option that is repeatable and takes several at once, separated by commas."""
+    return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
 
 def read_stack(path: Path) -> Layers:

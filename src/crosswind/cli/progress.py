@@ -1,4 +1,4 @@
-"""Progress on stderr: an updating line on a terminal, a line now and then in a log, nothing if quiet."""
+"""Progress on stderr: one updating line on a terminal, a few lines in a log, nothing if quiet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from crosswind.base import terminal
 if TYPE_CHECKING:
     from crosswind.runs.runner import Progress
 
-LIVE, LOG = 0.1, 5.0  # seconds between two lines on a terminal, and in a log
+LIVE = 0.1  # seconds between two updates on a terminal
+LOG, LONGEST = 5.0, 600.0  # seconds before the first line in a log, doubled after each line; at most
 
 
 class Display:
@@ -24,6 +25,7 @@ class Display:
         self.live = sys.stderr.isatty() and not quiet
         self.began = time.monotonic()
         self.told = self.began if not self.live else 0.0
+        self._lines = 0  # in a log, so far
         self._rows = 0  # of the terminal that the line takes now
 
     def __enter__(self) -> Self:
@@ -42,11 +44,12 @@ class Display:
     def say(self, *parts: str, at_once: bool = False) -> None:
         """Show a line, unless the last one is too recent."""
         now = time.monotonic()
-        if self.quiet or (not at_once and now - self.told < (LIVE if self.live else LOG)):
+        if self.quiet or (not at_once and now - self.told < self._pause):
             return
         self.told = now
         text = terminal.safe(" ".join((self.doing, *parts)).strip())
         if not self.live:
+            self._lines += 1
             print(text, file=sys.stderr, flush=True)
             return
         print(f"{self._clear()}{text}", end="", file=sys.stderr, flush=True)
@@ -57,6 +60,10 @@ class Display:
         if not self.quiet:
             print(f"{self._clear() if self._rows else ''}{terminal.safe(text)}", file=sys.stderr, flush=True)
             self._rows = 0
+
+    @property
+    def _pause(self) -> float:
+        return LIVE if self.live else min(LOG * 2**self._lines, LONGEST)
 
     def _clear(self) -> str:
         up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
@@ -80,7 +87,7 @@ class RunDisplay(Display):
 
         over = progress.before + progress.done
         rate = progress.done / self.seconds if self.seconds else 0.0
-        left = f", {_span((progress.total - over) / rate)} left" if rate else ""
+        left = f", {span((progress.total - over) / rate)} left" if rate else ""
         errors = f", {progress.errors} errors" if progress.errors else ""
         errors += f", {progress.exceptions} exceptions" if progress.exceptions else ""
         bands = (*BANDS, REFUSALS) if self.scores else ()
@@ -89,7 +96,7 @@ class RunDisplay(Display):
         return "; ".join([f"{over}/{progress.total} episodes, {rate:.3g}/s{left}{errors}", *scores])
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """A time to wait, in words."""
     seconds = max(0, round(seconds))
     if seconds < 90:

@@ -9,9 +9,9 @@ from typing import Annotated
 from typer import Argument, Option
 
 from crosswind.base import terminal
-from crosswind.base.errors import CrosswindError
+from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, RunFolder
+from crosswind.cli.options import Json, RunFolder, names_in
 from crosswind.cli.progress import Display
 
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown and nothing else.")]
@@ -88,6 +88,9 @@ def compare(
     json_: Json = False,
     markdown: Markdown = False,
     episodes: Annotated[int, Option(min=0, max=2000, help="Episodes included on the page.")] = 24,
+    partial: Annotated[
+        bool, Option("--partial", help="Compare runs that share less than half of their episodes.")
+    ] = False,
 ) -> None:
     """Compare runs over the episodes they share.
 
@@ -103,7 +106,7 @@ def compare(
         raise CrosswindError(f"{len(folders)} run given; `crosswind compare` takes two or more folders")
     with Display("reading", quiet=json_ or markdown) as display:
         display.say(*map(str, folders))
-        said = compare_runs([load_run(folder, damaged=True) for folder in folders], opened=episodes)
+        said = compare_runs([load_run(folder, damaged=True) for folder in folders], opened=episodes, partial=partial)
     if json_:
         terminal.print_json(pairs.as_json(said))
     elif markdown:
@@ -124,7 +127,8 @@ def show(
         str, Option(metavar="pass|fail|error|unjudged", help="List only episodes with this outcome.")
     ] = "",
     condition: Annotated[str, Option(metavar="TEXT", help="List only conditions whose name contains this.")] = "",
-    cause: Annotated[str, Option(metavar="TEXT", help="List only failures whose cause contains this.")] = "",
+    kind: Annotated[list[str], Option(metavar="KIND,...", help="List only episodes with these kinds.")] = [],  # noqa: B006
+    cause: Annotated[list[str], Option(metavar="CAUSE,...", help="List only failures with these causes.")] = [],  # noqa: B006
     limit: Annotated[int, Option(min=1, help="Maximum number of lines in the list.")] = 40,
     json_: Json = False,
 ) -> None:
@@ -133,13 +137,22 @@ def show(
     Each step is shown as the agent saw it and as the world saw it, followed by the certified solution. Marks show where
     the agent met each obstacle and where it went wrong.
     """
+    from crosswind.core.registry import did_you_mean
+    from crosswind.episodes.suite import known_name
+    from crosswind.metrics.diagnosis import CAUSES
     from crosswind.report import show as shown
     from crosswind.runs.reading import read
     from crosswind.runs.store import load_run
 
     if outcome not in ("", "pass", "fail", "error", "unjudged"):
         raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail, error or unjudged")
+    causes = [known_name("cause", name, CAUSES) for name in names_in(cause)]
     run = load_run(folder, damaged=True)
+    there = dict.fromkeys(kind for record in run.records for kind in record.kinds)
+    kinds = {known_name("kind", name, there, f" in {folder}") for name in names_in(kind)}
+    conditions = list(dict.fromkeys(record.condition for record in run.records))
+    if condition and not any(condition in name for name in conditions):
+        raise UnknownName(f"no condition of {folder} contains {condition!r}; {did_you_mean(condition, conditions)}")
     if episode:
         number, record = shown.pick(run.records, episode)
         if json_:
@@ -152,7 +165,8 @@ def show(
         for n, r in enumerate(run.records, 1)
         if outcome in ("", r.outcome)
         and condition in r.condition
-        and cause.replace(" ", "_") in (r.cause or "").replace(" ", "_")
+        and (not kinds or kinds.intersection(r.kinds))
+        and (not causes or r.cause in causes)
     ]
     if json_:
         fields = {"key", "task_id", "condition", "outcome", "ended", "stage", "cause"}

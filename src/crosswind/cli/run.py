@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import sys
@@ -21,7 +20,7 @@ from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, InfrastructureError
 from crosswind.cli.dry_run import forecast
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Ending, Json, Seed
+from crosswind.cli.options import Ending, Json, Seed, names_in
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run_outcome import BUG, STOPPED, conclude
 
@@ -84,13 +83,17 @@ def run(
         str, Option(metavar="I/N", help="Play the Ith of N parts; `crosswind merge` puts the parts together.")
     ] = "",
     tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
-    domain: Annotated[str, Option(help="Run in this domain only.")] = "all",
+    domain: Annotated[list[str], Option(metavar="NAME,...", help="Only these domains; repeatable.")] = [],  # noqa: B006
+    only: Annotated[list[str], Option(metavar="KIND,...", help="Only these kinds; repeatable.")] = [],  # noqa: B006
+    tier: Annotated[list[str], Option(metavar="TIER,...", help="Only kinds of these tiers.")] = [],  # noqa: B006
+    axis: Annotated[list[str], Option(metavar="AXIS,...", help="Only kinds of these axes.")] = [],  # noqa: B006
     episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
+    max_repeats: Annotated[
+        int, Unlimited(help="End an episode once the same call has failed this many times; 0: never.")
+    ] = 0,
     deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
-    max_cost: Annotated[
-        float, Unlimited(help="Stop once the run has cost this much; 0: no limit. Currency as in the prices.")
-    ] = 0,
+    max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much, in --currency; 0: no limit.")] = 0,
     max_exceptions: Annotated[
         int, Unlimited(help="Stop when this many episodes in a row end with the same exception; 0: never.")
     ] = 5,
@@ -110,6 +113,7 @@ def run(
     request_timeout: Annotated[float, Option(min=0.1, help="Time limit for one request to a provider.")] = 120,
     price_in: Annotated[float | None, Option(min=0, help="Price per million input tokens.")] = None,
     price_out: Annotated[float | None, Option(min=0, help="Price per million output tokens.")] = None,
+    currency: Annotated[str, Option(metavar="CODE", help="Currency of the prices.")] = "USD",
     executor: Annotated[str, Option(metavar="local|ray", help="Where to play the episodes.")] = "local",
     address: Annotated[str, Option(show_default="a cluster on this machine", help="Address of a Ray cluster.")] = "",
     actors: Annotated[int, Unlimited(help="Ray actors; 0: one for each CPU of the cluster.")] = 0,
@@ -129,7 +133,9 @@ def run(
     if executor not in ("local", "ray"):
         raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
     part = parse_shard(shard)
-    chosen = load_suite(suite).narrowed(tasks, domain)
+    chosen = load_suite(suite).narrowed(
+        tasks, names_in(domain) or "all", only=names_in(only), tier=names_in(tier), axis=names_in(axis)
+    )
     settings = AgentSettings.model_validate(
         {
             "max_tokens": reply_tokens,
@@ -139,16 +145,20 @@ def run(
             "timeout": request_timeout,
             "price_in": price_in,
             "price_out": price_out,
+            "currency": currency,
+            "offline": dry_run,
         }
     )
     source = open_agent(agent, settings, ending)
     if max_cost and source.price is None:
         raise CrosswindError(f"--max-cost: no price is known for {source.name}; give --price-in and --price-out")
     if dry_run:
-        forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, json_=json_)
+        together = concurrency or source.concurrency
+        forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, concurrency=together, json_=json_)
         return
     limits = runner.Limits(
         episode=episode_timeout or None,
+        repeats=max_repeats or None,
         deadline=deadline or None,
         tokens=max_tokens or None,
         cost=max_cost or None,
@@ -180,6 +190,7 @@ def run(
             ending,
             seed=seed,
             seconds=limits.episode,
+            repeats=limits.repeats,
             address=address,
             actors=actors,
             gpus=actor_gpus,
@@ -231,7 +242,7 @@ def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder
         raise _ended(_crash_text(gone, folder), BUG) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
         print(
-            f"stopped; every finished episode is in {folder}. The same command with --out {folder} continues it",
+            f"stopped; finished episodes are in {folder}. To resume, rerun the command with --out {folder}",
             file=sys.stderr,
         )
         raise Exit(130) from None
@@ -265,10 +276,9 @@ def _warn_unhandled(about: dict[str, Any]) -> None:
 
 def _scrubbed(text: str) -> str:
     """Text out of an agent's code, without the keys of the environment."""
-    from crosswind.models.python_agent import KEYS
-    from crosswind.models.redact import Secrets
+    from crosswind.models.redact import Secrets, environment
 
-    return Secrets(*(os.environ.get(name) for name in KEYS)).scrub(text)
+    return Secrets(*environment()).scrub(text)
 
 
 def _crash_text(crash: Any, folder: Path) -> str:
@@ -278,9 +288,9 @@ def _crash_text(crash: Any, folder: Path) -> str:
     path = folder / "crash.txt"
     with suppress(OSError):
         path.write_text(f"{crash.key}\n{frames}{type(crash.error).__name__}\n", encoding="utf-8")
-    whose = "the agent's code raised" if crash.by_agent else "this is a bug in crosswind:"
+    whose = "the agent's code raised" if crash.by_agent else "a bug in crosswind raised"
     told = f"{type(crash.error).__name__}: {_scrubbed(str(crash.error))}"
     return (
-        f"in the episode {crash.key!r} {whose} {told}; where is in {path}. "
-        "Every finished episode is safe, and the same command continues"
+        f"in the episode {crash.key!r} {whose} {told}. The stack is in {path}. "
+        "Finished episodes are kept; rerun the command to resume"
     )

@@ -81,6 +81,7 @@ def _light(record: Record, shared: dict[Any, Any]) -> Record:
 
 
 def _show(ran: Ran, found: Summary, folder: Path) -> None:
+    from crosswind.metrics import formats
     from crosswind.report.content import verdict
     from crosswind.report.table import HEADS, TOTAL, score_rows
 
@@ -91,36 +92,37 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
     console.print(terminal.fitted(table))
     if found.drop:
         console.print(
-            "Success: on solvable tasks, each shifted episode paired with the clean one of its task; intervals go by "
-            "tasks. Refusals: right ones of the tasks to refuse, false ones of the solvable tasks."
+            "Success counts solvable tasks; each shifted episode is paired with the clean one of its task. Right "
+            "refusals: share of the tasks that should be refused. False refusals: share of the solvable tasks."
         )
     if found.episodes:
         console.print(terminal.safe(verdict(found, ran.manifest.agent)), style="bold", highlight=False, markup=False)
-    tokens = progress.spent.input_tokens + progress.spent.output_tokens
-    cost = f", cost {progress.spent.cost:.4g}" if progress.spent.cost else ""
-    console.print(f"{progress.before + progress.done} episodes ({progress.done} now); {tokens:,} tokens{cost}.")
+    console.print(f"{progress.before + progress.done} episodes ({progress.done} now); {progress.spent.in_words}.")
     if not progress.scores and progress.errors:
-        console.print("Nothing could be scored.", style="bold red")
+        console.print("No episode could be scored.", style="bold red")
     if progress.errors:
         console.print(
-            f"{progress.errors} ended as errors of the infrastructure and count nowhere (the last: "
-            f"{terminal.short(progress.trouble, 300)}); the same command with --out {folder} plays them again.",
+            f"{formats.many(progress.errors, 'episode')} ended as errors of the infrastructure and are in no score "
+            f"(the last: {terminal.short(progress.trouble, 300)}). To retry them, rerun with --out {folder}.",
             style="yellow",
         )
     if progress.exceptions:
         console.print(
-            f"{progress.exceptions} ended because the agent's code raised an exception, and count as failed. The last:",
+            f"{formats.many(progress.exceptions, 'episode')} failed because the agent's code raised an exception. The "
+            "last one:",
             style="yellow",
         )
         console.print(terminal.safe(progress.raised), style="yellow")
         console.print(f"List them: crosswind show {folder} --cause exception", style="yellow")
     if ran.cut:
-        console.print(f"A line torn by a crash was cut off and kept in {folder}/episodes.jsonl.torn.", style="yellow")
+        console.print(
+            f"An incomplete line, left by a crash, was moved to {folder}/episodes.jsonl.torn.", style="yellow"
+        )
     if ran.stopped:
         larger = "a larger budget and " if ran.budget else ""
-        go_on = f"The same command with {larger}--out {folder} continues."
+        go_on = f"To resume, rerun the command with {larger}--out {folder}."
         if ran.raising:
-            go_on = "Fix the agent and run it into a new folder; with --max-exceptions 0 nothing is stopped."
+            go_on = "Fix the agent and use a new folder. With --max-exceptions 0 a run never stops for exceptions."
         told = terminal.short(ran.stopped, 400)
-        console.print(f"Stopped: {told}; about {ran.left} episodes are left. {go_on}", style="yellow")
+        console.print(f"Stopped: {told}. About {ran.left} episodes are left. {go_on}", style="yellow")
     console.print(f"Next: crosswind report {folder}")

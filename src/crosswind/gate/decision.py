@@ -152,4 +152,4 @@ def _decision(
 
 def _check_share(share: float) -> None:
     if not 0 <= share < 1:
-        raise CrosswindError(f"{share} is no share to allow; give one from 0 to below 1, such as 0.10")
+        raise CrosswindError(f"{share} is not a valid share; expected a number from 0 to below 1, such as 0.10")

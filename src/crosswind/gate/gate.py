@@ -20,8 +20,11 @@ from crosswind.gate.decision import Decision, Word, decide, decide_rate
 from crosswind.metrics import formats
 from crosswind.metrics.groups import GROUP_OF
 from crosswind.metrics.scores import Pair, pairs, refused, sides, triviality
+from crosswind.metrics.shares import Stream
+from crosswind.metrics.streams import changes_of, stable, streams_of
 
 MIN_CLEAN = 0.50  # the least clean success unless given: below it, there is too little that could drop
+RECOVERED = 0.8  # share of changes after which an agent is to be back within the episodes that a rule allows
 MOST_ERRORS = 0.05  # share of episodes lost to infrastructure beyond which nothing is decided
 BROKEN, FINAL = 20, 300  # episodes listed for a finding, and characters of what the agent said in each
 EXITS = {"pass": 0, "fail": 1, "infrastructure": 3, "inconclusive": 4}
@@ -73,7 +76,7 @@ def _share(share: str | float, text: str) -> float:
     try:
         number = parse_share(share)
     except ValueError:
-        raise CrosswindError(f"{text!r} is no rule; write a name and a share, as in tier=0.10 or all=10%") from None
+        raise CrosswindError(f"{text!r} is not a rule; expected NAME=SHARE, such as tier=0.10 or all=10%") from None
     if not 0 <= number < 1:
         raise CrosswindError(f"{text!r} allows a drop of {number:g}; give a share from 0 to below 1, such as 0.10")
     return number
@@ -198,6 +201,8 @@ def examine(
     min_clean: float | None = None,
     min_refusals: float | None = None,
     max_false_refusals: float | None = None,
+    min_stability: float | None = None,
+    max_recovery: int | None = None,
     max_errors: float = MOST_ERRORS,
     unfinished: Sequence[str] = (),
     trivial: Mapping[str, Sequence[Record]] | None = None,
@@ -227,6 +232,7 @@ def examine(
     if max_false_refusals is not None:
         solvable = [r for r in shifted if not r.refuse]
         tests.append(_most_test(MOST_RULE, "false refusals", max_false_refusals, solvable, refused))
+    tests += _stream_tests(records, min_stability, max_recovery)
     for side, against in triviality(records, trivial).items():
         tests.append(_rate_test(TRIVIAL_RULE, side, against.bar, counted[side], lambda r: r.passed))
     findings = _decided(tests)
@@ -304,6 +310,33 @@ def _decided(tests: Sequence[_Test]) -> list[RuleResult]:
             )
         )
     return out
+
+
+def _stream_tests(records: Sequence[Record], min_stability: float | None, max_recovery: int | None) -> list[_Test]:
+    """The rules for streams. Bounds resample whole streams."""
+    if min_stability is None and max_recovery is None:
+        return []
+    streams = streams_of(records)
+    if not streams:
+        raise CrosswindError("the rules for stability and recovery judge streams, and here are none; leave them out")
+    out = []
+    if min_stability is not None:
+        still = [(name, r.passed) for name, stream in streams.items() for r in stream if stable(r)]
+        out.append(_over_streams("min-stability", "stability", min_stability, still))
+    if max_recovery is not None:
+        times = [(name, change.recovery) for name, stream in streams.items() for change in changes_of(stream)]
+        back = [(name, time is not None and time <= max_recovery) for name, time in times]
+        out.append(_over_streams("max-recovery", f"back {max_recovery} episodes after a change", RECOVERED, back))
+    return out
+
+
+def _over_streams(rule: str, group: str, least: float, found: Sequence[tuple[Stream, bool]]) -> _Test:
+    outcomes, streams = [passed for _, passed in found], [stream for stream, _ in found]
+
+    def decided(checks: int) -> Decision:
+        return decide_rate(outcomes, least, tasks=streams, checks=checks)
+
+    return _Test(rule, group, least, decided, ())
 
 
 def _tests(one: Rule, compared: Sequence[Pair]) -> list[_Test]:

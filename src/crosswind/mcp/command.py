@@ -8,6 +8,9 @@ knows. The command ends the episode by the tool `finish`, or by what it prints, 
 user has an answer to that, the command is started once more with the conversation so far as the query. The world's
 state decides over success; what the command prints of its calls is not looked at.
 
+A command with the placeholder {usage} may write its tokens to that file: `{"input_tokens": 1200, "output_tokens": 80}`,
+with `"cost"` if it knows it. Otherwise its tokens are unknown.
+
 A command that fails before its first tool call is taken to be broken: an error of the infrastructure, played again.
 One that fails later has failed as an agent. Exit code 75 tells of a provider or a machine, whenever it comes.
 """
@@ -25,10 +28,14 @@ import signal
 import stat
 import sys
 import tempfile
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel, Field, ValidationError
 
 from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
 from crosswind.base.extras import extra
@@ -36,12 +43,13 @@ from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.draw import Drawn
 from crosswind.core.registry import did_you_mean
 from crosswind.core.types import Finish, Message, Tools
+from crosswind.episodes.record import Usage
 from crosswind.mcp import bridge
 from crosswind.mcp.serve import NAME, EpisodeServer, serve_lines
 from crosswind.mcp.wire import BODY, Lines, signal_group
 from crosswind.models.parsing import clean
-from crosswind.models.python_agent import KEYS, PythonAgent, PythonAgents
-from crosswind.models.redact import Secrets
+from crosswind.models.python_agent import PythonAgent, PythonAgents
+from crosswind.models.redact import Secrets, environment
 from crosswind.models.source import AgentSettings, Price, code_digest
 from crosswind.models.toolset import Toolset
 
@@ -55,9 +63,17 @@ GRACE = 2.0  # seconds between asking a process to end and ending it
 DRAIN = 1.0  # seconds in which what a process has printed must come in after its end
 BROKEN = 75  # the exit code for a provider or a machine that failed: EX_TEMPFAIL of sysexits.h
 URL_VARIABLE = "CROSSWIND_MCP_URL"
-PLACES = ("query", "query_file", "policy", "policy_file", "prompt", "url", "config", "stdio_config", "out")
+PLACES = ("query", "query_file", "policy", "policy_file", "prompt", "url", "config", "stdio_config", "out", "usage")
 SPOKEN = {"query", "query_file", "prompt"}  # without one of them, the prompt goes to standard input
 _PLACE = re.compile(r"\{([a-z_]+)\}")
+
+
+class Reported(BaseModel):
+    """What a command says of its tokens; other keys are ignored."""
+
+    input_tokens: int = Field(ge=0)
+    output_tokens: int = Field(ge=0)
+    cost: float | None = Field(default=None, ge=0)
 
 
 class Tail(asyncio.Protocol):
@@ -97,7 +113,7 @@ class CommandAgents(PythonAgents):
     concurrency = 4
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
-        self.secrets = Secrets(*(os.environ.get(name) for name in KEYS))
+        self.secrets = Secrets(*environment())
         self.name = f"cmd:{self.secrets.scrub(rest)}"
         self.price: Price | None = settings.price()
         self.settings: dict[str, Any] = {"command": self.secrets.scrub(rest), "silence": settings.timeout}
@@ -110,6 +126,7 @@ class CommandAgents(PythonAgents):
         self.places = {place for part in self.template for place in _PLACE.findall(part)}
         self.timeout = settings.timeout
         self.running: set[asyncio.Task[Any]] = set()
+        self.reports: WeakKeyDictionary[Toolset, Path] = WeakKeyDictionary()  # files to which {usage} leads
         self.http: HttpServer | None = None
         try:
             with extra("http", "a command that reaches its tools over HTTP"):
@@ -165,6 +182,8 @@ class CommandAgents(PythonAgents):
     async def _run(self, episode: EpisodeServer, url: str, folder: Path) -> str:
         out = folder / "answer.txt"
         sockets = None
+        if "usage" in self.places:
+            self.reports[episode.tools] = folder / "usage.json"
         if "stdio_config" in self.places:
             sockets = await asyncio.start_unix_server(
                 lambda reader, writer: serve_lines(episode, Lines(reader, writer, limit=BODY)),
@@ -179,6 +198,8 @@ class CommandAgents(PythonAgents):
         finally:
             if sockets is not None:
                 sockets.close()
+            self.reported(episode.tools)
+            self.reports.pop(episode.tools, None)
         if code != 0:
             self._failed(code, episode.tools.made, complaint)
         return _read(out) if "out" in self.places else printed
@@ -201,6 +222,7 @@ class CommandAgents(PythonAgents):
             "stdio_config": str(folder / "mcp-stdio.json"),
             "url": url,
             "out": str(out),
+            "usage": str(folder / "usage.json"),
         }
         return [_PLACE.sub(lambda found: values[found[1]].replace("\0", ""), part) for part in self.template]
 
@@ -266,6 +288,21 @@ class CommandAgents(PythonAgents):
             return ended.result()
         finally:
             ended.cancel()
+
+    def reported(self, tools: Toolset) -> Usage | None:
+        """What a command has reported so far; what it has written to {usage} is taken over."""
+        if (path := self.reports.get(tools)) and (written := _read(path)):
+            try:
+                found = Reported.model_validate_json(written)
+            except ValidationError:
+                told = (
+                    f"a command wrote {self.secrets.scrub(written[:80])!r} to {{usage}}, so that its tokens are unknown"
+                )
+                warnings.warn(f'{told}; expected such as {{"input_tokens": 1200, "output_tokens": 80}}', stacklevel=1)
+            else:
+                tools.used(found.input_tokens, found.output_tokens, found.cost)
+            del self.reports[tools]
+        return tools.usage
 
     def _failed(self, code: int | None, calls: int, complaint: str) -> NoReturn:
         """Raise what says whose failure it is."""

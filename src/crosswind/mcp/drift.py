@@ -71,7 +71,7 @@ def read_snapshot(path: Path) -> Snapshot:
     except OSError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror}); `crosswind learn` writes a snapshot") from None
     except ValueError:  # pydantic's is one
-        raise BadFile(f"{path}: is no snapshot of a server; `crosswind learn` writes one") from None
+        raise BadFile(f"{path}: not a snapshot of a server; write one with `crosswind learn`") from None
     if found.schema_version > SCHEMA:
         raise BadFile(f"{path}: was written by a newer crosswind (schema {found.schema_version})")
     if any(not isinstance(tool.get("name"), str) for tool in found.tools) or found.hash != fingerprint(found.tools):

@@ -12,17 +12,31 @@ from crosswind.report import markdown as md
 from crosswind.report import parts
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
-from crosswind.runs.comparison import Comparison, Contrast
+from crosswind.runs.comparison import COMMON, Comparison, Contrast
 from crosswind.runs.reading import Reading
-
-COMMON = 0.5  # of the episodes of two runs; with less in common, a comparison says so first
 
 # ---------------------------------------------------------------- in words
 
 
 def verdict(said: Comparison) -> str:
-    """What the comparison shows, a sentence for each run after the first."""
+    """What the comparison shows: success first, then refusals, for each run after the first."""
+    return " ".join(filter(None, (headline(said), refusals(said))))
+
+
+def headline(said: Comparison) -> str:
+    """Success on solvable tasks, a sentence for each run after the first."""
     return " ".join(_sentence(said, one) for one in said.versus)
+
+
+def refusals(said: Comparison) -> str:
+    """Right refusals, and false ones where the difference is clear."""
+    out = []
+    for one in said.versus:
+        for what, found in (("right refusals", one.right), ("false refusals", one.false)):
+            if one.main and found and (what == "right refusals" or found.clear):
+                shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
+                out.append(f"{what.capitalize()}: {shares}, {formats.wording(found)}.")
+    return " ".join(out)
 
 
 def _sentence(said: Comparison, one: Contrast) -> str:
@@ -42,10 +56,6 @@ def _sentence(said: Comparison, one: Contrast) -> str:
         f"{little}On the solvable tasks that both played {world}, {one.name} solves {formats.percent(main.shifted)} "
         f"and {said.first} {formats.percent(main.clean)}: {better}{formats.wording(main)}."
     )
-    for what, found in (("right refusals", one.right), ("false refusals", one.false)):
-        if found and (what == "right refusals" or found.clear):
-            shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
-            out += f" {what.capitalize()}: {shares}, {formats.wording(found)}."
     return out + "".join(_weak(said, name) for name in (one.name, *([said.first] if one is said.versus[0] else [])))
 
 
@@ -114,7 +124,8 @@ def page(said: Comparison) -> str:
     header = join(
         div("mark", "crosswind"),
         tag("p", " · ".join(clipped(name, 100) for name in said.runs), class_="facts"),
-        tag("h1", clipped(verdict(said), 1200)),
+        tag("h1", clipped(headline(said), 1200)),
+        lead(clipped(refusals(said), 1200)) if refusals(said) else None,
         parts.tiles(_tiles(said)),
         (tag("p", f"Note: {told}.", class_="warn") for told in notes(said)),
     )
@@ -137,9 +148,11 @@ def notes(said: Comparison) -> Iterator[str]:
 def _tiles(said: Comparison) -> Iterator[parts.Tile]:
     for one in said.versus:
         named = (("clean world", one.clean), ("open world", one.shifted), ("right refusals", one.right))
-        for name, found in (*named, ("false refusals", one.false)):
+        for name, found in named:
             if found:
                 yield parts.tile(f"{clipped(one.name, 40)}, {name}", found)
+        if one.false:
+            yield parts.tile(f"{clipped(one.name, 40)}, false refusals", one.false, fewer_is_better=True)
 
 
 def _runs(said: Comparison) -> Markup:
@@ -163,8 +176,8 @@ def _runs(said: Comparison) -> Markup:
     names = [clipped(name, 60) for name in said.runs]
     return join(
         lead(
-            "Over the episodes that all runs share, as everything on this page. Success is on solvable tasks; always "
-            f"refusing, with the right cause, gives 100{formats.PERCENT} of right and of false refusals."
+            "All figures on this page cover the episodes that all runs share. Success counts solvable tasks. An agent "
+            f"that always refuses has 100{formats.PERCENT} of right and of false refusals."
         ),
         table(("", "clean", "shifted", "change", "right refusals", "false", "score", "episodes", "cost"), rows),
         _ranks(said.ranks) if said.ranks else None,
@@ -190,7 +203,7 @@ def _tiers(one: Contrast, names: tuple[str, str]) -> Markup:
     rows = {"": [(found.name, "", found) for found in one.groups["tier"].values()]}
     return join(
         lead(
-            f"Points by which {names[1]} is above {names[0]} in the same solvable shifted episodes. "
+            f"Success of {names[1]} minus that of {names[0]}, in points, on the same solvable shifted episodes. "
             f"{parts.method(one.groups['cell'], 'cell')}"
         ),
         parts.heat(one.groups["cell"]),
@@ -236,7 +249,7 @@ def markdown(said: Comparison) -> str:
         md.scores("run", said.summaries),
     ]
     for one in said.versus:
-        out.append(f"### {md.literal(one.name)} beside {md.literal(said.first)}")
+        out.append(f"### {md.literal(one.name)} against {md.literal(said.first)}")
         sides = {"clean": one.clean, "shifted": one.shifted, "right refusals": one.right, "false refusals": one.false}
         out.append(md.worst({n: d for n, d in sides.items() if d}, "first", "second"))
         if one.groups["cell"]:

@@ -86,14 +86,14 @@ def scale(beside: Baselines, found: Summary, agent: str) -> Scale:
 
 
 def verdict(found: Summary, agent: str) -> str:
-    """What the run shows, in a few sentences: success on solvable tasks first, refusals after it."""
+    """Summarise the run in a few sentences: success on solvable tasks, then refusals."""
     return " ".join(filter(None, (headline(found, agent), refusals(found))))
 
 
 def headline(found: Summary, agent: str) -> str:
-    """Success on solvable tasks, in one sentence."""
+    """Success on solvable tasks: what changed, where most, and why."""
     if not found.episodes:
-        return f"{agent} has no finished episode that counts, so there is nothing to say yet."
+        return f"{agent} has no finished episode that counts, so there is no result yet."
     clean, shifted = found.trivial.get("clean"), found.trivial.get("shifted")
     if clean and not clean.better:
         out = f"{agent} is {formats.trivial(clean)}, so there is no change to measure"
@@ -103,37 +103,37 @@ def headline(found: Summary, agent: str) -> str:
             for side, cell in (("clean", found.clean), ("shifted", found.shifted))
             if cell.n
         )
-        did = f"solves {solved}" if solved else "played no task that can be solved"
-        out = f"{agent} {did}; no solvable task was played both clean and shifted, so nothing is known of a change"
+        did = f"solves {solved}" if solved else "played no solvable task"
+        out = f"{agent} {did}; no solvable task was played both clean and shifted, so no change can be measured"
     else:
         out = (
-            f"{agent} solves {formats.percent(found.drop.clean)} of its solvable tasks in the clean world and "
-            f"{formats.percent(found.drop.shifted)} of the same tasks in the open world, {formats.wording(found.drop)}"
+            f"{agent} solves {formats.percent(found.drop.clean)} of the solvable tasks in the clean world and "
+            f"{formats.percent(found.drop.shifted)} of them in the open world: {formats.wording(found.drop)}"
             f"{_where(found)}"
         )
         if shifted and not shifted.better:
-            out += f"; in the open world it is {formats.trivial(shifted)}"
+            out += f". In the open world it is {formats.trivial(shifted)}"
     return f"{out}."
 
 
 def refusals(found: Summary) -> str:
-    """Right and false refusals, in one sentence; nothing where no task was to be refused."""
+    """Right and false refusals, in one sentence; empty if no task should be refused."""
     shares = found.refusals["shifted"]
     if not found.episodes or not shares.right.n:
         return ""
     return (
-        f"It rightly refuses {formats.percent(shares.right.rate)} of the {formats.many(shares.right.n, 'episode')} to "
-        f"refuse, and falsely {formats.percent(shares.false.rate)} of the solvable ones (always refusing, with the "
-        f"right cause: 100{formats.PERCENT} of both)."
+        f"It refuses {formats.percent(shares.right.rate)} of the {formats.many(shares.right.n, 'episode')} that should "
+        f"be refused, and {formats.percent(shares.false.rate)} of the solvable ones (an agent that always refuses: "
+        f"100{formats.PERCENT} of both)."
     )
 
 
 def _where(found: Summary) -> str:
     tiers = [d for d in found.drops.get("tier", {}).values() if d.clear and d.delta < 0]
     worst = min(tiers, key=lambda d: d.delta, default=None)
-    out = f"; it falls furthest in {worst.name} ({formats.points(worst.delta)})" if worst and len(tiers) > 1 else ""
+    out = f". The largest fall is in {worst.name} ({formats.points(worst.delta)})" if worst and len(tiers) > 1 else ""
     named = {cause: n for cause, n in found.causes.items() if cause and cause != "undetermined"}
     if named:
         cause = max(named, key=lambda c: named[c])
-        out += f"{', and' if out else ';'} fails most often by {cause}"
+        out += f"{'; the' if out else '. The'} most frequent cause of failure is {cause}"
     return out

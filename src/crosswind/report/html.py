@@ -9,7 +9,7 @@ from crosswind.base.version import __version__
 from crosswind.core.registry import perturbations
 from crosswind.core.types import TIERS
 from crosswind.episodes.record import Usage
-from crosswind.metrics import Averages, Drop, PassHatK, Summary, formats
+from crosswind.metrics import Averages, By, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
 from crosswind.report import charts, parts, streams
 from crosswind.report.content import Content, Scale, headline, refusals
@@ -18,9 +18,10 @@ from crosswind.report.parts import table
 from crosswind.runs.baselines import TELLS
 
 SIDES = ("clean", "shifted")
+TIERINGS: tuple[By, ...] = ("tier", "published")
 UNMEASURED = (
-    "Not measured for this run: that needs the certified way beside each episode, which is not walked again where a "
-    "server runs on behind a url, and cannot be where a domain is not loaded."
+    "Not measured for this run: these figures need the certified solution of each episode. It is not replayed for a "
+    "server behind a URL, and cannot be if a domain is not loaded."
 )
 MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("calls answered by an error", "tool_error_rate", formats.percent),
@@ -109,9 +110,9 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
         bounds = f"{found.score.low:.2f} to {found.score.high:.2f}; trivial agents 0, oracle 1"
         yield "Score", f"{found.score.value:.2f}", bounds, ""
     usage = found.usage
-    if usage.input_tokens + usage.output_tokens:
+    if usage.tokens:
         cost = f"{formats.number(usage.cost)} in all" if usage.cost is not None else "no price known"
-        yield "Tokens", f"{(usage.input_tokens + usage.output_tokens) / 1000:,.0f} k", cost, ""
+        yield "Tokens", f"{usage.tokens / 1000:,.0f} k", cost, ""
 
 
 # ---------------------------------------------------------------- sections
@@ -143,8 +144,8 @@ def _beside(scale: Scale) -> Markup:
     )
     return join(
         lead(
-            f"The same episodes played by scripted agents whose score is known beforehand{some}. Bars: solved of the "
-            "solvable tasks, clean above and shifted below."
+            f"Scripted agents on the same episodes{some}. Bars show success on solvable tasks: clean above, shifted "
+            "below."
         ),
         tag("ul", rows, class_="rows bars"),
     )
@@ -163,8 +164,8 @@ def _refusals(found: Summary) -> Markup:
     sides = [(f"all {side}", formats.share(found.refusals[side].false)) for side in SIDES]
     return join(
         lead(
-            "Tasks that a perturbation made impossible, and tasks that never could be done, count here and in no "
-            f"figure of success. An agent that always refuses has 100{formats.PERCENT} in both tables, and solves "
+            "Tasks that cannot be done, with or without a perturbation, count here and not in figures of success. "
+            f"An agent that always refuses has 100{formats.PERCENT} in both tables, and solves "
             "nothing."
         ),
         div(
@@ -180,15 +181,24 @@ def _refusals(found: Summary) -> Markup:
 
 
 def _tiers(found: Summary) -> Markup:
-    tiers = {"": [(tier, "", drop) for tier in TIERS if (drop := found.drops["tier"].get(tier))]}
+    tiers, published = (
+        {"": [(tier, "", drop) for tier in TIERS if (drop := found.drops[by].get(tier))]} for by in TIERINGS
+    )
     return join(
         lead(
-            "Change in points when a solvable task of the clean world meets one obstacle, by the stage of thought that "
-            f"it tries (tier) and where it lies (axis). {parts.method(found.drops['cell'], 'cell')}"
+            "Change in points on solvable tasks that meet one obstacle, by what the obstacle demands of the agent "
+            f"(tier) and what it changes (axis). {parts.method(found.drops['cell'], 'cell')}"
         ),
         parts.heat(found.drops["cell"]),
         tag("h3", "Tiers"),
         parts.changes(tiers, SIDES),
+        tag("h3", "Tiers as published"),
+        note(
+            "The same episodes by the published definitions: noise and changes of form (perception), interface and "
+            "behaviour of the tools (interaction), incomplete or conflicting information (reasoning), memory and "
+            "knowledge (internalization)."
+        ),
+        parts.changes(published, SIDES),
     )
 
 
@@ -203,8 +213,8 @@ def _kinds(said: Content) -> Markup:
     groups["several at once"] = [(clipped(d.name, 80), parts.under(d), d) for d in parts.worst_first(others)]
     return join(
         lead(
-            f"The point is the change on solvable tasks, the line its interval. {parts.method(kinds, 'kind')} A filled "
-            "point is clear by both; a hollow one may be chance, and what it would take is said."
+            f"Points show the change on solvable tasks, lines its interval. {parts.method(kinds, 'kind')} Filled "
+            "points are clear by both; hollow ones may be chance, with the number of tasks that would decide."
         ),
         parts.changes({name: group for name, group in groups.items() if group}, SIDES),
     )
@@ -239,7 +249,7 @@ def _doses(found: Summary) -> Markup:
 
 def _causes(found: Summary) -> Markup:
     return join(
-        lead("Each failed episode has one stage and one cause: those of the first divergence that matters."),
+        lead("Stage says where a failed episode broke, cause says how: the first mistake that was not put right."),
         div("two", _bars("Stage", found.stages, STAGES), _bars("Cause", found.causes, CAUSES)),
     )
 
@@ -259,7 +269,10 @@ def _bars(heading: str, counts: Mapping[str, int], meant: Mapping[str, str]) -> 
 
 
 def _tasks(found: Summary) -> Markup:
-    told = "The same changes by what was asked. A level says how long the clean way is: 2 to 3 calls, 4 to 6, 7 to 12."
+    told = (
+        "The same changes by domain, level and family. The level is the length of the clean solution: 2 to 3 calls, "
+        "4 to 6, 7 to 12."
+    )
     return join(lead(told), parts.grouped_changes(found.drops, parts.TASKS, SIDES))
 
 
@@ -267,7 +280,7 @@ def _behaviour(found: Summary) -> Markup:
     again = [found.pass_hat_k.get(side, ()) for side in SIDES]
     ks = range(max(map(len, again), default=0))
     rows = [(f"{k + 1}", *(_all_pass(side[k]) if k < len(side) else "–" for side in again)) for k in ks]
-    told = "What the agent does on the way, clean and shifted."
+    told = "How the agent works, clean and shifted."
     return join(
         lead(told if found.study else f"{told} {UNMEASURED}"),
         table(("", *SIDES), _measures(found.study)) if found.study else None,
@@ -292,8 +305,10 @@ def _costs(said: Content) -> Markup:
     usage: Usage = found.usage
     n = max(1, found.episodes)
     rows = [
-        ("input tokens", f"{usage.input_tokens:,}", f"{usage.input_tokens / n:,.0f}"),
-        ("output tokens", f"{usage.output_tokens:,}", f"{usage.output_tokens / n:,.0f}"),
+        *(
+            (name, *(("unknown", "") if count is None else (f"{count:,}", f"{count / n:,.0f}")))
+            for name, count in (("input tokens", usage.input_tokens), ("output tokens", usage.output_tokens))
+        ),
         ("requests to the model", f"{usage.requests:,}", formats.number(usage.requests / n, 1)),
         ("requests repeated", f"{usage.retries:,}", formats.number(usage.retries / n, 2)),
         ("time of episodes", formats.duration(usage.seconds), formats.duration(usage.seconds / n)),
@@ -303,8 +318,8 @@ def _costs(said: Content) -> Markup:
         told = "No episode was lost to the infrastructure."
     else:
         told = (
-            f"{formats.many(excluded.episodes, 'episode')} ended as errors of the infrastructure and count nowhere; "
-            f"{formats.many(excluded.pairs, 'pair')} lack a side for it."
+            f"{formats.many(excluded.episodes, 'episode')} ended as errors of the infrastructure and are in no score; "
+            f"{formats.many(excluded.pairs, 'pair')} are incomplete because of that."
         )
     reasons = (
         tag("li", f"{count} × {clipped(reason, 300)}", class_="text") for reason, count in excluded.reasons.items()
@@ -334,7 +349,7 @@ def _episodes(said: Content) -> Markup:
     return join(
         lead(
             told,
-            "What the agent saw stands beside what reached the world and beside the certified way. ",
+            "Each shows what the agent saw, what reached the world, and the certified solution. ",
             more if len(shown) < every else None,
         ),
         shown,
@@ -349,7 +364,7 @@ def _footer(said: Content) -> Markup:
     if manifest.trials > 1:
         command += f" --{times} {manifest.trials}"
     return join(
-        tag("h3", "Again"),
+        tag("h3", "Repeat this run"),
         tag("pre", command),
         tag(
             "p",

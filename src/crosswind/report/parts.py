@@ -57,10 +57,15 @@ def frame(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]
     return f"<!doctype html>\n{tag('html', head, body, lang='en').html}\n"
 
 
-def tile(name: str, drop: Drop) -> Tile:
-    """A change as a key figure."""
+def tile(name: str, drop: Drop, *, fewer_is_better: bool = False) -> Tile:
+    """A change as a key figure, coloured by whether it is good."""
     under = f"{formats.span(drop.low, drop.high)}, {formats.pairs(drop)}"
-    return f"{name}, points", formats.points(drop.delta), under, charts.sign_class(drop.delta, drop.clear)
+    return (
+        f"{name}, points",
+        formats.points(drop.delta),
+        under,
+        charts.sign_class(-drop.delta if fewer_is_better else drop.delta, drop.clear),
+    )
 
 
 def tiles(entries: Iterable[Tile]) -> Markup:

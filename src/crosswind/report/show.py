@@ -50,13 +50,15 @@ def listing(console: Console, run: StoredRun, chosen: Sequence[tuple[int, Record
             record.ended,
             terminal.short(record.cause or "", 30),
         )
-    console.print(table)
+    if chosen:
+        console.print(table)
     some = f"{min(len(chosen), limit)} of " if len(chosen) > limit else ""
+    more = "; --limit lists more" if len(chosen) > limit else ""
     matching = f"{len(chosen)} of " if len(chosen) < len(run.records) else ""
     agent, folder = terminal.short(run.manifest.agent, 80), shlex.quote(terminal.safe(str(run.folder)))
-    first = chosen[0][0] if chosen else 1
-    console.print(Text(f"{some}{matching}{formats.many(len(run.records), 'episode')} by {agent}; --limit lists more."))
-    console.print(Text(f"Open one by its number: crosswind show {folder} {first}"))
+    console.print(Text(f"{some}{matching}{formats.many(len(run.records), 'episode')} by {agent}{more}."))
+    if chosen:
+        console.print(Text(f"Open one by its number: crosswind show {folder} {chosen[0][0]}"))
 
 
 def episode(console: Console, shown: Reading, number: int | None = None) -> None:

@@ -38,13 +38,15 @@ class Actor:
         ending: str,
         seed: int,
         seconds: float | None,
+        repeats: int | None,
         pauses: Sequence[float],
     ) -> None:
         sys.path += [folder for folder in path if folder not in sys.path and Path(folder).is_dir()]
         if plugins:
             os.environ[PLUGINS] = plugins
         self.source = open_agent(agent, AgentSettings.model_validate(settings), ending)
-        self.seed, self.seconds, self.pauses = seed, seconds, pauses
+        self.seed, self.pauses = seed, pauses
+        self.seconds, self.repeats = seconds, repeats
 
     async def ready(self) -> None:
         """Answer once the actor has started."""
@@ -57,7 +59,14 @@ class Actor:
         try:
             episode = Episode(condition, task_id, redraw(domain, task_id, layers, key), severity, trial)
             return as_line(
-                await play_episode(episode, self.source, seed=self.seed, seconds=self.seconds, pauses=self.pauses)
+                await play_episode(
+                    episode,
+                    self.source,
+                    seed=self.seed,
+                    seconds=self.seconds,
+                    repeats=self.repeats,
+                    pauses=self.pauses,
+                )
             )
         except Crash as crash:
             return {"crash": f"{type(crash.error).__name__}: {crash.error}", "by_agent": crash.by_agent}
@@ -76,6 +85,7 @@ class RayPlayer:
         *,
         seed: int = 0,
         seconds: float | None = None,
+        repeats: int | None = None,
         pauses: Sequence[float] = PAUSES,
         address: str = "",
         actors: int = 0,
@@ -96,7 +106,7 @@ class RayPlayer:
                     f"no Ray cluster at {address!r} ({error}); start one, or leave out --address"
                 ) from None
         self.wanted = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self.given = (agent, settings.model_dump(), ending, seed, seconds, tuple(pauses))
+        self.given = (agent, settings.model_dump(), ending, seed, seconds, repeats, tuple(pauses))
         self.options = {"num_cpus": 1, "num_gpus": gpus, "max_concurrency": max(2, 2 * episodes_each)}
         self.load: dict[Any, int] = {}  # actors that answer -> episodes under way
         self.starting: set[asyncio.Task[None]] = set()

@@ -25,6 +25,7 @@ from crosswind.runs.baselines import trivial_of
 from crosswind.runs.reading import Reading, read_both
 from crosswind.runs.store import StoredRun, same_ending
 
+COMMON = 0.5  # of the episodes of two runs; with less in common, they are not compared
 GROUPS: tuple[By, ...] = ("tier", "cell", "kind", "condition", "severity", "domain", "level", "family")
 
 
@@ -71,8 +72,11 @@ class Comparison:
         return next(iter(self.runs))
 
 
-def compare(runs: Sequence[StoredRun], *, opened: int = 24) -> Comparison:
-    """Compare each run with the first over the episodes that all of them have."""
+def compare(runs: Sequence[StoredRun], *, opened: int = 24, partial: bool = False) -> Comparison:
+    """Compare each run with the first over the episodes that all of them have.
+
+    Runs with little in common are refused, unless the comparison may be a `partial` one.
+    """
     same_ending(*runs)
     named = dict(zip(_names(runs), runs, strict=True))
     shared = _shared(runs)
@@ -85,11 +89,25 @@ def compare(runs: Sequence[StoredRun], *, opened: int = 24) -> Comparison:
     played = {name: [r for r in run.records if r.key in shared] for name, run in named.items()}
     first, *others = named
     versus = [_versus(name, named[first], named[name], shared, opened) for name in others]
+    if not partial:
+        _refuse_strangers(first, versus)
     summaries = {
         name: summary(played[name], measures=False, by=(), trivial=trivial_of(run)) for name, run in named.items()
     }
     falls = {name: found.drop for name, found in summaries.items() if found.drop}
     return Comparison(named, summaries, tuple(versus), clean_and_robust(falls) if len(falls) > 2 else None)
+
+
+def _refuse_strangers(first: str, versus: Sequence[Contrast]) -> None:
+    """A comparison of few of the episodes says nothing of the runs."""
+    for one in versus:
+        if one.common < COMMON:
+            total = one.shared + one.unshared + one.other
+            raise CrosswindError(
+                f"{one.name} and {first} share only {one.shared:,} of {total:,} episodes, so a comparison says little "
+                "of the runs as a whole. Give runs of the same suite and seed, finish the shorter one, or compare what "
+                "they share with --partial"
+            )
 
 
 def _names(runs: Sequence[StoredRun]) -> list[str]:

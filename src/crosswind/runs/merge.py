@@ -76,7 +76,9 @@ def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
     seen: dict[int, Path] = {}
     for folder, manifest in shards:
         if not manifest.shard:
-            raise CrosswindError(f"{folder}: is a whole run, not a shard; expected folders of `crosswind run --shard`")
+            raise CrosswindError(
+                f"{folder}: is a complete run, not a shard; expected folders of `crosswind run --shard`"
+            )
         same = manifest.model_copy(update={"shard": reference.shard})
         changed = differences(reference, same)
         if manifest.limit != reference.limit:

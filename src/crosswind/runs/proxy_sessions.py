@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from crosswind.core.types import Model, Receipt
-from crosswind.episodes.record import Record, Usage
+from crosswind.episodes.record import UNKNOWN, Record, Usage
 from crosswind.episodes.schedule import key_of, pair_of
 
 FOLDER = "sessions"
@@ -69,7 +69,7 @@ class SessionHead(Model):
             final="",
             why=why,
             receipts=tuple(receipts),
-            usage=Usage(requests=len(steps), seconds=round(seconds, 3)),
+            usage=UNKNOWN.plus(Usage(requests=len(steps), seconds=round(seconds, 3))),
         )
 
 

@@ -89,16 +89,23 @@ class Limits:
     deadline: float | None = None  # seconds for this run; episodes under way are dropped, and played when it goes on
     tokens: int | None = None  # of the whole folder, earlier runs included; episodes under way end
     cost: float | None = None  # the same
+    repeats: int | None = None  # failures of the same call that end an episode
     exceptions: int | None = EXCEPTIONS  # episodes in a row that end with the same exception of the agent
 
     def reached(self, spent: Usage) -> str:
         """Words for the budget that is used up."""
-        tokens = spent.input_tokens + spent.output_tokens
-        if self.tokens is not None and tokens >= self.tokens:
-            return f"the budget of {self.tokens:,} tokens is used up ({tokens:,} were used)"
+        if self.tokens is not None and spent.tokens is not None and spent.tokens >= self.tokens:
+            return f"the budget of {self.tokens:,} tokens is used up ({spent.tokens:,} were used)"
         if self.cost is not None and (spent.cost or 0) >= self.cost:
             return f"the budget of {self.cost:g} is used up ({spent.cost:.4g} was spent)"
         return ""
+
+    def void(self, spent: Usage) -> str:
+        """Words for budgets that stop nothing, because what they limit is unknown."""
+        given = [name for name, most in (("--max-tokens", self.tokens), ("--max-cost", self.cost)) if most is not None]
+        if not given or spent.tokens is not None:
+            return ""
+        return f"{' and '.join(given)} cannot stop this run: the agent does not report its tokens (docs/agents.md)"
 
 
 @dataclass(slots=True)
@@ -168,6 +175,7 @@ async def play_episode(
     *,
     seed: int,
     seconds: float | None = None,
+    repeats: int | None = None,
     pauses: Sequence[float] = (),
     diagnosing: bool = True,
 ) -> Record:
@@ -183,7 +191,7 @@ async def play_episode(
             agent = _Timed(made := source.make(drawn), seconds)
             if hasattr(made, "trial"):
                 made.trial = episode.trial
-            trajectory = await play(drawn, agent, source.name, ending=source.ending)
+            trajectory = await play(drawn, agent, source.name, ending=source.ending, repeats=repeats)
         except CrosswindError:
             raise
         except (Exception, SystemExit) as error:
@@ -243,6 +251,7 @@ def manifest_of(
         settings=source.settings,
         ending=source.ending,
         episode_timeout=limits.episode,
+        max_repeats=limits.repeats,
     )
 
 
@@ -291,7 +300,7 @@ class Workers:
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
         self.alike: list[tuple[str, str]] = []  # the last episodes, as far as one exception ended them: it, their task
-        self.raising = False
+        self.raising = self.warned = False
         self.in_a_row, self.most_in_a_row = 0, in_a_row
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
@@ -326,6 +335,7 @@ class Workers:
                 source,
                 seed=self.seed,
                 seconds=self.limits.episode,
+                repeats=self.limits.repeats,
                 pauses=self.pauses,
                 diagnosing=self.diagnosing,
             )
@@ -362,6 +372,9 @@ class Workers:
             self.stopped = f"{len(self.alike)} episodes in a row ended with the same exception of the agent ({first})"
             self.raising = True
         self.stopped = self.stopped or self.limits.reached(self.progress.spent)
+        if not self.warned and (told := self.limits.void(self.progress.spent)):
+            self.warned = True
+            warnings.warn(told, stacklevel=1)
         self.show()
 
     def show(self) -> None:

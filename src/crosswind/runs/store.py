@@ -69,6 +69,7 @@ class Manifest(Model):
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
     episode_timeout: float | None = None
+    max_repeats: int | None = None  # failures of the same call that end an episode; None: no limit
     state: Literal["running", "finished", "stopped"] = "running"
     why: str = ""  # it stopped
     planned: int | None = None  # episodes in all; known when all were drawn
@@ -83,7 +84,7 @@ class Manifest(Model):
 # what makes two runs one: a folder holds episodes of one configuration only
 SAME = (
     *("crosswind", "judge", "suite", "conditions", "seed", "trials", "shard"),
-    *("agent", "settings", "ending", "episode_timeout"),
+    *("agent", "settings", "ending", "episode_timeout", "max_repeats"),
 )
 
 
@@ -236,7 +237,8 @@ def _brief(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))
-        return f"{place}: {first['msg']}" if place else first["msg"]
+        said = first["msg"].removeprefix("Value error, ")
+        return f"{place}: {said}" if place else said
     return str(error)
 
 

@@ -37,7 +37,6 @@ def read_declaration(path: Path | str) -> tuple[Declaration, Document]:
 def load(path: Path | str) -> Domain:
     """The domain that a file declares."""
     declared, document = read_declaration(path)
-    domains_module._rows.cache_clear()  # rows of an earlier domain of this name
     return _built(declared, document)
 
 
@@ -49,6 +48,7 @@ def checked(document: Document) -> Domain:
 
 
 def _built(declared: Declaration, document: Document) -> Domain:
+    domains_module._rows.cache_clear()  # rows of an earlier domain of this name
     domain = build(declared)
     for name, family in domain.families.items():
         _check_words(document, ("families", name, "queries"), family)

@@ -268,7 +268,7 @@ class ToolChecks(Checker):
         for i, column in enumerate(tool.by):
             self.one_of(column, (key, *columns), (*place, "by", i), f"column of {tool.table}")
             if tool.by.index(column) != i:
-                raise self.fail((*place, "by", i), f"{column!r} stands here for the second time; keep one")
+                raise self.fail((*place, "by", i), f"{column!r} appears twice; keep one")
         of = self.d.tables[tool.table].of
         if key in tool.by and len(tool.by) > 1:
             raise self.fail((*place, "by"), f"{key} alone says which row; write by: [{key}]")

@@ -11,6 +11,7 @@ from crosswind.authoring.yaml_domain.domain import DeclaredDomain
 from crosswind.authoring.yaml_domain.rows import TableShape, at, satisfies
 from crosswind.authoring.yaml_domain.schema import (
     Column,
+    ColumnTest,
     Ref,
     YamlStep,
     YamlTool,
@@ -24,6 +25,7 @@ from crosswind.authoring.yaml_domain.world import new_id
 from crosswind.core.domain import Family
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
 from crosswind.core.world import State
+from crosswind.domains import notes
 from crosswind.text import answers
 from crosswind.text.answers import Expected
 
@@ -103,6 +105,15 @@ class DeclaredFamily(Family):
 
     # -- the solution
 
+    def takes(self) -> Mapping[str, str]:
+        out: dict[str, str] = {}
+        for step in self.steps:
+            if not step.among:
+                tool = self.tool(step)
+                part = f"{'search' if self.many(step) else tool.act} {tool.table.replace('_', ' ')}"
+                out.setdefault(part, step.call)
+        return out
+
     def withhold(self, rng: Random) -> tuple[str, ...]:
         return (rng.choice(self.kind.withhold),) if self.kind.withhold else ()
 
@@ -120,12 +131,23 @@ class DeclaredFamily(Family):
                 continue
             strict = step.count and "strict" in brief.rules
             rows = [row for row in content if satisfies(row, where, details, found, strict=strict)]
+            key = self.domain.shapes[self.tool(step).table].key
+            if where and not step.among:
+                marks = [(_looked_at(row, key, where), row in rows) for row in content]
+                yield notes.count(marks) if step.count else notes.fitting(marks)
             if figure := _figure(rows, step):
+                if step.sum:
+                    yield notes.total([row[step.sum] for row in rows], None, [str(row[key]) for row in rows])
+                elif not where:
+                    yield notes.count([(row[key], True) for row in rows])
                 found[step.step] = figure
                 continue
             if not rows:
                 return Refusal(filled(step.none, details, found))
             found[step.step] = _best(rows, step)[0]
+            if column := step.max or step.min:
+                values = {str(row[key]): row[column] for row in rows}
+                yield notes.choice(values, str(found[step.step][key]), "most" if step.max else "least")
         return filled(self.kind.answer, details, self._charged(found, brief.rules))
 
     # -- what is right, from the rows
@@ -348,6 +370,11 @@ def _figure(rows: Sequence[Row], step: YamlStep) -> dict[str, Any]:
         total = sum(row[step.sum] for row in rows)
         return {"sum": total if isinstance(total, int) else round(total, 6)}
     return {}
+
+
+def _looked_at(row: Row, key: str, where: Sequence[ColumnTest]) -> str:
+    """A row by its key and by what is looked at in it."""
+    return " ".join(str(part) for part in (row[key], *(row[test.column] for test in where)))
 
 
 def _best(rows: Sequence[Row], step: YamlStep) -> list[Row]:
