@@ -33,10 +33,10 @@ def test_a_tutorial_works(page: Path, tmp_path: Path) -> None:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", block["text"]],
             cwd=tmp_path,
-            env={**os.environ, "PATH": path, "COLUMNS": "80"},
+            env={**os.environ, "PATH": path, "COLUMNS": "80", "OMP_NUM_THREADS": "1"},  # other tests run beside it
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=1200,
         )
         assert done.returncode == 0, f"{block['text']}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         assert "Traceback" not in done.stderr
