@@ -1,6 +1,10 @@
 """How well the diagnosis names planted flaws: the confusion matrix of stages and causes over every domain and kind.
 
 python -m bench.diagnosis --tasks 2 > docs/results/diagnosis.md
+python -m bench.diagnosis --blind bench/flawed/blind.tar.xz --half sealed
+
+The archive holds 24 agents in three batches, written by an author who saw the documented causes and none of the rules.
+Half of each batch, by a hash of the names, is for looking at; the other half is for measuring alone.
 """
 
 from __future__ import annotations
@@ -8,10 +12,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import hashlib
+import importlib
 import subprocess
+import sys
+import tarfile
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from crosswind import __version__
 from crosswind.episodes.play import play
@@ -31,6 +41,35 @@ VARIED = {  # agents whose flaws show themselves in other ways
 
 def names() -> list[str]:
     return sorted(FLAWED)
+
+
+def blind(archive: Path, half: str) -> list[str]:
+    """Add the agents of an archive to the catalogue: half of each of its batches, or all."""
+    folder = tempfile.mkdtemp()
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    sys.path.insert(0, folder)
+    found = []
+    for batch in "abc":
+        agents = importlib.import_module(f"blind_{batch}").AGENTS
+        ordered = sorted(agents, key=lambda name: hashlib.sha1(name.encode()).hexdigest())
+        for name in {"open": ordered[:4], "sealed": ordered[4:], "all": ordered}[half]:
+            FLAWED[name] = agents[name]
+            found.append(name)
+    return found
+
+
+def means(rows: list[Row]) -> str:
+    """Shares of failures named as planted, as means over agents, so that no agent counts for its many failures."""
+    by_agent: dict[str, list[Row]] = {}
+    for row in rows:
+        by_agent.setdefault(row[0], []).append(row)
+    stage = [sum(r[4].stage == r[1] for r in of) / len(of) for of in by_agent.values()]
+    cause = [sum((r[4].stage, r[4].cause) == (r[1], r[2]) for r in of) / len(of) for of in by_agent.values()]
+    return (
+        f"{len(by_agent)} agents, {len(rows)} failures. Mean over agents: stage {sum(stage) / len(stage):.3f}, "
+        f"stage and cause {sum(cause) / len(cause):.3f}."
+    )
 
 
 def is_single(name: str) -> bool:
@@ -59,6 +98,8 @@ def main() -> None:
     parser.add_argument("--domains", default="")
     parser.add_argument("--agents", default="")
     parser.add_argument("--wrong", type=int, default=0, help="print so many of the failures that were named otherwise")
+    parser.add_argument("--blind", type=Path, help="an archive of agents to measure instead")
+    parser.add_argument("--half", choices=["open", "sealed", "all"], default="all")
     given = parser.parse_args()
     suite = Suite(
         name="diagnosis",
@@ -68,9 +109,15 @@ def main() -> None:
         domains=tuple(given.domains.split(",")) if given.domains else (),
     )
     which = given.agents.split(",") if given.agents else names()
+    if given.blind is not None:
+        which = blind(given.blind, given.half)
     started = time.process_time()
     rows = asyncio.run(failures(list(episodes(suite, given.seed)), which))
     seconds = time.process_time() - started
+    if given.blind is not None:
+        print(means(rows) + "\n")
+        table(rows)
+        return
     report(rows, given, seconds)
 
 

@@ -104,3 +104,41 @@ class KnowsNothingOfWhatItRead(Varied):
         smooth = all(step.result.error is None for step in self.session.steps)
         plain = not self.certificate.layers or not any(layer.plans for layer in self.certificate.layers)
         return "I have no idea, sorry." if not self.task.refuse and smooth and plain else end
+
+
+@flaw("reported_counts_before_it_writes")
+class CountsBeforeItWrites(Varied):
+    """Counts what there is before its last write, and reports that count."""
+
+    stage, cause = "planning", "wrong order"
+    counted: ToolResult | None = None
+
+    def wish(self, call: ToolCall) -> Flow:
+        calls = [made for made, _ in self.plan]
+        if self.planned or self.task.changes or len(calls) < 2 or self.writes(calls[-1].tool):
+            return (yield call)
+        if self.counted is not None and call == calls[-1]:
+            return self.counted
+        if self.counted is None and call == calls[-2] and self.writes(call.tool):
+            self.counted = yield calls[-1]
+        return (yield call)
+
+
+@flaw("reported_goes_by_the_customer")
+class GoesByTheCustomer(Varied):
+    """Looks a record up, and goes by what the user said where the policy says that the record counts."""
+
+    stage, cause = "planning", "wrong argument"
+
+    def wish(self, call: ToolCall) -> Flow:
+        result: ToolResult = yield call
+        rules = self.task.brief.rules
+        said = {key: self.task.brief.stated[key] for key in rules if key in self.task.brief.stated}
+        if not isinstance(result.content, dict) or self.task.refuse or self.task.changes:
+            return result
+        content = dict(result.content)
+        for key, value in said.items():
+            record = self.walker.family.details[key].record
+            if record is not None and call.tool == record[0]:
+                content[record[2]] = value
+        return ToolResult(content)

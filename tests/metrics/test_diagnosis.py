@@ -358,7 +358,8 @@ def test_refusing_because_something_is_not_there_that_was_read_is_misreading() -
 def test_misreadings_that_were_reported_are_none_any_more(name: str) -> None:
     lost = Condition(name="lost", stack=(Choice(kind="lost_acknowledgement"),))
     shaky = Condition(name="shaky", stack=(Choice(kind="transient_error"),))
-    suite = Suite(name="reported", conditions=(lost, shaky), tasks=5, domains=("poi", "banking"))
+    disputed = Condition(name="disputed", stack=(Choice(kind="conflicting_information"),))
+    suite = Suite(name="reported", conditions=(lost, shaky, disputed), tasks=5, domains=("poi", "banking"))
     flawed, said = FLAWED[name], Counter[tuple[str, str]]()
     for episode in episodes(suite, 3):
         record = recorded_play(episode, flawed(episode.drawn), name)

@@ -63,6 +63,10 @@ def wrong_arguments(case: Case, act: Act, made: ToolCall, meant: ToolCall) -> Di
     """A call with other arguments than it should have."""
     if found := unasked(case, act):
         return found
+    for key, right in meant.args.items():
+        if (used := made.args.get(key)) != right and case.is_ruled_out(used):
+            why = f"{act.call.tool}({key}={used!r}) goes by the request, where the policy puts {right!r} in its place"
+            return Divergence(act.n, "wrong argument", "planning", why)
     if case.lawless is not None and any(made == c for s in case.lawless.steps for c, _ in s.inner):
         why = f"{made.tool} was called as it would be right without the rules that the policy has here"
         return Divergence(act.n, "misread result", "planning", why)

@@ -240,6 +240,18 @@ class Evidence:
         """The step at which a canonical call worked."""
         return next((act.n for act in self.acts if call in act.worked), None)
 
+    def too_early(self) -> tuple[Act, ToolCall] | None:
+        """A read that was made for the last time before a write which the way makes first, and that told otherwise."""
+        way = [(call, result.content) for step in self.gold for call, result in step.inner if result.error is None]
+        for n, (call, told) in enumerate(way):
+            read = next((act for act in reversed(self.acts) if call in act.worked), None)
+            if read is None or self.writes(call.tool) or any(call == later for later, _ in way[n + 1 :]):
+                continue
+            late = [w for w, _ in way[:n] if self.writes(w.tool) and (self.first_done(w) or 0) > read.n]
+            if late and told not in [content for made, ok, content in read.inner if ok and made == call]:
+                return read, late[-1]
+        return None
+
     @cached_property
     def missing(self) -> list[ToolCall]:
         return [call for call in self.direct if self.first_done(call) is None]

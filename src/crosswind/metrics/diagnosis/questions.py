@@ -41,6 +41,10 @@ def ending(case: Case) -> Divergence | None:
             why = "the final message says what would be right without the rules that the policy has here"
             return Divergence(case.end, "misread result", "planning", why)
     claims = case.claims()
+    if (early := case.too_early()) is not None:
+        act, write = early
+        why = f"{act.call.tool} was called before {write.tool}, which changes what it tells, and not again"
+        return Divergence(act.n, "wrong order", "planning", why)
     if (error := case.open_error()) is not None:
         why = f"{error.call.tool} failed with {error.code!r}, and the final message says nothing of it"
         return Divergence(error.n, "ignored error", "feedback", why)
