@@ -239,3 +239,12 @@ def test_short_texts_are_quick() -> None:
     for text in texts:
         classify(text)
     assert (time.perf_counter() - start) / len(texts) < 0.001  # About 25 microseconds, on an idle machine.
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Done looking: tracks = 1; minutes needed = 120.", "Minutes needed: 120", "The nights required are 3."],
+)
+def test_a_detail_whose_value_is_given_is_not_asked_for(text: str) -> None:
+    assert classify(text) == "answer"
+    assert classify("Minutes needed.") == "question"
