@@ -38,6 +38,7 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
+Changelog = Literal["hidden", "shown", "wrong"]
 P = TypeVar("P", bound="StreamPlan | CareerPlan")
 Kinds = Annotated[tuple[str, ...], AfterValidator(_kinds)]  # each as KIND or KIND:SEVERITY
 
@@ -56,7 +57,7 @@ class StreamPlan(Model):
     kinds: Kinds = ("semantic_rename:2", "parameter_rename:2", "key_rename:1", "redirection:2", "envelope:1")
     drift: Kinds = ()  # kinds of request style, drawn for each request,
     drift_share: float = Field(default=0.5, ge=0, le=1)  # which reach this share at the end of the stream
-    changelog: Literal["hidden", "shown", "wrong"] = "hidden"
+    changelog: Changelog = "hidden"
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -176,18 +177,8 @@ class Timeline:
 
     def _notice(self, version: int) -> str:
         """What the changelog says of a release; nothing where there is none."""
-        if self.plan.changelog == "hidden" or version == 0:
-            return ""
         task = next(task for task in map(self._probe, self.domain.families) if task)
-        old, new = (_shown(self.domain, task, self.stacks[i]) for i in (version - 1, version))
-        lines = differences(old, new, wrong=self.plan.changelog == "wrong")
-        for layer in self.stacks[version]:
-            if layer not in self.stacks[version - 1] and not layer.retools:
-                said = "no longer applies" if self.plan.changelog == "wrong" else "is new"
-                lines.append(f"This {said}: {(type(layer).__doc__ or '').strip().splitlines()[0]}")
-        if not lines:
-            return ""
-        return f"Release notes of version {version + 1}: {' '.join(lines)} {PRECEDENCE}"
+        return release_notes(self.domain, task, self.stacks, version, self.plan.changelog)
 
     def _probe(self, family: str) -> Task | None:
         try:
@@ -225,6 +216,21 @@ def _shown(domain: Domain, task: Task, layers: Layers) -> dict[str, ToolSpec]:
     canonical = {tool.name for tool in domain.tools(task)}
     shown = walks.shown(len(layers), 0)
     return {id: tool for tool in shown if tool.listed for id in sorted(tool.ids & canonical) or [f"old {tool.name}"]}
+
+
+def release_notes(domain: Domain, task: Task, stacks: Sequence[Layers], version: int, changelog: Changelog) -> str:
+    """What a changelog says of a release, counted from 0; nothing where it is hidden, and of the first."""
+    if changelog == "hidden" or version == 0:
+        return ""
+    old, new = (_shown(domain, task, stacks[i]) for i in (version - 1, version))
+    lines = differences(old, new, wrong=changelog == "wrong")
+    for layer in stacks[version]:
+        if layer not in stacks[version - 1] and not layer.retools:
+            said = "no longer applies" if changelog == "wrong" else "is new"
+            lines.append(f"This {said}: {(type(layer).__doc__ or '').strip().splitlines()[0]}")
+    if not lines:
+        return ""
+    return f"Release notes of version {version + 1}: {' '.join(lines)} {PRECEDENCE}"
 
 
 def differences(old: dict[str, ToolSpec], new: dict[str, ToolSpec], *, wrong: bool = False) -> list[str]:
