@@ -2,7 +2,7 @@
 
     python bench/stream_models.py --out runs/models --streams 5
     python bench/stream_models.py --agents hf:MODEL hf:MODEL+ADAPTER --out runs/models --streams 5
-    python bench/stream_models.py --agents embedded --plans evolving --domain poi --episodes 3 --releases 1 --out /tmp/try
+    python bench/stream_models.py --plans evolving --domain poi --episodes 3 --releases 1 --out /tmp/try
 
 Each agent plays each plan three times: with no memory, with notes, and with nothing to remember (`--frozen`), where the
 interface never changes and every fact is stated. The same command goes on where it was stopped. With `--table` nothing
