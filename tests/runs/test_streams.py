@@ -119,6 +119,12 @@ def test_schedules_bring_releases_when_they_say() -> None:
     assert versions("earned", [False] * 60) == [0] * 60
 
 
+def test_a_stream_that_is_run_as_a_suite_is_sent_to_its_command() -> None:
+    for name in ("evolving", "careers"):
+        with pytest.raises(CrosswindError, match=f"crosswind stream {name}"):
+            cw.evaluate("oracle", name)
+
+
 def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
     for changes, why in (({"kinds": ("typos",)}, "one request"), ({"drift": ("envelope",)}, "axis query")):
         with pytest.raises(CrosswindError, match=why):

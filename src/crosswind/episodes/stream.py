@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, TypeVar, cast
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError, Unfair
+from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError, Unfair, UnknownName
 from crosswind.base.yaml_files import complaint, read
 from crosswind.core.audit import is_auditable
 from crosswind.core.certify import certify
@@ -24,8 +24,10 @@ from crosswind.core.perturbation import Layers, Perturbation, place
 from crosswind.core.registry import Registry, domains, perturbations
 from crosswind.core.release import Release, evolve
 from crosswind.core.types import Key, Model, Row, Split, Task, ToolSpec
+from crosswind.episodes import suite
 from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.schedule import Deck, Episode, StreamMark
+from crosswind.episodes.suite import Suite, suites
 
 WORLDS = 8  # worlds that are looked at for one episode: a task may be unfair by itself, or under a release
 EARNED, WINDOW = 0.8, 10  # with the schedule "earned": success over so many episodes that brings the next release
@@ -288,6 +290,16 @@ _ours: tuple[Plan, ...] = (
 )
 for _plan in _ours:
     plans.add(_plan.name, _plan)
+
+
+def load_suite(name: str) -> Suite:
+    """A suite by its name or from a YAML file; of a stream it is said how to play it."""
+    if name in plans and name not in suites:
+        raise UnknownName(
+            f"{name!r} is a stream, whose episodes follow each other; play it with `crosswind stream {name}` or "
+            f"cw.stream(agent, {name!r})"
+        )
+    return suite.load_suite(name)
 
 
 def load_plan(name: str) -> Plan:
