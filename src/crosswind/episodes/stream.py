@@ -57,6 +57,7 @@ class StreamPlan(Model):
     releases: int = Field(default=4, ge=0)  # after the first, which is the canonical interface
     schedule: Literal["abrupt", "gradual", "recurring", "cascading", "earned"] = "abrupt"
     kinds: Kinds = ("semantic_rename:2", "parameter_rename:2", "key_rename:1", "redirection:2", "envelope:1")
+    announced: bool = False  # tools that will redirect say so one release before
     drift: Kinds = ()  # kinds of request style, drawn for each request,
     drift_share: float = Field(default=0.5, ge=0, le=1)  # which reach this share at the end of the stream
     changelog: Changelog = "hidden"
@@ -112,8 +113,10 @@ class StreamPlan(Model):
 
 
 @lru_cache(maxsize=64)
-def _chain(name: str, kinds: tuple[tuple[str, int], ...], count: int, seed: int, split: Split) -> tuple[Release, ...]:
-    return tuple(evolve(domains[name], dict(kinds), count, seed, split=split))
+def _chain(
+    name: str, kinds: tuple[tuple[str, int], ...], count: int, seed: int, split: Split, announced: bool
+) -> tuple[Release, ...]:
+    return tuple(evolve(domains[name], dict(kinds), count, seed, split=split, announced=announced))
 
 
 class Timeline:
@@ -126,7 +129,8 @@ class Timeline:
         self.salt = ("stream", seed, number, domain)
         chance = int.from_bytes(digest(*self.salt)[:4], "big")
         kinds = tuple(map(parse_kind, plan.kinds))
-        self.releases = _chain(domain, kinds, 0 if frozen else plan.releases, chance, plan.split)
+        count = 0 if frozen else plan.releases
+        self.releases = _chain(domain, kinds, count, chance, plan.split, plan.announced)
         self.stacks = [release.stack for release in self.releases]
         self.notices = [self._notice(i) for i in range(len(self.releases))]
         self.decks = [
@@ -283,6 +287,14 @@ _ours: tuple[Plan, ...] = (
         summary="Releases, while requests become terser and more careless.",
         releases=2,
         drift=("terse_query", "typos", "paraphrase", "verbose_query"),
+    ),
+    StreamPlan(
+        name="lifecycle",
+        summary="Tools are announced to move, redirect and are gone; better tools, amended rules and other forms come.",
+        episodes=140,
+        releases=6,
+        kinds=("redirection:2", "better_tool:1", "amended_rules:2", "locale_format:1", "key_rename:1"),
+        announced=True,
     ),
     CareerPlan(
         name="careers", summary="One user in one lasting world: later requests need what was told in earlier ones."

@@ -81,7 +81,15 @@ class LiveStream:
         server = live.LiveServer(tools)
         probe, kinds = Walks(server, live.TASK), dict(map(parse_kind, self.plan.kinds))
         try:
-            chain = evolve(server, kinds, self.plan.releases, self.seed, probes=[probe], prove=live.proved)
+            chain = evolve(
+                server,
+                kinds,
+                self.plan.releases,
+                self.seed,
+                probes=[probe],
+                prove=live.proved,
+                announced=self.plan.announced,
+            )
         except CannotPerturb as error:
             raise CannotPerturb(
                 f"the {len(tools)} tools of this server have no {self.plan.releases} releases of the stream "
