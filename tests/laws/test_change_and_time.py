@@ -22,6 +22,7 @@ from crosswind.core.world import World
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.recipe import kinds_of
 from crosswind.perturbations.action.deadline import Deadline
+from crosswind.perturbations.action.price_moves import PriceMoves
 from crosswind.perturbations.action.taken_at import TakenAt
 from crosswind.perturbations.action.tool_catalogue import NOT_OPEN, ToolCatalogue
 from crosswind.perturbations.domain.amended_rules import AmendedRules
@@ -123,6 +124,23 @@ def test_who_dawdles_finds_it_taken() -> None:
         error = session.call(steps[write].call).error
         assert error is not None
         assert error.code == "taken"
+
+
+def test_who_reads_a_price_late_reads_another() -> None:
+    for drawn in draws("price_moves", 5):
+        (layer,) = drawn.layers
+        assert isinstance(layer, PriceMoves)
+        steps = drawn.certificate.gold.calls
+        shown = next(step for step in steps if 0 in step.fired)
+        session = session_of(drawn)
+        first = session.call(shown.call)
+        while session.clock.nth < layer.until - 1:
+            assert session.call(shown.call).content == first.content
+        later = session.call(shown.call)
+        assert later.error is None
+        assert later.content != first.content
+        last = max(i for i, step in enumerate(drawn.certificate.gold.steps) if 0 in step.fired)
+        assert law_of(drawn, layer.model_copy(update={"until": last + 1})) == "slack"
 
 
 def test_no_waiting_opens_what_is_closed_today() -> None:

@@ -133,8 +133,8 @@ for _suite in (
     ),
     Suite(
         name="clock",
-        version=1,
-        summary="Simulated time: deadlines, services that are down, late approvals, also with retries and pages.",
+        version=2,
+        summary="Simulated time: deadlines, what is taken or gets dearer, services that are down, late approvals.",
         tasks=9,
         conditions=(
             _of("deadline@2", ("deadline", 2)),
@@ -145,6 +145,11 @@ for _suite in (
             _of("service_hours@5", ("service_hours", 5)),
             _of("late_approval@2", ("late_approval", 2)),
             _of("late_approval@5", ("late_approval", 5)),
+            _of("taken_at@5", ("taken_at", 5)),
+            _of("taken_at and retries", ("taken_at", 4), ("transient_error", 3)),
+            _of("price_moves@5", ("price_moves", 5)),
+            _of("price_moves and pages", ("price_moves", 4), ("paged_results", 3)),
+            _of("closed_today", ("closed_today", 3)),
         ),
     ),
     Suite(
