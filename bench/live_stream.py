@@ -191,8 +191,8 @@ async def main() -> None:
         for record, (passed, why) in zip(records, ends, strict=True):
             by[record["condition"]].append((passed, why))
         for release, found in sorted(by.items()):
-            why = sorted({why for _, why in found if why})
-            print(f"| {agent.__name__} | {release} | {sum(p for p, _ in found)} of {len(found)} | {'; '.join(why)} |")
+            reasons = "; ".join(sorted({why for _, why in found if why}))
+            print(f"| {agent.__name__} | {release} | {sum(p for p, _ in found)} of {len(found)} | {reasons} |")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from crosswind.report.streams import smoothed
 from crosswind.runs.store import iter_records
 from crosswind.runs.streams import play_streams
 
-WAYS = {"": {}, "notes": {"memory": "notes"}, "nothing to remember": {"frozen": True}}
+WAYS = {"": ("", False), "notes": ("notes", False), "nothing to remember": ("", True)}  # memory, and frozen
 
 
 def told(share: StreamShare) -> str:
@@ -42,11 +42,10 @@ async def play(args: argparse.Namespace, name: str, agent: str, way: str, folder
     wanted = {"domains": (args.domain,) if args.domain else None, "episodes": args.episodes, "releases": args.releases}
     known = type(plan).model_fields
     plan = with_changes(plan, {field: value for field, value in wanted.items() if value and field in known})
-    source = with_memory(open_agent(agent), str(WAYS[way].get("memory", "")))
+    memory, frozen = WAYS[way]
+    source = with_memory(open_agent(agent), memory)
     try:
-        ran = await play_streams(
-            plan, source, folder, seed=args.seed, streams=args.streams, frozen=bool(WAYS[way].get("frozen"))
-        )
+        ran = await play_streams(plan, source, folder, seed=args.seed, streams=args.streams, frozen=frozen)
     finally:
         await source.aclose()
     if ran.stopped:
