@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, Task, ToolCall, ToolResult
-from crosswind.perturbations._time import clock
-from crosswind.perturbations.action.deadline import SLACK
+from crosswind.perturbations._time import clock, hurry, limit, slack_of
 from crosswind.perturbations.query._changes import wording
 from crosswind.words import banks
 
@@ -37,22 +35,19 @@ class PriceMoves(Perturbation):
         shown = [i for i, step in enumerate(scene.gold) if key and _has(step.result.content, key)]
         if not shown:
             return None
-        until = ceil((shown[-1] + 1 + len(scene.task.withheld)) * SLACK[severity])
+        until = limit(shown[-1] + 1, scene.task, severity)
         holes = {"begin": clock(0), "end": clock(until), "fee": banks.noun(scene.domain.name, "fee")}
         notice = wording("price_moves", "notices", scene.task.split, rng, **holes)
         return cls(key=key, until=until, percent=rng.randint(5, 40), notice=notice)
 
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        """How much of the time that there is the way takes, in steps of five in a hundred."""
-        last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
-        return round(20 * (last + 1) / self.until)
+        return hurry(self.until, gold, place)
 
     def on_task(self, task: Task) -> Task:
         return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
 
     def slack(self, memo: Memo) -> float | None:
-        last = memo.notes.get("last")
-        return None if last is None else self.until / (last + 1)
+        return slack_of(self.until, memo)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         result = yield call
