@@ -11,7 +11,7 @@ import pytest
 from crosswind.base.errors import CrosswindError
 from crosswind.core.registry import domains
 from crosswind.core.types import Message, Request, Tools
-from crosswind.episodes.career import CareerPlan
+from crosswind.episodes.career import Career, CareerPlan
 from crosswind.episodes.play import judge
 from crosswind.episodes.record import Record, redrawn, trajectory_of
 from crosswind.episodes.stream import load_plan, with_changes
@@ -107,6 +107,24 @@ def test_failures_that_make_later_tasks_impossible_are_forfeited(tmp_path: Path)
     for before, mark in pairwise(marks):  # what a forfeited episode would have told is told in the next one
         if before.forfeited:
             assert set(before.recall.told) <= set(mark.recall.told)
+
+
+def test_no_request_tells_what_it_needs() -> None:
+    """What a forfeited episode would have told is told in the next one, unless that is the one which needs it."""
+    career = Career(with_changes(SHORT, {"distances": (1,)}), "poi", 0, 0)
+    n = next(n for n in range(SHORT.episodes) if (need := career.chapter(n)[1].need) and need.distance == 1)
+    need = career.chapter(n)[1].need
+    assert need is not None
+    career.carried = dict(career.chapter(n)[0].carried)
+    assert career.episode(n).mark.career.forfeited == ""  # type: ignore[union-attr]
+    career.untold = career.chapter(n - 1)[1].told
+    assert need.fact in {telling.fact for telling in career.untold}
+    mark = career.episode(n).mark
+    assert mark is not None
+    assert mark.career is not None
+    assert "the request would tell" in mark.career.forfeited
+    career.after(mark, {})
+    assert need.fact in {telling.fact for telling in career.untold}
 
 
 def test_a_record_is_judged_again_and_drawn_again(tmp_path: Path) -> None:

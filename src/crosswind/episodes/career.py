@@ -293,6 +293,8 @@ class Career:
         task = planned.replace(carried=dict(self.carried))
         why = ""
         try:
+            if recall.need is not None and any(telling.fact == recall.need.fact for telling in recall.told):
+                raise Unfair("unspoken", f"the request would tell {recall.need.fact} itself, which nobody told before")
             same = task.carried == planned.carried
             drawn = recalled(self.domain, task, recall, self.certificates[n] if same else None)
             if recall.need is not None and not same:
