@@ -1,6 +1,5 @@
-"""Reference agents over streams and careers, determinism, speed and memory.
+"""Careers: determinism, speed and memory. `reference_agents.py` has how agents fare.
 
-python bench/careers.py agents --careers 100 --streams 20
 python bench/careers.py speed
 python bench/careers.py memory --episodes 10000
 python bench/careers.py determinism
@@ -21,55 +20,10 @@ from pathlib import Path
 
 from crosswind.core.draw import draw
 from crosswind.core.registry import domains
-from crosswind.episodes.stream import Plan, load_plan, with_changes
-from crosswind.metrics.shares import StreamShare
-from crosswind.metrics.streams import StreamSummary, summarise
+from crosswind.episodes.stream import load_plan, with_changes
 from crosswind.models.spec import open_agent
 from crosswind.runs.store import iter_records
 from crosswind.runs.streams import play_streams
-
-CAREERS = ("oracle", "memoryless", "relister", "append_only", "credulous", "forgetful", "updater")
-STREAMS = ("oracle", "memoryless", "relister", "append_only", "updater", "memoriser")
-
-
-def played(plan: Plan, agent: str, number: int, seed: int) -> StreamSummary:
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(play_streams(plan, open_agent(agent), folder, seed=seed, streams=number))
-        return summarise(list(iter_records(Path(folder))))
-
-
-def told(share: StreamShare) -> str:
-    """A share as the table has it, in percent."""
-    if share.value is None:
-        return "–"
-    bounds = "" if share.low is None or share.high is None else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
-    return f"{100 * share.value:.1f}{bounds}"
-
-
-def agents(args: argparse.Namespace) -> None:
-    """How reference agents fare."""
-    chosen = {"domains": tuple(args.domains)} if args.domains else {}
-    if args.careers:
-        plan = with_changes(load_plan("careers"), chosen)
-        print("| agent | no memory | memory | superseded | contradicted | expired | chains | stale | forfeited | n |")
-        for agent in CAREERS:
-            found = played(plan, agent, args.careers, args.seed).career
-            assert found is not None
-            twists = [found.twists.get(name, StreamShare(n=0, value=None)) for name in ("superseded", "contradicted")]
-            twists.append(found.twists.get("expired", StreamShare(n=0, value=None)))
-            shares = (found.independent, found.dependent, *twists, found.chains, found.stale)
-            row = [agent, *map(told, shares), str(found.forfeited), str(found.dependent.n)]
-            print(f"| {' | '.join(row)} |", flush=True)
-            near = ", ".join(f"{name}: {told(share)}" for name, share in found.distances.items())
-            print(f"  by distance: {near}", flush=True)
-    if args.streams:
-        plan = with_changes(load_plan("evolving"), chosen)
-        print("| agent | success | stability | adaptation | regret | drop | recovered |")
-        for agent in STREAMS:
-            one = played(plan, agent, args.streams, args.seed)
-            row = [agent, told(one.success), told(one.stability), told(one.adaptation), f"{one.regret:.1f}"]
-            row += ["–" if v is None else f"{100 * v:.0f}" for v in (one.drop, one.recovered)]
-            print(f"| {' | '.join(row)} |", flush=True)
 
 
 def speed(args: argparse.Namespace) -> None:
@@ -129,9 +83,7 @@ def digest(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("agents", "speed", "memory", "determinism", "digest"))
-    parser.add_argument("--careers", type=int, default=0, help="careers per domain")
-    parser.add_argument("--streams", type=int, default=0, help="streams per domain")
+    parser.add_argument("what", choices=("speed", "memory", "determinism", "digest"))
     parser.add_argument("--episodes", type=int, default=10_000)
     parser.add_argument("--plan", default="careers")
     parser.add_argument("--seed", type=int, default=0)

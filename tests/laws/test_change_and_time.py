@@ -22,7 +22,11 @@ from crosswind.core.world import World
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.recipe import kinds_of
 from crosswind.perturbations.action.deadline import Deadline
+from crosswind.perturbations.action.price_moves import PriceMoves
+from crosswind.perturbations.action.taken_at import TakenAt
 from crosswind.perturbations.action.tool_catalogue import NOT_OPEN, ToolCatalogue
+from crosswind.perturbations.domain.amended_rules import AmendedRules
+from crosswind.perturbations.domain.closed_today import ClosedToday
 
 
 def draws(kind: str, severity: int = 3, count: int = 6, *families: str) -> list[Drawn]:
@@ -101,6 +105,83 @@ def test_who_dawdles_comes_too_late() -> None:
         error = session.call(write).error
         assert error is not None
         assert error.code == "too_late"
+
+
+def test_who_dawdles_finds_it_taken() -> None:
+    for drawn in draws("taken_at", 5):
+        (layer,) = drawn.layers
+        assert isinstance(layer, TakenAt)
+        steps = drawn.certificate.gold.steps
+        write = next(i for i, step in enumerate(steps) if layer.id in step.call.args.values() and 0 in step.fired)
+        assert law_of(drawn, layer.model_copy(update={"until": write + 1})) == "slack"
+        session = session_of(drawn)
+        for step in steps[:write]:
+            session.say(step.call.args["text"]) if step.call.tool == SAY else session.call(step.call)
+        listing = next(s for s in steps[:write] if isinstance(s.result.content, list) and layer.id in repr(s.result))
+        while session.clock.nth < layer.until - 1:
+            assert layer.id in repr(session.call(listing.call).content)
+        assert layer.id not in repr(session.call(listing.call).content)
+        error = session.call(steps[write].call).error
+        assert error is not None
+        assert error.code == "taken"
+
+
+def test_who_reads_a_price_late_reads_another() -> None:
+    for drawn in draws("price_moves", 5):
+        (layer,) = drawn.layers
+        assert isinstance(layer, PriceMoves)
+        steps = drawn.certificate.gold.calls
+        shown = next(step for step in steps if 0 in step.fired)
+        session = session_of(drawn)
+        first = session.call(shown.call)
+        while session.clock.nth < layer.until - 1:
+            assert session.call(shown.call).content == first.content
+        later = session.call(shown.call)
+        assert later.error is None
+        assert later.content != first.content
+        last = max(i for i, step in enumerate(drawn.certificate.gold.steps) if 0 in step.fired)
+        assert law_of(drawn, layer.model_copy(update={"until": last + 1})) == "slack"
+
+
+def test_no_waiting_opens_what_is_closed_today() -> None:
+    for drawn in draws("closed_today"):
+        (layer,) = drawn.layers
+        assert isinstance(layer, ClosedToday)
+        assert drawn.certificate.proof.startswith(("unwritable", "blind", "illegal"))
+        session = session_of(drawn)
+        assert session.call(ToolCall(layer.wait, {"until": "23:59"})).content == {"time": "23:59"}
+        tried = next(step.call for step in drawn.certificate.clean.calls if step.call.tool == layer.tool)
+        error = session.call(tried).error
+        assert error is not None
+        assert error.code == "unavailable"
+
+
+# ---------------------------------------------------------------- what a later version brings
+
+
+def test_a_better_tool_makes_the_way_shorter_and_the_old_way_still_leads() -> None:
+    for drawn in draws("better_tool"):
+        gold, clean = drawn.certificate.gold.steps, drawn.certificate.clean.steps
+        assert len(gold) < len(clean)
+        names = {tool.name for tool in session_of(drawn).tools()}
+        assert {step.call.tool for step in clean if step.call.tool in drawn.domain.world_class.entries} <= names
+        stubborn = Solver(drawn)
+        stubborn.flow = drawn.domain.family(drawn.base).solve(drawn.base.brief)
+        assert outcome(drawn, stubborn) == "pass"
+
+
+def test_an_earlier_version_of_a_rule_leads_elsewhere() -> None:
+    for drawn in draws("amended_rules", 5):
+        (layer,) = drawn.layers
+        assert isinstance(layer, AmendedRules)
+        dated = sorted(layer.words[:-1], key=lambda words: re.search(r"\d{4}-\d\d-\d\d", words)[0])  # type: ignore[index]
+        assert len(dated) == 4
+        assert layer.words[0] == dated[-1]  # not where a reader would expect the last word
+        amount = next(iter(layer.rules.values()))
+        assert amount == "yes" or re.search(rf"\b{amount}\b", layer.words[0])
+        task, family = drawn.certificate.task, drawn.domain.family(drawn.base)
+        state, here = drawn.domain.state(task), drawn.base.brief.rules
+        assert family.right(task, state) != family.right(task.briefed(rules=here), state)
 
 
 @pytest.mark.parametrize(("kind", "code"), [("service_hours", "closed"), ("late_approval", "pending")])

@@ -11,7 +11,7 @@ import pytest
 from crosswind.base.errors import CrosswindError
 from crosswind.core.registry import domains
 from crosswind.core.types import Message, Request, Tools
-from crosswind.episodes.career import CareerPlan
+from crosswind.episodes.career import Career, CareerPlan
 from crosswind.episodes.play import judge
 from crosswind.episodes.record import Record, redrawn, trajectory_of
 from crosswind.episodes.stream import load_plan, with_changes
@@ -19,7 +19,7 @@ from crosswind.metrics.careers import CareerSummary, need_of, summarise_careers
 from crosswind.models.notes import with_memory
 from crosswind.models.spec import open_agent
 from crosswind.runs.store import EPISODES, iter_records
-from crosswind.runs.streams import play_streams
+from crosswind.runs.streams import check_replay, play_streams
 
 SHORT = CareerPlan(name="short", domains=("poi",), episodes=30, distances=(20, 15, 10, 5, 4, 3, 2))
 
@@ -75,21 +75,34 @@ def test_a_killed_career_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> N
     assert list(map(compared, played(tmp_path / "killed", "append_only"))) == list(map(compared, whole))
 
 
-def test_a_stream_that_replays_differently_is_found(tmp_path: Path) -> None:
-    """An agent that keeps state past `save` is not the same after a kill; the records show it."""
+def test_a_stream_that_replays_differently_is_refused() -> None:
     count = [0]
 
     class Hidden:
+        """Keeps state past `save`."""
+
         def reply(self, chat: object, tools: object) -> str:
             count[0] += 1
             return f"I cannot do this, for the {count[0]}th time."
 
-    short = with_changes(SHORT, {"episodes": 10})
-    whole = played(tmp_path / "whole", Hidden, short)
-    played(tmp_path / "killed", Hidden, short)
-    lines = (tmp_path / "killed" / EPISODES).read_bytes().splitlines(keepends=True)
-    (tmp_path / "killed" / EPISODES).write_bytes(b"".join(lines[:4]))
-    assert list(map(compared, played(tmp_path / "killed", Hidden, short))) != list(map(compared, whole))
+    class Honest:
+        def __init__(self) -> None:
+            self.count = 0
+
+        def restore(self, state: int | None) -> None:
+            self.count = state or 0
+
+        def save(self) -> int:
+            return self.count
+
+        def reply(self, chat: object, tools: object) -> str:
+            self.count += 1
+            return f"I cannot do this, for the {self.count}th time."
+
+    for plan in (SHORT, load_plan("evolving")):
+        asyncio.run(check_replay(plan, open_agent(Honest)))
+        with pytest.raises(CrosswindError, match="replays differently after a kill: in episode 6 of 10, final"):
+            asyncio.run(check_replay(plan, open_agent(Hidden)))
 
 
 def test_failures_that_make_later_tasks_impossible_are_forfeited(tmp_path: Path) -> None:
@@ -107,6 +120,24 @@ def test_failures_that_make_later_tasks_impossible_are_forfeited(tmp_path: Path)
     for before, mark in pairwise(marks):  # what a forfeited episode would have told is told in the next one
         if before.forfeited:
             assert set(before.recall.told) <= set(mark.recall.told)
+
+
+def test_no_request_tells_what_it_needs() -> None:
+    """What a forfeited episode would have told is told in the next one, unless that is the one which needs it."""
+    career = Career(with_changes(SHORT, {"distances": (1,)}), "poi", 0, 0)
+    n = next(n for n in range(SHORT.episodes) if (need := career.chapter(n)[1].need) and need.distance == 1)
+    need = career.chapter(n)[1].need
+    assert need is not None
+    career.carried = dict(career.chapter(n)[0].carried)
+    assert career.episode(n).mark.career.forfeited == ""  # type: ignore[union-attr]
+    career.untold = career.chapter(n - 1)[1].told
+    assert need.fact in {telling.fact for telling in career.untold}
+    mark = career.episode(n).mark
+    assert mark is not None
+    assert mark.career is not None
+    assert "the request would tell" in mark.career.forfeited
+    career.after(mark, {})
+    assert need.fact in {telling.fact for telling in career.untold}
 
 
 def test_a_record_is_judged_again_and_drawn_again(tmp_path: Path) -> None:

@@ -14,12 +14,14 @@ from crosswind.core.registry import domains
 from crosswind.episodes.record import Record, redrawn
 from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
 from crosswind.gate.gate import examine
-from crosswind.metrics.streams import summarise
+from crosswind.metrics.streams import paired, summarise
 from crosswind.models.spec import open_agent
+from crosswind.report import compare as compared_page
 from crosswind.report.content import content
 from crosswind.report.html import page
 from crosswind.report.markdown import report
 from crosswind.runs.analysis import analyse
+from crosswind.runs.comparison import compare
 from crosswind.runs.runner import Limits
 from crosswind.runs.store import EPISODES, iter_records, load_run
 from crosswind.runs.streams import play_streams
@@ -117,6 +119,12 @@ def test_schedules_bring_releases_when_they_say() -> None:
     assert versions("earned", [False] * 60) == [0] * 60
 
 
+def test_a_stream_that_is_run_as_a_suite_is_sent_to_its_command() -> None:
+    for name in ("evolving", "careers"):
+        with pytest.raises(CrosswindError, match=f"crosswind stream {name}"):
+            cw.evaluate("oracle", name)
+
+
 def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
     for changes, why in (({"kinds": ("typos",)}, "one request"), ({"drift": ("envelope",)}, "axis query")):
         with pytest.raises(CrosswindError, match=why):
@@ -139,6 +147,30 @@ def test_the_report_shows_success_over_time_with_its_changes(tmp_path: Path) -> 
     assert shown.count('class="reach"') == 2
     assert "crosswind stream short --agent updater" in shown
     assert "after 2 to 4 episodes under a release" in report(said)
+
+
+def test_a_stream_is_compared_with_the_same_stream_without_changes(tmp_path: Path) -> None:
+    played(tmp_path / "changing", "updater")
+    asyncio.run(play_streams(SHORT, open_agent("updater"), tmp_path / "calm", frozen=True))
+    said = compare([load_run(tmp_path / "calm"), load_run(tmp_path / "changing")])
+    (one,) = said.versus
+    assert one.stream is not None
+    first, second = (load_run(tmp_path / name).records for name in ("calm", "changing"))
+    same = sum(a.task_id == b.task_id for a, b in zip(first, second, strict=True))
+    assert one.stream.difference.n == same > 30
+    assert one.stream.first.value == 1.0
+    assert one.stream.parts["release v1"].value == 0.0
+    assert one.stream.parts["a release touches it"].value == pytest.approx(
+        min(value for part, share in one.stream.parts.items() if (value := share.value) is not None and "touch" in part)
+    )
+    assert (one.stream.difference.value or 0) < 0
+    assert one.stream.changes == {"v2": 14, "v3": 27}
+    assert "at equal places of their streams" in compared_page.verdict(said)
+    page = compared_page.page(said)
+    assert 'stroke-dasharray="1 4"' in page
+    assert "a release touches it" in compared_page.markdown(said)
+    assert compared_page.as_json(said)["versus"][one.name]["stream"]["difference"]["n"] == same
+    assert paired(first, []) is None
 
 
 def test_a_gate_judges_stability_and_recovery(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from pydantic import ValidationError
 from crosswind.api.run import Run
 from crosswind.base.errors import CrosswindError
 from crosswind.core.types import Ending
-from crosswind.episodes.suite import Suite, load_suite
+from crosswind.episodes.stream import load_suite
+from crosswind.episodes.suite import Suite
 from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner, store

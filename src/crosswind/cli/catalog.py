@@ -15,13 +15,24 @@ from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 
 Row = dict[str, Any]
-TOPICS = ("domains", "families", "kinds", "suites", "agents", "recipes")
-FILTERS = {"domain": ("families", "domains", "suites"), "tier": ("kinds",), "axis": ("kinds",)}  # the first by default
+TOPICS = ("domains", "families", "kinds", "suites", "streams", "agents", "recipes")
+FILTERS = {
+    "domain": ("families", "domains", "suites", "streams"),
+    "tier": ("kinds",),
+    "axis": ("kinds",),
+}  # the first by default
 COLUMNS = {  # keys of a row, and the heads of their columns
     "domains": {"name": "domain", "tools": "tools", "families": "families", "summary": "what it is"},
     "families": {"domain": "domain", "name": "family", "level": "level", "ends": "ends in", "summary": "task"},
     "kinds": {"kind": "kind", "axis": "axis", "tier": "tier", "training": "training", "summary": "what it does"},
     "suites": {"name": "suite", "domains": "domains", "kinds": "kinds", "episodes": "episodes", "summary": "what for"},
+    "streams": {
+        "name": "stream",
+        "domains": "domains",
+        "kinds": "kinds",
+        "episodes": "episodes",
+        "summary": "what for",
+    },
     "agents": {"name": "agent", "summary": "what it does"},
     "recipes": {"name": "recipe", "kinds": "kinds", "summary": "stacks"},
 }
@@ -47,7 +58,7 @@ def catalog(
     search: Annotated[str, Option(metavar="TEXT", help="Only entries that contain this text.")] = "",
     json_: Json = False,
 ) -> None:
-    """List domains, task families, perturbations, suites, agents and recipes."""
+    """List domains, task families, perturbations, suites, streams, agents and recipes."""
     given = {name: value for name, value in (("domain", domain), ("tier", tier), ("axis", axis)) if value}
     topic = _checked(topic, given)
     rows = everything()
@@ -100,6 +111,7 @@ def everything() -> dict[str, list[Row]]:
     """Every entry of the catalog, by topic."""
     from crosswind.core.registry import agents, domains, perturbations
     from crosswind.episodes.recipe import recipes
+    from crosswind.episodes.stream import plans
     from crosswind.episodes.suite import suites
     from crosswind.models.spec import SPECS
     from crosswind.words.held_out import HELD_OUT
@@ -144,6 +156,7 @@ def everything() -> dict[str, list[Row]]:
             for kind in perturbations.names()
         ],
         "suites": [_suite(suites[name]) for name in suites.names()],
+        "streams": [_stream(plan) for plan in plans],
         "agents": [*scripted, *({"name": spec, "summary": about, "origin": ""} for spec, about in SPECS.items())],
         "recipes": [
             {"name": name, "summary": recipes[name].summary, "kinds": recipes[name].kinds()} for name in recipes.names()
@@ -160,6 +173,16 @@ def _suite(suite: Any) -> Row:
         "domains": list(dict.fromkeys(name for c in conditions for name in suite.where(c))),
         "kinds": list(dict.fromkeys(kind for c in conditions for kind in c.recipe.kinds())),
         "episodes": sum((c.tasks or suite.tasks) * len(suite.where(c)) for c in conditions),  # where all kinds apply
+    }
+
+
+def _stream(plan: Any) -> Row:
+    return {
+        "name": plan.name,
+        "summary": plan.summary,
+        "domains": plan.where(),
+        "kinds": [text.partition(":")[0] for text in (*getattr(plan, "kinds", ()), *getattr(plan, "drift", ()))],
+        "episodes": plan.episodes,  # of one stream
     }
 
 
@@ -188,6 +211,7 @@ def document(rows: dict[str, list[Row]]) -> dict[str, Any]:
         "agent_specs": SPECS,
         "suites": [row["name"] for row in rows["suites"]],
         "suite_details": rows["suites"],
+        "streams": rows["streams"],
         "recipes": rows["recipes"],
     }
 
@@ -214,6 +238,8 @@ def overview(rows: dict[str, list[Row]]) -> list[str]:
         )
     out.append(f"suites ({len(rows['suites'])})")
     out += ["  " + terminal.short(f"{row['name']:<10} {row['summary']}", WIDTH - 2) for row in rows["suites"]]
+    out.append(f"streams and careers ({len(rows['streams'])}), for crosswind stream")
+    out += _names(row["name"] for row in rows["streams"])
     out.append(f"agents ({len(rows['agents']) - len(SPECS)} baselines, {len(SPECS)} forms of specs)")
     out += _names(f"{row['name']}{_from(row)}" for row in rows["agents"])
     out.append(f"recipes ({len(rows['recipes'])})")

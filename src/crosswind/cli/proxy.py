@@ -25,6 +25,7 @@ app = App()
     epilog=epilog(
         "crosswind proxy --perturb semantic_rename --log runs/live -- uvx mcp-server-time",
         "crosswind proxy --recipe mixed --seed 7 -- npx -y @modelcontextprotocol/server-filesystem /srv/data",
+        "crosswind proxy --stream evolving --log runs/live -- uvx mcp-server-time",
         "crosswind proxy --recipe mild --http 8765 --url https://tools.example.org/mcp",
         exits={
             0: "the client ended the session",
@@ -38,6 +39,16 @@ def proxy(
     recipe: Annotated[str, Option(show_default="change nothing", help="Recipe name or YAML file.")] = "",
     perturb: Perturb = [],  # noqa: B006
     stack: Stack = None,
+    stream: Annotated[
+        str,
+        Option(
+            metavar="NAME|FILE", show_default="one stack for all sessions", help="Releases that change; needs --log."
+        ),
+    ] = "",
+    changelog: Annotated[
+        str,
+        Option(metavar="hidden|shown|wrong", show_default="the stream's", help="Release notes in the instructions."),
+    ] = "",
     seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal perturbations.")] = 0,
     log: Annotated[Path | None, Option(metavar="DIR", help="Record sessions in this folder, as a run.")] = None,
     url: ServerUrl = "",
@@ -72,7 +83,12 @@ def proxy(
         raise CrosswindError("give the server's command after --, or --url, and not both")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
-    plan = _plan(recipe, perturb, stack, seed, timeout)
+    if stream:
+        plan = _streamed(stream, changelog, log, seed, timeout, alone=not (recipe or perturb or stack))
+    elif changelog:
+        raise CrosswindError("--changelog tells what the releases of a stream change; give --stream as well")
+    else:
+        plan = _plan(recipe, perturb, stack, seed, timeout)
     target: list[str] | str = url or command or []
     words = url or " ".join(command or [])
     journal = proxies.Journal(log, words, plan) if log is not None else None
@@ -103,6 +119,22 @@ def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeou
         return Plan(seed=seed, timeout=timeout)
     wanted = load_recipe(recipe) if recipe else named(perturb)
     return Plan(recipe=live.without_tasks(wanted), seed=seed, timeout=timeout)
+
+
+def _streamed(name: str, changelog: str, log: Path | None, seed: int, timeout: float, *, alone: bool) -> Plan:
+    """Releases that change from session to session."""
+    from crosswind.episodes.stream import load_plan, with_changes
+    from crosswind.mcp import streaming
+    from crosswind.mcp.relay import Plan
+
+    if not alone:
+        raise CrosswindError("give one of --stream, --recipe, --perturb and --stack")
+    if log is None:
+        raise CrosswindError("--stream needs --log DIR: the sessions recorded there say which release comes next")
+    chosen = streaming.without_tasks(load_plan(name))
+    if changelog:
+        chosen = with_changes(chosen, {"changelog": changelog})
+    return Plan(stream=streaming.LiveStream(chosen, log, seed), seed=seed, timeout=timeout)
 
 
 def _stack(path: Path) -> Layers:

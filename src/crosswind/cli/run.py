@@ -123,7 +123,7 @@ def run(
     json_: Json = False,
 ) -> None:
     """Run an agent over a suite. Episodes are saved as they finish; rerun the command to resume."""
-    from crosswind.episodes.suite import load_suite
+    from crosswind.episodes.stream import load_suite
     from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent
     from crosswind.runs import runner

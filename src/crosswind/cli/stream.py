@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -51,6 +52,9 @@ def stream(
         str, Option(metavar="notes", show_default="the agent's own", help="Give the agent tools to keep notes.")
     ] = "",
     notes_size: Annotated[int, Option(min=1, max=50_000, help="Characters of notes that fit.")] = 4_000,
+    check: Annotated[
+        bool, Option("--check", help="Only see whether the agent plays the same after a kill: 10 episodes, not kept.")
+    ] = False,
     seed: Seed = 0,
     ending: Ending = "",
     progress: Annotated[bool, Option(help="Show progress.")] = True,
@@ -67,7 +71,7 @@ def stream(
     from crosswind.models.spec import open_agent
     from crosswind.report import streams as streams_report
     from crosswind.runs.store import iter_records
-    from crosswind.runs.streams import play_streams
+    from crosswind.runs.streams import check_replay, play_streams
 
     changes: dict[str, object] = {"episodes": episodes} if episodes else {}
     if domain != "all":
@@ -77,6 +81,10 @@ def stream(
         changes["changelog"] = changelog
     chosen = with_changes(load_plan(plan), changes)
     source = with_memory(open_agent(agent, None, ending), memory, notes_size)
+    if check:
+        asyncio.run(check_replay(chosen, source, seed=seed))
+        print(f"{terminal.safe(source.name)} plays the same after a kill")
+        return
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     watch = RunDisplay(quiet=json_ or not progress)
     play = partial(play_streams, chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)

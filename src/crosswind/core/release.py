@@ -106,8 +106,11 @@ def proved(walks: Walks) -> bool:
 class Chain:
     """Draws releases one after the other, each over the same probes."""
 
-    def __init__(self, probes: Sequence[Walks], kinds: Mapping[str, int], prove: Prove = proved) -> None:
-        self.probes, self.kinds, self.prove = probes, kinds, prove
+    def __init__(
+        self, probes: Sequence[Walks], kinds: Mapping[str, int], prove: Prove = proved, *, announced: bool = False
+    ) -> None:
+        self.probes, self.kinds, self.prove, self.announced = probes, kinds, prove, announced
+        self.coming: tuple[Perturbation, Perturbation] | None = None  # an announcement, and the move that it is about
         self.taken: set[str] = set()  # names of earlier releases, which never come to mean something else
 
     def stacked(self, layers: Layers) -> list[Walks]:
@@ -159,17 +162,23 @@ class Chain:
         raise CannotPerturb(f"no further release is fair over {self.probes[0].domain.name} (last: {last})")
 
     def _changes(self, layers: Layers, rng: Random) -> Iterator[tuple[str, str, Callable[[], Layers]]]:
-        """Changes in random order; tools that have moved lose their old names before anything else happens."""
+        """Changes in random order; what becomes of tools that move comes before anything else."""
         moved = next((layer for layer in layers if layer.kind == "redirection"), None)
         if moved is not None and not any(layer.group == "names" for layer in layers):
             yield "gone", "redirection", partial(self._gone, layers, moved)
+        if self.coming is not None and self.coming[0] in layers:
+            yield "redirecting", "redirection", partial(self._redirecting, layers, *self.coming)
+        if self.announced and "redirection" in self.kinds and _is_free("redirection", layers) and not self.coming:
+            yield "announced", "redirection", partial(self._announcing, layers, rng)
         options: list[tuple[str, str, Callable[[], Layers]]] = [
-            ("added", kind, partial(self.add, layers, kind, rng)) for kind in self.kinds if _is_free(kind, layers)
+            ("added", kind, partial(self.add, layers, kind, rng))
+            for kind in self.kinds
+            if _is_free(kind, layers) and not (self.announced and kind == "redirection")
         ]
         options += [
             ("again", old.kind, partial(self.add, layers, old.kind, rng, old))
             for old in layers
-            if _entries(old) and old.kind in self.kinds and not _is_under(old, layers)
+            if (_entries(old) or old.goal == "moved") and old.kind in self.kinds and not _is_under(old, layers)
         ]
         if len(layers) > 1:
             out = rng.choice([layer for layer in layers if not _is_under(layer, layers)])
@@ -180,6 +189,31 @@ class Chain:
     def _without(self, layers: Layers, out: Perturbation) -> Layers:
         stack = tuple(layer for layer in layers if layer is not out)
         self.stacked(stack)
+        return stack
+
+    def _announcing(self, layers: Layers, rng: Random) -> Layers:
+        """The descriptions of tools that will move say so; nothing else has changed yet."""
+        inner = tuple(layer for layer in layers if place(layer) <= place(perturbations["redirection"]))
+        move = self.drawn("redirection", inner, rng)
+        if move is None:
+            raise CannotPerturb("redirection finds nothing to act on in this interface", applies=False)
+        self.stacked(tuple(sorted((*layers, move), key=place)))  # it must be fair when it comes
+        walks = self.stacked(layers)[0]
+        shown = {tool.name: tool for tool in walks.shown(len(layers), 0)}
+        notice = move.announcement(shown, walks.tasks[0].split, rng)  # type: ignore[attr-defined]
+        if notice is None:
+            raise CannotPerturb("a tool that is to move is shown under another name already", applies=False)
+        stack = tuple(sorted((*layers, notice), key=place))
+        self.stacked(stack)
+        self.coming = notice, move
+        return stack
+
+    def _redirecting(self, layers: Layers, notice: Perturbation, move: Perturbation) -> Layers:
+        """What was announced: the old names redirect."""
+        others = tuple(layer for layer in layers if layer != notice)
+        stack = tuple(sorted((*others, move), key=place))
+        self.stacked(stack)
+        self.coming = None
         return stack
 
     def _gone(self, layers: Layers, moved: Perturbation) -> Layers:
@@ -207,6 +241,8 @@ def _is_free(kind: str, layers: Layers) -> bool:
 
 def _entries(layer: Perturbation) -> str:
     """The field that maps old to new, if a kind has one: part of it may change again."""
+    if layer.goal != "kept":  # what the policy says of it would no longer be what holds
+        return ""
     found = [name for name in type(layer).model_fields if isinstance(getattr(layer, name), dict)]
     return found[0] if len(found) == 1 else ""
 
@@ -231,16 +267,18 @@ def evolve(
     split: Split = "test",
     probes: Sequence[Walks] | None = None,
     prove: Prove = proved,
+    announced: bool = False,
 ) -> list[Release]:
     """A chain of releases: the canonical interface, then `count` more, each certified over probes of every family.
 
-    `kinds` maps each kind that may be used to its severity. Raises `CannotPerturb` where no further release is fair.
+    `kinds` maps each kind that may be used to its severity. With `announced`, tools that will redirect say so one
+    release before. Raises `CannotPerturb` where no further release is fair.
     """
     if probes is None:
         probes = probes_of(domain, split=split)
         for family in domain.families:
             require_fair(domain, family, list(kinds))
-    chain = Chain(probes, kinds, prove)
+    chain = Chain(probes, kinds, prove, announced=announced)
     out = [Release(version=1)]
     layers: Layers = ()
     for version in range(2, count + 2):

@@ -6,6 +6,8 @@ what agents meet there, in a suite, a domain, a kind or a bank, is a new version
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from crosswind.core.draw import SEVERITY
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.suite import Condition, Suite, suites
@@ -36,6 +38,8 @@ MIDWAY = (
     *("several_changes", "goal_switch", "follow_up", "tool_added", "unlisted_tools", "moved_meanwhile"),
     "gone_meanwhile",
 )
+# a kind of each tier that leaves the goal as it is
+TIERED = ("semantic_rename", "transient_error", "confirm_before_write", "entity_reskin")
 
 
 def _of(name: str, *kinds: tuple[str, int]) -> Condition:
@@ -133,8 +137,8 @@ for _suite in (
     ),
     Suite(
         name="clock",
-        version=1,
-        summary="Simulated time: deadlines, services that are down, late approvals, also with retries and pages.",
+        version=2,
+        summary="Simulated time: deadlines, what is taken or gets dearer, services that are down, late approvals.",
         tasks=9,
         conditions=(
             _of("deadline@2", ("deadline", 2)),
@@ -145,6 +149,21 @@ for _suite in (
             _of("service_hours@5", ("service_hours", 5)),
             _of("late_approval@2", ("late_approval", 2)),
             _of("late_approval@5", ("late_approval", 5)),
+            _of("taken_at@5", ("taken_at", 5)),
+            _of("taken_at and retries", ("taken_at", 4), ("transient_error", 3)),
+            _of("price_moves@5", ("price_moves", 5)),
+            _of("price_moves and pages", ("price_moves", 4), ("paged_results", 3)),
+            _of("closed_today", ("closed_today", 3)),
+        ),
+    ),
+    Suite(
+        name="interactions",
+        version=1,
+        summary="One kind of each tier alone and every two of them at once: do losses add up?",
+        tasks=9,
+        conditions=(
+            *(_of(kind, (kind, 3)) for kind in TIERED),
+            *(_of(f"{a} + {b}", (a, 3), (b, 3)) for a, b in combinations(TIERED, 2)),
         ),
     ),
     Suite(

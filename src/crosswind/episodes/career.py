@@ -8,7 +8,9 @@ certified there; a task that has become impossible is forfeited. `career_laws.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 from typing import Any, Self
 
@@ -68,7 +70,7 @@ class CareerPlan(Model):
         return ("career",)
 
     def timeline(self, domain: str, seed: int, number: int, *, frozen: bool = False) -> Career:
-        return Career(self, domain, seed, number, frozen=frozen)
+        return _drafted(self, domain, seed, number).again(frozen=frozen)
 
 
 # ---------------------------------------------------------------- what is told when
@@ -127,11 +129,16 @@ class Career:
         if not names:
             raise CrosswindError(f"{domain} has no tasks of level {', '.join(map(str, plan.levels))} for a career")
         self.families = rng_for(*self.salt, "families").sample(names, len(names))
-        self._latest: Certificate | None = None  # of the last chapter
-        self.chapters: list[tuple[Task, Recall]] = []  # complete tasks as the oracle comes to them, drawn when needed
-        self._carried: Carried = {}  # as the oracle leaves it
+        self.chapters: list[tuple[Task, Recall]] = []  # complete tasks as the oracle comes to them, drawn when needed,
+        self.certificates: list[Certificate] = []  # and what proves them
         self.carried: Carried = {}  # as the agent left it
         self.untold: tuple[Telling, ...] = ()  # what forfeited episodes would have told
+
+    def again(self, *, frozen: bool) -> Career:
+        """The same career from its beginning, for another agent. What was drawn of it is drawn once."""
+        other = copy(self)
+        other.frozen, other.carried, other.untold = frozen, {}, ()
+        return other
 
     # -- the plan of facts
 
@@ -197,10 +204,10 @@ class Career:
         while len(self.chapters) <= n:
             number = len(self.chapters)
             item = next((item for item in self.items if item.at == number), None)
-            made = item and self._needing(item, number)
-            certificate, need = made or (self._filler(number), None)
+            carried = self._left(number)
+            made = item and self._needing(item, number, carried)
+            certificate, need = made or (self._filler(number, carried), None)
             task = certificate.task
-            self._carried = {**self._carried, **left_by(certificate.gold.session.world.state.changes())}
             if need is not None and item is not None:
                 need = need.model_copy(
                     update={
@@ -210,7 +217,7 @@ class Career:
                     }
                 )
             self.chapters.append((task, Recall(told=self.told[number], need=need, policy=CAREER)))
-            self._latest = certificate
+            self.certificates.append(certificate)
         return self.chapters[n]
 
     def _distractors(self, item: Item, number: int) -> int:
@@ -223,27 +230,34 @@ class Career:
             if isinstance(family, Graph) and item.fact.fits(family) and (key := item.fact.key(family))
         )
 
-    def _drawn(self, family: str, n: int, turn: int, pinned: Mapping[str, Any]) -> Certificate | None:
+    def _left(self, n: int) -> Carried:
+        """The rows that the oracle left before an episode."""
+        if not n:
+            return {}
+        changes = self.certificates[n - 1].gold.session.world.state.changes()
+        return {**self.chapters[n - 1][0].carried, **left_by(changes)}
+
+    def _drawn(self, family: str, n: int, turn: int, pinned: Mapping[str, Any], carried: Carried) -> Certificate | None:
         """A certified task; None if this draw is not fair."""
         rng = rng_for(*self.salt, "task", n, turn)
         try:
             made = self.domain.families[family]
-            blank = made.blank(self.world, SIZE, self.plan.split).replace(carried=self._carried)
+            blank = made.blank(self.world, SIZE, self.plan.split).replace(carried=carried)
             drawn = made.proposed(rng, blank, pinned)
             return certify(self.domain, drawn.replace(id=f"{drawn.id}/{self.number}.{n}"))
         except (CannotDraw, Unfair):
             return None
 
-    def _filler(self, n: int) -> Certificate:
+    def _filler(self, n: int, carried: Carried) -> Certificate:
         """A task that needs nothing but its request, mostly about the same few people."""
         for turn in range(TRIES):
             rng = rng_for(*self.salt, "filler", n, turn)
             who = {self.domain.terms.who: rng.choice(self.people)} if rng.random() < 0.7 and turn < 4 else {}
-            if found := self._drawn(self.families[(n + turn) % len(self.families)], n, turn, who):
+            if found := self._drawn(self.families[(n + turn) % len(self.families)], n, turn, who, carried):
                 return found
         raise CannotPerturb(f"no task of episode {n} of a career is fair in {self.domain.name}; use another seed")
 
-    def _needing(self, item: Item, n: int) -> tuple[Certificate, Need] | None:
+    def _needing(self, item: Item, n: int, carried: Carried) -> tuple[Certificate, Need] | None:
         """A task that depends on a fact, so that its rival leads elsewhere; None if no draw is fair."""
         fact = item.fact
         names = [name for name in self.families if fact.fits(self.domain.families[name])]
@@ -254,7 +268,7 @@ class Career:
             pinned: dict[str, Any] = {fact.key(family): item.value} if fact.role else {}
             if fact.role != "who" and turn < 8:
                 pinned[self.domain.terms.who] = rng.choice(self.people)
-            found = self._drawn(family.name, n, turn, pinned)
+            found = self._drawn(family.name, n, turn, pinned, carried)
             need = fact.need(self.domain, found.task, item.value, item.rival, rng) if found else None
             if found is None or need is None:
                 continue
@@ -279,8 +293,10 @@ class Career:
         task = planned.replace(carried=dict(self.carried))
         why = ""
         try:
-            same = n == len(self.chapters) - 1 and task.carried == planned.carried
-            drawn = recalled(self.domain, task, recall, self._latest if same else None)
+            if recall.need is not None and any(telling.fact == recall.need.fact for telling in recall.told):
+                raise Unfair("unspoken", f"the request would tell {recall.need.fact} itself, which nobody told before")
+            same = task.carried == planned.carried
+            drawn = recalled(self.domain, task, recall, self.certificates[n] if same else None)
             if recall.need is not None and not same:
                 depends(self.domain, task, recall.need)
         except (CannotDraw, Unfair) as unfair:
@@ -294,6 +310,11 @@ class Career:
         assert career is not None
         self.carried = {**career.task.carried, **left_by(changes)}
         self.untold = career.recall.told if career.forfeited else ()
+
+
+@lru_cache(maxsize=2)  # agents that are compared play one career in turn
+def _drafted(plan: CareerPlan, domain: str, seed: int, number: int) -> Career:
+    return Career(plan, domain, seed, number)
 
 
 def left_by(changes: Mapping[Key, Row | None]) -> Carried:

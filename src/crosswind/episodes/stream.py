@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, TypeVar, cast
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError, Unfair
+from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError, Unfair, UnknownName
 from crosswind.base.yaml_files import complaint, read
 from crosswind.core.audit import is_auditable
 from crosswind.core.certify import certify
@@ -24,8 +24,10 @@ from crosswind.core.perturbation import Layers, Perturbation, place
 from crosswind.core.registry import Registry, domains, perturbations
 from crosswind.core.release import Release, evolve
 from crosswind.core.types import Key, Model, Row, Split, Task, ToolSpec
+from crosswind.episodes import suite
 from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.schedule import Deck, Episode, StreamMark
+from crosswind.episodes.suite import Suite, suites
 
 WORLDS = 8  # worlds that are looked at for one episode: a task may be unfair by itself, or under a release
 EARNED, WINDOW = 0.8, 10  # with the schedule "earned": success over so many episodes that brings the next release
@@ -38,6 +40,7 @@ def _kinds(given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
+Changelog = Literal["hidden", "shown", "wrong"]
 P = TypeVar("P", bound="StreamPlan | CareerPlan")
 Kinds = Annotated[tuple[str, ...], AfterValidator(_kinds)]  # each as KIND or KIND:SEVERITY
 
@@ -54,9 +57,10 @@ class StreamPlan(Model):
     releases: int = Field(default=4, ge=0)  # after the first, which is the canonical interface
     schedule: Literal["abrupt", "gradual", "recurring", "cascading", "earned"] = "abrupt"
     kinds: Kinds = ("semantic_rename:2", "parameter_rename:2", "key_rename:1", "redirection:2", "envelope:1")
+    announced: bool = False  # tools that will redirect say so one release before
     drift: Kinds = ()  # kinds of request style, drawn for each request,
     drift_share: float = Field(default=0.5, ge=0, le=1)  # which reach this share at the end of the stream
-    changelog: Literal["hidden", "shown", "wrong"] = "hidden"
+    changelog: Changelog = "hidden"
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -109,8 +113,10 @@ class StreamPlan(Model):
 
 
 @lru_cache(maxsize=64)
-def _chain(name: str, kinds: tuple[tuple[str, int], ...], count: int, seed: int, split: Split) -> tuple[Release, ...]:
-    return tuple(evolve(domains[name], dict(kinds), count, seed, split=split))
+def _chain(
+    name: str, kinds: tuple[tuple[str, int], ...], count: int, seed: int, split: Split, announced: bool
+) -> tuple[Release, ...]:
+    return tuple(evolve(domains[name], dict(kinds), count, seed, split=split, announced=announced))
 
 
 class Timeline:
@@ -123,7 +129,8 @@ class Timeline:
         self.salt = ("stream", seed, number, domain)
         chance = int.from_bytes(digest(*self.salt)[:4], "big")
         kinds = tuple(map(parse_kind, plan.kinds))
-        self.releases = _chain(domain, kinds, 0 if frozen else plan.releases, chance, plan.split)
+        count = 0 if frozen else plan.releases
+        self.releases = _chain(domain, kinds, count, chance, plan.split, plan.announced)
         self.stacks = [release.stack for release in self.releases]
         self.notices = [self._notice(i) for i in range(len(self.releases))]
         self.decks = [
@@ -176,18 +183,8 @@ class Timeline:
 
     def _notice(self, version: int) -> str:
         """What the changelog says of a release; nothing where there is none."""
-        if self.plan.changelog == "hidden" or version == 0:
-            return ""
         task = next(task for task in map(self._probe, self.domain.families) if task)
-        old, new = (_shown(self.domain, task, self.stacks[i]) for i in (version - 1, version))
-        lines = differences(old, new, wrong=self.plan.changelog == "wrong")
-        for layer in self.stacks[version]:
-            if layer not in self.stacks[version - 1] and not layer.retools:
-                said = "no longer applies" if self.plan.changelog == "wrong" else "is new"
-                lines.append(f"This {said}: {(type(layer).__doc__ or '').strip().splitlines()[0]}")
-        if not lines:
-            return ""
-        return f"Release notes of version {version + 1}: {' '.join(lines)} {PRECEDENCE}"
+        return release_notes(self.domain, task, self.stacks, version, self.plan.changelog)
 
     def _probe(self, family: str) -> Task | None:
         try:
@@ -225,6 +222,21 @@ def _shown(domain: Domain, task: Task, layers: Layers) -> dict[str, ToolSpec]:
     canonical = {tool.name for tool in domain.tools(task)}
     shown = walks.shown(len(layers), 0)
     return {id: tool for tool in shown if tool.listed for id in sorted(tool.ids & canonical) or [f"old {tool.name}"]}
+
+
+def release_notes(domain: Domain, task: Task, stacks: Sequence[Layers], version: int, changelog: Changelog) -> str:
+    """What a changelog says of a release, counted from 0; nothing where it is hidden, and of the first."""
+    if changelog == "hidden" or version == 0:
+        return ""
+    old, new = (_shown(domain, task, stacks[i]) for i in (version - 1, version))
+    lines = differences(old, new, wrong=changelog == "wrong")
+    for layer in stacks[version]:
+        if layer not in stacks[version - 1] and not layer.retools:
+            said = "no longer applies" if changelog == "wrong" else "is new"
+            lines.append(f"This {said}: {(type(layer).__doc__ or '').strip().splitlines()[0]}")
+    if not lines:
+        return ""
+    return f"Release notes of version {version + 1}: {' '.join(lines)} {PRECEDENCE}"
 
 
 def differences(old: dict[str, ToolSpec], new: dict[str, ToolSpec], *, wrong: bool = False) -> list[str]:
@@ -276,12 +288,30 @@ _ours: tuple[Plan, ...] = (
         releases=2,
         drift=("terse_query", "typos", "paraphrase", "verbose_query"),
     ),
+    StreamPlan(
+        name="lifecycle",
+        summary="Tools are announced to move, redirect and are gone; better tools, amended rules and other forms come.",
+        episodes=140,
+        releases=6,
+        kinds=("redirection:2", "better_tool:1", "amended_rules:2", "locale_format:1", "key_rename:1"),
+        announced=True,
+    ),
     CareerPlan(
         name="careers", summary="One user in one lasting world: later requests need what was told in earlier ones."
     ),
 )
 for _plan in _ours:
     plans.add(_plan.name, _plan)
+
+
+def load_suite(name: str) -> Suite:
+    """A suite by its name or from a YAML file; of a stream it is said how to play it."""
+    if name in plans and name not in suites:
+        raise UnknownName(
+            f"{name!r} is a stream, whose episodes follow each other; play it with `crosswind stream {name}` or "
+            f"cw.stream(agent, {name!r})"
+        )
+    return suite.load_suite(name)
 
 
 def load_plan(name: str) -> Plan:

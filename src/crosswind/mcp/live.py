@@ -120,8 +120,7 @@ def draw(tools: Mapping[str, Tool], kinds: Iterable[tuple[str, int]], seed: int)
             try:
                 why = extend(tried, kind, severity, (seed, attempt))
                 if not why:
-                    _prove(tried)
-                    if _bites(tried):
+                    if proved(tried):
                         walks = tried
                         break
                     why = f"{kind} changes nothing here"
@@ -142,6 +141,12 @@ def _prove(walks: Walks) -> None:
         raise Unfair("replay", f"{moved[0][0]!r}: its arguments do not arrive as they were")
     laws.cues(walks.domain, gold)
     laws.mentions(walks.domain, gold)
+
+
+def proved(walks: Walks) -> bool:
+    """Does the outermost layer change something of the server? Raises `Unfair` where a stack is not fair to it."""
+    _prove(walks)
+    return _bites(walks)
 
 
 def _bites(walks: Walks) -> bool:

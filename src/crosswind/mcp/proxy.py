@@ -63,6 +63,7 @@ class Journal:
     def _manifest(self) -> Manifest:
         recipe = self.plan.recipe
         stack = dump_layers(self.plan.stack) if self.plan.stack is not None else None
+        stream = self.plan.stream.plan if self.plan.stream is not None else None
         return Manifest(
             created=now(),
             updated=now(),
@@ -74,8 +75,9 @@ class Journal:
                 "server": self.target,
                 "recipe": recipe.model_dump(mode="json") if recipe else None,
                 "stack": stack,
+                **({"stream": stream.model_dump(mode="json")} if stream else {}),
             },
-            conditions=(self.condition,),
+            conditions=stream.conditions(frozen=False) if stream else (self.condition,),
             seed=self.plan.seed,
             agent="a client of the proxy",
         )
@@ -115,11 +117,12 @@ class Journal:
             task_id=f"{DOMAIN}/{_word(self.target)}",
             domain=DOMAIN,
             seed=self.plan.seed,
-            condition=self.laid(relay.session.layers),
+            condition=f"v{relay.mark.version}" if relay.mark else self.laid(relay.session.layers),
             layers=tuple(dump_layers(relay.session.layers)),
             agent=relay.client or "unknown",
             policy=relay.instructions,
             tools=tuple(_function(tool) for tool in relay.first_shown),
+            mark=relay.mark,
         )
 
     def add(self, head: SessionHead, session: Session, notes: SessionLog | None, seconds: float, why: str) -> None:
@@ -264,6 +267,8 @@ class Connection:
         self.channel = await open_channel(self.target)
         self.link = ServerLink(self.channel, self._from_server, self.tell)
         self.relay = Relay(front, self.link, self.plan, self.tell, self.failure)
+        if self.plan.stream is not None:
+            self.relay.mark = await asyncio.to_thread(self.plan.stream.mark)
         if self.journal is not None:
             self.keeper = Keeper(self.journal, self.relay, self.tell, lambda: time.monotonic() - self.began)
             self.relay.note = self.keeper.note

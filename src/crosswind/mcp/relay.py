@@ -19,10 +19,12 @@ from crosswind.core.perturbation import Layers
 from crosswind.core.session import OpenCall, Session
 from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.episodes.recipe import Recipe
+from crosswind.episodes.schedule import StreamMark
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.listing import Listing
 from crosswind.mcp.schema import Json, record
+from crosswind.mcp.streaming import LiveStream
 from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Tool
 from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
@@ -49,15 +51,18 @@ class Plan:
 
     recipe: Recipe | None = None
     stack: Layers | None = None  # instead of a recipe: this very stack
+    stream: LiveStream | None = None  # instead of both: releases that change from session to session
     seed: int = 0
     timeout: float = CALL_TIMEOUT
 
     @property
     def perturbs(self) -> bool:
-        return bool(self.stack) or self.recipe is not None
+        return bool(self.stack) or self.recipe is not None or self.stream is not None
 
-    def draw(self, tools: Mapping[str, Tool]) -> Drawn:
+    def draw(self, tools: Mapping[str, Tool], mark: StreamMark | None = None) -> Drawn:
         """The stack for a server's tools. Raises `CannotPerturb` where there is to be one, and none can be laid."""
+        if self.stream is not None and mark is not None:
+            return self.stream.draw(tools, mark)
         if self.stack is not None:
             return live.fitted(tools, self.stack)
         return live.follow(tools, self.recipe, self.seed)
@@ -98,6 +103,7 @@ class Relay:
         self.session: Session | None = None  # these three from the first listing on
         self.toolbox: ServerTools
         self.listing: Listing
+        self.mark: StreamMark | None = None  # where in a stream this session stands
         self.client = ""  # who the client says it is
         self.shook_hands = False  # as in the older era; in the newer one each request says its revision
         self.instructions = ""
@@ -212,9 +218,12 @@ class Relay:
         if not isinstance(about, dict):
             return False
         self.instructions = str(about.get("instructions") or "")
+        told = bool(self.mark and self.mark.notice)
+        if told and self.mark:
+            self.instructions = about["instructions"] = f"{self.instructions}\n\n{self.mark.notice}".strip()
         tools = record(about.get("capabilities")).get("tools")
         if not self.plan.perturbs or not isinstance(tools, dict) or tools.get("listChanged") is True:
-            return False
+            return told
         tools["listChanged"] = True
         return True
 
@@ -288,13 +297,14 @@ class Relay:
             return self.session
 
     def _begin(self, tools: Mapping[str, Tool]) -> Session:
-        drawn = self.plan.draw(tools)
+        drawn = self.plan.draw(tools, self.mark)
         self.toolbox = ServerTools(tools, self._ask)
         session = Session(self.toolbox, drawn.layers)
         self.listing = Listing(session, self.toolbox, drawn.certificate.gold.steps)
         if self.plan.perturbs:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
-            self.say(f"laid over {len(tools)} tools: {kinds}")
+            at = f"session {self.mark.number} of the stream, release {self.mark.version}: " if self.mark else ""
+            self.say(f"{at}laid over {len(tools)} tools: {kinds}")
             for why in drawn.left_out:
                 self.say(f"NOT LAID OVER: {why}")
         self.first_shown = tuple(self.listing.shown().values())

@@ -33,7 +33,14 @@ PUBLISHED: Mapping[str, Tier] = {  # kinds whose tier is another one by the publ
         (
             *("name_noise", "semantic_rename", "identity_erasure", "semantic_trap", "description_rewrite"),
             *("parameter_rename", "parameter_format", "schema_noise", "distractor_tools", "lookalike_tools"),
-            *("tool_merge", "tool_split", "dependency_inversion", "verification_code", "confirm_before_write"),
+            *(
+                "tool_merge",
+                "tool_split",
+                "better_tool",
+                "dependency_inversion",
+                "verification_code",
+                "confirm_before_write",
+            ),
         ),
         "interaction",
     ),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from crosswind.core.types import Model
 from crosswind.episodes.record import Record
-from crosswind.metrics.careers import CareerSummary, summarise_careers
+from crosswind.metrics.careers import CareerSummary, need_of, summarise_careers
 from crosswind.metrics.shares import Stream, StreamShare, share
 
 WINDOW = 10  # episodes before and after a change that are compared
@@ -77,6 +77,61 @@ def summarise(records: Sequence[Record]) -> StreamSummary:
     )
 
 
+class StreamPairs(Model):
+    """Two runs of the same streams, episode by episode; a difference is the second run less the first."""
+
+    first: StreamShare
+    second: StreamShare
+    difference: StreamShare
+    parts: dict[str, StreamShare]  # differences by what the episodes are
+    curves: tuple[tuple[float, ...], tuple[float, ...]]  # success by position in the stream, over streams
+    changes: dict[str, float]  # where each release but the first is met first
+
+
+def paired(first: Sequence[Record], second: Sequence[Record]) -> StreamPairs | None:
+    """Pair runs of streams by position, where the request is the same: two agents, or one with and without changes.
+
+    None where no run is one of streams, or where they have nothing in common.
+    """
+    before, after = (
+        {(key, _number(r)): r for key, rs in streams_of(run).items() for r in rs} for run in (first, second)
+    )
+    pairs = [(key, before[key, n], r) for (key, n), r in after.items() if (key, n) in before]
+    pairs = [(key, a, b) for key, a, b in pairs if a.task_id == b.task_id]
+    if not pairs:
+        return None
+    parts: dict[str, list[tuple[Stream, float]]] = {}
+    for key, a, b in pairs:
+        for part in _parts(a, b):
+            parts.setdefault(part, []).append((key, float(b.passed) - float(a.passed)))
+    longest = 1 + max(_number(b) for _, _, b in pairs)
+    at = [[(a, b) for _, a, b in pairs if _number(b) == n] for n in range(longest)]
+    changing = second if any(map(_is_later, second)) else first
+    return StreamPairs(
+        first=_share((key, a) for key, a, _ in pairs),
+        second=_share((key, b) for key, _, b in pairs),
+        difference=share((key, float(b.passed) - float(a.passed)) for key, a, b in pairs),
+        parts={part: share(found) for part, found in sorted(parts.items())},
+        curves=(_levels([[a for a, _ in some] for some in at]), _levels([[b for _, b in some] for some in at])),
+        changes=summarise(changing).changes,
+    )
+
+
+def _parts(a: Record, b: Record) -> Iterator[str]:
+    """What an episode is in either run: with changes or memory in the one, it is without them in the other."""
+    if any(r.mark is not None and r.mark.career is not None for r in (a, b)):
+        yield "needs what an earlier episode told" if need_of(a) or need_of(b) else "needs no memory"
+        return
+    version = max(_version(a), _version(b))
+    yield f"release v{version}"
+    if version > 1:
+        yield "a release touches it" if _touched(a) or _touched(b) else "no release touches it"
+
+
+def _is_later(record: Record) -> bool:
+    return _version(record) > 1
+
+
 class ReleaseChange(NamedTuple):
     """What a release cost where it was met first."""
 
@@ -126,6 +181,14 @@ def _version(record: Record) -> int:
 
 def _mean(records: Sequence[Record]) -> float:
     return sum(record.passed for record in records) / len(records) if records else 0.0
+
+
+def _levels(positions: Sequence[Sequence[Record]]) -> tuple[float, ...]:
+    """The mean at each position; where nothing is known, that of the one before."""
+    out: list[float] = []
+    for records in positions:
+        out.append(_mean(records) if records or not out else out[-1])
+    return tuple(out)
 
 
 def _recovery(after: Sequence[Record], level: float) -> int | None:

@@ -6,16 +6,19 @@ An episode begins at nine, and every call takes a minute. Nothing else passes ti
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from math import ceil
 from random import Random
 
 from crosswind.core.perturbation import Memo
-from crosswind.core.types import Param, Split, ToolCall, ToolResult, ToolSpec, failed
+from crosswind.core.types import Param, Split, Step, Task, ToolCall, ToolResult, ToolSpec, failed
 from crosswind.perturbations._added_names import new_tool
 from crosswind.perturbations.query._changes import wording
 from crosswind.words import banks
 
 BEGIN = 9 * 60  # minutes after midnight
 TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+SLACK = {1: 3.0, 2: 2.5, 3: 2.2, 4: 1.9, 5: 1.6}  # severity -> time by the time that the certified way takes
 UNTIL = "until"  # the parameter of the tool to wait
 
 
@@ -29,6 +32,23 @@ def time_in(text: str) -> str:
     """The last time of day that a text names."""
     found = list(TIME.finditer(text))
     return found[-1][0] if found else ""
+
+
+def limit(calls: int, task: Task, severity: int) -> int:
+    """The minute until which there is time for so many calls of the certified way; questions take time as well."""
+    return ceil((calls + len(task.withheld)) * SLACK[severity])
+
+
+def hurry(until: int, gold: Sequence[Step], place: int) -> int:
+    """How much of the time that there is the way takes, in steps of five in a hundred."""
+    last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
+    return round(20 * (last + 1) / until)
+
+
+def slack_of(until: int, memo: Memo) -> float | None:
+    """How many times the time there is that was taken until the last call that had to be in time, as noted."""
+    last = memo.notes.get("last")
+    return None if last is None else until / (last + 1)
 
 
 def waiting(split: Split, rng: Random, taken: set[str]) -> tuple[str, str]:

@@ -90,8 +90,8 @@ def _share_at(share: float) -> str:
     return f"{4 + 82 * (1 - share):.2f}%"
 
 
-def timeline(points: Sequence[float], changes: Mapping[str, float]) -> Markup:
-    """A curve of shares over positions from 0; `changes` are marked at their positions by name."""
+def timeline(points: Sequence[float], changes: Mapping[str, float], dotted: Sequence[float] = ()) -> Markup:
+    """A curve of shares over positions from 0, and another one dotted; `changes` are marked by name."""
 
     def x(at: float) -> str:
         return f"{8 + 90 * at / max(1, len(points) - 1):.2f}%"
@@ -100,9 +100,10 @@ def timeline(points: Sequence[float], changes: Mapping[str, float]) -> Markup:
     for name, at in changes.items():
         parts.append(tag("line", x1=x(at), x2=x(at), y1="4%", y2="86%", class_="reach", stroke_dasharray="5 4"))
         parts.append(tag("text", name, x=x(at), y="98%", text_anchor="middle"))
-    for i, (from_, to) in enumerate(pairwise(points)):
-        ends = {"x1": x(i), "x2": x(i + 1), "y1": _share_at(from_), "y2": _share_at(to)}
-        parts.append(tag("line", class_="line", **ends))
+    for curve, dashes in ((dotted, {"stroke_dasharray": "1 4", "stroke_linecap": "round"}), (points, {})):
+        for i, (from_, to) in enumerate(pairwise(curve)):
+            ends = {"x1": x(i), "x2": x(i + 1), "y1": _share_at(from_), "y2": _share_at(to)}
+            parts.append(tag("line", class_="line", **ends, **dashes))
     told = ", ".join(f"{name} from episode {at + 1:.0f}" for name, at in changes.items())
     return tag(
         "svg", join(*parts), class_="dose", role="img", aria_label=f"Success over time. Changes: {told or 'none'}"

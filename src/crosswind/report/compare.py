@@ -9,7 +9,7 @@ from crosswind.base.version import __version__
 from crosswind.metrics import formats
 from crosswind.metrics.scores import CleanAndRobust, Drop
 from crosswind.report import markdown as md
-from crosswind.report import parts
+from crosswind.report import parts, streams
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
 from crosswind.runs.comparison import COMMON, Comparison, Contrast
@@ -40,6 +40,8 @@ def refusals(said: Comparison) -> str:
 
 
 def _sentence(said: Comparison, one: Contrast) -> str:
+    if one.stream is not None:
+        return streams.difference(one.stream, said.first, one.name)
     little = ""
     if one.common < COMMON:
         total = one.shared + one.unshared + one.other
@@ -92,6 +94,7 @@ def as_json(said: Comparison) -> dict[str, Any]:
                 "shared": one.shared,
                 "unshared": one.unshared,
                 "other": one.other,
+                "stream": one.stream.model_dump(mode="json") if one.stream else None,
             }
             for one in said.versus
         },
@@ -116,6 +119,8 @@ def page(said: Comparison) -> str:
     for i, one in enumerate(said.versus):
         more = f": {clipped(one.name, 60)}" if len(said.versus) > 1 else ""
         names = (clipped(said.first, 40), clipped(one.name, 40))
+        if one.stream:
+            sections.append((f"stream{i}", f"Success over time{more}", streams.both(one.stream, names)))
         sections.append((f"tiers{i}", f"Tier by axis{more}", _tiers(one, names)))
         sections.append((f"kinds{i}", f"Each condition{more}", _kinds(one, names)))
         sections.append((f"tasks{i}", f"Kinds of task{more}", _tasks(one, names)))
@@ -138,6 +143,8 @@ def notes(said: Comparison) -> Iterator[str]:
     for name, run in said.runs.items():
         yield from (f"{name}: {problem}" for problem in run.problems)
     for one in said.versus:
+        if one.stream:
+            continue  # paired by position, so keys do not matter
         if one.unshared:
             yield f"{formats.many(one.unshared, 'episode')} of {said.first} or {one.name} have no partner that counts"
         if one.other:
@@ -250,6 +257,8 @@ def markdown(said: Comparison) -> str:
     ]
     for one in said.versus:
         out.append(f"### {md.literal(one.name)} against {md.literal(said.first)}")
+        if one.stream:
+            out.append(md.table(streams.DIFFERENCE, streams.differences(one.stream)))
         sides = {"clean": one.clean, "shifted": one.shifted, "right refusals": one.right, "false refusals": one.false}
         out.append(md.worst({n: d for n, d in sides.items() if d}, "first", "second"))
         if one.groups["cell"]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.metrics import Summary, formats, summary
+from crosswind.metrics.interactions import Interaction, interactions
 from crosswind.metrics.scores import pairs
 from crosswind.metrics.streams import StreamSummary
 from crosswind.report import streams
@@ -39,6 +40,7 @@ class Content:
     scale: Scale | None  # None where there are no baselines
     readings: tuple[Reading, ...]  # episodes to open
     stream: StreamSummary | None = None  # of a run of streams
+    interactions: tuple[Interaction, ...] = ()  # of kinds that were played alone and together
     unplayed: tuple[str, ...] = ()  # why there are no baselines, for each domain that has none
 
     def as_json(self) -> dict[str, Any]:
@@ -52,6 +54,7 @@ class Content:
             "problems": self.run.problems,
             "summary": self.summary.model_dump(mode="json"),
             "stream": self.stream.model_dump(mode="json") if self.stream else None,
+            "interactions": [one.model_dump(mode="json") for one in self.interactions],
             "baselines": {name: _short(s) for name, s in self.scale.summaries.items()} if self.scale else {},
             "without_baselines": self.unplayed,
         }
@@ -71,6 +74,7 @@ def content(found: Analysis) -> Content:
         scale=scale(beside, found.summary, agent) if beside.sample else None,
         readings=found.readings,
         stream=found.stream,
+        interactions=tuple(interactions(found.run.records)),
         unplayed=beside.unplayed,
     )
 

@@ -11,7 +11,7 @@ from crosswind.core.types import TIERS
 from crosswind.episodes.record import Usage
 from crosswind.metrics import Averages, By, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
-from crosswind.report import charts, parts, streams
+from crosswind.report import charts, interactions, parts, streams
 from crosswind.report.content import Content, Scale, headline, refusals
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
@@ -51,7 +51,7 @@ def page(said: Content) -> str:
     sections = [
         ("stream", "Success over time", streams.section(said.stream)) if said.stream else None,
         ("scale", "For scale", _scale(said)) if said.scale or said.unplayed else None,
-        ("tiers", "Tier by axis", _tiers(found)) if found.drops.get("cell") else None,
+        ("tiers", "Tier by axis", _tiers(said)) if found.drops.get("cell") else None,
         ("kinds", "Each perturbation", _kinds(said)) if found.drops.get("condition") else None,
         ("refusals", "Refusals", _refusals(found)) if found.refusals["shifted"].right.n else None,
         ("doses", "Severity", _doses(found)) if found.drops.get("severity") else None,
@@ -180,7 +180,8 @@ def _refusals(found: Summary) -> Markup:
     )
 
 
-def _tiers(found: Summary) -> Markup:
+def _tiers(said: Content) -> Markup:
+    found = said.summary
     tiers, published = (
         {"": [(tier, "", drop) for tier in TIERS if (drop := found.drops[by].get(tier))]} for by in TIERINGS
     )
@@ -199,6 +200,7 @@ def _tiers(found: Summary) -> Markup:
             "knowledge (internalization)."
         ),
         parts.changes(published, SIDES),
+        interactions.section(said.interactions),
     )
 
 

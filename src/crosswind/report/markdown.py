@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import Drop, Summary, formats
-from crosswind.report import streams
+from crosswind.report import interactions, streams
 from crosswind.report.content import Content
 from crosswind.report.markup import clipped, visible
 
@@ -87,6 +87,8 @@ def report(said: Content) -> str:
         out += ["### No baselines", *(literal(note, 400) for note in said.unplayed)]
     if found.drops.get("cell"):
         out += ["### Tier by axis", heat(found.drops["cell"])]
+    if said.interactions:
+        out += ["### Interactions", table(interactions.HEADS, interactions.rows(said.interactions))]
     if conditions := found.drops.get("condition"):
         of = f"The worst {WORST} of {len(conditions)} conditions" if len(conditions) > WORST else "Conditions"
         out += [f"### {of}", worst(conditions, "clean", "shifted")]

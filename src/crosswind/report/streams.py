@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crosswind.metrics import formats
 from crosswind.metrics.careers import CareerSummary
 from crosswind.metrics.shares import StreamShare
-from crosswind.metrics.streams import SHOTS, WINDOW, StreamSummary
+from crosswind.metrics.streams import SHOTS, WINDOW, StreamPairs, StreamSummary
 from crosswind.report import charts
 from crosswind.report.markup import Markup, join, lead, note, tag
 from crosswind.report.parts import table
@@ -95,6 +95,44 @@ def section(found: StreamSummary) -> Markup:
         table(HEADS, rows(found)),
         note(f"Regret: {found.regret:.1f} failures per stream. The oracle has none. Intervals resample whole streams."),
         _costs(found),
+    )
+
+
+DIFFERENCE = ("episodes", "second less first", "pairs", "95 % over streams")
+
+
+def difference(found: StreamPairs, first: str, second: str) -> str:
+    """What two runs of the same streams show."""
+    change = found.difference
+    interval = "" if change.low is None or change.high is None else f" ({formats.span(change.low, change.high)})"
+    return (
+        f"Over the {formats.many(change.n, 'episode')} at equal places of their streams, {second} passes "
+        f"{formats.percent(found.second.value)} and {first} {formats.percent(found.first.value)}: "
+        f"{formats.points(change.value or 0.0)} points{interval}."
+    )
+
+
+def differences(found: StreamPairs) -> list[list[str]]:
+    """Differences by what the episodes are, under `DIFFERENCE`."""
+    rows = {"all": found.difference, **found.parts}
+    return [[name, formats.points(s.value or 0.0), str(s.n), _bounds(s)] for name, s in rows.items()]
+
+
+def _bounds(share: StreamShare) -> str:
+    return "–" if share.low is None or share.high is None else formats.span(share.low, share.high)
+
+
+def both(found: StreamPairs, names: tuple[str, str]) -> Markup:
+    """Two curves of success over time, then the differences."""
+    before, after = map(smoothed, found.curves)
+    return join(
+        lead(
+            f"Success over the last {WINDOW} episodes: {names[1]} as a line, {names[0]} dotted. A dashed line marks "
+            "where a release is met first. Episodes are paired by their place in the stream."
+        ),
+        charts.timeline(after, found.changes, before),
+        table(DIFFERENCE, differences(found)),
+        note("In points. Intervals resample whole streams; with one stream there is none."),
     )
 
 

@@ -49,7 +49,7 @@ def analyse(run: StoredRun, *, baselines: int | None = None, opened: int = OPENE
         measures=reader.measures,
         readings=tuple(reader.readings[record.key] for record in chosen),
         baselines=played,
-        stream=summarise(run.records) if any(record.mark for record in run.records) else None,
+        stream=summarise(run.records) if any(record.mark and record.judged for record in run.records) else None,
     )
 
 

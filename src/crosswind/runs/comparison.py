@@ -20,6 +20,7 @@ from crosswind.metrics.scores import (
     sides,
     summary,
 )
+from crosswind.metrics.streams import StreamPairs, paired
 from crosswind.runs.analysis import select
 from crosswind.runs.baselines import trivial_of
 from crosswind.runs.reading import Reading, read_both
@@ -48,6 +49,7 @@ class Contrast:
     other: int  # episodes of one key that are not the same
     changed: int  # episodes in which one passed and the other failed
     opened: tuple[tuple[Reading, Reading], ...]  # some of them
+    stream: StreamPairs | None = None  # of runs of streams
 
     @property
     def main(self) -> Drop | None:
@@ -89,7 +91,7 @@ def compare(runs: Sequence[StoredRun], *, opened: int = 24, partial: bool = Fals
     played = {name: [r for r in run.records if r.key in shared] for name, run in named.items()}
     first, *others = named
     versus = [_versus(name, named[first], named[name], shared, opened) for name in others]
-    if not partial:
+    if not partial and not all(one.stream for one in versus):  # streams are paired by position
         _refuse_strangers(first, versus)
     summaries = {
         name: summary(played[name], measures=False, by=(), trivial=trivial_of(run)) for name, run in named.items()
@@ -150,6 +152,7 @@ def _versus(name: str, first: StoredRun, second: StoredRun, shared: Container[st
         other=other,
         changed=sum(a.passed != b.passed for a, b in same),
         opened=tuple(read_both(before[r.key], r) for r in _changed(same, opened)),
+        stream=paired(first.records, second.records),
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from crosswind.core.types import Model, Receipt
 from crosswind.episodes.record import UNKNOWN, Record, Usage
-from crosswind.episodes.schedule import key_of, pair_of
+from crosswind.episodes.schedule import StreamMark, key_of, pair_of
 
 FOLDER = "sessions"
 KILLED = "the proxy was killed before the session ended"
@@ -41,6 +41,7 @@ class SessionHead(Model):
     agent: str
     policy: str
     tools: tuple[Data, ...]
+    mark: StreamMark | None = None  # in a stream
 
     def record(
         self, trial: int, steps: Sequence[Data], receipts: Sequence[Receipt], *, seconds: float, why: str
@@ -69,6 +70,7 @@ class SessionHead(Model):
             final="",
             why=why,
             receipts=tuple(receipts),
+            mark=self.mark,
             usage=UNKNOWN.plus(Usage(requests=len(steps), seconds=round(seconds, 3))),
         )
 

@@ -8,6 +8,8 @@ killed goes on as if nothing had happened. The conversation is emptied between e
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -22,11 +24,11 @@ from crosswind.episodes.career import Career
 from crosswind.episodes.play import judge, plain, replayed
 from crosswind.episodes.record import Record, forfeited, trajectory_of
 from crosswind.episodes.schedule import CareerMark, Episode
-from crosswind.episodes.stream import Plan, Timeline
+from crosswind.episodes.stream import Plan, StreamPlan, Timeline, with_changes
 from crosswind.episodes.suite import Suite
 from crosswind.models.source import AgentSource
 from crosswind.runs.runner import PAUSES, Limits, Progress, Ran, Watch, Workers, manifest_of
-from crosswind.runs.store import Store
+from crosswind.runs.store import EPISODES, Store, iter_records
 
 LARGEST = 100_000  # characters of what an agent keeps, as JSON
 
@@ -197,3 +199,32 @@ async def play_streams(
                 manifest = store.write(manifest, state="stopped" if why else "finished", why=why)
         spent = bool(limits.reached(progress.spent))
         return Ran(manifest, progress, workers.stopped, workers.broken, store.cut, spent)
+
+
+CHECKED, CUT = 10, 5  # episodes that a check plays, and after which it kills
+
+
+async def check_replay(plan: Plan, source: AgentSource, *, seed: int = 0) -> None:
+    """Play the first episodes of a stream, as if killed after half of them, and again from there.
+
+    Raises `CrosswindError` where the second half is not the same: the agent keeps something that `save` does not
+    return, or its replies are not determined, as those of a model with a temperature.
+    """
+    changes: dict[str, object] = {"episodes": CHECKED, "domains": tuple(plan.where()[:1])}
+    short = with_changes(plan, {**changes, "releases": 2} if isinstance(plan, StreamPlan) else changes)
+    with tempfile.TemporaryDirectory() as name:
+        whole, killed = Path(name, "whole"), Path(name, "killed")
+        await play_streams(short, source, whole, seed=seed)
+        shutil.copytree(whole, killed)
+        path = killed / EPISODES
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:CUT]))
+        await play_streams(short, source, killed, seed=seed)
+        first, second = (list(iter_records(folder)) for folder in (whole, killed))
+    for n, (a, b) in enumerate(zip(first, second, strict=True)):
+        fields = [f for f in type(a).model_fields if f != "usage" and getattr(a, f) != getattr(b, f)]
+        if fields:
+            raise CrosswindError(
+                f"{source.name} replays differently after a kill: in episode {n + 1} of {CHECKED}, {', '.join(fields)} "
+                f"differ although everything up to episode {CUT} was the same. Let save() return all that the agent "
+                "keeps, take it up in restore(), and set a temperature of 0 and a seed"
+            )

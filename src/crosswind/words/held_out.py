@@ -24,6 +24,7 @@ HELD_OUT = frozenset(
 LATER = {
     "several_changes": 2, "follow_up": 2, "goal_switch": 2, "tool_added": 2, "tool_catalogue": 2, "unlisted_tools": 2,
     "moved_meanwhile": 2, "deadline": 2, "late_approval": 2, "gone_meanwhile": 2, "service_hours": 2,
+    "better_tool": 2, "amended_rules": 2, "taken_at": 2, "closed_today": 2, "price_moves": 2,
 }  # fmt: skip
 EDITION = 2  # the latest
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Flow, Step, Task, ToolCall, failed
-from crosswind.perturbations._time import clock
+from crosswind.perturbations._time import clock, hurry, limit, slack_of
 from crosswind.perturbations.query._changes import wording
-
-SLACK = {1: 3.0, 2: 2.5, 3: 2.2, 4: 1.9, 5: 1.6}
 
 
 @perturbation
@@ -37,8 +34,7 @@ class Deadline(Perturbation):
         writes = [i for i, step in enumerate(scene.gold) if step.call.tool in tools and tools[step.call.tool].writes]
         if not writes:
             return None
-        asked = len(scene.task.withheld)  # questions take time as well
-        until = ceil((writes[-1] + 1 + asked) * SLACK[severity])
+        until = limit(writes[-1] + 1, scene.task, severity)
         holes = {"begin": clock(0), "end": clock(until)}
         return cls(
             tools=tuple(sorted(name for name, tool in tools.items() if tool.writes)),
@@ -48,16 +44,13 @@ class Deadline(Perturbation):
         )
 
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        """How much of the time that there is the way takes, in steps of five in a hundred."""
-        last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
-        return round(20 * (last + 1) / self.until)
+        return hurry(self.until, gold, place)
 
     def on_task(self, task: Task) -> Task:
         return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
 
     def slack(self, memo: Memo) -> float | None:
-        last = memo.notes.get("last")
-        return None if last is None else self.until / (last + 1)
+        return slack_of(self.until, memo)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool not in self.tools:

@@ -54,7 +54,7 @@ class RuleChange(Perturbation):
         state = scene.domain.state(moved)
         if not family.ends(moved, state) or family.right(moved, state) == family.right(task, state):
             return None
-        said = [_words(rule, amounts[rule], scene.domain.name, task, rng) for rule in all_of]
+        said = [rule_words(rule, amounts[rule], scene.domain.name, task, rng) for rule in all_of]
         rng.shuffle(said)
         return cls(rules=rules, words=tuple(said))
 
@@ -66,7 +66,8 @@ class RuleChange(Perturbation):
         return task.briefed(policy=" ".join((brief.policy, *self.words)), rules={**brief.rules, **self.rules})
 
 
-def _words(rule: str, amount: str, domain: str, task: Task, rng: Random) -> str:
+def rule_words(rule: str, amount: str, domain: str, task: Task, rng: Random) -> str:
+    """A rule of the house as a policy says it."""
     holes = {
         "latest": {"slot": banks.noun(domain, "slot")},
         "spare": {"slot": banks.noun(domain, "slot"), "n": amount, "need": banks.noun(domain, "need", "units")},

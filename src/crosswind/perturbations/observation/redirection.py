@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Model, ToolCall, Tools, ToolSpec, failed
+from crosswind.core.types import Flow, Model, Split, ToolCall, Tools, ToolSpec, failed
 from crosswind.perturbations._describing import described
+from crosswind.perturbations.action.description_rewrite import DescriptionRewrite
 from crosswind.words import banks
 
 TRIES = 4
@@ -56,6 +58,14 @@ class Redirection(Perturbation):
                 out.append(stub.replace(writes=False, undo=None, lasting=True))
             out.append(tool.made(chain[-1].new) if chain else tool)
         return tuple(out)
+
+    def announcement(self, tools: Mapping[str, ToolSpec], split: Split, rng: Random) -> DescriptionRewrite | None:
+        """A layer in which the tools that will move say so, each by its name; None where one has another name there."""
+        old = [chain[0].old for chain in self.moves]
+        if any(name not in tools for name in old):
+            return None
+        marks = banks.own("redirection", "announced")[split]
+        return DescriptionRewrite(docs={name: f"{tools[name].doc} {rng.choice(marks)}" for name in old})
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         for chain in self.moves:

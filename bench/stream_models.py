@@ -1,0 +1,96 @@
+"""A model with and without adapter and notes, over streams and careers: shares with intervals, and curves.
+
+    python bench/stream_models.py --out runs/models --streams 5
+    python bench/stream_models.py --agents hf:MODEL hf:MODEL+ADAPTER --out runs/models --streams 5
+    python bench/stream_models.py --plans evolving --domain poi --episodes 3 --releases 1 --out /tmp/try
+
+Each agent plays each plan three times: with no memory, with notes, and with nothing to remember (`--frozen`), where the
+interface never changes and every fact is stated. The same command goes on where it was stopped. With `--table` nothing
+is played; what there is so far is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+
+from crosswind.episodes.stream import load_plan, with_changes
+from crosswind.metrics.shares import StreamShare
+from crosswind.metrics.streams import StreamSummary, summarise
+from crosswind.models.notes import with_memory
+from crosswind.models.spec import open_agent
+from crosswind.report.streams import smoothed
+from crosswind.runs.store import iter_records
+from crosswind.runs.streams import play_streams
+
+WAYS = {"": ("", False), "notes": ("notes", False), "nothing to remember": ("", True)}  # memory, and frozen
+
+
+def told(share: StreamShare) -> str:
+    """A share as the table has it, in percent."""
+    if share.value is None:
+        return "–"
+    bounds = "" if share.low is None or share.high is None else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
+    return f"{100 * share.value:.1f}{bounds} of {share.n}"
+
+
+async def play(args: argparse.Namespace, name: str, agent: str, way: str, folder: Path) -> None:
+    """Play one cell of the table, or what is left of it."""
+    plan = load_plan(name)
+    wanted = {"domains": (args.domain,) if args.domain else None, "episodes": args.episodes, "releases": args.releases}
+    known = type(plan).model_fields
+    plan = with_changes(plan, {field: value for field, value in wanted.items() if value and field in known})
+    memory, frozen = WAYS[way]
+    source = with_memory(open_agent(agent), memory)
+    try:
+        ran = await play_streams(plan, source, folder, seed=args.seed, streams=args.streams, frozen=frozen)
+    finally:
+        await source.aclose()
+    if ran.stopped:
+        print(f"stopped: {ran.stopped}; the same command goes on", flush=True)
+
+
+def row(agent: str, way: str, found: StreamSummary) -> str:
+    """One line of the table: the same columns for streams and careers."""
+    if (career := found.career) is not None:
+        cells = [told(career.independent), told(career.dependent), told(career.chains), told(career.stale)]
+        cells.append(f"{career.forfeited} forfeited")
+    else:
+        cells = [told(found.stability), told(found.adaptation)]
+        cells += ["–" if v is None else f"{100 * v:.0f}" for v in (found.drop, found.recovered)]
+        cells.append(f"regret {found.regret:.1f}")
+    return f"| {agent} | {way or 'no memory'} | {told(found.success)} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--agents", nargs="+", default=["embedded", "embedded:paft"])
+    parser.add_argument("--plans", nargs="+", default=["evolving", "careers"])
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--domain", default="")
+    parser.add_argument("--streams", type=int, default=1, help="per domain")
+    parser.add_argument("--episodes", type=int, default=0)
+    parser.add_argument("--releases", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--table", action="store_true")
+    args = parser.parse_args()
+    curves = {}
+    for name in args.plans:
+        for agent in args.agents:
+            for way in args.ways:
+                cell = "-".join(part for part in (name, agent.replace(":", "-").replace("/", "-"), way) if part)
+                folder = args.out / cell.replace(" ", "-")
+                if not args.table:
+                    asyncio.run(play(args, name, agent, way, folder))
+                if records := list(iter_records(folder)) if folder.exists() else []:
+                    found = summarise(records)
+                    curves[cell] = [round(point, 3) for point in smoothed(found.curve)]
+                    print(row(agent, way, found), flush=True)
+    (args.out / "curves.json").write_text(json.dumps(curves, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
