@@ -116,7 +116,12 @@ class Desk:
         return await asyncio.wait_for(future, 10)
 
     async def tools(self) -> dict[str, Json]:
-        return {tool["name"]: tool for tool in (await self.ask("tools/list"))["result"]["tools"]}
+        page = (await self.ask("tools/list"))["result"]
+        listed = page["tools"]
+        while "nextCursor" in page:
+            page = (await self.ask("tools/list", {"cursor": page["nextCursor"]}))["result"]
+            listed += page["tools"]
+        return {tool["name"]: tool for tool in listed}
 
     async def call(self, name: str, **args: Any) -> Json:
         answer = await self.ask("tools/call", {"name": name, "arguments": args})
@@ -366,6 +371,110 @@ def test_nothing_is_changed_without_a_recipe(modern: bool) -> None:
     run(work)
 
 
+ODD_ANSWERS: tuple[Json, ...] = (
+    {
+        "content": [{"type": "text", "text": 'no {get_customer} in {"a": {x}}', "annotations": {"priority": 0.10}},
+                    {"type": "image", "data": "QUJD", "mimeType": "x/y", "_meta": {"k": "{get_customer}"}}],
+        "structuredContent": {"code": 1.0, "big": 12345678901234567890123, "get_customer": "{customer_id}"},
+        "_meta": {"trace": "\u00e9 {search_orders}", "example.org/x": [None]},
+        "isError": True,
+    },
+    {"content": [], "isError": True},
+    {"content": "none"},
+    {"task": {"taskId": "t1", "status": "working", "ttl": 1}, "_meta": {"a": 1}},
+    {"content": [{"type": "text", "text": "{}"}], "structuredContent": {"n": float("nan")}},
+)  # fmt: skip
+
+
+def test_a_clean_session_is_byte_for_byte_the_direct_one(tmp_path: Path) -> None:
+    """Calls and answers are handed on as they came, however odd, and put on record besides."""
+
+    class Odd(Shop):
+        def _call(self, params: Json) -> Json | None:
+            return ODD_ANSWERS[params["arguments"]["n"]] if isinstance(params.get("arguments"), dict) else None
+
+    async def work() -> None:
+        shop = Odd()
+        async with Desk(Plan(), shop) as desk:
+            sent, got = list[bytes](), list[bytes]()
+            write, send = desk.channel.write, desk.send
+
+            async def writing(frame: bytes) -> None:
+                sent.append(frame)
+                await write(frame)
+
+            async def sending(frame: bytes, message: Json) -> None:
+                got.append(frame)
+
+            desk.channel.write, desk.send = writing, sending  # type: ignore[method-assign]
+            frames = [
+                b'{"method":"tools/call", "id":%d,"params":{"arguments":{"n":%d,"x":1.10,"y":1e400},"name":"a",'
+                b'"task":{"ttl":1},"_meta":{"progressToken":1}},"jsonrpc":"2.0"}' % (100 + n, n)
+                for n in range(len(ODD_ANSWERS))
+            ]
+            frames.append(b'{"jsonrpc":"2.0","id":"z","method":"tools/call","params":{"name":7,"arguments":[1]}}')
+            for count, frame in enumerate(frames, 1):
+                await desk.relay.from_client(frame)
+                while len(got) < count:
+                    await asyncio.sleep(0)
+            assert [frame for frame in sent if b"crosswind-" not in frame] == frames
+            assert got == [json.dumps(shop.answer(wire.parse(frame, lenient=True))).encode() for frame in frames]
+            session = desk.relay.session
+            assert session is not None
+            assert [step.call.args["n"] for step in session.steps] == list(range(len(ODD_ANSWERS)))
+            error = session.steps[0].result.error
+            assert error is not None
+            assert error.text == ODD_ANSWERS[0]["content"][0]["text"]
+
+    run(work)
+
+
+def test_a_clean_call_without_an_answer_is_told_and_recorded() -> None:
+    class Mute(Shop):
+        def _call(self, params: Json) -> Json | None:
+            raise LookupError
+
+        def answer(self, message: Json) -> Json | None:
+            try:
+                return super().answer(message)
+            except LookupError:
+                return None
+
+    async def work() -> None:
+        async with Desk(Plan(timeout=0.05), Mute()) as desk:
+            answer = await desk.ask("tools/call", {"name": "slow_call", "arguments": {}})
+            assert "did not answer tools/call within 0.05 seconds" in answer["error"]["message"]
+            assert desk.channel.got[-1]["method"] == "notifications/cancelled"
+            assert desk.channel.got[-1]["params"]["requestId"] == desk.count
+            late = json.dumps({"jsonrpc": "2.0", "id": desk.count, "result": {}}).encode()
+            desk.channel.frames.put_nowait(late)
+            assert (await desk.ask("ping"))["result"] == {}
+            assert desk.heard == [], "a request is answered once"
+            assert [step.result.error.code for step in desk.relay.session.steps] == ["infrastructure"]  # type: ignore[union-attr]
+
+    run(work)
+
+
+def test_calls_as_tasks_are_advertised_where_they_are_taken() -> None:
+    class Tasks(Shop):
+        def answer(self, message: Json) -> Json | None:
+            answer = super().answer(message)
+            if message.get("method") == "initialize" and answer is not None:
+                tasks = {"list": {}, "requests": {"tools": {"call": {}}, "sampling": {}}}
+                answer["result"]["capabilities"]["tasks"] = tasks
+            return answer
+
+    async def work() -> None:
+        for wanted, offered in ((Plan(), True), (plan("envelope:3"), False)):
+            tools = [{**TOOLS[1], "execution": {"taskSupport": "optional"}}]
+            async with Desk(wanted, Tasks(tools)) as desk:
+                assert ("tools" in desk.began["result"]["capabilities"]["tasks"]["requests"]) is offered
+                assert "sampling" in desk.began["result"]["capabilities"]["tasks"]["requests"]
+                assert all(("execution" in tool) is offered for tool in (await desk.tools()).values())
+
+    run(work)
+
+
 def test_pictures_come_along_and_braces_stay() -> None:
     async def work() -> None:
         async with Desk(plan("envelope:1"), Shop()) as desk:
@@ -455,7 +564,7 @@ def test_a_server_elsewhere_and_a_toolbox_here_are_met_alike(kind: str) -> None:
             layers = live.draw(forms.tools_of(tools), kinds, seed).layers  # none of a kind that does not apply here
             async with Desk(Plan(stack=layers), Shop(tools)) as desk:
                 shown = await desk.tools()
-                there = desk.relay.session
+                there = await desk.relay._known({})
                 assert type(there) is Session
                 here = Session(LocalShop(Shop(tools)), there.layers)
                 for _ in range(2):
@@ -488,8 +597,7 @@ def test_a_server_may_have_a_tool_by_the_name_that_asks_users(kinds: list[str]) 
         tools = [*TOOLS, {"name": "ask_user", "description": "Ask somebody.", "inputSchema": schema}]
         async with Desk(plan(*kinds) if kinds else Plan(), Help(tools)) as desk:
             assert len(await desk.tools()) == len(tools)
-            session = desk.relay.session
-            assert session is not None
+            session = await desk.relay._known({})
             name = next(spec.name for spec in session.tools() if "ask_user" in spec.ids)
             for _ in range(8):
                 raw = await desk.call(name, text="Anybody there?")
@@ -752,11 +860,11 @@ def test_numbers_that_json_does_not_have_are_parse_errors() -> None:
             return {"content": [], "structuredContent": {"balance": float("inf")}}
 
     async def work() -> None:
-        async with Desk(Plan(), Odd()) as desk:
+        async with Desk(plan("envelope:3"), Odd()) as desk:
             await desk.relay.from_client(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":NaN}}')
             assert desk.heard.pop()["error"]["code"] == wire.PARSE_ERROR
             for balance in (1, float("1e999")):
-                params = {"name": "get_customer", "arguments": {"balance": balance}}
+                params = {"name": "get_customer", "arguments": {"customer_id": "C1", "balance": balance}}
                 frame = json.dumps(wire.request(8, "tools/call", params)).replace("Infinity", "1e999")
                 await desk.relay.from_client(frame.encode())
                 while not desk.heard:

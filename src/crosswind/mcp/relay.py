@@ -1,5 +1,7 @@
 """Between one client and one server: tools are shown perturbed and calls translated back; all else passes untouched.
 
+Where nothing is laid over the server, calls pass untouched as well, both ways byte for byte, and are only put on record.
+
 A relay never looks at the handshake except to note who speaks and to say that lists of tools may change, so clients
 and servers of either era of the protocol meet as they would without it.
 """
@@ -7,6 +9,7 @@ and servers of either era of the protocol meet as they would without it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -110,6 +113,8 @@ class Relay:
         self._passed: dict[str, Any] = {}  # requests of the client that the server answers itself: method by id
         self._listens: dict[str, tuple[Any, bool]] = {}  # open subscriptions: their id, and whether we serve them
         self._suspended: dict[str, _Waiting] = {}
+        self._awaited: dict[str, asyncio.Future[tuple[Message, bytes]]] = {}  # calls that were handed on as they came
+        self._late: set[str] = set()  # of those, the ones that the client was told have no answer
         self._closing = False
 
     # -- from the client
@@ -117,20 +122,22 @@ class Relay:
     async def from_client(self, frame: bytes) -> None:
         """Take a frame of the client."""
         try:
-            message = wire.parse(frame)
+            message = wire.parse(frame, lenient=not self.plan.perturbs)
         except BadFrame as bad:
             await self._answer(wire.failure(None, bad.code, str(bad)))
             return
         method, id = message.get("method"), message.get("id")
         params = record(message.get("params"))
         self._see_client(method, params)
-        if method in ("tools/list", "tools/call") and "id" in message:
+        if "id" in message and (method == "tools/call" or (method == "tools/list" and self.plan.perturbs)):
             while len(self._calls) >= MOST:
                 await asyncio.wait(self._calls.values(), return_when=asyncio.FIRST_COMPLETED)
             if _key(id) in self._calls:
                 await self._answer(wire.failure(id, wire.INVALID_REQUEST, "a request with this id is under way"))
                 return
-            work = partial(self._list if method == "tools/list" else self._call, id, params)
+            work = partial(self._list, id, params)
+            if method == "tools/call":
+                work = partial(self._call, id, params) if self.plan.perturbs else partial(self._pass, id, params, frame)
             task = asyncio.create_task(self._guarded(id, work))
             self._calls[_key(id)] = task
             task.add_done_callback(lambda _: self._calls.pop(_key(id), None))
@@ -139,7 +146,8 @@ class Relay:
             wanted = _key(params.get("requestId"))
             if (running := self._calls.get(wanted)) is not None:
                 running.cancel()
-                return
+                if wanted not in self._awaited:  # the server does not know the call by this id, or not yet
+                    return
             if self._listens.pop(wanted, (None, False))[1]:
                 return
             self._passed.pop(wanted, None)
@@ -194,12 +202,18 @@ class Relay:
             record(message["params"]["notifications"])["toolsListChanged"] = True
             frame = wire.dump(message)
         elif method is None:
+            key = _key(message["id"])
+            if (awaited := self._awaited.pop(key, None)) is not None and not awaited.done():
+                awaited.set_result((message, frame))
+                return
+            if key in self._late:
+                self._late.discard(key)
+                return
             asked = self._passed.pop(_key(message["id"]), None)
             self.shook_hands = self.shook_hands or (asked == "initialize" and "result" in message)
             if asked in ("initialize", "server/discover") and self._begun(message):
                 frame = wire.dump(message)
             elif asked == wire.LISTEN:
-                key = _key(message["id"])
                 if "error" in message and self._moves and key in self._listens:
                     await self._serve_listening(message["id"])
                     return
@@ -212,11 +226,14 @@ class Relay:
         if not isinstance(about, dict):
             return False
         self.instructions = str(about.get("instructions") or "")
-        tools = record(about.get("capabilities")).get("tools")
-        if not self.plan.perturbs or not isinstance(tools, dict) or tools.get("listChanged") is True:
+        capabilities = record(about.get("capabilities"))
+        tools, tasks = capabilities.get("tools"), record(record(capabilities.get("tasks")).get("requests"))
+        if not self.plan.perturbs:
             return False
-        tools["listChanged"] = True
-        return True
+        moves = isinstance(tools, dict) and tools.get("listChanged") is not True
+        if isinstance(tools, dict):
+            tools["listChanged"] = True
+        return tasks.pop("tools", None) is not None or moves  # results of calls as tasks would go round the layers
 
     @property
     def _moves(self) -> bool:
@@ -256,6 +273,9 @@ class Relay:
 
     async def settle(self) -> None:
         """Let calls come to their answers; for when the server is gone, so that they all do at once."""
+        for awaited in self._awaited.values():
+            if not awaited.done():
+                awaited.set_exception(WireError(self.link.ended or "the server is gone"))
         await asyncio.gather(*self._calls.values(), return_exceptions=True)
 
     # -- tools
@@ -318,7 +338,8 @@ class Relay:
             await self._answer(wire.failure(id, wire.INVALID_PARAMS, "a call has a name and an object of arguments"))
             return
         if params.get("task") is not None:
-            await self._answer(wire.failure(id, wire.INVALID_PARAMS, "calls as tasks are not offered"))
+            why = "calls as tasks are not offered while something is laid over the server; call without `task`"
+            await self._answer(wire.failure(id, wire.INVALID_PARAMS, why))
             return
         session = await self._ready(params)
         more = {key: value for key, value in params.items() if key not in OWN_PARAMS}
@@ -333,6 +354,7 @@ class Relay:
             while opened.asked is not None:
                 self.note(session, opened, False)
                 response = await self._ask(opened.asked, more)
+                _as_json(response)
                 value = response.get("result")
                 if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
                     self._suspended[_state(name, value)] = waiting
@@ -348,6 +370,69 @@ class Relay:
             raise
         modern = wire.VERSION_KEY in record(params.get("_meta"))  # a request of the newer era says its revision
         await self._finish(id, waiting, session, modern=modern)
+
+    async def _pass(self, id: Any, params: Message, frame: bytes) -> None:
+        """Hand a call on as it came, and its answer as well; what is noted of them is for the record alone."""
+        name, args = params.get("name"), params.get("arguments")
+        waiting: _Waiting | None = None
+        if isinstance(name, str) and (args is None or isinstance(args, dict)):
+            session = await self._known(params)
+            if params.keys() & CONTINUATION:
+                waiting = self._suspended.pop(_state(name, params), None)
+            waiting = waiting or _Waiting(session.begin(ToolCall(name, args or {})))
+            self.note(session, waiting.opened, False)
+        try:
+            response, answer = await self._handed_on(id, frame)
+        except BaseException as error:
+            if waiting is not None:
+                self._lose(session, waiting.opened, error)
+            raise
+        if waiting is not None:
+            self._answered(session, str(name), waiting, response)
+        await self.front.send(answer, response)
+
+    def _answered(self, session: Session, name: str, waiting: _Waiting, response: Message) -> None:
+        """Put the answer to a call that was handed on as it came on record, whatever it is."""
+        opened, value = waiting.opened, response.get("result")
+        if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
+            self._suspended[_state(name, value)] = waiting
+            return
+        assert opened.asked is not None
+        try:
+            session.resume(opened, self.toolbox.answer(opened.asked, response))
+        except WireError as error:
+            self._lose(session, opened, error)
+            return
+        assert opened.result is not None
+        self._record(session, opened, opened.result)
+
+    async def _known(self, params: Message) -> Session:
+        """The session where nothing is laid over the server; one whose list of tools cannot be had has calls, too."""
+        try:
+            return await self._ready(params)
+        except (_Refused, WireError) as error:
+            if self.session is None:
+                self.say(f"the server's tools are not known to the record ({error})")
+                self.session = self._begin({})
+            return self.session
+
+    async def _handed_on(self, id: Any, frame: bytes) -> tuple[Message, bytes]:
+        """Send a call to the server as it came, and wait for the answer."""
+        key = _key(id)
+        awaited = self._awaited[key] = asyncio.get_running_loop().create_future()
+        try:
+            if self.link.ended:
+                raise WireError(self.link.ended)
+            async with asyncio.timeout(self.plan.timeout):
+                await self.link.channel.write(frame)
+                return await awaited
+        except TimeoutError:
+            self._late.add(key)
+            with contextlib.suppress(WireError):
+                await self.link.send(wire.notification(wire.CANCELLED, {"requestId": id, "reason": "timeout"}))
+            raise WireError(f"the server did not answer tools/call within {self.plan.timeout:g} seconds") from None
+        finally:
+            self._awaited.pop(key, None)
 
     def _lose(self, session: Session, opened: OpenCall, error: BaseException) -> None:
         """Put a call on record that comes to no answer, with what the server was asked all the same."""
@@ -405,6 +490,14 @@ class Relay:
 def _key(id: Any) -> str:
     """An id as the key of a table: 1 and "1" are two."""
     return json.dumps(id)
+
+
+def _as_json(response: Message) -> None:
+    """Refuse an answer with numbers that JSON does not have: no layer is to meet them, nor could they be written."""
+    try:
+        wire.dump(response)
+    except BadFrame as bad:
+        raise BadFrame(f"the server's answer is {bad}") from None
 
 
 def _state(name: str, holder: Message) -> str:
