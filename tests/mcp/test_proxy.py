@@ -397,7 +397,7 @@ def test_a_clean_session_is_byte_for_byte_the_direct_one(tmp_path: Path) -> None
         shop = Odd()
         async with Desk(Plan(), shop) as desk:
             sent, got = list[bytes](), list[bytes]()
-            write, send = desk.channel.write, desk.send
+            write = desk.channel.write
 
             async def writing(frame: bytes) -> None:
                 sent.append(frame)

@@ -1,6 +1,6 @@
 """Between one client and one server: tools are shown perturbed and calls translated back; all else passes untouched.
 
-Where nothing is laid over the server, calls pass untouched as well, both ways byte for byte, and are only put on record.
+Where nothing is laid over the server, calls pass untouched as well, byte for byte both ways, and are put on record.
 
 A relay never looks at the handshake except to note who speaks and to say that lists of tools may change, so clients
 and servers of either era of the protocol meet as they would without it.
