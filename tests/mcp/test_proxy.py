@@ -28,7 +28,7 @@ from crosswind.core.registry import domains
 from crosswind.core.session import Session
 from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.episodes.recipe import Choice, Recipe, named, recipes
-from crosswind.mcp import live, wire
+from crosswind.mcp import hiding, live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.proxy import Journal
 from crosswind.mcp.relay import Plan, Relay
@@ -318,7 +318,7 @@ def test_parameters_of_one_type_are_told_apart() -> None:
 )  # fmt: skip
 def test_a_plain_word_is_replaced_where_it_is_a_name(text: str, becomes: str) -> None:
     tools, params = {"fetch": "GET"}, {"head": "TOP", "tail": "END", "max_count": "MOST"}
-    assert forms.renamed(text, tools, params) == becomes
+    assert hiding.renamed(text, tools, params) == becomes
 
 
 def test_a_parameter_without_description_keeps_its_sense() -> None:
@@ -367,110 +367,6 @@ def test_nothing_is_changed_without_a_recipe(modern: bool) -> None:
             assert "error" in await desk.ask("tools/call", {"name": "nothing"})
             assert (await desk.ask("prompts/list"))["result"]["prompts"] == []
             assert (await desk.ask("nothing/like/it"))["error"]["code"] == -32601
-
-    run(work)
-
-
-ODD_ANSWERS: tuple[Json, ...] = (
-    {
-        "content": [{"type": "text", "text": 'no {get_customer} in {"a": {x}}', "annotations": {"priority": 0.10}},
-                    {"type": "image", "data": "QUJD", "mimeType": "x/y", "_meta": {"k": "{get_customer}"}}],
-        "structuredContent": {"code": 1.0, "big": 12345678901234567890123, "get_customer": "{customer_id}"},
-        "_meta": {"trace": "\u00e9 {search_orders}", "example.org/x": [None]},
-        "isError": True,
-    },
-    {"content": [], "isError": True},
-    {"content": "none"},
-    {"task": {"taskId": "t1", "status": "working", "ttl": 1}, "_meta": {"a": 1}},
-    {"content": [{"type": "text", "text": "{}"}], "structuredContent": {"n": float("nan")}},
-)  # fmt: skip
-
-
-def test_a_clean_session_is_byte_for_byte_the_direct_one(tmp_path: Path) -> None:
-    """Calls and answers are handed on as they came, however odd, and put on record besides."""
-
-    class Odd(Shop):
-        def _call(self, params: Json) -> Json | None:
-            return ODD_ANSWERS[params["arguments"]["n"]] if isinstance(params.get("arguments"), dict) else None
-
-    async def work() -> None:
-        shop = Odd()
-        async with Desk(Plan(), shop) as desk:
-            sent, got = list[bytes](), list[bytes]()
-            write = desk.channel.write
-
-            async def writing(frame: bytes) -> None:
-                sent.append(frame)
-                await write(frame)
-
-            async def sending(frame: bytes, message: Json) -> None:
-                got.append(frame)
-
-            desk.channel.write, desk.send = writing, sending  # type: ignore[method-assign]
-            frames = [
-                b'{"method":"tools/call", "id":%d,"params":{"arguments":{"n":%d,"x":1.10,"y":1e400},"name":"a",'
-                b'"task":{"ttl":1},"_meta":{"progressToken":1}},"jsonrpc":"2.0"}' % (100 + n, n)
-                for n in range(len(ODD_ANSWERS))
-            ]
-            frames.append(b'{"jsonrpc":"2.0","id":"z","method":"tools/call","params":{"name":7,"arguments":[1]}}')
-            for count, frame in enumerate(frames, 1):
-                await desk.relay.from_client(frame)
-                while len(got) < count:
-                    await asyncio.sleep(0)
-            assert [frame for frame in sent if b"crosswind-" not in frame] == frames
-            assert got == [json.dumps(shop.answer(wire.parse(frame, lenient=True))).encode() for frame in frames]
-            session = desk.relay.session
-            assert session is not None
-            assert [step.call.args["n"] for step in session.steps] == list(range(len(ODD_ANSWERS)))
-            error = session.steps[0].result.error
-            assert error is not None
-            assert error.text == ODD_ANSWERS[0]["content"][0]["text"]
-
-    run(work)
-
-
-def test_a_clean_call_without_an_answer_is_told_and_recorded() -> None:
-    class Mute(Shop):
-        def _call(self, params: Json) -> Json | None:
-            raise LookupError
-
-        def answer(self, message: Json) -> Json | None:
-            try:
-                return super().answer(message)
-            except LookupError:
-                return None
-
-    async def work() -> None:
-        async with Desk(Plan(timeout=0.05), Mute()) as desk:
-            answer = await desk.ask("tools/call", {"name": "slow_call", "arguments": {}})
-            assert "did not answer tools/call within 0.05 seconds" in answer["error"]["message"]
-            assert desk.channel.got[-1]["method"] == "notifications/cancelled"
-            assert desk.channel.got[-1]["params"]["requestId"] == desk.count
-            late = json.dumps({"jsonrpc": "2.0", "id": desk.count, "result": {}}).encode()
-            desk.channel.frames.put_nowait(late)
-            assert (await desk.ask("ping"))["result"] == {}
-            assert desk.heard == [], "a request is answered once"
-            assert [step.result.error.code for step in desk.relay.session.steps] == ["infrastructure"]  # type: ignore[union-attr]
-
-    run(work)
-
-
-def test_calls_as_tasks_are_advertised_where_they_are_taken() -> None:
-    class Tasks(Shop):
-        def answer(self, message: Json) -> Json | None:
-            answer = super().answer(message)
-            if message.get("method") == "initialize" and answer is not None:
-                tasks = {"list": {}, "requests": {"tools": {"call": {}}, "sampling": {}}}
-                answer["result"]["capabilities"]["tasks"] = tasks
-            return answer
-
-    async def work() -> None:
-        for wanted, offered in ((Plan(), True), (plan("envelope:3"), False)):
-            tools = [{**TOOLS[1], "execution": {"taskSupport": "optional"}}]
-            async with Desk(wanted, Tasks(tools)) as desk:
-                assert ("tools" in desk.began["result"]["capabilities"]["tasks"]["requests"]) is offered
-                assert "sampling" in desk.began["result"]["capabilities"]["tasks"]["requests"]
-                assert all(("execution" in tool) is offered for tool in (await desk.tools()).values())
 
     run(work)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from crosswind.core.perturbation import Perturbation
 from crosswind.core.session import Session
 from crosswind.core.types import Step, Tools, ToolSpec
+from crosswind.mcp import hiding
 from crosswind.mcp import tools as forms
 from crosswind.mcp.schema import Json
 from crosswind.mcp.toolbox import ServerTools
@@ -26,8 +27,13 @@ class Listing:
         self._params: dict[str, dict[str, str]] = {}
         self._shapes: dict[str, list[Any]] = {}  # what each shown tool returned in the trial,
         self._shapes_of: dict[str, list[Any]] = {}  # and by the server's tool that was wanted
+        self._reshaped: set[str] = set()  # shown tools that returned something else than the server did,
+        self._reshaped_of: set[str] = set()  # and tools of the server whose results were not shown as they were
         for step in trial:
             if step.result.error is None:
+                if not step.inner or step.inner[-1][1] is not step.result:
+                    self._reshaped.add(step.call.tool)
+                    self._reshaped_of |= {call.tool for call, _ in step.inner}
                 self._shapes.setdefault(step.call.tool, []).append(step.result.content)
                 if step.inner:
                     self._shapes_of.setdefault(step.inner[0][0].tool, []).append(step.result.content)
@@ -37,10 +43,15 @@ class Listing:
         self._renew()
         return self._shown
 
+    def parameters(self) -> dict[str, dict[str, str]]:
+        """For each tool that is shown now, the server's names of its parameters with those shown."""
+        self._renew()
+        return self._params
+
     def clean(self, text: str, tool: str) -> str:
         """A text about a shown tool, without the names that the client must not see."""
         self._renew()
-        return forms.renamed(text, *self._hidden(tool))
+        return hiding.renamed(text, *self._hidden(tool), shown=self.session.specs)
 
     def _renew(self) -> None:
         """Write the list again if the session shows other tools than before."""
@@ -53,12 +64,12 @@ class Listing:
                 self._shown[spec.name] = self._tool(spec)
 
     def _tool(self, spec: ToolSpec) -> Json:
-        hidden = self._hidden(spec.name)
-        doc = forms.renamed(self.session.render(spec.doc), *hidden)
-        docs = {name: forms.renamed(param.doc, *hidden) for name, param in spec.params.items()}
-        if any(docs[name] != param.doc for name, param in spec.params.items()):
-            spec = spec.replace(params={n: replace(p, doc=docs[n]) for n, p in spec.params.items()})
-        return forms.shown(spec, self.toolbox.tools, doc, self._outline(spec))
+        shown = forms.shown(spec, self.toolbox.tools, self.session.render(spec.doc), self._outline(spec))
+        tools, params = self._hidden(spec.name)
+        if not tools and not params:
+            return shown
+        clean = partial(hiding.renamed, tools=tools, params=params, shown=self.session.specs)
+        return hiding.scrubbed(shown, [*tools, *params], clean)
 
     def _outline(self, spec: ToolSpec) -> Json | None:
         """The schema of a shown tool's results; None where it has none, or where they are not JSON."""
@@ -66,7 +77,7 @@ class Listing:
         of = [tools[id] for id in spec.ids if id in tools]
         if not of or any(tool.output is None for tool in of):
             return None
-        if len(of) == 1 and not any(map(_reshapes, self.session.layers)):
+        if len(of) == 1 and spec.name not in self._reshaped and not spec.ids & self._reshaped_of:
             return of[0].output
         shapes = self._shapes.get(spec.name) or [s for id in spec.ids for s in self._shapes_of.get(id, [])]
         if shapes and all(isinstance(shape, str) for shape in shapes):
@@ -85,8 +96,10 @@ class Listing:
                 named = [spec.name for spec in shown.values() if spec.listed and name in spec.ids]
                 if named:
                     named = [tool] if tool in named else named  # of a tool that was split, the part that is spoken to
+                    out |= dict.fromkeys(hiding.spellings(name), named[0])
                     out[name] = " and ".join(named)
-                    out[f"{name}Arguments"] = f"{named[0]}Arguments"
+        for name in [name for name in out if name in shown and shown[name].listed]:
+            del out[name]  # what is another spelling of one is the name of another
         return out, {old: new for old, new in self._params.get(tool, {}).items() if old != new}
 
 
@@ -106,9 +119,3 @@ def parameter_names(session: Session) -> dict[str, dict[str, str]]:
         spec.name: {part.extra[ORIGIN]: shown for shown, part in spec.params.items() if ORIGIN in part.extra}
         for spec in marked
     }
-
-
-def _reshapes(layer: Perturbation) -> bool:
-    """May a layer give other results than the server did?"""
-    cls = type(layer)
-    return cls.handle is not Perturbation.handle or cls.encode_result is not Perturbation.encode_result

@@ -312,6 +312,7 @@ class Relay:
         self.toolbox = ServerTools(tools, self._ask)
         session = Session(self.toolbox, drawn.layers)
         self.listing = Listing(session, self.toolbox, drawn.certificate.gold.steps)
+        self.toolbox.origins = self.listing.parameters
         if self.plan.perturbs:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
             self.say(f"laid over {len(tools)} tools: {kinds}")
@@ -419,7 +420,8 @@ class Relay:
     async def _handed_on(self, id: Any, frame: bytes) -> tuple[Message, bytes]:
         """Send a call to the server as it came, and wait for the answer."""
         key = _key(id)
-        awaited = self._awaited[key] = asyncio.get_running_loop().create_future()
+        awaited: asyncio.Future[tuple[Message, bytes]] = asyncio.get_running_loop().create_future()
+        self._awaited[key] = awaited
         try:
             if self.link.ended:
                 raise WireError(self.link.ended)
@@ -459,18 +461,19 @@ class Relay:
         """Answer the client's call."""
         opened, result = waiting.opened, waiting.opened.result
         assert result is not None
+        asked = opened.inner[-1][1] if opened.inner else None
         if result.error is not None and result.error.code in (SERVER, PROTOCOL):
             text = self.listing.clean(result.error.text, opened.call.tool)
             if text != result.error.text:
                 result = ToolResult(None, ToolError(result.error.code, text))
         self._record(session, opened, result)
-        if opened.inner and result is opened.inner[-1][1]:  # as the server gave it
+        if result is asked and result.error is None:  # as the server gave it
             await self._answer({**waiting.raws[-1], "id": id})
             return
-        if result.error is not None and result.error.code == PROTOCOL:
-            error = waiting.raws[-1].get("error")
-            code: Any = error.get("code") if isinstance(error, dict) else wire.INTERNAL_ERROR
-            await self._answer(wire.failure(id, code, result.error.text))
+        if result.error is not None and asked is not None and asked.error and asked.error.code == result.error.code:
+            clean = partial(self.listing.clean, tool=opened.call.tool)
+            said = forms.reworded(waiting.raws[-1], asked.error.text, result.error.text, clean)
+            await self._answer({**said, "id": id})
             return
         inner = [raw["result"] for raw in waiting.raws if isinstance(raw.get("result"), dict)]
         structured = "outputSchema" in self.listing.shown().get(opened.call.tool, {})
