@@ -175,14 +175,19 @@ def as_result(raw: dict[str, Any]) -> ToolResult:
 
 _CLOCK = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*| at 0x[0-9a-f]+"
-    r"|\d\d:\d\d:\d\d(?:\.\d+)?|after [\d.]+ seconds"
+    r"|\d\d:\d\d:\d\d(?:\.\d+)?|after [\d.]+ seconds|\d{10}\.\d+"
 )
 
 
 def comparable(result: ToolResult, root: Path) -> str:
     """A result without what differs between two twins: their folder, the time of day, where objects lie in memory."""
     text = json.dumps(result.content, sort_keys=True) if result.error is None else result.error.text
-    return _CLOCK.sub("CLOCK", text.replace(str(root), "ROOT"))
+    return masked(text, root)
+
+
+def masked(text: str, root: Path) -> str:
+    """A text in which two twins agree; servers cut long values in their errors, and so the names of folders."""
+    return _CLOCK.sub("CLOCK", text.replace(str(root), "ROOT").replace(f"/{root.name}", "/SIDE"))
 
 
 def others(raw: dict[str, Any]) -> str:
@@ -218,10 +223,7 @@ async def clean(name: str, command: list[str], args: argparse.Namespace, scratch
                     for call in BEFORE.get(name, lambda _: [])(root):
                         await one.call(call.tool, dict(call.args))
             raws = [await one.call(c.tool, dict(c.args)) for one, c in ((direct, mine), (other, theirs))]
-            texts = [
-                _CLOCK.sub("CLOCK", json.dumps(raw, sort_keys=True).replace(str(root), "ROOT"))
-                for raw, root in zip(raws, roots, strict=True)
-            ]
+            texts = [masked(json.dumps(raw, sort_keys=True), root) for raw, root in zip(raws, roots, strict=True)]
             counts["calls"] += 1
             counts["same"] += texts[0] == texts[1]
             counts["errors"] += bool(raws[0].get("isError"))
@@ -296,20 +298,23 @@ class Names:
         for sort, names in (("tool", self.hidden), ("param(?:eter)?|arg(?:ument)?", params)):
             for name in names:
                 known = [name, *(sorted(hiding.spellings(name)) if sort == "tool" else ())]
-                shown = [one for one in self.tools if name in one]  # that is what it is called now
+                shown = [one for one in self.tools if any(part in one for part in known)]  # it is called so now
                 if where in ("listed", "error"):
                     direct = ""
                 if any(
                     _names(_without(text, shown), one, sort) for text in texts for one in known if one not in direct
                 ):
-                    self.found[f"{where}: {name}"] += 1
+                    self.found[f"{where}: {name} in {tool}"] += 1
 
     def back(self, text: str, tool: str) -> str:
         """A text in which shown names are those of the server again, wherever they stand."""
         names = {new: old for old, new in self.params.get(tool, {}).items()}
         names |= self.tools
         every = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-        return re.sub(rf"(?<![\w-])(?:{every})(?![\w-])", lambda found: names[found[0]], text) if every else text
+        text = re.sub(rf"(?<![\w-])(?:{every})(?![\w-])", lambda found: names[found[0]], text) if every else text
+        for name, id in self.tools.items():
+            text = text.replace(f"{name}Arguments", f"{id}Arguments")
+        return text
 
 
 def _fresh(drawn: Drawn) -> Session:

@@ -212,7 +212,7 @@ def test_errors_keep_all_but_hidden_names() -> None:
     run(work)
 
 
-FAULTS = ["transient_error:5", "rate_limit:5", "redirection:5", "service_hours:3", "unlisted_tools:3",
+FAULTS = ["lost_acknowledgement:5", "transient_error:5", "rate_limit:5", "redirection:5", "service_hours:3", "unlisted_tools:3",
           "retired_midway:1", "verification_code:5", "name_noise:5"]  # fmt: skip
 
 
@@ -226,6 +226,21 @@ def test_kinds_that_leave_results_alone_leave_their_schemas_alone(kind: str) -> 
                 had = {key: value for key, value in tool["outputSchema"].items() if key != "title"}
                 has = by_id[tool["name"]]["outputSchema"]
                 assert {key: value for key, value in has.items() if key != "title"} == had
+
+    run(work)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tool_without_a_result_in_the_trial_keeps_no_schema_that_its_results_may_break(seed: int) -> None:
+    """A write whose answer is lost has none there, and its keys are renamed all the same."""
+
+    async def work() -> None:
+        async with Desk(plan("lost_acknowledgement:5", "key_rename:5", seed=seed)) as desk:
+            tool = (await desk.tools())["create_order"]
+            for _ in range(3):
+                raw = await desk.call("create_order", customer_id="C1", item="lamp")
+                if not raw.get("isError"):
+                    assert set(tool["outputSchema"].get("required", ())) <= raw["structuredContent"].keys()
 
     run(work)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from crosswind.core.perturbation import Perturbation
 from crosswind.core.session import Session
 from crosswind.core.types import Step, Tools, ToolSpec
 from crosswind.mcp import hiding
@@ -27,13 +28,16 @@ class Listing:
         self._params: dict[str, dict[str, str]] = {}
         self._shapes: dict[str, list[Any]] = {}  # what each shown tool returned in the trial,
         self._shapes_of: dict[str, list[Any]] = {}  # and by the server's tool that was wanted
-        self._reshaped: set[str] = set()  # shown tools that returned something else than the server did,
-        self._reshaped_of: set[str] = set()  # and tools of the server whose results were not shown as they were
+        # shown tools and tools of the server whose results came as the server gave them, and those of which some did not
+        self._kept: set[str] = set()
+        self._reshaped: set[str] = set()
+        self._others = any(map(_may_reshape, session.layers))  # what is to be expected of tools without a result there
         for step in trial:
             if step.result.error is None:
-                if not step.inner or step.inner[-1][1] is not step.result:
-                    self._reshaped.add(step.call.tool)
-                    self._reshaped_of |= {call.tool for call, _ in step.inner}
+                kept = bool(step.inner) and step.inner[-1][1] is step.result
+                (self._kept if kept else self._reshaped).update(
+                    {step.call.tool, *(call.tool for call, _ in step.inner)}
+                )
                 self._shapes.setdefault(step.call.tool, []).append(step.result.content)
                 if step.inner:
                     self._shapes_of.setdefault(step.inner[0][0].tool, []).append(step.result.content)
@@ -77,7 +81,8 @@ class Listing:
         of = [tools[id] for id in spec.ids if id in tools]
         if not of or any(tool.output is None for tool in of):
             return None
-        if len(of) == 1 and spec.name not in self._reshaped and not spec.ids & self._reshaped_of:
+        names = {spec.name, *spec.ids}
+        if len(of) == 1 and not names & self._reshaped and (names & self._kept or not self._others):
             return of[0].output
         shapes = self._shapes.get(spec.name) or [s for id in spec.ids for s in self._shapes_of.get(id, [])]
         if shapes and all(isinstance(shape, str) for shape in shapes):
@@ -119,3 +124,10 @@ def parameter_names(session: Session) -> dict[str, dict[str, str]]:
         spec.name: {part.extra[ORIGIN]: shown for shown, part in spec.params.items() if ORIGIN in part.extra}
         for spec in marked
     }
+
+
+def _may_reshape(layer: Perturbation) -> bool:
+    """May a layer give other results than the server did? Faults only keep them back for a while."""
+    cls = type(layer)
+    maps = cls.encode_result is not Perturbation.encode_result
+    return maps or (cls.handle is not Perturbation.handle and layer.rank != "fault")

@@ -46,6 +46,8 @@ class Server(Model):
     folder: str = ""  # copied fresh for every episode; relative to the file
     shown_as: str = "/work"  # what the copy is called in requests, calls and results
     setup: tuple[tuple[str, ...], ...] = ()  # commands that are run in the copy before the server starts
+    varies: tuple[str, ...] = ()  # patterns of what answers hold that changes by itself
+    writes: tuple[str, ...] = ()  # tools that write although they are marked as read-only
     start_timeout: float = Field(default=30.0, gt=0)  # seconds to start and to list the tools, and for the setup
     call_timeout: float = Field(default=60.0, gt=0)
 
@@ -64,6 +66,16 @@ class Server(Model):
     def _absolute(cls, value: str) -> str:
         if not re.fullmatch(r"(/[\w.-]+)+", value):
             raise ValueError(f"shown_as is {value!r}; expected a path such as /srv/repo")
+        return value
+
+    @field_validator("varies")
+    @classmethod
+    def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"varies: {pattern!r} is no regular expression: {error}") from None
         return value
 
     @model_validator(mode="after")
