@@ -37,7 +37,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Set
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -283,7 +283,14 @@ class Names:
         """Look at a list of tools, each for the parameters that are hidden in it."""
         for tool in listed:
             texts = [text for part in tool.values() for text in _texts(part, keys=True)]
-            self._look(tool["name"], texts, "", "listed")
+            own = set(tool["inputSchema"].get("properties", ()))
+            self._look(tool["name"], texts, "", "listed", own)
+
+    def instructions(self, message: dict[str, Any]) -> None:
+        """Look at what the server says of itself, if a message holds it."""
+        told = message.get("result")
+        if isinstance(told, dict) and isinstance(text := told.get("instructions"), str):
+            self._look("", [text], "", "instructions")
 
     def result(self, tool: str, raw: dict[str, Any], direct: str) -> None:
         """Look at a result. One that is no error is data: names that the server itself gave are its own."""
@@ -293,7 +300,8 @@ class Names:
         self._look(tool, list(_texts(raw.get("content"))), direct, "content")
         self._look(tool, list(_texts(raw.get("structuredContent"))), direct, "structured")
 
-    def _look(self, tool: str, texts: list[str], direct: str, where: str) -> None:
+    def _look(self, tool: str, texts: list[str], direct: str, where: str, own: Set[str] = frozenset()) -> None:
+        """Look for hidden names; `own` are the parameters of the tool, which are no names of tools."""
         params = [old for old, new in self.params.get(tool, {}).items() if old != new]
         for sort, names in (("tool", self.hidden), ("param(?:eter)?|arg(?:ument)?", params)):
             for name in names:
@@ -438,6 +446,8 @@ async def one_stack(
                 continue
             if want != have:
                 wrong.append({"call": theirs.tool, "args": dict(theirs.args), "want": want[:300], "have": have[:300]})
+    for line in Path(f"{frames}.proxy").read_bytes().splitlines():
+        names.instructions(json.loads(line))
     with (log / "episodes.jsonl").open() as lines:
         record = json.loads(next(lines))
     return {

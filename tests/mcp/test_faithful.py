@@ -193,6 +193,50 @@ def test_no_part_of_a_schema_or_an_error_holds_a_hidden_name(kinds: list[str]) -
     run(work)
 
 
+@pytest.mark.parametrize("modern", [False, True])
+def test_instructions_speak_of_tools_by_the_names_shown(modern: bool) -> None:
+    class Instructing(Shop):
+        def answer(self, message: Json) -> Json | None:
+            answer = super().answer(message)
+            if answer and "instructions" in answer.get("result", {}):
+                answer["result"]["instructions"] = "Call get_customer before create_order; {braces} stay."
+            return answer
+
+    async def work() -> None:
+        for wanted in (Plan(), plan("semantic_rename:5")):
+            async with Desk(wanted, Instructing(TOOLS), modern=modern) as desk:
+                began = await desk.ask("server/discover") if modern else desk.began
+                await desk.relay.from_client(wire.dump(wire.notification("notifications/initialized")))
+                shown = await desk.tools()
+                told = began["result"]["instructions"]
+                named = {"get_customer": "get_customer", "create_order": "create_order"}
+                if wanted.perturbs:
+                    specs = desk.relay.session.tools()  # type: ignore[union-attr]
+                    named = {id: spec.name for spec in specs for id in spec.ids}
+                assert told == f"Call {named['get_customer']} before {named['create_order']}; {{braces}} stay."
+                assert set(named.values()) <= set(shown)
+                heard = [m["method"] for m in desk.channel.got]
+                assert heard.count("notifications/initialized") == 1
+
+    run(work)
+
+
+def test_a_parameter_by_the_name_of_a_hidden_tool_stays() -> None:
+    async def work() -> None:
+        schema = {"type": "object", "properties": {"get_customer": {"type": "boolean", "description": "It."}}}
+        tools = [*TOOLS, {"name": "make_report", "description": "Report.", "inputSchema": schema}]
+        shop = Complaining(tools)
+        async with Desk(plan("semantic_rename:5"), shop) as desk:
+            await desk.tools()
+            specs = desk.relay.session.tools()  # type: ignore[union-attr]
+            name = next(spec.name for spec in specs if "make_report" in spec.ids)
+            shop.says = "1 error for make_reportArguments\nget_customer\n  Input should be a boolean"
+            raw = await desk.call(name, get_customer="maybe")
+            assert raw["content"][0]["text"] == shop.says.replace("make_report", name)
+
+    run(work)
+
+
 def test_errors_keep_all_but_hidden_names() -> None:
     class Rich(Shop):
         def _call(self, params: Json) -> Json | None:
@@ -212,8 +256,8 @@ def test_errors_keep_all_but_hidden_names() -> None:
     run(work)
 
 
-FAULTS = ["lost_acknowledgement:5", "transient_error:5", "rate_limit:5", "redirection:5", "service_hours:3", "unlisted_tools:3",
-          "retired_midway:1", "verification_code:5", "name_noise:5"]  # fmt: skip
+FAULTS = ["lost_acknowledgement:5", "transient_error:5", "rate_limit:5", "redirection:5", "service_hours:3",
+          "unlisted_tools:3", "retired_midway:1", "verification_code:5", "name_noise:5"]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", FAULTS)

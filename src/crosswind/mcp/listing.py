@@ -28,9 +28,10 @@ class Listing:
         self._params: dict[str, dict[str, str]] = {}
         self._shapes: dict[str, list[Any]] = {}  # what each shown tool returned in the trial,
         self._shapes_of: dict[str, list[Any]] = {}  # and by the server's tool that was wanted
-        # shown tools and tools of the server whose results came as the server gave them, and those of which some did not
-        self._kept: set[str] = set()
-        self._reshaped: set[str] = set()
+        self._kept: set[str] = (
+            set()
+        )  # tools, as shown and of the server, with a result that came as the server gave it,
+        self._reshaped: set[str] = set()  # and those with one that did not
         self._others = any(map(_may_reshape, session.layers))  # what is to be expected of tools without a result there
         for step in trial:
             if step.result.error is None:
@@ -103,8 +104,9 @@ class Listing:
                     named = [tool] if tool in named else named  # of a tool that was split, the part that is spoken to
                     out |= dict.fromkeys(hiding.spellings(name), named[0])
                     out[name] = " and ".join(named)
-        for name in [name for name in out if name in shown and shown[name].listed]:
-            del out[name]  # what is another spelling of one is the name of another
+        own = shown[tool].params if tool in shown else {}
+        for name in [name for name in out if name in own or (name in shown and shown[name].listed)]:
+            del out[name]  # what is a spelling of one is shown as the name of another, or is a parameter here
         return out, {old: new for old, new in self._params.get(tool, {}).items() if old != new}
 
 

@@ -32,7 +32,9 @@ from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
 from crosswind.mcp.wire import BadFrame, Message, WireError
 
 MOST = 1000  # calls of one client under way; more are read when some are done
+PATIENCE = 5.0  # seconds for a server to list its tools before its instructions go to the client as they are
 CANCELLED, UNANSWERED, LOST = "cancelled", "unanswered", "infrastructure"  # what became of calls without an answer
+BEGINNINGS = ("initialize", "server/discover")  # requests whose answers hold the server's instructions
 OWN_PARAMS = ("name", "arguments")  # of a call; all others are handed on
 CONTINUATION = {"requestState", "inputResponses"}  # parameters of a call that was put off before
 
@@ -115,6 +117,9 @@ class Relay:
         self._suspended: dict[str, _Waiting] = {}
         self._awaited: dict[str, asyncio.Future[tuple[Message, bytes]]] = {}  # calls that were handed on as they came
         self._late: set[str] = set()  # of those, the ones that the client was told have no answer
+        self._hello: Message = {}  # parameters of the request that began
+        self._greeted = False  # has the server been told that the client is ready, before it was?
+        self._held: list[tuple[bytes, Message]] | None = None  # what the server said before its tools were known
         self._closing = False
 
     # -- from the client
@@ -153,6 +158,10 @@ class Relay:
             self._passed.pop(wanted, None)
         elif method == wire.LISTEN and "id" in message:
             self._listens[_key(id)] = (id, False)
+        elif method in BEGINNINGS:
+            self._hello = params
+        elif method == wire.INITIALIZED and self._greeted:
+            return
         if method is not None and "id" in message:
             self._passed[_key(id)] = method
         try:
@@ -211,14 +220,40 @@ class Relay:
                 return
             asked = self._passed.pop(_key(message["id"]), None)
             self.shook_hands = self.shook_hands or (asked == "initialize" and "result" in message)
-            if asked in ("initialize", "server/discover") and self._begun(message):
+            if asked in BEGINNINGS and self._begun(message):
                 frame = wire.dump(message)
-            elif asked == wire.LISTEN:
+            if asked in BEGINNINGS and self.plan.perturbs and self.instructions:
+                introduced = asyncio.create_task(self._introduce(message))
+                self._calls[key] = introduced
+                introduced.add_done_callback(lambda _: self._calls.pop(key, None))
+                return
+            if asked == wire.LISTEN:
                 if "error" in message and self._moves and key in self._listens:
                     await self._serve_listening(message["id"])
                     return
                 self._listens.pop(key, None)
+        if self._held is not None and method is not None:
+            self._held.append((frame, message))
+            return
         await self.front.send(frame, message)
+
+    async def _introduce(self, message: Message) -> None:
+        """Hand on the server's instructions with the names that its tools are shown by; so these are listed first."""
+        self._held = []
+        try:
+            if self.shook_hands and not self._greeted:
+                self._greeted = True
+                await self.link.send(wire.notification(wire.INITIALIZED))
+            async with asyncio.timeout(PATIENCE):
+                await self._ready(self._hello)
+            self.instructions = self.listing.clean(self.instructions, "")
+            message["result"]["instructions"] = self.instructions
+        except (_Refused, CannotPerturb, WireError, TimeoutError) as error:
+            self.say(f"the server's instructions are handed on as they are ({type(error).__name__}: {error})")
+        held, self._held = self._held, None
+        await self._answer(message)
+        for frame, other in held:
+            await self.front.send(frame, other)
 
     def _begun(self, message: Message) -> bool:
         """Say that the list of tools may change, if it may; was the message changed?"""
