@@ -30,7 +30,7 @@ from crosswind.core.types import ToolCall, ToolResult, failed
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import suites
-from crosswind.mcp import drift, isolation, schema, tasks
+from crosswind.mcp import drift, isolation, schema, snapshots, tasks
 from crosswind.mcp.conditions import CallRule, Made, Must, Take, filled, in_order, references
 from crosswind.mcp.learn import draft, look
 from crosswind.mcp.running import Running, Server
@@ -790,7 +790,7 @@ def test_a_draft_is_refused_until_it_is_filled_in(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"shop.yaml:\d+: .*is still to be written"):
         tasks.load(out)
     text = out.read_text()
-    names = [one["name"] for one in drift.read_snapshot(tmp_path / "shop.snapshot.json").tools]
+    names = [one["name"] for one in snapshots.read_snapshot(tmp_path / "shop.snapshot.json").tools]
     assert len(names) == 6
     assert all(f"- name: {name}" in text for name in names)
     again = learn("--out", out, "--", *SHOP)
@@ -855,9 +855,17 @@ def tool(name: str, doc: str = "Does it.", required: tuple[str, ...] = (), **par
             tool("a", required=("x",), x="string"),
             ["parameter: a: the parameter x is required now"],
         ),
-        (tool("a"), tool("a", "Does that."), ["description: a: is described in other words"]),
+        (tool("a"), tool("a", "Does that."), ['description: a: the description was "Does it." and is "Does that."']),
         (tool("a"), {**tool("a"), "outputSchema": {"type": "object"}}, ["result: a: the schema of its results"]),
-        (tool("a"), {**tool("a"), "annotations": {"readOnlyHint": True}}, ["annotations: a: its annotations"]),
+        (
+            tool("a"),
+            {**tool("a"), "annotations": {"readOnlyHint": True}},
+            (
+                tool("a"),
+                {**tool("a"), "annotations": {"readOnlyHint": True}},
+                ["annotations: a: its hint readOnlyHint was not given and is true"],
+            ),
+        ),
         (
             tool("a", x={"type": "string", "enum": ["p"]}),
             tool("a", x={"type": "string", "enum": ["p", "q"]}),
@@ -870,14 +878,14 @@ def test_each_sort_of_drift_is_told(was: Any, now: Any, words: list[str]) -> Non
     found = [f"{change.sort}: {change.words}" for change in drift.drifted(*listed)]
     assert len(found) == len(words)
     assert all(one.startswith(word) for one, word in zip(sorted(found), sorted(words), strict=True)), found
-    assert (drift.fingerprint(listed[0]) != drift.fingerprint(listed[1])) is bool(words)
+    assert (snapshots.fingerprint(listed[0]) != snapshots.fingerprint(listed[1])) is bool(words)
 
 
 def test_tasks_written_for_another_interface_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path)
     domain = tasks.load(path)
     listed = [dict(raw) for raw in domain.raw]
-    was = drift.snapshot("notes", {}, [raw for raw in listed if raw["name"] != "see_variable"])
+    was = snapshots.snapshot("notes", {}, [raw for raw in listed if raw["name"] != "see_variable"])
     (tmp_path / "was.json").write_text(was.model_dump_json())
     path.write_text(path.read_text().replace("severity: 1", "severity: 1\nsnapshot: was.json"))
     with pytest.raises(BadFile, match="see_variable: is new"):
@@ -909,6 +917,6 @@ def test_a_draft_holds_no_line_that_yaml_would_take_otherwise(tmp_path: Path) ->
         )
     ]
     text = draft(
-        drift.snapshot("odd", {"serverInfo": {"name": "o\ndd"}}, listed), Server(command=("odd",)), "odd", "s.json"
+        snapshots.snapshot("odd", {"serverInfo": {"name": "o\ndd"}}, listed), Server(command=("odd",)), "odd", "s.json"
     )
     assert yaml.safe_load(text)["tasks"][0]["name"] == "odd"

@@ -43,7 +43,7 @@ from crosswind.core.types import (
 from crosswind.core.world import State, World
 from crosswind.episodes.recipe import Choice, known_kinds
 from crosswind.episodes.suite import CLEAN, Condition, Suite
-from crosswind.mcp import drift, isolation, live, worlds
+from crosswind.mcp import drift, isolation, live, snapshots, worlds
 from crosswind.mcp.conditions import CallRule, Must, Take, filled, in_order, references
 from crosswind.mcp.running import Running, Server, looked_at
 from crosswind.mcp.schema import TYPES, inlined, misfit, record
@@ -303,8 +303,8 @@ class ServerDomain(GivenDomain):
         if not remote.raw:
             raise ServerFailed(f"{self.document.at(('server',))}: the server has no tools")
         if self.file.snapshot:
-            was = drift.read_snapshot(self.base / self.file.snapshot)
-            if was.hash != drift.fingerprint(remote.raw):
+            was = snapshots.read_snapshot(self.base / self.file.snapshot)
+            if was.hash != snapshots.fingerprint(remote.raw):
                 changes = drift.drifted(was.tools, remote.raw)
                 what = "; ".join(change.words for change in changes[:4])
                 what = f"the server's tools changed since the snapshot ({what}); review the tasks, then take a new one"
@@ -328,7 +328,7 @@ class ServerDomain(GivenDomain):
 
     @cached_property
     def _fingerprint(self) -> str:
-        return drift.fingerprint(self.raw)
+        return snapshots.fingerprint(self.raw)
 
     @cached_property
     def specs(self) -> dict[str, ToolSpec]:

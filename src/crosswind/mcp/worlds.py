@@ -87,7 +87,8 @@ class LiveWorld(ServerWorld):
         self.tape, self.at = tape, b""  # what the same calls were answered when golds were played
 
     async def open(self) -> None:
-        from crosswind.mcp.drift import drifted, fingerprint
+        from crosswind.mcp.drift import drifted
+        from crosswind.mcp.snapshots import fingerprint
 
         remote = await self.running.start()
         self.opened = True
