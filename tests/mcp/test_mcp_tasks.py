@@ -860,11 +860,7 @@ def tool(name: str, doc: str = "Does it.", required: tuple[str, ...] = (), **par
         (
             tool("a"),
             {**tool("a"), "annotations": {"readOnlyHint": True}},
-            (
-                tool("a"),
-                {**tool("a"), "annotations": {"readOnlyHint": True}},
-                ["annotations: a: its hint readOnlyHint was not given and is true"],
-            ),
+            ["annotations: a: its hint readOnlyHint was not given and is true"],
         ),
         (
             tool("a", x={"type": "string", "enum": ["p"]}),
