@@ -146,7 +146,7 @@ class _Strict(yaml.SafeLoader):
         self.where, self.depth, self.documents, self.parts = where, 0, 0, 0
 
     def get_event(self) -> yaml.Event:
-        event: yaml.Event = super().get_event()
+        event: yaml.Event = super().get_event()  # type: ignore[no-untyped-call]
         line = _line(event)
         _refuse(event, self.where)
         opens = isinstance(event, yaml.CollectionStartEvent)
