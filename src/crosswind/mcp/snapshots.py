@@ -19,7 +19,7 @@ OF_PROMPTS = ("name", "title", "description", "arguments")
 OF_RESOURCES = ("uri", "uriTemplate", "name", "title", "description", "mimeType")
 
 
-class Update(Model):
+class Renewal(Model):
     """When a snapshot was taken anew, and what was different."""
 
     date: str
@@ -40,7 +40,7 @@ class Snapshot(Model):
     prompts: tuple[Json, ...] | None = None  # these three: None in snapshots of an older crosswind
     resources: tuple[Json, ...] | None = None
     instructions: str | None = None
-    history: tuple[Update, ...] = ()
+    history: tuple[Renewal, ...] = ()
 
 
 def snapshot(
@@ -103,5 +103,5 @@ def compared(was: Snapshot, now: Snapshot) -> list[Drift]:
 
 def updated(was: Snapshot, now: Snapshot, changes: Sequence[Drift], date: str) -> Snapshot:
     """The new snapshot with the history of the old one, and what changed from there."""
-    step = Update(date=date, version=now.version, hash=now.hash, drift=tuple(changes))
+    step = Renewal(date=date, version=now.version, hash=now.hash, drift=tuple(changes))
     return now.model_copy(update={"history": (*was.history, *([step] if changes else []))})
