@@ -176,6 +176,7 @@ def as_result(raw: dict[str, Any]) -> ToolResult:
 _CLOCK = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} [^\n\"]*| at 0x[0-9a-f]+"
     r"|\d\d:\d\d:\d\d(?:\.\d+)?|after [\d.]+ seconds|\d{10}\.\d+"
+    r"|'size': \d+"  # of a workbook, since the times in it compress unlike
 )
 
 
@@ -268,7 +269,7 @@ class Names:
         sessions = (first, drawn.certificate.gold.session)
         specs = [spec for session in sessions for spec in session.tools()]
         shown = {spec.name for spec in specs}
-        self.hidden = [name for name in tools if name not in shown]
+        self.hidden, self.shown = [name for name in tools if name not in shown], shown
         self.params = {tool: names for session in sessions for tool, names in parameter_names(session).items()}
         self.tools = {spec.name: id for spec in specs for id in spec.ids & tools.keys()}
         for session in sessions:  # a tool that was split is spoken of as both of its parts
@@ -306,7 +307,8 @@ class Names:
         for sort, names in (("tool", self.hidden), ("param(?:eter)?|arg(?:ument)?", params)):
             for name in names:
                 known = [name, *(sorted(hiding.spellings(name)) if sort == "tool" else ())]
-                shown = [one for one in self.tools if any(part in one for part in known)]  # it is called so now
+                called = self.shown | (set(self.params.get(tool, {}).values()) if sort != "tool" else set())
+                shown = [one for one in called if any(part in one for part in known)]  # it is called so now
                 if where in ("listed", "error"):
                     direct = ""
                 if any(
@@ -331,7 +333,7 @@ def _fresh(drawn: Drawn) -> Session:
 
 
 def _without(text: str, shown: list[str]) -> str:
-    for name in shown:
+    for name in sorted(shown, key=len, reverse=True):
         text = text.replace(name, "")
     return text
 

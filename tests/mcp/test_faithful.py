@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from crosswind.mcp import live, wire
+from crosswind.mcp.listing import parameter_names
 from crosswind.mcp.relay import Plan
 from tests.fake_mcp import TOOLS, Shop
 from tests.mcp.test_proxy import Complaining, Desk, plan, run
@@ -327,7 +328,7 @@ def test_the_server_judges_arguments_with_layers_as_without(kind: str) -> None:
                 for args, extra in LOOSE:
                     for _ in range(8):  # obstacles in time are passed by calling again
                         spec = next(s for s in session.tools() if "search_orders" in s.ids)
-                        names = desk.relay.listing.parameters()[spec.name]
+                        names = parameter_names(session)[spec.name]
                         desk.shop.calls.clear()
                         raw = await desk.call(spec.name, **{names[k]: v for k, v in args.items()}, **extra)
                         assert not any("internal error" in said for said in desk.said), desk.said
@@ -341,5 +342,23 @@ def test_the_server_judges_arguments_with_layers_as_without(kind: str) -> None:
                     raw = await desk.call(spec.name, **dict.fromkeys(hidden, "C1"))
                     assert raw["isError"], "a hidden name works no more"
         assert reached >= {"parameter_format": 1, "rate_limit": 1, "service_hours": 0, "late_approval": 0}.get(kind, 15)
+
+    run(work)
+
+
+def test_a_tool_that_has_moved_says_so_whatever_it_is_called_with() -> None:
+    """What stands in the place of a server's tool judges arguments no more strictly than that would."""
+
+    async def work() -> None:
+        async with Desk(plan("redirection:5"), Lax(TOOLS)) as desk:
+            await desk.tools()
+            session = desk.relay.session
+            assert session is not None
+            stubs = [spec for spec in session.tools() if not spec.ids and "customer_id" in spec.params]
+            assert stubs
+            for spec in stubs:
+                for args in ({"customer_id": 7, "verbose": True}, {}):
+                    said = (await desk.call(spec.name, **args))["content"][0]["text"]
+                    assert json.loads(said)["error"] == "moved"
 
     run(work)

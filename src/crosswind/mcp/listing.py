@@ -13,7 +13,7 @@ from crosswind.core.types import Step, Tools, ToolSpec
 from crosswind.mcp import hiding
 from crosswind.mcp import tools as forms
 from crosswind.mcp.schema import Json
-from crosswind.mcp.toolbox import ServerTools
+from crosswind.mcp.toolbox import Origin, ServerTools
 
 ORIGIN = "x-crosswind-origin"  # a mark on a parameter, by which it is found again under the name it is shown by
 
@@ -26,6 +26,7 @@ class Listing:
         self._of: dict[str, ToolSpec] | None = None  # the session's tools when the rest was made
         self._shown: dict[str, Json] = {}
         self._params: dict[str, dict[str, str]] = {}
+        self._origins: dict[str, Origin] = {}
         self._shapes: dict[str, list[Any]] = {}  # what each shown tool returned in the trial,
         self._shapes_of: dict[str, list[Any]] = {}  # and by the server's tool that was wanted
         self._kept: set[str] = (
@@ -48,10 +49,10 @@ class Listing:
         self._renew()
         return self._shown
 
-    def parameters(self) -> dict[str, dict[str, str]]:
-        """For each tool that is shown now, the server's names of its parameters with those shown."""
+    def origins(self) -> dict[str, Origin]:
+        """What each tool that is shown now has of a tool of the server, if it is one tool that it has it of."""
         self._renew()
-        return self._params
+        return self._origins
 
     def clean(self, text: str, tool: str) -> str:
         """A text about a shown tool, without the names that the client must not see."""
@@ -63,7 +64,16 @@ class Listing:
         session = self.session
         if self._of is session.specs:
             return
-        self._of, self._shown, self._params = session.specs, {}, parameter_names(session)
+        marks = _marks(session)
+        self._of, self._shown = session.specs, {}
+        self._params = {name: {old: new for new, (_, old) in found.items()} for name, found in marks.items()}
+        self._origins = {}
+        for name, found in marks.items():
+            of = session.specs[name].ids & self.toolbox.tools.keys() | {tool for tool, _ in found.values()}
+            if len(of) == 1:
+                theirs = self.toolbox.tools[next(iter(of))].spec.params
+                params = {new: theirs[old] for new, (_, old) in found.items()}
+                self._origins[name] = Origin(params, frozenset(theirs.keys() - session.specs[name].params.keys()))
         for spec in session.specs.values():
             if spec.listed:
                 self._shown[spec.name] = self._tool(spec)
@@ -111,20 +121,26 @@ class Listing:
 
 
 def parameter_names(session: Session) -> dict[str, dict[str, str]]:
-    """For each shown tool, the toolbox's own names of its parameters with those shown now.
+    """For each shown tool, the toolbox's own names of its parameters with those shown now."""
+    return {name: {old: new for new, (_, old) in found.items()} for name, found in _marks(session).items()}
+
+
+def _marks(session: Session) -> dict[str, dict[str, tuple[str, str]]]:
+    """For each shown tool, the tool and the parameter of the toolbox behind each of its parameters as shown now.
 
     Each parameter gets a mark, layers carry it along, and it is looked for in what they show.
     """
     marked: Tools = tuple(
-        spec.replace(params={p: replace(part, extra={**part.extra, ORIGIN: p}) for p, part in spec.params.items()})
+        spec.replace(params={p: replace(q, extra={**q.extra, ORIGIN: (spec.name, p)}) for p, q in spec.params.items()})
         for spec in session.toolbox.specs
     )
     for layer in session.layers:
         if layer.retools:
             marked = layer.on_tools(marked, session.shown_at)
     return {
-        spec.name: {part.extra[ORIGIN]: shown for shown, part in spec.params.items() if ORIGIN in part.extra}
+        spec.name: {shown: part.extra[ORIGIN] for shown, part in spec.params.items() if ORIGIN in part.extra}
         for spec in marked
+        if spec.name in session.specs
     }
 
 

@@ -347,7 +347,7 @@ class Relay:
         self.toolbox = ServerTools(tools, self._ask)
         session = Session(self.toolbox, drawn.layers)
         self.listing = Listing(session, self.toolbox, drawn.certificate.gold.steps)
-        self.toolbox.origins = self.listing.parameters
+        self.toolbox.origins = self.listing.origins
         if self.plan.perturbs:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
             self.say(f"laid over {len(tools)} tools: {kinds}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -15,7 +16,15 @@ from crosswind.mcp.wire import Message, WireError
 AskServer = Callable[[ToolCall, Message], Awaitable[Message]]  # takes a call and further parameters; whole response
 
 
-Origins = Mapping[str, Mapping[str, str]]  # for each shown tool, its server's names of parameters with those shown
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a shown tool has of a tool of the server, be it that tool or one that stands in its place."""
+
+    params: Mapping[str, Param]  # by the names shown, as the server lists them
+    hidden: frozenset[str]  # names of the server that are not shown
+
+
+Origins = Mapping[str, Origin]  # by the names of shown tools
 
 
 def check(
@@ -32,17 +41,15 @@ def check(
     own = tools.get(spec.name)
     if own is not None and own.spec is spec:
         return None
-    of = [tools[id].spec for id in spec.ids if id in tools]
-    names = origins.get(spec.name)
-    if len(of) != 1 or names is None or not isinstance(call.args, Mapping):
+    origin = origins.get(spec.name)
+    if origin is None or not isinstance(call.args, Mapping):
         return refused(ToolCall(call.tool, named_arguments(call.args, spec, tools)), spec)
-    theirs = {shown: of[0].params[name] for name, shown in names.items() if name in of[0].params}
-    left = {name for name, param in theirs.items() if name in spec.params and _alike(param, spec.params[name])}
+    left = {name for name, param in origin.params.items() if _alike(param, spec.params[name])}
     known = spec.replace(params={name: param for name, param in spec.params.items() if name not in left})
-    hidden = of[0].params.keys() - spec.params.keys()
-    args = {name: value for name, value in call.args.items() if name in known.params or name in hidden}
-    bad = refused(ToolCall(call.tool, args), known)
-    return bad if bad is None or not hidden & args.keys() else refused(ToolCall(call.tool, args), spec)
+    args = {name: value for name, value in call.args.items() if name in known.params}
+    if origin.hidden & call.args.keys():
+        return refused(ToolCall(call.tool, call.args), spec)
+    return refused(ToolCall(call.tool, args), known)
 
 
 def _alike(one: Param, other: Param) -> bool:
