@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.mcp import live, wire
+from crosswind.mcp import hiding, live, schema, wire
 from crosswind.mcp.listing import parameter_names
 from crosswind.mcp.relay import Plan
 from tests.fake_mcp import TOOLS, Shop
@@ -98,6 +98,7 @@ def test_a_clean_call_without_an_answer_is_told_and_recorded() -> None:
             desk.channel.frames.put_nowait(late)
             assert (await desk.ask("ping"))["result"] == {}
             assert desk.heard == [], "a request is answered once"
+            assert desk.relay._late == set()
             assert [step.result.error.code for step in desk.relay.session.steps] == ["infrastructure"]  # type: ignore[union-attr]
 
     run(work)
@@ -362,3 +363,31 @@ def test_a_tool_that_has_moved_says_so_whatever_it_is_called_with() -> None:
                     assert json.loads(said)["error"] == "moved"
 
     run(work)
+
+
+def test_a_listing_that_nests_too_deeply_is_an_error_and_no_silence() -> None:
+    deep: Json = {"type": "string"}
+    for _ in range(400):
+        deep = {"type": "object", "properties": {"a": deep}}
+    tools = [*TOOLS, {"name": "deep_tool", "inputSchema": {"type": "object", "properties": {"q": deep}}}]
+
+    async def work() -> None:
+        async with Desk(plan("identity_erasure:5"), Shop(tools)) as desk:
+            assert desk.began["result"]["instructions"] == "Be kind."
+            answer = await desk.ask("tools/list")
+            assert answer["error"]["message"] == "what the server sent nests too deeply"
+
+    run(work)
+    assert "nest too deeply" in schema.bad_listing(tools)
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [("get_customerArguments, XGetCustomer", "fetch-itArguments, Xfetch-it"),
+     ("get_customers_all", "get_customers_all"), ("a_b and A B in ABOUT, a-b", "NEW and A B in ABOUT, a-b"), ("wa_bc", "wa_bc")],
+)  # fmt: skip
+def test_names_within_words_are_replaced_if_they_are_long_enough(text: str, becomes: str) -> None:
+    tools = {"get_customer": "fetch-it", "a_b": "NEW"}
+    for name in list(tools):
+        tools |= dict.fromkeys(hiding.spellings(name), tools[name])
+    assert hiding.renamed(text, tools, shown=["get_customers_all"]) == becomes

@@ -11,6 +11,7 @@ from typing import Any
 from crosswind.mcp.schema import Json
 
 PLAIN_WORD = re.compile(r"[a-z]+")  # a name that may as well be a word of the language
+SHORT = 6  # letters; a shorter name is looked for as a whole word, and in its own spelling only
 VALUES = ("enum", "const", "default", "pattern", "format", "type", "required", "dependentRequired", "$ref", "$schema")
 # ^ keywords whose texts are no prose: they say what is sent, as the server wants it
 NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")  # with names for keys
@@ -22,7 +23,7 @@ NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSc
 def spellings(name: str) -> set[str]:
     """The other spellings of a name of several words, as titles and classes have them."""
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
-    if len(words) < 2:
+    if len(words) < 2 or sum(map(len, words)) < SHORT:
         return set()
     capitals = [word.capitalize() for word in words]
     all_ = {" ".join(capitals), "".join(capitals), words[0] + "".join(capitals[1:]), "_".join(words), "-".join(words)}
@@ -134,9 +135,9 @@ def renamed(
     if not found:
         return text
     spans: dict[int, tuple[int, str]] = {}
-    if sure := [name for name in found if not PLAIN_WORD.fullmatch(name) and name not in tools]:
+    if sure := [name for name in found if not PLAIN_WORD.fullmatch(name) and (name not in tools or len(name) < SHORT)]:
         spans |= {m.start(): (m.end(), m[0]) for m in re.finditer(_whole(sure), text)}
-    if sure := [name for name in found if not PLAIN_WORD.fullmatch(name) and name in tools]:
+    if sure := [name for name in found if not PLAIN_WORD.fullmatch(name) and name in tools and len(name) >= SHORT]:
         longer = [name for name in shown if any(one in name for one in sure)]
         spans |= {m.start(): (m.end(), m[0]) for m in re.finditer(_parts([*sure, *longer]), text) if m[0] in tools}
     if words := [name for name in found if PLAIN_WORD.fullmatch(name)]:

@@ -193,6 +193,8 @@ class Relay:
             await self._answer(wire.failure(id, code, str(error)))
         except asyncio.CancelledError:
             raise
+        except RecursionError:
+            await self._answer(wire.failure(id, wire.UPSTREAM_GONE, "what the server sent nests too deeply"))
         except Exception as error:  # ours: said aloud, and the client is not left waiting
             self.say(f"internal error: {type(error).__name__}: {error}")
             await self._answer(wire.failure(id, wire.INTERNAL_ERROR, f"crosswind failed: {type(error).__name__}"))
@@ -248,7 +250,7 @@ class Relay:
                 await self._ready(self._hello)
             self.instructions = self.listing.clean(self.instructions, "")
             message["result"]["instructions"] = self.instructions
-        except (_Refused, CannotPerturb, WireError, TimeoutError) as error:
+        except Exception as error:  # whatever it is: the client waits for this answer
             self.say(f"the server's instructions are handed on as they are ({type(error).__name__}: {error})")
         held, self._held = self._held, None
         await self._answer(message)
@@ -455,6 +457,7 @@ class Relay:
     async def _handed_on(self, id: Any, frame: bytes) -> tuple[Message, bytes]:
         """Send a call to the server as it came, and wait for the answer."""
         key = _key(id)
+        self._late.discard(key)  # the client uses the id again
         awaited: asyncio.Future[tuple[Message, bytes]] = asyncio.get_running_loop().create_future()
         self._awaited[key] = awaited
         try:
