@@ -384,7 +384,8 @@ def test_a_listing_that_nests_too_deeply_is_an_error_and_no_silence() -> None:
 @pytest.mark.parametrize(
     ("text", "becomes"),
     [("get_customerArguments, XGetCustomer", "fetch-itArguments, Xfetch-it"),
-     ("get_customers_all", "get_customers_all"), ("a_b and A B in ABOUT, a-b", "NEW and A B in ABOUT, a-b"), ("wa_bc", "wa_bc")],
+     ("get_customers_all", "get_customers_all"), ("a_b and A B in ABOUT, a-b", "NEW and A B in ABOUT, a-b"),
+     ("wa_bc", "wa_bc")],
 )  # fmt: skip
 def test_names_within_words_are_replaced_if_they_are_long_enough(text: str, becomes: str) -> None:
     tools = {"get_customer": "fetch-it", "a_b": "NEW"}
