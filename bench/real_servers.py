@@ -43,7 +43,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from real_worlds import BEFORE, SERVERS, STEADY
+from real_worlds import BEFORE, SERVERS, STEADY  # type: ignore[import-not-found]  # beside this file
 
 from crosswind.core.draw import Drawn
 from crosswind.core.flow import adrive, chain
@@ -311,9 +311,8 @@ class Names:
                 shown = [one for one in called if any(part in one for part in known)]  # it is called so now
                 if where in ("listed", "error"):
                     direct = ""
-                if any(
-                    _names(_without(text, shown), one, sort) for text in texts for one in known if one not in direct
-                ):
+                said = [_without(text, shown) for text in texts if sort != "tool" or text not in own]
+                if any(_names(text, one, sort) for text in said for one in known if one not in direct):
                     self.found[f"{where}: {name} in {tool}"] += 1
 
     def back(self, text: str, tool: str) -> str:
