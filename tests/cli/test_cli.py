@@ -229,6 +229,17 @@ def test_deep_yaml_is_refused_before_it_is_parsed(text: str, tmp_path: Path) -> 
     assert time.process_time() - began < 3
 
 
+@pytest.mark.parametrize("text", ["[" + "a," * 900_000, "".join(f"k{n}: 1\n" for n in range(100_000))])
+def test_endless_yaml_is_refused_when_it_is_too_long(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.yaml"
+    path.write_text(text)
+    monkeypatch.setattr("crosswind.base.yaml_files.MOST", 500)
+    with pytest.raises(BadFile, match=r"long\.yaml:\d+: too long; at most 500 keys"):
+        read(path)
+
+
 def test_the_form_shown_for_a_stack_is_one_that_loads() -> None:
     assert load_layers(json.loads(f"[{EXAMPLE}]"))[0].kind == "transient_error"
 

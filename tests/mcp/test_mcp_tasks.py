@@ -30,7 +30,7 @@ from crosswind.core.types import ToolCall, ToolResult, failed
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import suites
-from crosswind.mcp import drift, schema, tasks
+from crosswind.mcp import drift, isolation, schema, snapshots, tasks
 from crosswind.mcp.conditions import CallRule, Made, Must, Take, filled, in_order, references
 from crosswind.mcp.learn import draft, look
 from crosswind.mcp.running import Running, Server
@@ -71,9 +71,14 @@ if fault == "changes" and count > 3:
     TOOLS[2]["name"] = "put_note"
 if fault == "sleeps":
     time.sleep(60)
+looks = 0
 def run(name, args):
+    global looks
     if name == "list_notes":
-        return json.dumps(sorted(os.listdir(".")))
+        looks += 1
+        others = count if fault == "shares" else max(0, count - 6) if fault == "shares later" else 0
+        more = ["look-%d" % looks] if fault == "counts" else ["other-%d" % n for n in range(others)]
+        return json.dumps(sorted(os.listdir(".")) + more)
     if name == "see_variable":
         return os.environ.get(args["name"], "unset")
     path = args["path"]
@@ -397,6 +402,56 @@ def test_a_gold_is_tried_before_the_run(tmp_path: Path, old: str, new: str, comp
         opened(path).nth(0, 0)
 
 
+def test_state_that_episodes_share_is_noticed(tmp_path: Path) -> None:
+    """A server that keeps something elsewhere answers the second playing of a gold otherwise."""
+    path = written(tmp_path, fault="shares")
+    complaint = r"yaml:\d+: .*episodes share state: list_notes answered otherwise.*other-1.*folder.*setup.*varies"
+    with pytest.raises(BadFile, match=complaint):
+        opened(path).nth(0, 0)
+    text = path.read_text()
+    path.write_text(text.replace("  folder: notes", "  folder: notes\n  varies: ['(, \"other-\\d+\")+']"))
+    assert tasks.load(path).nth(0, 0) is not None
+
+
+def test_a_read_only_tool_that_writes_is_noticed(tmp_path: Path) -> None:
+    path = written(tmp_path, fault="counts")
+    with pytest.raises(BadFile, match=r"marked as read-only writes: list_notes answered otherwise.*List it in writes"):
+        opened(path).nth(0, 0)
+    text = path.read_text()
+    path.write_text(text.replace("  folder: notes", "  folder: notes\n  writes: [list_note]"))
+    with pytest.raises(BadFile, match="no tool 'list_note'; did you mean list_notes"):
+        tasks.load(path).nth(0, 0)
+    path.write_text(text.replace("  folder: notes", "  folder: notes\n  writes: [list_notes]"))
+    domain = tasks.load(path)
+    assert domain.specs["list_notes"].writes
+    with pytest.raises(BadFile, match="nothing else"):  # which the gold of a task that may only read must not do
+        domain.nth(0, 0)
+
+
+def test_live_answers_are_compared_with_those_of_the_gold(tmp_path: Path) -> None:
+    """What comes to differ only later is an error of the episode, and not a failure of the agent."""
+    records = run(written(tmp_path, fault="'shares later'"), "oracle", tmp_path / "out")
+    errors = [record for record in records if record.outcome == "error"]
+    assert {record.task.family if hasattr(record, "task") else record.family for record in errors} == {"read_it"}
+    assert "list_notes answered otherwise than after the same calls when the golds were played" in errors[0].why
+    assert not [record for record in records if record.outcome == "fail"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "differs"),
+    [
+        ("at 2030-01-01T10:00:00Z", "at 2031-02-01T11:00:05Z", False),
+        ({"id": "6fa459ea-ee8a-3ca4-894e-db77e160355e"}, {"id": "16fd2706-8baf-433b-82eb-8c7fada847da"}, False),
+        ("took 12 ms", "took 3.5 ms", False),
+        (["a"], ["a", "b"], True),
+        ("3 notes", "4 notes", True),
+        ("run x7", "run x8", False),
+    ],
+)
+def test_answers_are_compared_without_what_changes_by_itself(was: Any, now: Any, differs: bool) -> None:
+    assert bool(isolation.differs(ToolResult(was), ToolResult(now), [r"x\d"])) is differs
+
+
 # ---------------------------------------------------------------- episodes
 
 
@@ -446,7 +501,7 @@ def test_golds_are_played_to_a_server_once(tmp_path: Path) -> None:
     domain = opened(written(tmp_path))
     domain.nth(0, 0)
     before = starts(tmp_path)
-    assert before <= 3  # to list the tools, and one for each gold
+    assert before <= 6  # to list the tools, two for each gold, and one with reads made twice
     for name in ("read_it", "write_it"):
         for kind in ("semantic_rename", "parameter_rename", "envelope", "transient_error", "redirection"):
             assert draw(domain, domain.task(name, 0), [kind], 1).certificate.proof == "replay"
@@ -735,7 +790,7 @@ def test_a_draft_is_refused_until_it_is_filled_in(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"shop.yaml:\d+: .*is still to be written"):
         tasks.load(out)
     text = out.read_text()
-    names = [one["name"] for one in drift.read_snapshot(tmp_path / "shop.snapshot.json").tools]
+    names = [one["name"] for one in snapshots.read_snapshot(tmp_path / "shop.snapshot.json").tools]
     assert len(names) == 6
     assert all(f"- name: {name}" in text for name in names)
     again = learn("--out", out, "--", *SHOP)
@@ -800,9 +855,13 @@ def tool(name: str, doc: str = "Does it.", required: tuple[str, ...] = (), **par
             tool("a", required=("x",), x="string"),
             ["parameter: a: the parameter x is required now"],
         ),
-        (tool("a"), tool("a", "Does that."), ["description: a: is described in other words"]),
+        (tool("a"), tool("a", "Does that."), ['description: a: the description was "Does it." and is "Does that."']),
         (tool("a"), {**tool("a"), "outputSchema": {"type": "object"}}, ["result: a: the schema of its results"]),
-        (tool("a"), {**tool("a"), "annotations": {"readOnlyHint": True}}, ["annotations: a: its annotations"]),
+        (
+            tool("a"),
+            {**tool("a"), "annotations": {"readOnlyHint": True}},
+            ["annotations: a: its hint readOnlyHint was not given and is true"],
+        ),
         (
             tool("a", x={"type": "string", "enum": ["p"]}),
             tool("a", x={"type": "string", "enum": ["p", "q"]}),
@@ -815,14 +874,14 @@ def test_each_sort_of_drift_is_told(was: Any, now: Any, words: list[str]) -> Non
     found = [f"{change.sort}: {change.words}" for change in drift.drifted(*listed)]
     assert len(found) == len(words)
     assert all(one.startswith(word) for one, word in zip(sorted(found), sorted(words), strict=True)), found
-    assert (drift.fingerprint(listed[0]) != drift.fingerprint(listed[1])) is bool(words)
+    assert (snapshots.fingerprint(listed[0]) != snapshots.fingerprint(listed[1])) is bool(words)
 
 
 def test_tasks_written_for_another_interface_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path)
     domain = tasks.load(path)
     listed = [dict(raw) for raw in domain.raw]
-    was = drift.snapshot("notes", {}, [raw for raw in listed if raw["name"] != "see_variable"])
+    was = snapshots.snapshot("notes", {}, [raw for raw in listed if raw["name"] != "see_variable"])
     (tmp_path / "was.json").write_text(was.model_dump_json())
     path.write_text(path.read_text().replace("severity: 1", "severity: 1\nsnapshot: was.json"))
     with pytest.raises(BadFile, match="see_variable: is new"):
@@ -854,6 +913,6 @@ def test_a_draft_holds_no_line_that_yaml_would_take_otherwise(tmp_path: Path) ->
         )
     ]
     text = draft(
-        drift.snapshot("odd", {"serverInfo": {"name": "o\ndd"}}, listed), Server(command=("odd",)), "odd", "s.json"
+        snapshots.snapshot("odd", {"serverInfo": {"name": "o\ndd"}}, listed), Server(command=("odd",)), "odd", "s.json"
     )
     assert yaml.safe_load(text)["tasks"][0]["name"] == "odd"

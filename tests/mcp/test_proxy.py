@@ -28,7 +28,7 @@ from crosswind.core.registry import domains
 from crosswind.core.session import Session
 from crosswind.core.types import ToolCall, ToolError, ToolResult
 from crosswind.episodes.recipe import Choice, Recipe, named, recipes
-from crosswind.mcp import live, wire
+from crosswind.mcp import hiding, live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.proxy import Journal
 from crosswind.mcp.relay import Plan, Relay
@@ -116,7 +116,12 @@ class Desk:
         return await asyncio.wait_for(future, 10)
 
     async def tools(self) -> dict[str, Json]:
-        return {tool["name"]: tool for tool in (await self.ask("tools/list"))["result"]["tools"]}
+        page = (await self.ask("tools/list"))["result"]
+        listed = page["tools"]
+        while "nextCursor" in page:
+            page = (await self.ask("tools/list", {"cursor": page["nextCursor"]}))["result"]
+            listed += page["tools"]
+        return {tool["name"]: tool for tool in listed}
 
     async def call(self, name: str, **args: Any) -> Json:
         answer = await self.ask("tools/call", {"name": name, "arguments": args})
@@ -313,7 +318,7 @@ def test_parameters_of_one_type_are_told_apart() -> None:
 )  # fmt: skip
 def test_a_plain_word_is_replaced_where_it_is_a_name(text: str, becomes: str) -> None:
     tools, params = {"fetch": "GET"}, {"head": "TOP", "tail": "END", "max_count": "MOST"}
-    assert forms.renamed(text, tools, params) == becomes
+    assert hiding.renamed(text, tools, params) == becomes
 
 
 def test_a_parameter_without_description_keeps_its_sense() -> None:
@@ -455,7 +460,7 @@ def test_a_server_elsewhere_and_a_toolbox_here_are_met_alike(kind: str) -> None:
             layers = live.draw(forms.tools_of(tools), kinds, seed).layers  # none of a kind that does not apply here
             async with Desk(Plan(stack=layers), Shop(tools)) as desk:
                 shown = await desk.tools()
-                there = desk.relay.session
+                there = await desk.relay._known({})
                 assert type(there) is Session
                 here = Session(LocalShop(Shop(tools)), there.layers)
                 for _ in range(2):
@@ -488,8 +493,7 @@ def test_a_server_may_have_a_tool_by_the_name_that_asks_users(kinds: list[str]) 
         tools = [*TOOLS, {"name": "ask_user", "description": "Ask somebody.", "inputSchema": schema}]
         async with Desk(plan(*kinds) if kinds else Plan(), Help(tools)) as desk:
             assert len(await desk.tools()) == len(tools)
-            session = desk.relay.session
-            assert session is not None
+            session = await desk.relay._known({})
             name = next(spec.name for spec in session.tools() if "ask_user" in spec.ids)
             for _ in range(8):
                 raw = await desk.call(name, text="Anybody there?")
@@ -752,11 +756,11 @@ def test_numbers_that_json_does_not_have_are_parse_errors() -> None:
             return {"content": [], "structuredContent": {"balance": float("inf")}}
 
     async def work() -> None:
-        async with Desk(Plan(), Odd()) as desk:
+        async with Desk(plan("envelope:3"), Odd()) as desk:
             await desk.relay.from_client(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":NaN}}')
             assert desk.heard.pop()["error"]["code"] == wire.PARSE_ERROR
             for balance in (1, float("1e999")):
-                params = {"name": "get_customer", "arguments": {"balance": balance}}
+                params = {"name": "get_customer", "arguments": {"customer_id": "C1", "balance": balance}}
                 frame = json.dumps(wire.request(8, "tools/call", params)).replace("Infinity", "1e999")
                 await desk.relay.from_client(frame.encode())
                 while not desk.heard:

@@ -564,3 +564,25 @@ def test_a_signal_ends_the_proxy_over_http(number: int) -> None:
         assert post(port, HELLO)[0] == 200
         process.send_signal(number)
         assert process.wait(20) == 128 + number
+
+
+def test_no_link_and_no_pipe_among_sessions_is_opened(tmp_path: Path) -> None:
+    """A folder that somebody else prepared neither hangs us nor has us write elsewhere."""
+    mine = tmp_path / "mine.txt"
+    mine.write_text("kept\n")
+    folder = tmp_path / "log"
+    (folder / "sessions").mkdir(parents=True)
+    os.mkfifo(folder / "sessions" / "1.jsonl")
+    (folder / "sessions" / "2.jsonl").symlink_to(mine)
+    (folder / "sessions" / "3.jsonl").symlink_to("/dev/zero")
+    assert proxy_sessions.interrupted_sessions(folder) == []
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "sessions").symlink_to(tmp_path)
+    given: dict[str, Any] = {"task_id": "mcp/a", "domain": "mcp", "seed": 0, "condition": "clean", "layers": ()}
+    head = proxy_sessions.SessionHead(**given, agent="t", policy="", tools=())
+    with pytest.raises(OSError, match="not followed"):
+        proxy_sessions.SessionLog(other, head)
+    assert proxy_sessions.interrupted_sessions(other) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "mine.txt", "other"]
+    assert mine.read_text() == "kept\n"

@@ -505,6 +505,23 @@ def test_our_own_queueing_is_not_the_agents_time(tmp_path: Path, monkeypatch: py
     assert [r.outcome for r in load_run(tmp_path / "run").records] == ["pass"] * 12
 
 
+def test_a_draw_stops_the_clocks_of_episodes_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One draw may take longer than an episode; an answer that came meanwhile is not late."""
+    drawn = Schedule.__iter__
+
+    def slowly(schedule: Schedule) -> Iterator[Episode | None]:
+        for n, episode in enumerate(drawn(schedule)):
+            time.sleep(0.4 if n else 0)
+            yield episode
+
+    async def soon(nth: int, turn: int) -> None:
+        await asyncio.sleep(0.02)
+
+    monkeypatch.setattr(Schedule, "__iter__", slowly)
+    played(tmp_path / "run", Source(soon), limit=2, concurrency=2, limits=Limits(episode=0.3))
+    assert [r.outcome for r in load_run(tmp_path / "run").records] == ["pass"] * 2
+
+
 def test_an_agent_that_blocks_is_noticed_afterwards(tmp_path: Path) -> None:
     async def block(nth: int, turn: int) -> None:
         time.sleep(0.06)

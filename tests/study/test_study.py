@@ -885,6 +885,30 @@ def test_a_bundle_that_would_write_elsewhere_is_refused(tmp_path: Path, name: st
     assert not Path("/crosswind-escaped").exists()
 
 
+def test_a_bundle_that_swells_is_refused(tmp_path: Path) -> None:
+    """Neither a compressed file, nor holes, nor a packed run of zeros fill memory or disk."""
+    from crosswind.study import outcomes
+    from crosswind.study.bundle import unbundle
+
+    with tarfile.open(tmp_path / "small.tar.gz", "w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("study.yaml.json"))
+    with pytest.raises(CrosswindError, match="not a file that `crosswind study pack` made"):
+        unbundle([tmp_path / "small.tar.gz"], tmp_path / "study")
+    entry = tarfile.TarInfo("study.yaml.json")
+    entry.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.map": "0,1",
+                         "GNU.sparse.size": str(2**50), "GNU.sparse.name": "study.yaml.json"}  # fmt: skip
+    with tarfile.open(tmp_path / "holes.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(entry)
+    with pytest.raises(CrosswindError, match="never makes"):
+        unbundle([tmp_path / "holes.tar"], tmp_path / "study")
+    packed = tmp_path / "test.packed"
+    packed.mkdir()
+    (packed / outcomes.PACKED).write_bytes(lzma.compress(bytes(64 << 20), preset=1))
+    (packed / "run.json").write_text("{}")
+    with pytest.raises(CrosswindError, match="holds more than 500 times its size"):
+        outcomes.unpack(packed, tmp_path / "run")
+
+
 def test_unpacking_never_removes_the_folder_of_the_study(tmp_path: Path) -> None:
     """Its name may end like that of a packed run, and a file may be right inside it."""
     from crosswind.study.bundle import unbundle

@@ -20,6 +20,7 @@ M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
 LIMIT = 2_000_000  # characters in a file
 DEEP = 40  # levels of nesting
+MOST = 100_000  # values and keys; what has more is no file that a person wrote, and takes long to read
 
 
 class Document:
@@ -118,17 +119,11 @@ def parse(text: str, where: str) -> Document:
     if len(text) > LIMIT:
         raise BadFile(f"{where}:1: the file has {len(text)} characters; at most {LIMIT} are read")
     try:
-        documents = depth = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            _refuse(event, where)
-            opens = isinstance(event, yaml.CollectionStartEvent)
-            depth += opens - isinstance(event, yaml.CollectionEndEvent)
-            if opens and depth > DEEP:
-                raise BadFile(f"{where}:{_line(event)}: nested too deeply; at most {DEEP} levels are read")
-            documents += isinstance(event, yaml.DocumentStartEvent)
-            if documents > 1:
-                raise BadFile(f"{where}:{_line(event)}: a second document begins here; expected one document per file")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = _Strict(text, where)
+        try:
+            node = loader.get_single_node()
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -141,6 +136,30 @@ def parse(text: str, where: str) -> Document:
     if node is None:
         return Document(None, lines, where)
     return Document(_built(node, (), lines, where), lines, where)
+
+
+class _Strict(yaml.SafeLoader):
+    """A loader that refuses what a file must not hold as soon as it comes to it."""
+
+    def __init__(self, text: str, where: str) -> None:
+        super().__init__(text)
+        self.where, self.depth, self.documents, self.parts = where, 0, 0, 0
+
+    def get_event(self) -> yaml.Event:
+        event: yaml.Event = super().get_event()  # type: ignore[no-untyped-call]
+        line = _line(event)
+        _refuse(event, self.where)
+        opens = isinstance(event, yaml.CollectionStartEvent)
+        self.depth += opens - isinstance(event, yaml.CollectionEndEvent)
+        self.parts += isinstance(event, yaml.NodeEvent)
+        if opens and self.depth > DEEP:
+            raise BadFile(f"{self.where}:{line}: nested too deeply; at most {DEEP} levels are read")
+        if self.parts > MOST:
+            raise BadFile(f"{self.where}:{line}: too long; at most {MOST:,} keys and values are read")
+        self.documents += isinstance(event, yaml.DocumentStartEvent)
+        if self.documents > 1:
+            raise BadFile(f"{self.where}:{line}: a second document begins here; expected one document per file")
+        return event
 
 
 def _refuse(event: yaml.Event, where: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import sys
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,8 +18,9 @@ from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force, Json, ServerCommand, ServerUrl
 
 if TYPE_CHECKING:
-    from crosswind.mcp.drift import Snapshot
+    from crosswind.mcp.drift import Drift
     from crosswind.mcp.running import Server
+    from crosswind.mcp.snapshots import Snapshot
 
 DRIFTED, SERVER_FAILED = 1, 3  # exit codes
 app = App()
@@ -28,6 +31,9 @@ app = App()
         "crosswind learn -- uvx mcp-server-time",
         "crosswind learn --folder ./files -- npx -y @modelcontextprotocol/server-filesystem {folder}",
         "crosswind learn --check time_tasks.snapshot.json -- uvx mcp-server-time",
+        "crosswind learn --check time_tasks.snapshot.json --ignore description --breaking -- uvx mcp-server-time",
+        "crosswind learn --check time_tasks.snapshot.json --update -- uvx mcp-server-time",
+        "crosswind learn --history time_tasks.snapshot.json",
         exits={0: "done, or nothing changed", DRIFTED: "the interface changed", SERVER_FAILED: "the server failed"},
     )
 )
@@ -44,6 +50,19 @@ def learn(
     check: Annotated[
         Path | None, Option(metavar="SNAPSHOT", help="Write nothing; list changes since this snapshot.")
     ] = None,
+    update: Annotated[
+        bool, Option("--update", help="With --check: then take the snapshot anew, and note what changed.")
+    ] = False,
+    ignore: Annotated[
+        list[str] | None,
+        Option(metavar="RULE", help="With --check: pass over a sort of change, or SORT:NAME; * matches anything."),
+    ] = None,
+    breaking: Annotated[
+        bool, Option("--breaking", help="With --check: only changes that may break a client count.")
+    ] = False,
+    history: Annotated[
+        Path | None, Option(metavar="SNAPSHOT", help="Start nothing; list what changed at each update of it.")
+    ] = None,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for the server to start and list its tools.")] = 30.0,
     force: Force = False,
     json_: Json = False,
@@ -51,29 +70,36 @@ def learn(
     """Draft tasks for your MCP server, and save a snapshot of its interface.
 
     The draft has one task for each tool, with marks where you fill in what only you know. No tool is called. With
-    --check, the server is compared with an earlier snapshot: tools added, removed or renamed, parameters and schemas
-    changed.
+    --check, the server is compared with an earlier snapshot: tools, parameters, keys of results, hints, prompts,
+    resources and instructions; each change says whether it may break a client.
 
-    In the server command, {folder} is replaced by the fresh copy of --folder, or by an empty folder.
+    The server is started in a fresh copy of --folder, or in an empty folder: give files of its command by absolute
+    paths. In the command, {folder} is replaced by that folder.
     """
     from crosswind.mcp.learn import look
     from crosswind.mcp.wire import WireError
 
+    if history is not None:
+        _tell_history(history, json_=json_)
+        return
+    if check is None and (update or ignore or breaking):
+        raise CrosswindError("--update, --ignore and --breaking go with --check SNAPSHOT")
     if bool(command) is bool(url):
         raise CrosswindError("give the server's command after --, or --url, and not both")
     server = _server(command or [], url, folder, timeout)
     was = None
     if check is not None:
-        from crosswind.mcp.drift import read_snapshot
+        from crosswind.mcp.snapshots import read_snapshot
 
         was = read_snapshot(check)
+        _known_sorts(ignore or [])
     try:
         found, _ = look(server, Path.cwd())
     except WireError as error:
         print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
         raise Exit(SERVER_FAILED) from None
-    if was is not None:
-        _compare(was, found, json_=json_)
+    if was is not None and check is not None:
+        _compare(was, found, ignore or [], check if update else None, breaking=breaking, json_=json_)
     else:
         _write(found, server, name, out, force=force, json_=json_)
 
@@ -91,29 +117,82 @@ def _server(command: list[str], url: str, folder: Path | None, timeout: float) -
         raise CrosswindError(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
 
 
-def _compare(was: Snapshot, found: Snapshot, *, json_: bool) -> None:
-    from crosswind.mcp.drift import drifted
+def _known_sorts(rules: list[str]) -> None:
+    """Refuse rules that could never apply."""
+    from typing import get_args
 
-    changes = drifted(was.tools, found.tools)
+    from crosswind.core.registry import did_you_mean
+    from crosswind.mcp.drift import Sort
+
+    for rule in rules:
+        sort = rule.partition(":")[0]
+        if not any(fnmatch.fnmatchcase(known, sort) for known in get_args(Sort)):
+            known = list(get_args(Sort))
+            raise CrosswindError(f"--ignore {rule}: no sort of change is called so; {did_you_mean(sort, known)}")
+
+
+def _compare(
+    was: Snapshot, found: Snapshot, ignore: list[str], update: Path | None, *, breaking: bool, json_: bool
+) -> None:
+    from crosswind.base.files import replace_file
+    from crosswind.mcp.snapshots import compared, updated
+
+    every = compared(was, found)
+    changes = [change for change in every if not change.ignored(ignore) and (change.breaking or not breaking)]
+    if update is not None:
+        anew = updated(was, found, every, date.today().isoformat())
+        try:
+            replace_file(update, (anew.model_dump_json(indent=1) + "\n").encode())
+        except OSError as error:
+            raise CrosswindError(f"{update}: cannot be written ({error.strerror})") from None
     if json_:
         terminal.print_json(
             {
                 "was": was.hash,
                 "now": found.hash,
                 "version": {"was": was.version, "now": found.version},
+                "passed_over": len(every) - len(changes),
+                "updated": update is not None,
                 "drift": [change.model_dump(mode="json") for change in changes],
             }
         )
     else:
         console = terminal.console()
         for change in changes:
-            console.print(terminal.safe(f"{change.sort}: {change.words}"))
+            console.print(terminal.safe(_line(change)))
         tools = f"{len(found.tools)} tools"
+        passed = f" ({len(every) - len(changes)} passed over)" if len(every) > len(changes) else ""
+        broken = sum(change.breaking for change in changes)
         console.print(
-            f"{len(changes)} differences in {tools}." if changes else f"Nothing drifted: {tools} as they were."
+            f"{len(changes)} differences in {tools}, {broken} of them breaking{passed}."
+            if changes
+            else f"Nothing drifted: {tools} as they were{passed}."
         )
-    if changes:
+        if update is not None:
+            console.print(f"wrote {update}: the interface as it is now")
+    if changes and update is None:
         raise Exit(DRIFTED)
+
+
+def _line(change: Drift) -> str:
+    return f"{'BREAKING  ' if change.breaking else 'compatible'} {change.sort}: {change.words}"
+
+
+def _tell_history(path: Path, *, json_: bool) -> None:
+    """What changed at each update of a snapshot."""
+    from crosswind.mcp.snapshots import read_snapshot
+
+    found = read_snapshot(path)
+    if json_:
+        terminal.print_json([step.model_dump(mode="json") for step in found.history])
+        return
+    console = terminal.console()
+    for step in found.history:
+        console.print(terminal.safe(f"{step.date}, version {step.version or 'unknown'}:"))
+        for change in step.drift:
+            console.print(terminal.safe(f"  {_line(change)}"))
+    if not found.history:
+        console.print("No change was noted: the snapshot was not updated, or nothing had drifted.")
 
 
 def _write(found: Snapshot, server: Server, name: str, out: Path | None, *, force: bool, json_: bool) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from crosswind.mcp.drift import Snapshot, snapshot
-from crosswind.mcp.running import Server, looked_at
+from crosswind.mcp.running import Server, whole_interface
 from crosswind.mcp.schema import Json
+from crosswind.mcp.snapshots import Snapshot, snapshot
 from crosswind.mcp.tasks import BLANK
 from crosswind.mcp.tools import Tool, tools_of
 
@@ -20,8 +20,8 @@ LINE = 100  # characters of a description that a comment repeats
 
 def look(server: Server, base: Path) -> tuple[Snapshot, Mapping[str, Any]]:
     """The interface of a server, and what it says of itself. Raises `WireError` where it fails."""
-    remote = looked_at(server, base)
-    return snapshot(server.words, remote.about, remote.raw), remote.about
+    remote, prompts, resources = whole_interface(server, base)
+    return snapshot(server.words, remote.about, remote.raw, prompts, resources), remote.about
 
 
 def blank(what: str) -> str:

@@ -226,7 +226,8 @@ class Keeper:
         except CrosswindError as error:
             self.tell(f"the session could not be recorded: {error}")
             if self.notes is not None:
-                self.tell(f"it is kept in {self.notes.path}; the next proxy with this --log records it")
+                what = "its first calls, before that, are" if self._failed else "it is"
+                self.tell(f"{what} kept in {self.notes.path}; the next proxy with this --log records it")
                 self.notes.close()
         else:
             if self.notes is not None:

@@ -1,5 +1,7 @@
 """Between one client and one server: tools are shown perturbed and calls translated back; all else passes untouched.
 
+Where nothing is laid over the server, calls pass untouched as well, byte for byte both ways, and are put on record.
+
 A relay never looks at the handshake except to note who speaks and to say that lists of tools may change, so clients
 and servers of either era of the protocol meet as they would without it.
 """
@@ -7,6 +9,7 @@ and servers of either era of the protocol meet as they would without it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +34,9 @@ from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
 from crosswind.mcp.wire import BadFrame, Message, WireError
 
 MOST = 1000  # calls of one client under way; more are read when some are done
+PATIENCE = 5.0  # seconds for a server to list its tools before its instructions go to the client as they are
 CANCELLED, UNANSWERED, LOST = "cancelled", "unanswered", "infrastructure"  # what became of calls without an answer
+BEGINNINGS = ("initialize", "server/discover")  # requests whose answers hold the server's instructions
 OWN_PARAMS = ("name", "arguments")  # of a call; all others are handed on
 CONTINUATION = {"requestState", "inputResponses"}  # parameters of a call that was put off before
 
@@ -116,6 +121,11 @@ class Relay:
         self._passed: dict[str, Any] = {}  # requests of the client that the server answers itself: method by id
         self._listens: dict[str, tuple[Any, bool]] = {}  # open subscriptions: their id, and whether we serve them
         self._suspended: dict[str, _Waiting] = {}
+        self._awaited: dict[str, asyncio.Future[tuple[Message, bytes]]] = {}  # calls that were handed on as they came
+        self._late: set[str] = set()  # of those, the ones that the client was told have no answer
+        self._hello: Message = {}  # parameters of the request that began
+        self._greeted = False  # has the server been told that the client is ready, before it was?
+        self._held: list[tuple[bytes, Message]] | None = None  # what the server said before its tools were known
         self._closing = False
 
     # -- from the client
@@ -123,20 +133,22 @@ class Relay:
     async def from_client(self, frame: bytes) -> None:
         """Take a frame of the client."""
         try:
-            message = wire.parse(frame)
+            message = wire.parse(frame, lenient=not self.plan.perturbs)
         except BadFrame as bad:
             await self._answer(wire.failure(None, bad.code, str(bad)))
             return
         method, id = message.get("method"), message.get("id")
         params = record(message.get("params"))
         self._see_client(method, params)
-        if method in ("tools/list", "tools/call") and "id" in message:
+        if "id" in message and (method == "tools/call" or (method == "tools/list" and self.plan.perturbs)):
             while len(self._calls) >= MOST:
                 await asyncio.wait(self._calls.values(), return_when=asyncio.FIRST_COMPLETED)
             if _key(id) in self._calls:
                 await self._answer(wire.failure(id, wire.INVALID_REQUEST, "a request with this id is under way"))
                 return
-            work = partial(self._list if method == "tools/list" else self._call, id, params)
+            work = partial(self._list, id, params)
+            if method == "tools/call":
+                work = partial(self._call, id, params) if self.plan.perturbs else partial(self._pass, id, params, frame)
             task = asyncio.create_task(self._guarded(id, work))
             self._calls[_key(id)] = task
             task.add_done_callback(lambda _: self._calls.pop(_key(id), None))
@@ -145,12 +157,17 @@ class Relay:
             wanted = _key(params.get("requestId"))
             if (running := self._calls.get(wanted)) is not None:
                 running.cancel()
-                return
+                if wanted not in self._awaited:  # the server does not know the call by this id, or not yet
+                    return
             if self._listens.pop(wanted, (None, False))[1]:
                 return
             self._passed.pop(wanted, None)
         elif method == wire.LISTEN and "id" in message:
             self._listens[_key(id)] = (id, False)
+        elif method in BEGINNINGS:
+            self._hello = params
+        elif method == wire.INITIALIZED and self._greeted:
+            return
         if method is not None and "id" in message:
             self._passed[_key(id)] = method
         try:
@@ -182,6 +199,8 @@ class Relay:
             await self._answer(wire.failure(id, code, str(error)))
         except asyncio.CancelledError:
             raise
+        except RecursionError:
+            await self._answer(wire.failure(id, wire.UPSTREAM_GONE, "what the server sent nests too deeply"))
         except Exception as error:  # ours: said aloud, and the client is not left waiting
             self.say(f"internal error: {type(error).__name__}: {error}")
             await self._answer(wire.failure(id, wire.INTERNAL_ERROR, f"crosswind failed: {type(error).__name__}"))
@@ -200,17 +219,49 @@ class Relay:
             record(message["params"]["notifications"])["toolsListChanged"] = True
             frame = wire.dump(message)
         elif method is None:
+            key = _key(message["id"])
+            if (awaited := self._awaited.pop(key, None)) is not None and not awaited.done():
+                awaited.set_result((message, frame))
+                return
+            if key in self._late:
+                self._late.discard(key)
+                return
             asked = self._passed.pop(_key(message["id"]), None)
             self.shook_hands = self.shook_hands or (asked == "initialize" and "result" in message)
-            if asked in ("initialize", "server/discover") and self._begun(message):
+            if asked in BEGINNINGS and self._begun(message):
                 frame = wire.dump(message)
-            elif asked == wire.LISTEN:
-                key = _key(message["id"])
+            if asked in BEGINNINGS and self.plan.perturbs and self.instructions:
+                introduced = asyncio.create_task(self._introduce(message))
+                self._calls[key] = introduced
+                introduced.add_done_callback(lambda _: self._calls.pop(key, None))
+                return
+            if asked == wire.LISTEN:
                 if "error" in message and self._moves and key in self._listens:
                     await self._serve_listening(message["id"])
                     return
                 self._listens.pop(key, None)
+        if self._held is not None and method is not None:
+            self._held.append((frame, message))
+            return
         await self.front.send(frame, message)
+
+    async def _introduce(self, message: Message) -> None:
+        """Hand on the server's instructions with the names that its tools are shown by; so these are listed first."""
+        self._held = []
+        try:
+            if self.shook_hands and not self._greeted:
+                self._greeted = True
+                await self.link.send(wire.notification(wire.INITIALIZED))
+            async with asyncio.timeout(PATIENCE):
+                await self._ready(self._hello)
+            self.instructions = self.listing.clean(self.instructions, "")
+            message["result"]["instructions"] = self.instructions
+        except Exception as error:  # whatever it is: the client waits for this answer
+            self.say(f"the server's instructions are handed on as they are ({type(error).__name__}: {error})")
+        held, self._held = self._held, None
+        await self._answer(message)
+        for frame, other in held:
+            await self.front.send(frame, other)
 
     def _begun(self, message: Message) -> bool:
         """Say that the list of tools may change, if it may; was the message changed?"""
@@ -221,11 +272,14 @@ class Relay:
         told = bool(self.mark and self.mark.notice)
         if told and self.mark:
             self.instructions = about["instructions"] = f"{self.instructions}\n\n{self.mark.notice}".strip()
-        tools = record(about.get("capabilities")).get("tools")
-        if not self.plan.perturbs or not isinstance(tools, dict) or tools.get("listChanged") is True:
+        capabilities = record(about.get("capabilities"))
+        tools, tasks = capabilities.get("tools"), record(record(capabilities.get("tasks")).get("requests"))
+        if not self.plan.perturbs:
             return told
-        tools["listChanged"] = True
-        return True
+        moves = isinstance(tools, dict) and tools.get("listChanged") is not True
+        if isinstance(tools, dict):
+            tools["listChanged"] = True
+        return tasks.pop("tools", None) is not None or moves or told  # results of tasks would go round the layers
 
     @property
     def _moves(self) -> bool:
@@ -265,6 +319,9 @@ class Relay:
 
     async def settle(self) -> None:
         """Let calls come to their answers; for when the server is gone, so that they all do at once."""
+        for awaited in self._awaited.values():
+            if not awaited.done():
+                awaited.set_exception(WireError(self.link.ended or "the server is gone"))
         await asyncio.gather(*self._calls.values(), return_exceptions=True)
 
     # -- tools
@@ -301,6 +358,7 @@ class Relay:
         self.toolbox = ServerTools(tools, self._ask)
         session = Session(self.toolbox, drawn.layers)
         self.listing = Listing(session, self.toolbox, drawn.certificate.gold.steps)
+        self.toolbox.origins = self.listing.origins
         if self.plan.perturbs:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
             at = f"session {self.mark.number} of the stream, release {self.mark.version}: " if self.mark else ""
@@ -328,7 +386,8 @@ class Relay:
             await self._answer(wire.failure(id, wire.INVALID_PARAMS, "a call has a name and an object of arguments"))
             return
         if params.get("task") is not None:
-            await self._answer(wire.failure(id, wire.INVALID_PARAMS, "calls as tasks are not offered"))
+            why = "calls as tasks are not offered while something is laid over the server; call without `task`"
+            await self._answer(wire.failure(id, wire.INVALID_PARAMS, why))
             return
         session = await self._ready(params)
         more = {key: value for key, value in params.items() if key not in OWN_PARAMS}
@@ -343,6 +402,7 @@ class Relay:
             while opened.asked is not None:
                 self.note(session, opened, False)
                 response = await self._ask(opened.asked, more)
+                _as_json(response)
                 value = response.get("result")
                 if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
                     self._suspended[_state(name, value)] = waiting
@@ -358,6 +418,71 @@ class Relay:
             raise
         modern = wire.VERSION_KEY in record(params.get("_meta"))  # a request of the newer era says its revision
         await self._finish(id, waiting, session, modern=modern)
+
+    async def _pass(self, id: Any, params: Message, frame: bytes) -> None:
+        """Hand a call on as it came, and its answer as well; what is noted of them is for the record alone."""
+        name, args = params.get("name"), params.get("arguments")
+        waiting: _Waiting | None = None
+        if isinstance(name, str) and (args is None or isinstance(args, dict)):
+            session = await self._known(params)
+            if params.keys() & CONTINUATION:
+                waiting = self._suspended.pop(_state(name, params), None)
+            waiting = waiting or _Waiting(session.begin(ToolCall(name, args or {})))
+            self.note(session, waiting.opened, False)
+        try:
+            response, answer = await self._handed_on(id, frame)
+        except BaseException as error:
+            if waiting is not None:
+                self._lose(session, waiting.opened, error)
+            raise
+        if waiting is not None:
+            self._answered(session, str(name), waiting, response)
+        await self.front.send(answer, response)
+
+    def _answered(self, session: Session, name: str, waiting: _Waiting, response: Message) -> None:
+        """Put the answer to a call that was handed on as it came on record, whatever it is."""
+        opened, value = waiting.opened, response.get("result")
+        if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
+            self._suspended[_state(name, value)] = waiting
+            return
+        assert opened.asked is not None
+        try:
+            session.resume(opened, self.toolbox.answer(opened.asked, response))
+        except WireError as error:
+            self._lose(session, opened, error)
+            return
+        assert opened.result is not None
+        self._record(session, opened, opened.result)
+
+    async def _known(self, params: Message) -> Session:
+        """The session where nothing is laid over the server; one whose list of tools cannot be had has calls, too."""
+        try:
+            return await self._ready(params)
+        except (_Refused, WireError) as error:
+            if self.session is None:
+                self.say(f"the server's tools are not known to the record ({error})")
+                self.session = self._begin({})
+            return self.session
+
+    async def _handed_on(self, id: Any, frame: bytes) -> tuple[Message, bytes]:
+        """Send a call to the server as it came, and wait for the answer."""
+        key = _key(id)
+        self._late.discard(key)  # the client uses the id again
+        awaited: asyncio.Future[tuple[Message, bytes]] = asyncio.get_running_loop().create_future()
+        self._awaited[key] = awaited
+        try:
+            if self.link.ended:
+                raise WireError(self.link.ended)
+            async with asyncio.timeout(self.plan.timeout):
+                await self.link.channel.write(frame)
+                return await awaited
+        except TimeoutError:
+            self._late.add(key)
+            with contextlib.suppress(WireError):
+                await self.link.send(wire.notification(wire.CANCELLED, {"requestId": id, "reason": "timeout"}))
+            raise WireError(f"the server did not answer tools/call within {self.plan.timeout:g} seconds") from None
+        finally:
+            self._awaited.pop(key, None)
 
     def _lose(self, session: Session, opened: OpenCall, error: BaseException) -> None:
         """Put a call on record that comes to no answer, with what the server was asked all the same."""
@@ -384,18 +509,19 @@ class Relay:
         """Answer the client's call."""
         opened, result = waiting.opened, waiting.opened.result
         assert result is not None
+        asked = opened.inner[-1][1] if opened.inner else None
         if result.error is not None and result.error.code in (SERVER, PROTOCOL):
             text = self.listing.clean(result.error.text, opened.call.tool)
             if text != result.error.text:
                 result = ToolResult(None, ToolError(result.error.code, text))
         self._record(session, opened, result)
-        if opened.inner and result is opened.inner[-1][1]:  # as the server gave it
+        if result is asked and result.error is None:  # as the server gave it
             await self._answer({**waiting.raws[-1], "id": id})
             return
-        if result.error is not None and result.error.code == PROTOCOL:
-            error = waiting.raws[-1].get("error")
-            code: Any = error.get("code") if isinstance(error, dict) else wire.INTERNAL_ERROR
-            await self._answer(wire.failure(id, code, result.error.text))
+        if result.error is not None and asked is not None and asked.error and asked.error.code == result.error.code:
+            clean = partial(self.listing.clean, tool=opened.call.tool)
+            said = forms.reworded(waiting.raws[-1], asked.error.text, result.error.text, clean)
+            await self._answer({**said, "id": id})
             return
         inner = [raw["result"] for raw in waiting.raws if isinstance(raw.get("result"), dict)]
         structured = "outputSchema" in self.listing.shown().get(opened.call.tool, {})
@@ -415,6 +541,14 @@ class Relay:
 def _key(id: Any) -> str:
     """An id as the key of a table: 1 and "1" are two."""
     return json.dumps(id)
+
+
+def _as_json(response: Message) -> None:
+    """Refuse an answer with numbers that JSON does not have: no layer is to meet them, nor could they be written."""
+    try:
+        wire.dump(response)
+    except BadFrame as bad:
+        raise BadFrame(f"the server's answer is {bad}") from None
 
 
 def _state(name: str, holder: Message) -> str:

@@ -46,6 +46,8 @@ class Server(Model):
     folder: str = ""  # copied fresh for every episode; relative to the file
     shown_as: str = "/work"  # what the copy is called in requests, calls and results
     setup: tuple[tuple[str, ...], ...] = ()  # commands that are run in the copy before the server starts
+    varies: tuple[str, ...] = ()  # patterns of what answers hold that changes by itself
+    writes: tuple[str, ...] = ()  # tools that write although they are marked as read-only
     start_timeout: float = Field(default=30.0, gt=0)  # seconds to start and to list the tools, and for the setup
     call_timeout: float = Field(default=60.0, gt=0)
 
@@ -64,6 +66,16 @@ class Server(Model):
     def _absolute(cls, value: str) -> str:
         if not re.fullmatch(r"(/[\w.-]+)+", value):
             raise ValueError(f"shown_as is {value!r}; expected a path such as /srv/repo")
+        return value
+
+    @field_validator("varies")
+    @classmethod
+    def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"varies: {pattern!r} is no regular expression: {error}") from None
         return value
 
     @model_validator(mode="after")
@@ -111,7 +123,7 @@ class Running:
                 channel = await open_channel(target, env=env, cwd=cwd, stderr=self._errors)
                 self.remote = await Remote(channel, timeout=server.call_timeout, strict=True).__aenter__()
         except BaseException as error:
-            said = self._last_words()
+            said = self._last_words(plain=True) + self._where()
             await self.close()
             if isinstance(error, TimeoutError):
                 raise WireError(f"the server was not ready within {server.start_timeout:g} seconds{said}") from None
@@ -152,15 +164,32 @@ class Running:
             except (OSError, subprocess.SubprocessError) as error:
                 raise WireError(f"the setup {shlex.join(command)!r} failed: {error}") from None
 
-    def _last_words(self) -> str:
-        """The end of what the server wrote on its standard error, for a message."""
+    def _where(self) -> str:
+        """Where the server was started, if it was, and what of its command may have been meant to lie elsewhere."""
+        if self.root is None:
+            return ""
+        copy = f"a copy of {self.server.folder}" if self.server.folder else "an empty folder of its own"
+        said = f". It was started in {copy} ({self.folder}, gone now)"
+        lost = [part for part in self.server.command if not os.path.isabs(part) and self._is_ours(part)]
+        if lost:
+            said += f"; {lost[0]} lies in {self.base}, and not there: give it as {(self.base / lost[0]).absolute()}"
+        return said
+
+    def _is_ours(self, part: str) -> bool:
+        """Is a part of the command a file beside us, and none in the folder?"""
+        with contextlib.suppress(OSError, ValueError):
+            return (self.base / part).is_file() and not (self.folder / part).exists()
+        return False
+
+    def _last_words(self, *, plain: bool = False) -> str:
+        """The end of what the server wrote on its standard error, for a message; `plain` with paths as they are."""
         if self._errors is None or self._errors.closed:
             return ""
         with contextlib.suppress(OSError):
             size = self._errors.seek(0, os.SEEK_END)
             self._errors.seek(max(0, size - WORDS))
             said = self._errors.read().decode("utf-8", "replace").strip()
-            return f"; its last words: {self._back(said)}" if said else ""
+            return f"; its last words: {said if plain else self._back(said)}" if said else ""
         return ""
 
     async def call(self, call: ToolCall) -> ToolResult:
@@ -200,10 +229,25 @@ class Running:
 
 def looked_at(server: Server, base: Path) -> Remote:
     """A server's interface: it is started, asked for its tools, and ended."""
-    running = Running(server, base)
-    remote = blocking(running.start)
-    blocking(running.close)
-    return remote
+    return whole_interface(server, base, besides=False)[0]
+
+
+def whole_interface(server: Server, base: Path, *, besides: bool = True) -> tuple[Remote, list[Any], list[Any]]:
+    """The same, with the prompts and resources that it lists."""
+
+    async def look() -> tuple[Remote, list[Any], list[Any]]:
+        running = Running(server, base)
+        remote = await running.start()
+        try:
+            async with asyncio.timeout(server.start_timeout):
+                return remote, *(await remote.besides() if besides else ([], []))
+        except TimeoutError:
+            late = f"the server did not list its prompts and resources within {server.start_timeout:g} seconds"
+            raise WireError(late) from None
+        finally:
+            await running.close()
+
+    return blocking(look)
 
 
 @lru_cache(maxsize=1)

@@ -12,6 +12,7 @@ from typing import Any
 from crosswind.base.extras import extra
 
 WORDS = 200  # characters of a complaint
+DEEPEST = 100  # levels of a listed tool
 INLINED = 6  # references within references; one that never ends is cut there
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
@@ -96,6 +97,8 @@ def bad_listing(listed: Sequence[Any]) -> str:
         if name in names:
             return f"{name!r} is listed twice"
         names.add(name)
+        if too_deep(raw):
+            return f"the schemas of {name!r} nest too deeply"
         schema = raw.get("inputSchema")
         properties = schema.get("properties", {}) if isinstance(schema, dict) else None
         if not isinstance(schema, dict) or schema.get("type", "object") != "object" or not isinstance(properties, dict):
@@ -104,6 +107,21 @@ def bad_listing(listed: Sequence[Any]) -> str:
         if not isinstance(required, list) or any(one not in properties for one in required):
             return f"the inputSchema of {name!r} requires what it does not have"
     return ""
+
+
+def too_deep(value: Any) -> bool:
+    """Does a value nest further than any schema that somebody wrote?"""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            part
+            for one in level
+            for part in (one.values() if isinstance(one, dict) else one)
+            if isinstance(part, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def lie(raw: Json, output: Json | None) -> str:

@@ -43,10 +43,10 @@ from crosswind.core.types import (
 from crosswind.core.world import State, World
 from crosswind.episodes.recipe import Choice, known_kinds
 from crosswind.episodes.suite import CLEAN, Condition, Suite
-from crosswind.mcp import drift, live, worlds
+from crosswind.mcp import drift, isolation, live, snapshots, worlds
 from crosswind.mcp.conditions import CallRule, Must, Take, filled, in_order, references
 from crosswind.mcp.running import Running, Server, looked_at
-from crosswind.mcp.schema import TYPES, inlined, misfit
+from crosswind.mcp.schema import TYPES, inlined, misfit, record
 from crosswind.mcp.tools import ANY, Example, Tool, examples, tools_of
 from crosswind.mcp.wire import WireError
 from crosswind.mcp.worlds import ServerFailed, ServerWorld, plain_braces
@@ -303,8 +303,8 @@ class ServerDomain(GivenDomain):
         if not remote.raw:
             raise ServerFailed(f"{self.document.at(('server',))}: the server has no tools")
         if self.file.snapshot:
-            was = drift.read_snapshot(self.base / self.file.snapshot)
-            if was.hash != drift.fingerprint(remote.raw):
+            was = snapshots.read_snapshot(self.base / self.file.snapshot)
+            if was.hash != snapshots.fingerprint(remote.raw):
                 changes = drift.drifted(was.tools, remote.raw)
                 what = "; ".join(change.words for change in changes[:4])
                 what = f"the server's tools changed since the snapshot ({what}); review the tasks, then take a new one"
@@ -314,7 +314,13 @@ class ServerDomain(GivenDomain):
     @cached_property
     def listed(self) -> dict[str, Tool]:
         """The tools as layers and providers take them: without references, and with a type for every parameter."""
-        out = tools_of([{**raw, "inputSchema": inlined(raw["inputSchema"])} for raw in self.raw])
+        raws = {str(raw["name"]): {**raw, "inputSchema": inlined(raw["inputSchema"])} for raw in self.raw}
+        for name in self.file.server.writes:
+            if name not in raws:
+                told = f"writes: the server has no tool {name!r}; {did_you_mean(name, list(raws))}"
+                raise self.document.error(("server",), told)
+            raws[name] = {**raws[name], "annotations": {**record(raws[name].get("annotations")), "readOnlyHint": False}}
+        out = tools_of(list(raws.values()))
         for name in out:
             if not NAME.fullmatch(name) or name == ASK:
                 raise ServerFailed(f"no provider takes {name!r} for a tool's name; letters, digits, _ and - are taken")
@@ -322,7 +328,7 @@ class ServerDomain(GivenDomain):
 
     @cached_property
     def _fingerprint(self) -> str:
-        return drift.fingerprint(self.raw)
+        return snapshots.fingerprint(self.raw)
 
     @cached_property
     def specs(self) -> dict[str, ToolSpec]:
@@ -360,20 +366,48 @@ class ServerDomain(GivenDomain):
         """Play every gold to a server, once; one that does not do what it should is told with its line."""
         if self._tried:
             return
+        try:
+            self._try_golds()
+        finally:
+            self.tape.stop()
+        self._tried = True
+
+    def _try_golds(self) -> None:
+        walked: list[tuple[int, list[ToolCall]]] = []
         for i, entry in enumerate(self.file.tasks):
             self._check_calls(("tasks", i), entry)
             if entry.gold is None:
                 continue
             try:
-                certify(self, self.task(entry.name, 0))
+                clean = certify(self, self.task(entry.name, 0)).clean
             except Unfair as unfair:
                 why = f"does not solve the task: {unfair.law}: {unfair.reason}"
                 raise self.document.error(("tasks", i, "gold"), why) from None
+            assert isinstance(clean.session.world, ServerWorld)
+            walked.append((i, [made.call for made in clean.session.world.ledger]))
+        self._play_again(walked)
         without = [entry.name for entry in self.file.tasks if entry.gold is None]
         if without:
             names = ", ".join(without[:5]) + (", ..." if len(without) > 5 else "")
-            warnings.warn(f"{len(without)} of {len(self.file.tasks)} tasks are uncertified ({names})", stacklevel=2)
-        self._tried = True
+            warnings.warn(f"{len(without)} of {len(self.file.tasks)} tasks are uncertified ({names})", stacklevel=3)
+
+    def _play_again(self, walked: Sequence[tuple[int, list[ToolCall]]]) -> None:
+        """Play every gold to fresh servers again: their answers must not depend on what was played before."""
+        self.tape.stop()
+        server = self.file.server
+        try:
+            for i, calls in walked:
+                if why := isolation.shared(server, Running(server, self.base), self.tape.played(calls)):
+                    raise self.document.error(("tasks", i, "gold"), f"episodes share state: {why}. {isolation.ADVICE}")
+            for i, calls in walked:
+                if all(self.specs[call.tool].writes for call in calls):
+                    continue
+                played = self.tape.played(calls)
+                if why := isolation.counting(server, Running(server, self.base), played, self.specs):
+                    told = f"a tool that is marked as read-only writes: {why}. List it in writes of the server"
+                    raise self.document.error(("tasks", i, "gold"), told)
+        except WireError as error:
+            raise ServerFailed(f"the server failed while a gold was played again: {error}") from None
 
     def _check_calls(self, place: Place, entry: TaskEntry) -> None:
         """Refuse tools and parameters that the server does not have."""
@@ -402,7 +436,7 @@ class ServerDomain(GivenDomain):
 
     def world(self, task: Task, *, fenced: bool = False) -> worlds.LiveWorld:
         running = Running(self.file.server, self.base)
-        return worlds.LiveWorld(self.listed, self.specs, task.blocked, running, self._fingerprint)
+        return worlds.LiveWorld(self.listed, self.specs, task.blocked, running, self._fingerprint, self.tape)
 
     def prepare(self, task: Task, layers: Sequence[Perturbation]) -> Domain:
         family = self.families[task.family]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from crosswind.base.errors import CrosswindError
-from crosswind.core.types import ToolCall, ToolError, ToolResult, Tools, ToolSpec
+from crosswind.core.types import Param, ToolCall, ToolError, ToolResult, Tools, ToolSpec
 from crosswind.core.world import refused
 from crosswind.mcp.tools import PROTOCOL, Tool, named_arguments, result_of
 from crosswind.mcp.wire import Message, WireError
@@ -14,13 +16,44 @@ from crosswind.mcp.wire import Message, WireError
 AskServer = Callable[[ToolCall, Message], Awaitable[Message]]  # takes a call and further parameters; whole response
 
 
-def check(tools: Mapping[str, Tool], call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
-    """The error for a call that does not fit a server's tool as shown. A tool that no layer changed takes any call."""
-    if spec is not None:
-        if (own := tools.get(spec.name)) is not None and own.spec is spec:
-            return None
-        call = ToolCall(call.tool, named_arguments(call.args, spec, tools))
-    return refused(call, spec)
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a shown tool has of a tool of the server, be it that tool or one that stands in its place."""
+
+    params: Mapping[str, Param]  # by the names shown, as the server lists them
+    hidden: frozenset[str]  # names of the server that are not shown
+
+
+Origins = Mapping[str, Origin]  # by the names of shown tools
+
+
+def check(
+    tools: Mapping[str, Tool], call: ToolCall, spec: ToolSpec | None, origins: Origins = MappingProxyType({})
+) -> ToolResult | None:
+    """The error for a call that no server could be asked, because a layer cannot translate it.
+
+    Whatever a layer left as it is goes to the server, which judges it as it does without layers: values of its own
+    form, arguments that it does not list, and required ones that are missing. What layers brought or wrote in another
+    form is checked, and so is that no hidden name is used.
+    """
+    if spec is None:
+        return refused(call, spec)
+    own = tools.get(spec.name)
+    if own is not None and own.spec is spec:
+        return None
+    origin = origins.get(spec.name)
+    if origin is None or not isinstance(call.args, Mapping):
+        return refused(ToolCall(call.tool, named_arguments(call.args, spec, tools)), spec)
+    left = {name for name, param in origin.params.items() if _alike(param, spec.params[name])}
+    known = spec.replace(params={name: param for name, param in spec.params.items() if name not in left})
+    args = {name: value for name, value in call.args.items() if name in known.params}
+    if origin.hidden & call.args.keys():
+        return refused(ToolCall(call.tool, call.args), spec)
+    return refused(ToolCall(call.tool, args), known)
+
+
+def _alike(one: Param, other: Param) -> bool:
+    return (one.type, one.enum) == (other.type, other.enum)
 
 
 class ServerTools:
@@ -31,6 +64,7 @@ class ServerTools:
 
     def __init__(self, tools: Mapping[str, Tool], request: AskServer) -> None:
         self.request, self.writes = request, 0
+        self.origins: Callable[[], Origins] = dict  # of the parameters of the session that shows these tools
         self.renew(tools)
 
     def renew(self, tools: Mapping[str, Tool]) -> None:
@@ -39,7 +73,7 @@ class ServerTools:
         self.specs: Tools = tuple(tool.spec for tool in tools.values())
 
     def check(self, call: ToolCall, spec: ToolSpec | None) -> ToolResult | None:
-        return check(self.tools, call, spec)
+        return check(self.tools, call, spec, self.origins())
 
     def call(self, call: ToolCall) -> ToolResult:
         raise CrosswindError("a live server does not answer at once; use `ask`")

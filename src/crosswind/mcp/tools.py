@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
+from crosswind.core.entity_names import through
 from crosswind.core.types import Param, ToolError, ToolResult, ToolSpec
 from crosswind.core.world import JSON_TYPES
 from crosswind.episodes.play import result_text
+from crosswind.mcp.hiding import PLAIN_WORD, untitled
 from crosswind.mcp.schema import Json, record, referred
 
 ANY = "any"  # the type of a parameter whose schema has no single one
@@ -25,7 +26,6 @@ UNSAID = ("title", "description", "type", "enum", "x-mcp-header")  # keywords th
 DEPTH = 8  # of made-up values
 ROWS = 3  # of made-up lists
 KEY_OF_ID = re.compile(r"(?:^|[._])id$|Id$")
-PLAIN_WORD = re.compile(r"[a-z]+")  # a name that may as well be a word of the language
 
 Example = tuple[str, Json, Any]  # a made-up call and its result: a tool, arguments, content
 
@@ -157,7 +157,7 @@ def shown(spec: ToolSpec, tools: Mapping[str, Tool], doc: str, outline: Json | N
         theirs = record(tool.raw.get("inputSchema"))
         for key in ("$schema", "$defs", "definitions"):
             if isinstance(theirs.get(key), dict):
-                schema[key] = _untitled({**schema.get(key, {}), **theirs[key]})
+                schema[key] = {**schema.get(key, {}), **untitled(theirs[key], names=True)}
             elif key in theirs:
                 schema[key] = theirs[key]
         if len(of) == 1 and "additionalProperties" in theirs:
@@ -165,27 +165,14 @@ def shown(spec: ToolSpec, tools: Mapping[str, Tool], doc: str, outline: Json | N
     out: Json = {"name": spec.name, "description": doc, "inputSchema": schema}
     if len(of) == 1 and isinstance(hints := of[0].raw.get("annotations"), dict) and spec.writes == of[0].spec.writes:
         out["annotations"] = {key: value for key, value in hints.items() if key != "title"}
-    return out if outline is None else {**out, "outputSchema": outline}
+    return out if outline is None else {**out, "outputSchema": untitled(outline)}
 
 
 def _schema(param: Param) -> Json:
-    schema: Json = _untitled(param.schema())
+    schema: Json = untitled(param.schema())
     if param.type == ANY and "type" not in param.extra:
         del schema["type"]
     return schema
-
-
-def _untitled(schema: Any) -> Any:
-    """A schema without titles, which are made of the names that layers hide."""
-    if isinstance(schema, dict):
-        return {
-            key: {name: _untitled(part) for name, part in value.items()}
-            if key in ("properties", "$defs", "definitions") and isinstance(value, dict)
-            else _untitled(value)
-            for key, value in schema.items()
-            if key != "title" or not isinstance(value, str)
-        }
-    return [_untitled(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def outlined(value: Any) -> Json:
@@ -215,83 +202,21 @@ def answer(result: ToolResult, inner: Sequence[Json], *, structured: bool) -> Js
     return out
 
 
-_ITEM = r"[`'\"]?[A-Za-z_][\w-]*[`'\"]?"
-_LINK = r"(?:\s*[,/&]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|nor)\s+)"
-_LIST = rf"{_ITEM}(?:{_LINK}{_ITEM})*"
-_ISSUES = re.compile(r'"path"\s*:\s*\[')  # complaints that are JSON themselves: their keys are no parameters
+def reworded(response: Json, said: str, text: str, clean: Callable[[str], str]) -> Json:
+    """The server's answer with an error that said `said` and is to say `text`; all else of it stays as it came.
 
-
-def renamed(text: str, tools: Mapping[str, str], params: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A text in which names of tools and parameters are replaced by those shown, as whole words.
-
-    A name that may as well be a word of the language is replaced only where it clearly is the name: in quotes, beside
-    the word parameter or tool, as `name=` or `data.name`, or at the head of a line or clause that is about it.
+    Texts go through `clean` one by one, unless a layer changed more of them than names.
     """
-    every = {**tools, **params}
-    found = sorted((name for name in every if name in text), key=len, reverse=True)
-    if not found:
-        return text
-    spans: dict[int, tuple[int, str]] = {}
-    if sure := [name for name in found if not PLAIN_WORD.fullmatch(name)]:
-        spans |= {m.start(): (m.end(), m[0]) for m in re.finditer(_whole(sure), text)}
-    if words := [name for name in found if PLAIN_WORD.fullmatch(name)]:
-        spans |= _spoken_of(text, words, "tool", tools)
-        spans |= _spoken_of(text, words, "param", params)
-    out, at = [], 0
-    for start, (end, name) in sorted(spans.items()):
-        out += [text[at:start], every[name]]
-        at = end
-    return "".join([*out, text[at:]])
-
-
-def _whole(names: Iterable[str]) -> str:
-    return rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])"
-
-
-_BESIDE = {
-    "tool": (
-        re.compile(rf"(?<![\w-])({_LIST})\s+(?:tool|function)\b"),
-        re.compile(rf"\b(?:tool|function)s?(?:\s+(?:named|called))?\s*:?\s+({_LIST})"),
-    ),
-    "param": (
-        re.compile(rf"(?<![\w-])({_LIST})\s+(?:param(?:eter)?|arg(?:ument)?)s?\b"),
-        re.compile(
-            rf"\b(?:param(?:eter)?|arg(?:ument)?|field|key)s?(?:\s+(?:named|called))?\s*:?\s+({_LIST})"
-            rf"|\bpropert(?:y|ies)(?:\s+(?:named|called))?\s*:?\s+({_LIST})"
-        ),
-    ),
-}
-
-
-def _spoken_of(text: str, words: Sequence[str], sort: str, names: Mapping[str, str]) -> dict[int, tuple[int, str]]:
-    """Where words are names: the start of each place, with its end and the name."""
-    some = "|".join(word for word in words if word in names)
-    if not some:
-        return {}
-    patterns = [
-        rf"(?P<quote>[`'\"])({some})(?P=quote)",
-        rf"\u2018({some})\u2019|\u201c({some})\u201d",
-    ]
-    if sort == "param":
-        patterns += [
-            rf"(?m)^[ \t]*(?:[-*\u2022][ \t]*)?({some})[ \t]*(?:\([^)\n]*\))?[ \t]*(?::|=|$)",  # of a list, or alone
-            rf"(?<![\w?&/.-])({some})=(?!=)",
-            rf"\b(?:arguments|args|params|parameters|input|data|body|root)[./]({some})(?![\w-])",
-            rf"(?:^|[;:(]\s*|\n\s*)({some})\s+(?:must|is|are|was|were|cannot|can|should|may|has|needs|exceeds)\b",
-        ]
-    out: dict[int, tuple[int, str]] = {}
-    keys = _ISSUES.search(text) is not None
-    for pattern in patterns:
-        for match in re.finditer(pattern, text):
-            if not (keys and match[0][0] == '"' and re.match(r"\s*:", text[match.end() :])):
-                at = next(n for n in range(1, len(match.groups()) + 1) if match[n] and match[n] in names)
-                out[match.start(at)] = (match.end(at), match[at])
-    for beside in _BESIDE[sort]:
-        for match in beside.finditer(text):
-            at = next(n for n in range(1, len(match.groups()) + 1) if match[n])
-            for one in re.finditer(_whole(some.split("|")), match[at]):
-                out[match.start(at) + one.start()] = (match.start(at) + one.end(), one[0])
-    return out
+    error, raw = response.get("error"), response.get("result")
+    if error is not None:
+        error = through(error, clean)
+        return {**response, "error": {**error, "message": text} if isinstance(error, dict) else error}
+    assert isinstance(raw, dict)
+    out = {key: through(value, clean) for key, value in raw.items()}
+    if clean(said) != text:
+        first = next((block for block in _blocks(raw) if _is_text(block)), {"type": "text"})
+        out["content"] = [{**first, "text": text}, *(block for block in _blocks(out) if not _is_text(block))]
+    return {**response, "result": out}
 
 
 # ---------------------------------------------------------------- made-up values

@@ -26,6 +26,12 @@ TIMEOUT = 60.0  # seconds for anything that is no call of a tool
 CALL_TIMEOUT = 300.0
 PAGES = 200  # of a list of tools
 NOISE = 1000  # frames that are none, after which a server is taken for one that does not speak the protocol
+# what a server may list besides tools: the capability, the request, and the key of the answer
+LISTS = (
+    ("prompts", "prompts/list", "prompts"),
+    ("resources", "resources/list", "resources"),
+    ("resources", "resources/templates/list", "resourceTemplates"),
+)
 
 Other = Callable[[Message, bytes], Awaitable[None]]
 
@@ -130,29 +136,34 @@ class ServerLink:
         with contextlib.suppress(WireError):
             await self.send(wire.notification(wire.CANCELLED, {"requestId": id, "reason": why}))
 
-    async def listing(self, meta: Mapping[str, Any] | None = None) -> tuple[list[Any], Message]:
-        """All tools, and the first answer without them; an error is given as it came, with no tools."""
+    async def listing(
+        self, meta: Mapping[str, Any] | None = None, method: str = "tools/list", key: str = "tools"
+    ) -> tuple[list[Any], Message]:
+        """All tools, and the first answer without them; an error is given as it came, with no tools.
+
+        Other lists are had by their `method` and the `key` under which they stand.
+        """
         listed: list[Any] = []
         first: Message = {}
         cursor: Any = None
         seen: set[str] = set()
         for _ in range(PAGES):
             params = {**({"_meta": dict(meta)} if meta else {}), **({} if cursor is None else {"cursor": cursor})}
-            response = await self.request("tools/list", params)
+            response = await self.request(method, params)
             page = response.get("result")
             if "error" in response:
                 return [], response
-            if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
-                raise WireError("the server answered tools/list with something that is no list of tools")
+            if not isinstance(page, dict) or not isinstance(page.get(key), list):
+                raise WireError(f"the server answered {method} with something that is no list of {key}")
             first = first or page
-            listed += page["tools"]
+            listed += page[key]
             cursor = page.get("nextCursor")
             if cursor is None:
-                return listed, {k: v for k, v in first.items() if k not in ("tools", "nextCursor")}
+                return listed, {k: v for k, v in first.items() if k not in (key, "nextCursor")}
             if str(cursor) in seen:
                 break
             seen.add(str(cursor))
-        raise WireError("the server's list of tools does not end")
+        raise WireError(f"the server's list of {key} does not end")
 
 
 class Remote:
@@ -212,6 +223,15 @@ class Remote:
             raise WireError(f"the server's list of tools cannot be used: {bad}")
         self.raw = listed
         self.listed = tools_of(listed)
+
+    async def besides(self) -> tuple[list[Any], list[Any]]:
+        """Prompts and resources, with templates of resources, as far as the server offers and lists them."""
+        offered = schema.record(self.about.get("capabilities"))
+        found: dict[str, list[Any]] = {}
+        for capability, method, key in LISTS:
+            if isinstance(offered.get(capability), dict):
+                found.setdefault(capability, []).extend((await self.link.listing(self._meta, method, key))[0])
+        return found.get("prompts", []), found.get("resources", [])
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Call a tool. A tool's error is a result; a server that is gone or does not answer raises `WireError`."""

@@ -38,6 +38,7 @@ VERSION_KEY, SUBSCRIPTION_KEY, CLIENT_KEY = f"{META}protocolVersion", f"{META}su
 LISTEN, ACKNOWLEDGED = "subscriptions/listen", "notifications/subscriptions/acknowledged"
 STREAM, JSON = "text/event-stream", "application/json"  # types of content over HTTP
 LIST_CHANGED, CANCELLED = "notifications/tools/list_changed", "notifications/cancelled"
+INITIALIZED = "notifications/initialized"  # the client is ready
 
 Message = dict[str, Any]
 

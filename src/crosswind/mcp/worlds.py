@@ -19,6 +19,7 @@ from crosswind.core.flow import digest
 from crosswind.core.session import MENTION
 from crosswind.core.types import Solution, ToolCall, ToolError, ToolResult, ToolSpec, failed
 from crosswind.core.world import World, bad_arguments, brief_of
+from crosswind.mcp import isolation
 from crosswind.mcp.conditions import Made
 from crosswind.mcp.running import Running, Server, blocking
 from crosswind.mcp.tools import Example, Tool, mentioning, named_arguments
@@ -79,12 +80,15 @@ class LiveWorld(ServerWorld):
         blocked: Mapping[str, str],
         running: Running,
         known: str,
+        tape: Tape | None = None,
     ) -> None:
         super().__init__(tools, specs, blocked)
         self.running, self.fingerprint, self.opened = running, known, False
+        self.tape, self.at = tape, b""  # what the same calls were answered when golds were played
 
     async def open(self) -> None:
-        from crosswind.mcp.drift import drifted, fingerprint
+        from crosswind.mcp.drift import drifted
+        from crosswind.mcp.snapshots import fingerprint
 
         remote = await self.running.start()
         self.opened = True
@@ -98,8 +102,13 @@ class LiveWorld(ServerWorld):
         await self.running.close()
 
     async def ask(self, call: ToolCall) -> ToolResult:
-        refused = self.refused(call)
-        return refused if refused is not None else self.note(call, await self.running.call(call))
+        if (refused := self.refused(call)) is not None:
+            return refused
+        result = await self.running.call(call)
+        self.at = Tape.key(self.at, call)
+        if self.tape is not None and (recorded := self.tape.answers.get(self.at)) is not None:
+            isolation.mismatch(self.tape.server, call, recorded, result)
+        return self.note(call, result)
 
     def call(self, call: ToolCall) -> ToolResult:
         if self.opened:
@@ -125,7 +134,7 @@ class Tape:
 
     def answer(self, at: bytes, made: list[ToolCall], call: ToolCall) -> tuple[bytes, ToolResult]:
         """The answer to a call after others, and the mark of the place after it."""
-        key = digest(at.hex(), call.tool, json.dumps(dict(call.args), sort_keys=True, default=str))
+        key = self.key(at, call)
         if key not in self.answers:
             try:
                 running = self._at(at, made)
@@ -135,6 +144,19 @@ class Tape:
                 self.stop()
                 raise ServerFailed(f"the server failed while a gold was tried: {error}") from None
         return key, self.answers[key]
+
+    @staticmethod
+    def key(at: bytes, call: ToolCall) -> bytes:
+        """The mark of the place after a call."""
+        return digest(at.hex(), call.tool, json.dumps(dict(call.args), sort_keys=True, default=str))
+
+    def played(self, calls: Sequence[ToolCall]) -> list[tuple[ToolCall, ToolResult]]:
+        """Calls from the start, with their answers as they stand on the tape."""
+        out, at = [], b""
+        for call in calls:
+            at = self.key(at, call)
+            out.append((call, self.answers[at]))
+        return out
 
     def _at(self, at: bytes, made: list[ToolCall]) -> Running:
         """A server that has seen these calls and no others."""

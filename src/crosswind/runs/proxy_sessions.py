@@ -11,15 +11,17 @@ they are put on the disk, against the end of the machine, a little later.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import secrets
+import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from crosswind.core.types import Model, Receipt
 from crosswind.episodes.record import UNKNOWN, Record, Usage
@@ -84,6 +86,8 @@ class SessionLog:
     def __init__(self, folder: Path, head: SessionHead) -> None:
         folder = folder / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link, which is not followed", str(folder))
         self.path = folder / f"{time.time_ns()}-{secrets.token_hex(4)}.jsonl"
         fresh = self.path.with_suffix(".new")
         self._fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
@@ -181,17 +185,28 @@ class Interrupted:
     def mark(self, key: str) -> None:
         """It is about to be recorded under a key; should that be cut short as well, it is not recorded twice."""
         entry = {"end": key, "at": self.seconds, "why": self.why}
-        with self.path.open("ab") as file:
+        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "ab") as file:
             file.write(b"\n" + json.dumps(entry).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
 
+def _regular(path: Path) -> BinaryIO:
+    """A file to read, if it is one: neither a link nor something that could be read for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
 def interrupted_sessions(folder: Path) -> list[Interrupted]:
     """The sessions in a run's folder whose proxy was killed, the oldest first."""
-    out = []
+    out: list[Interrupted] = []
+    if (folder / FOLDER).is_symlink():
+        return out
     for path in sorted((folder / FOLDER).glob("*.jsonl")):
-        with contextlib.suppress(OSError), path.open("rb") as file:  # gone meanwhile, or not ours to read
+        with contextlib.suppress(OSError), _regular(path) as file:  # gone meanwhile, or not ours to read
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # an error where a proxy holds it
             if (found := Interrupted.read(path, file.read())) is not None:
                 out.append(found)

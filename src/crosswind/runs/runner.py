@@ -134,6 +134,7 @@ class _Timed:
     def __init__(self, agent: Agent, seconds: float | None) -> None:
         self.agent, self.seconds = agent, seconds
         self.until: float | None = None  # the clock starts with the first request
+        self.clock: asyncio.Timeout | None = None  # of the request under way
         self.late = False
         self.error: BaseException | None = None
 
@@ -142,6 +143,7 @@ class _Timed:
             self.until = asyncio.get_running_loop().time() + self.seconds
         try:
             async with asyncio.timeout_at(self.until) as clock:
+                self.clock = clock
                 message = await self.agent.reply(chat, tools)
         except asyncio.CancelledError:
             worker = asyncio.current_task()
@@ -158,6 +160,14 @@ class _Timed:
                 return message
         self.late = True
         raise InfrastructureError(f"the episode took more than its {self.seconds:g} seconds")
+
+    def wait_for_us(self, seconds: float) -> None:
+        """Put the deadline off by a time in which nothing could be heard, because this process did something else."""
+        if self.until is not None:
+            self.until += seconds
+            if self.clock is not None and not self.clock.expired():
+                with suppress(RuntimeError):  # it is over, and another has not begun
+                    self.clock.reschedule(self.until)
 
     @property
     def usage(self) -> Usage:
@@ -178,10 +188,12 @@ async def play_episode(
     repeats: int | None = None,
     pauses: Sequence[float] = (),
     diagnosing: bool = True,
+    timed: dict[str, _Timed] | None = None,
 ) -> Record:
     """Play an episode to its end and judge it; play it again after each pause if the infrastructure fails.
 
     An episode that takes too long ends as one that is out of budget: the agent's failure, on record as far as it came.
+    The agent is in `timed` as long as it is played, for its deadline to be put off.
     """
     drawn, usage = episode.drawn, Usage()
     began = time.perf_counter()
@@ -191,6 +203,8 @@ async def play_episode(
             agent = _Timed(made := source.make(drawn), seconds)
             if hasattr(made, "trial"):
                 made.trial = episode.trial
+            if timed is not None:
+                timed[episode.key] = agent
             trajectory = await play(drawn, agent, source.name, ending=source.ending, repeats=repeats)
         except CrosswindError:
             raise
@@ -304,6 +318,7 @@ class Workers:
         self.in_a_row, self.most_in_a_row = 0, in_a_row
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
+        self.timed: dict[str, _Timed] = {}  # agents that are playing
         self.drawing = asyncio.Lock()
         self.written, self.synced = asyncio.Event(), asyncio.Event()
 
@@ -313,7 +328,7 @@ class Workers:
             try:
                 async with self.drawing:  # one draw at a time: between two of them episodes under way have their turn
                     await asyncio.sleep(0)
-                    episode = next(self.episodes)
+                    episode = self.drawn()
             except StopIteration:
                 self.whole = True
                 return
@@ -324,6 +339,15 @@ class Workers:
             if episode is not None:
                 for source in self.sources:
                     await self.play(episode, source)
+
+    def drawn(self) -> Episode | None:
+        """The next episode. Nothing else can be done meanwhile, so no deadline runs on."""
+        began = time.monotonic()
+        try:
+            return next(self.episodes)
+        finally:
+            for agent in self.timed.values():
+                agent.wait_for_us(time.monotonic() - began)
 
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
@@ -338,7 +362,9 @@ class Workers:
                 repeats=self.limits.repeats,
                 pauses=self.pauses,
                 diagnosing=self.diagnosing,
+                timed=self.timed,
             )
+        self.timed.pop(episode.key, None)
         self.sink.append(record)
         del self.under_way[episode.key]
         self.finished(record)

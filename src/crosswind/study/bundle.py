@@ -126,13 +126,13 @@ def unbundle(files: Sequence[Path], out: Path) -> None:
 def _unpack(file: Path, out: Path, runs: set[Path]) -> None:
     """Put one file back; folders of compressed runs are added to `runs`."""
     try:
-        with tarfile.open(file) as tar:
+        with tarfile.open(file, "r:") as tar:  # as `bundle` writes it: one that is compressed may hold any amount
             for member in tar:  # early releases of Python 3.11 lack the filters of `extractall`
                 if member.isdir():
                     continue
                 target, held = out / member.name, tar.extractfile(member) if member.isreg() else None
                 inside = target.resolve().is_relative_to(out.resolve()) if MEMBER.fullmatch(member.name) else False
-                if held is None or not inside:
+                if held is None or not inside or member.sparse is not None:
                     raise CrosswindError(f"{file}: holds {member.name!r}, which `crosswind study pack` never makes")
                 data = held.read()
                 if target == out / LOG:

@@ -34,6 +34,7 @@ COLUMNS = (
     *("turns", "read", "written", *MEASURED),
 )
 PIECE = 8 << 20  # bytes that are compressed as one stream
+SWELLS = 500  # times that a packed run may grow; real ones grow about twentyfold
 MANY = 400  # episodes from which on other processes help
 
 
@@ -188,9 +189,15 @@ def unpack(folder: Path, into: Path) -> Path:
             )
     into.mkdir(parents=True, exist_ok=True)
     with lzma.open(folder / PACKED) as packed, (into / EPISODES).open("wb") as out:
+        most = PIECE + SWELLS * (folder / PACKED).stat().st_size
         try:
             while piece := packed.read(PIECE):
                 out.write(piece)
+                if out.tell() > most:
+                    told = (
+                        f"{folder / PACKED}: holds more than {SWELLS} times its size, which no run does; not unpacked"
+                    )
+                    raise CrosswindError(told)
         except (EOFError, lzma.LZMAError) as error:
             if (folder / PACKED).stat().st_size:  # an empty file: nothing was played yet
                 told = f"{folder / PACKED}: not what `crosswind study pack` wrote ({error}); pack the run again"
