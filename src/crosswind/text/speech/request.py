@@ -73,7 +73,8 @@ _SAID = (
 )
 _LACK = any_of(
     rf" {v.ASKED_FOR}{gap(4)}(?:(?:(?:is|are) {v.LY}(?:still )?)?(?:missing|needed|required)"
-    r"|(?:is|are) (?:still )?(?:unknown|unclear)) (?!from |(?:(?:is|are|was|were|:) [^|?]{0,40}?)?\d)",  # no value follows
+    r"|(?:is|are) (?:still )?(?:unknown|unclear)) (?!from "
+    r"|(?:(?:is|are|was|were|:) [^|?]{0,40}?)?\d)",  # no value follows
     r" if (?:i|we) (?:only )?(?:knew|had) ",
     rf" (?:missing|still open|left open) (?:information |details? )?(?:is |are |: )(?:the |an? |your"
     rf" )?{gap(3)}{v.ASKED_FOR}",
