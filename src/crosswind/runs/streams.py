@@ -18,6 +18,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.memory import complete, shown
 from crosswind.core.types import Agent
+from crosswind.episodes.brief import Told
 from crosswind.episodes.career import Career
 from crosswind.episodes.play import judge, plain, replayed
 from crosswind.episodes.record import Record, forfeited, trajectory_of
@@ -135,7 +136,7 @@ async def play_streams(
     plays it again and continues. With `frozen` the interface never changes, for comparison.
     """
     limits, remembering = limits or Limits(), RememberingSource(source)
-    with Store(folder) as store:
+    with Store(folder, sealed=0) as store:  # what agents kept is read back from whole records
         wanted = manifest_of(
             Suite(name=plan.name), source, seed=seed, trials=streams, limit=None, limits=limits
         ).model_copy(
@@ -148,8 +149,9 @@ async def play_streams(
         manifest = store.begin(wanted)
         progress, past = Progress(total=wanted.planned or 0), _Past(store, remembering)
 
-        def noted(record: Record) -> None:
+        def noted(record: Told) -> None:
             progress.add(record)
+            assert isinstance(record, Record)
             past.note(record)
 
         progress.before = len(store.resume(noted))
