@@ -201,6 +201,11 @@ class Record(Model):
         return tuple(str(layer["kind"]) for layer in self.layers)
 
     @property
+    def length(self) -> int:
+        """How many steps it took."""
+        return len(self.steps)
+
+    @property
     def draw(self) -> str:
         """Which draw of its layers this is: equal for equal layers."""
         return draw_of(self.layers)

@@ -19,7 +19,6 @@ import errno
 import fcntl
 import json
 import os
-import shlex
 import shutil
 import socket
 import threading
@@ -29,9 +28,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
@@ -39,11 +37,11 @@ from crosswind.base.files import append_file, replace_file, sync_folder, synced_
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
+from crosswind.runs.lines import T, lenient, lines_of, removal_command, whole
 from crosswind.runs.manifest import EPISODES as EPISODES
 from crosswind.runs.manifest import MANIFEST as MANIFEST
 from crosswind.runs.manifest import SHOWN as SHOWN
 from crosswind.runs.manifest import Manifest as Manifest
-from crosswind.runs.manifest import brief_error, known_schema
 from crosswind.runs.manifest import differences as differences
 from crosswind.runs.manifest import load_manifest as load_manifest
 from crosswind.runs.manifest import now as now
@@ -77,37 +75,82 @@ class StoredRun:
         """Why it is not whole, in words; nothing where it is."""
         return shortfall(self.manifest, len(self.records))
 
+    @property
+    def told(self) -> Sequence[Told]:
+        """How its episodes ended."""
+        return self.records
+
+    def whole(self, some: Iterable[Told]) -> list[Record]:
+        """The records of some of its episodes."""
+        return [one for one in some if isinstance(one, Record)]
+
+
+@dataclass(slots=True)
+class BriefRun:
+    """The same without what was said and done, which stays on the disk: a run of any size."""
+
+    folder: Path
+    manifest: Manifest
+    told: list[Told]  # briefs, and whole records of what has no line yet
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def lacks(self) -> str:
+        """Why it is not whole, in words; nothing where it is."""
+        return shortfall(self.manifest, len(self.told))
+
+    def whole(self, some: Iterable[Told]) -> list[Record]:
+        """The records of some of its episodes, in the order given."""
+        asked = list(some)
+        stored = read_records(self.folder, (one.at for one in asked if isinstance(one, Brief)))
+        found = {record.key: record for record in stored}
+        return [one if isinstance(one, Record) else found[one.key] for one in asked]
+
+
+AnyRun = StoredRun | BriefRun
+
 
 def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
     """Read the folder of a run. Raises `BadFile` where it is none, or where a line before the last is damaged.
 
     With `damaged` such lines are left out, and named among the problems.
     """
-    folder = Path(folder)
+    manifest, records, problems = _loaded(Path(folder), iter_records, damaged)
+    return StoredRun(Path(folder), manifest, [record for record in records if isinstance(record, Record)], problems)
+
+
+def open_run(folder: Path | str, *, damaged: bool = False) -> BriefRun:
+    """The same, of a run of any size: its episodes stay on the disk until they are asked for."""
+    return BriefRun(Path(folder), *_loaded(Path(folder), iter_briefs, damaged))
+
+
+def _loaded(
+    folder: Path, read: Callable[[Path, list[str], list[str] | None], Iterator[Told]], damaged: bool
+) -> tuple[Manifest, list[Told], list[str]]:
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
     left = interrupted_sessions(folder)  # before the records: what a proxy records meanwhile is in both
-    records = list(iter_records(folder, problems, lost if damaged else None))
+    told = list(read(folder, problems, lost if damaged else None))
     if lost:
         few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
-        of = f"{len(lost)} of {len(lost) + len(records)} lines of {EPISODES}"
+        of = f"{len(lost)} of {len(lost) + len(told)} lines of {EPISODES}"
         problems.append(f"{of} cannot be read and are left out: {'; '.join(few)}")
-    written = tuple(records)
+    written = len(told)
+    known = list(iter_records(folder, None, [])) if left else []
     for session in left:
-        record = session.record(len(records))
-        if not any(is_same_session(record, other) for other in written):
-            records.append(record)
-    if cut := len(records) - len(written):
+        record = session.record(len(told))
+        if not any(is_same_session(record, other) for other in known):
+            told.append(record)
+    if cut := len(told) - written:
         what = f"{cut} sessions were" if cut > 1 else "1 session was"
         problems.append(f"{what} cut short: a proxy was killed; the next one that logs here completes the record")
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
-        problems.append(f"the run is not finished ({len(records)}{of} episodes); the same command continues it")
-    run = StoredRun(folder, manifest, records, problems)
-    if manifest.state == "finished" and run.lacks:
-        problems.append(f"{run.lacks}; the same command plays them again")
-    return run
+        problems.append(f"the run is not finished ({len(told)}{of} episodes); the same command continues it")
+    elif lacks := shortfall(manifest, len(told)):
+        problems.append(f"{lacks}; the same command plays them again")
+    return manifest, told, problems
 
 
 def iter_records(
@@ -118,10 +161,10 @@ def iter_records(
     A damaged line raises `BadFile`, or is named in `damaged`.
     """
     for part in segments(Path(folder)):
-        with _lenient(damaged):
+        with lenient(damaged):
             for number, line in enumerate(part.lines(), 1):
-                with _lenient(damaged, f"line {number} of {part.path.name}"):
-                    yield _whole(Record.model_validate_json, part.path, number, line)
+                with lenient(damaged, f"line {number} of {part.path.name}"):
+                    yield whole(Record.model_validate_json, part.path, number, line)
     yield from (record for _, record in _last(Path(folder), problems, damaged, Record.model_validate_json))
 
 
@@ -135,7 +178,7 @@ def iter_briefs(
     shared: dict[Any, Any] = {}
     first = 0
     for part in segments(Path(folder)):
-        with _lenient(damaged):
+        with lenient(damaged):
             yield from part.briefs(first, shared)
         first += part.count()
     for number, brief in _last(Path(folder), problems, damaged, Brief.read):
@@ -150,14 +193,14 @@ def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
         count = part.count()
         here = [at - first for at in wanted if first <= at < first + count]
         for number, line in part.at(here):
-            yield _whole(Record.model_validate_json, part.path, number + 1, line)
+            yield whole(Record.model_validate_json, part.path, number + 1, line)
         first += count
     left = {at - first for at in wanted if at >= first}
     if left:
         with path.open("rb") as file:
             for number, line in enumerate(islice(file, max(left) + 1)):
                 if number in left:
-                    yield _whole(Record.model_validate_json, path, number + 1, line)
+                    yield whole(Record.model_validate_json, path, number + 1, line)
 
 
 def episodes_in(folder: Path | str) -> int:
@@ -178,15 +221,12 @@ def raw_lines(folder: Path | str) -> Iterator[bytes]:
         yield from file
 
 
-_T = TypeVar("_T", Record, Brief)
-
-
 def _last(
-    folder: Path, problems: list[str] | None, damaged: list[str] | None, parse: Callable[[bytes], _T]
-) -> Iterator[tuple[int, _T]]:
+    folder: Path, problems: list[str] | None, damaged: list[str] | None, parse: Callable[[bytes], T]
+) -> Iterator[tuple[int, T]]:
     """What the lines that are not sealed say, each episode once, with the numbers of the lines."""
     path, seen = folder / EPISODES, set[str]()
-    for number, found, _ in _lines(path, parse, damaged):
+    for number, found, _ in lines_of(path, parse, damaged):
         if found is None:
             if problems is not None:
                 problems.append(f"line {number} of {path.name} is torn and left out; its episode is not finished")
@@ -196,77 +236,6 @@ def _last(
         else:
             seen.add(found.key)
             yield number, found
-
-
-@contextmanager
-def _lenient(damaged: list[str] | None, where: str = "") -> Iterator[None]:
-    """Name what is damaged among others, if they are kept."""
-    try:
-        yield
-    except BadFile as error:
-        if damaged is None:
-            raise
-        damaged.append(where or str(error))
-
-
-def _lines(
-    path: Path, parse: Callable[[bytes], _T], damaged: list[str] | None = None
-) -> Iterator[tuple[int, _T | None, bytes]]:
-    """Line number, what it says, and the bytes of each line; a torn last line says nothing."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-    with file:
-        for number, line in enumerate(file, 1):
-            try:
-                found = parse(line)
-            except ValidationError as error:
-                if not _is_json(line) and not file.peek(1):
-                    yield number, None, line
-                    return
-                told = _damaged(path, number, line, error)
-                if damaged is None:
-                    raise told from None
-                damaged.append(f"line {number} ({brief_error(error)})")
-                continue
-            if isinstance(found, Record):
-                known_schema(found.schema_version, f"{path}:{number}")
-            yield number, found, line
-
-
-def _whole(parse: Callable[[bytes], _T], path: Path, number: int, line: bytes) -> _T:
-    """What a line says that must be whole."""
-    try:
-        return parse(line)
-    except ValidationError as error:
-        raise _damaged(path, number, line, error) from None
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> BadFile:
-    if _is_json(line) and isinstance(data := json.loads(line), dict):
-        known_schema(data.get("schema_version"), f"{path}:{number}")
-    told = f"{path}:{number}: the line is damaged ({brief_error(error)}); all other lines are untouched"
-    told += ". Restore it from a copy"
-    if path.name != EPISODES:
-        return BadFile(f"{told}, or move this file and its index away and let `crosswind run` play its episodes again")
-    again = "take it out and let `crosswind run` play that episode again"
-    return BadFile(f"{told}, or {again}: {_removal_command(path, number)}")
-
-
-def _removal_command(path: Path, number: int) -> str:
-    """A command that takes a line out and leaves a copy."""
-    return f"sed -i.bak {number}d {shlex.quote(str(path))}"
 
 
 # ---------------------------------------------------------------- writing
@@ -388,14 +357,14 @@ class Store:
         keys: set[str] = set()
         errors, torn, at = False, b"", 0
         parts = self._resume_sealed(keys, each, keep_errors)
-        for number, record, line in _lines(self.path, Record.model_validate_json):
+        for number, record, line in lines_of(self.path, Record.model_validate_json):
             if record is None:
                 torn = line
                 break
             if record.key in keys:
                 raise BadFile(
                     f"{self.path}:{number}: repeats the episode {record.key!r}; take one of the two lines out: "
-                    f"{_removal_command(self.path, number)}"
+                    f"{removal_command(self.path, number)}"
                 )
             at += len(line)
             if record.outcome == "error" and not keep_errors:
@@ -447,14 +416,14 @@ class Store:
         """Move the errors to a file of their own. Each file is replaced whole, the errors first: an interruption in
         between leaves them in both, and the next attempt adds no line twice."""
         fresh, retried = self.path.with_name(EPISODES + ".new"), self.folder / RETRIED
-        before = [line for _, _, line in _lines(retried, Record.model_validate_json, []) if line.endswith(b"\n")]
+        before = [line for _, _, line in lines_of(retried, Record.model_validate_json, []) if line.endswith(b"\n")]
         known, errors = set(before), bytearray()
         for part in parts:
             for line in part.lines():
                 if line not in known and Brief.read(line).outcome == "error":
                     errors += line
         with synced_file(fresh) as kept:
-            for _, record, line in _lines(self.path, Record.model_validate_json):
+            for _, record, line in lines_of(self.path, Record.model_validate_json):
                 whole = line if line.endswith(b"\n") else line + b"\n"
                 if record is not None and record.outcome != "error":
                     kept.write(whole)
@@ -468,7 +437,7 @@ class Store:
 
     def retried(self) -> Iterator[Record]:
         """The errors that were set aside: they count nowhere, but they cost something."""
-        lines = _lines(self.folder / RETRIED, Record.model_validate_json, [])
+        lines = lines_of(self.folder / RETRIED, Record.model_validate_json, [])
         return (record for _, record, _ in lines if record)
 
     def _open(self) -> None:
@@ -571,7 +540,7 @@ class Store:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def same_ending(*runs: StoredRun) -> None:
+def same_ending(*runs: AnyRun) -> None:
     """Refuse runs that end episodes in different ways: what differs could be the way of judging."""
     first = runs[0]
     for other in runs[1:]:
