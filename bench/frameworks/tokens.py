@@ -28,7 +28,8 @@ HERMES = """\
 {%- elif message.role == 'assistant' %}
 {{- '<|im_start|>assistant\\n' + (message.content or '') }}
 {%- for call in message.tool_calls or [] %}
-{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' + (call.function.arguments | tojson) + '}\\n' }}
+{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+{{- (call.function.arguments | tojson) + '}\\n' }}
 {{- '</tool_call>' }}
 {%- endfor %}
 {{- '<|im_end|>\\n' }}

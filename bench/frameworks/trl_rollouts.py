@@ -90,9 +90,7 @@ def rolled_out(records: list[cw.Record], tok: Any, factory: Any, harness: Any) -
     thread = threading.Thread(target=loop.run, daemon=True)
     thread.start()
     samples: list[Any] = []
-    while not samples or samples[-1].group_id < len(
-        records
-    ):  # groups are scored in order; the next one is not asked for
+    while not samples or samples[-1].group_id < len(records):  # groups come in order
         try:
             samples.append(out.get(timeout=60))
         except queue.Empty:

@@ -45,7 +45,7 @@ class Branch:
 
 
 @register("crosswind")
-class CrosswindAgentLoop(AgentLoopBase):  # type: ignore[misc]
+class CrosswindAgentLoop(AgentLoopBase):
     """One episode; each sample is what was said under one list of tools."""
 
     def __init__(self, *args: Any, ending: Ending = "finish", tools: Any = None, **more: Any) -> None:

@@ -116,9 +116,26 @@ def sweep(
         (row.right if record.refuse else row.passed)[record.agent] += record.passed
 
     _play(schedule, names, add, seed=seed, total=lambda: schedule.total * len(names), watch=watch, ending=ending)
+    return in_order(rows.values(), suite)
+
+
+def in_order(rows: Iterable[Baseline], suite: Suite) -> list[Baseline]:
+    """By the suite's domains, and in each by its conditions."""
     conditions = [c.name for c in suite.all_conditions()]
     where = list(dict.fromkeys(d for c in suite.all_conditions() for d in suite.where(c)))
-    return sorted(rows.values(), key=lambda row: (where.index(row.domain), conditions.index(row.condition)))
+    return sorted(rows, key=lambda row: (where.index(row.domain), conditions.index(row.condition)))
+
+
+def domains_of(suite: Suite) -> list[Suite]:
+    """The suite in parts, each of one domain: tasks are dealt in each domain by itself."""
+    where = dict.fromkeys(d for c in suite.all_conditions() for d in suite.where(c))
+    return [suite.narrowed(0, (name,)) for name in where]
+
+
+def sweep_part(part: tuple[str, tuple[str, ...], int, str | None]) -> list[Baseline]:
+    """Scripted agents over a suite, from values that another process can be given."""
+    suite, names, seed, ending = part
+    return sweep(Suite.model_validate_json(suite), names, seed, ending=ending)
 
 
 def over_domains(rows: Sequence[Baseline]) -> list[Baseline]:
