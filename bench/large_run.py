@@ -78,7 +78,7 @@ def append(folder: Path, played: Path, episodes: int) -> None:
             record = next(source)
             made += time.perf_counter() - at
             store.append(record)
-            if n % 64 == 63:  # as a run does
+            if n % 1024 == 1023:  # a run does so in a thread, as soon as the last one is done
                 store.sync()
         store.sync()
         store.write(begun, state="finished")

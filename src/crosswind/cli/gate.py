@@ -32,6 +32,7 @@ EXPORT_EPILOG = epilog(
     "crosswind export runs/first --format inspect -o first.eval",
     "crosswind export runs/first --format atif -o first.jsonl",
     "crosswind export runs/first --format atif -o trajectories",
+    "crosswind export runs/first --format parquet -o first.parquet",
     notes="View an Inspect log with `inspect view --log-dir .`. ATIF writes one trajectory per line to a .jsonl file, "
     "or one file per episode to a folder.",
 )
@@ -211,13 +212,15 @@ def init(
 def export(
     folder: RunFolder,
     format_: Annotated[
-        Literal["inspect", "atif"],
-        Option("--format", help="inspect: a log for Inspect AI; atif: Harbor trajectories."),
+        Literal["inspect", "atif", "parquet"],
+        Option("--format", help="inspect: a log for Inspect AI; atif: Harbor trajectories; parquet: a table."),
     ],
     out: Annotated[
         Path | None,
         Option(
-            "--out", "-o", metavar="PATH", help="File to write (.eval; .json or .jsonl for ATIF), or a folder for ATIF."
+            *("--out", "-o"),
+            metavar="PATH",
+            help="File to write (.eval, .parquet; .json or .jsonl for ATIF), or a folder for ATIF.",
         ),
     ] = None,
     episode: Annotated[str | None, Option(metavar="KEY", help="Only this episode (see `crosswind show DIR`).")] = None,
