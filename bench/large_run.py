@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from crosswind.episodes.record import Record
@@ -63,7 +64,8 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def append(folder: Path, played: Path, episodes: int) -> None:
+def append(folder: Path, played: Path, episodes: int, start: int) -> None:
+    """Write episodes from one on; those before it are there."""
     records = load_run(played).records
     manifest = manifest_of(
         load_suite(SUITE), open_agent(AGENT), seed=0, trials=1, limit=None, limits=Limits()
@@ -71,9 +73,10 @@ def append(folder: Path, played: Path, episodes: int) -> None:
     began, made = time.perf_counter(), 0.0
     with Store(folder) as store:
         begun = store.begin(manifest)
-        store.resume(lambda _: None)
-        source = others(records, episodes)
-        for n in range(episodes):
+        assert len(store.resume(lambda _: None)) == start
+        source = islice(others(records, episodes), start, None)
+        began = time.perf_counter()
+        for n in range(start, episodes):
             at = time.perf_counter()
             record = next(source)
             made += time.perf_counter() - at
@@ -83,7 +86,8 @@ def append(folder: Path, played: Path, episodes: int) -> None:
         store.sync()
         store.write(begun, state="finished")
     seconds = time.perf_counter() - began - made
-    print(f"{episodes} episodes in {seconds:.0f} s: {episodes / seconds:,.0f} a second", flush=True)
+    done = episodes - start
+    print(f"{done} episodes in {seconds:.0f} s: {done / seconds:,.0f} a second", flush=True)
 
 
 def measured(name: str, *command: str) -> None:
@@ -107,12 +111,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--episodes", type=int, default=1_000_000)
     parser.add_argument("--append", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--at-once", type=int, default=1_000_000, help="episodes that one process writes")
     parser.add_argument("--keep", action="store_true", help="read the run that is there")
     parser.add_argument("--only", default="", help="commands to measure, with commas between")
     asked = parser.parse_args()
     folder, played = asked.out / "large", asked.out / "played"
     if asked.append:
-        append(folder, played, asked.episodes)
+        append(folder, played, asked.episodes, asked.start)
         return
     if not asked.keep:
         shutil.rmtree(asked.out, ignore_errors=True)
@@ -120,7 +126,10 @@ def main() -> None:
     python, cli = sys.executable, [sys.executable, "-m", "crosswind"]
     print("| what | seconds | CPU s | peak MiB | status | last line |\n|---|---:|---:|---:|---:|---|", flush=True)
     if not asked.keep:
-        measured("append", python, __file__, "--append", "--out", str(asked.out), "--episodes", str(asked.episodes))
+        for start in range(0, asked.episodes, asked.at_once):
+            end = min(asked.episodes, start + asked.at_once)
+            bounds = ["--start", str(start), "--episodes", str(end)]
+            measured(f"append up to {end}", python, __file__, "--append", "--out", str(asked.out), *bounds)
     commands = {
         "resume": [python, "-c", RESUME, str(folder)],
         "gate": [*cli, "gate", str(folder), "--max-drop", "tier=0.10"],
