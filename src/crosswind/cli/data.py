@@ -219,7 +219,7 @@ def data(
         print(summary(about, out), file=sys.stderr)
 
 
-class Made(NamedTuple):
+class WrittenDemonstration(NamedTuple):
     """What is written of a demonstration."""
 
     rows: list[dict[str, Any]]
@@ -228,7 +228,7 @@ class Made(NamedTuple):
     counts: Counter[str]
 
 
-def _made(shown: Demonstration, ruler: Ruler, form: Format, protocol: Protocol) -> Made:
+def _made(shown: Demonstration, ruler: Ruler, form: Format, protocol: Protocol) -> WrittenDemonstration:
     from crosswind.train.formats import written
     from crosswind.train.rows import rows
 
@@ -241,10 +241,10 @@ def _made(shown: Demonstration, ruler: Ruler, form: Format, protocol: Protocol) 
     )
     if len(some) > 1 and form in ("trl", "sharegpt"):
         counts["left out: turns after a change of tools, which the format cannot tell apart"] = len(some) - 1
-    return Made(out, [ruler.of(row) for row in some], list(shown.meta["kinds"]), counts)
+    return WrittenDemonstration(out, [ruler.of(row) for row in some], list(shown.meta["kinds"]), counts)
 
 
-def _demonstrate(part: tuple[str, int, int, Format, Protocol, str]) -> list[Made]:
+def _demonstrate(part: tuple[str, int, int, Format, Protocol, str]) -> list[WrittenDemonstration]:
     """Some demonstrations from an index on, from values that another process can be given."""
     from crosswind.train.data import DataConfig, demonstration_at
 
