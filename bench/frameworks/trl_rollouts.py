@@ -11,7 +11,6 @@ GPU and is not part of this.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import queue
 import sys
@@ -19,45 +18,27 @@ import tempfile
 import threading
 from collections import Counter
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for `bench`
 
 import crosswind as cw
+from bench.frameworks.scripted import answering
 from bench.frameworks.tokens import ScriptedPolicy, said_in, tokenizer
 from crosswind.episodes.suite import load_suite
 
 GROUP = 2
 
 
-class Completions:
-    """What vLLM's completions endpoint answers, from a policy in tokens; `down` makes it fail from a request on."""
+def completions(policy: ScriptedPolicy) -> str:
+    """The address of a server that answers as vLLM's completions endpoint does, with the tokens of a policy."""
 
-    def __init__(self, policy: ScriptedPolicy) -> None:
-        outer_policy = policy
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        said = policy(body["prompt"])
+        return {"choices": [{"token_ids": said, "logprobs": {"token_logprobs": [-0.5] * len(said)}}]}
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                said = outer_policy(body["prompt"])
-                choice = {"token_ids": said, "logprobs": {"token_logprobs": [-0.5] * len(said)}}
-                answer = json.dumps({"choices": [choice]}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+    return f"http://127.0.0.1:{answering(answer).server_port}"
 
 
 def rolled_out(records: list[cw.Record], tok: Any, factory: Any, harness: Any) -> list[Any]:
@@ -65,7 +46,7 @@ def rolled_out(records: list[cw.Record], tok: Any, factory: Any, harness: Any) -
     from datasets import Dataset
     from trl.experimental.async_grpo.openenv_harness import _HarnessRolloutLoop
 
-    endpoint = Completions(ScriptedPolicy(tok, records, times=GROUP))
+    url = completions(ScriptedPolicy(tok, records, times=GROUP))
     out: Any = multiprocessing.Queue()
     loop = _HarnessRolloutLoop(
         harness_session_factory=factory,
@@ -83,7 +64,7 @@ def rolled_out(records: list[cw.Record], tok: Any, factory: Any, harness: Any) -
         metrics_queue=multiprocessing.Queue(),
         num_generations=GROUP,
         max_inflight_tasks=1,  # the policy plays its episodes in order
-        vllm_server_url=endpoint.url,
+        vllm_server_url=url,
         max_tokens=2048,
         max_tool_calling_iterations=64,
     )
