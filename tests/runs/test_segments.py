@@ -28,6 +28,7 @@ from crosswind.runs.store import (
     iter_briefs,
     iter_records,
     load_run,
+    open_run,
     raw_lines,
     read_records,
 )
@@ -176,6 +177,16 @@ def test_a_lost_or_foreign_index_is_made_again(tmp_path: Path, records: list[Rec
     head = segments.segments(folder)[1].head()
     assert head is not None
     assert head.episodes == PART
+
+
+def test_an_index_of_other_lines_of_the_same_size_is_named(tmp_path: Path, records: list[Record]) -> None:
+    run_folder = open_run(written(tmp_path / "run", records))
+    assert run_folder.whole(run_folder.told[::-1]) == records[::-1]
+    other = run_folder.told[0]
+    assert isinstance(other, Brief)
+    other.at = 1
+    with pytest.raises(BadFile, match=r"delete the files \*\.index\.xz: they are made again"):
+        run_folder.whole([other])
 
 
 def test_damaged_lines_are_an_error_or_left_out(tmp_path: Path, records: list[Record]) -> None:

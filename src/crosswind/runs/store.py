@@ -47,7 +47,7 @@ from crosswind.runs.manifest import load_manifest as load_manifest
 from crosswind.runs.manifest import now as now
 from crosswind.runs.manifest import shortfall as shortfall
 from crosswind.runs.proxy_sessions import interrupted_sessions, is_same_session
-from crosswind.runs.segments import SEALED, Segment, close, seal, segments
+from crosswind.runs.segments import INDEX, SEALED, Segment, close, seal, segments
 from crosswind.runs.segments import SEGMENTS as SEGMENTS
 
 LOCK, TORN, RETRIED = "lock", "episodes.jsonl.torn", "retried.jsonl"
@@ -104,6 +104,9 @@ class BriefRun:
         asked = list(some)
         stored = read_records(self.folder, (one.at for one in asked if isinstance(one, Brief)))
         found = {record.key: record for record in stored}
+        if foreign := [one.key for one in asked if isinstance(one, Brief) and one.key not in found]:
+            told = f"an index names the episode {foreign[0]!r}, and its lines have another one there"
+            raise BadFile(f"{self.folder / SEGMENTS}: {told}; delete the files *{INDEX}: they are made again")
         return [one if isinstance(one, Record) else found[one.key] for one in asked]
 
 
