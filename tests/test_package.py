@@ -38,7 +38,7 @@ def test_the_core_depends_on_little() -> None:
 
 
 def test_the_extras_have_the_names_that_users_type() -> None:
-    names = set("openai anthropic local train http mcp bfcl agentdojo ray docs dev inspect openenv".split())
+    names = set("openai anthropic local train http mcp bfcl agentdojo ray docs dev inspect openenv parquet".split())
     assert set(EXTRAS) == names
 
 

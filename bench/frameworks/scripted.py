@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -42,6 +42,29 @@ def turns_of(record: cw.Record) -> Iterator[tuple[Talk, Reply]]:
         talk += [("user", words) for words in step["heard"]]
 
 
+def answering(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> ThreadingHTTPServer:
+    """A server on a free port of this machine that answers every posted JSON with JSON."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            said = json.dumps(answer(body)).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
 class ScriptedEndpoint:
     """OpenAI's chat completions on a free port of this machine."""
 
@@ -53,23 +76,7 @@ class ScriptedEndpoint:
                 if self.replies.setdefault(talk, reply) != reply:
                     self.torn.add(record.key)
         self.requests = self.unknown = 0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                answer = json.dumps(outer.answer(body)).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.server = answering(self.answer)
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:

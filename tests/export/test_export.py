@@ -16,6 +16,7 @@ from crosswind.cli.app import app
 from crosswind.episodes.record import Record
 from crosswind.export.turns import slug
 from crosswind.export.write import export
+from crosswind.runs.store import load_run
 from tests.gate_runs import HOSTILE, folder_of, played
 
 AGENT_STEP = {"step_id", "source", "message", "tool_calls", "observation", "extra"}
@@ -177,3 +178,28 @@ def test_names_of_files_are_harmless_and_different() -> None:
     for name in slugs:
         assert re.fullmatch(r"[A-Za-z0-9._-]{1,100}", name)
         assert not name.startswith(".")
+
+
+def test_a_table_has_a_row_for_each_episode_and_loses_nothing(folder: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path, count = export(folder, "parquet", tmp_path / "run.parquet")
+    rows = parquet.read_table(path).to_pylist()
+    records = load_run(folder).records
+    assert count == len(rows) == len(records)
+    for row, record in zip(rows, records, strict=True):
+        whole = record.model_dump(mode="json")
+        same = ("key", "pair", "task_id", "condition", "outcome", "ended", "level", "seed", "refuse", "passed")
+        assert [row[name] for name in same] == [getattr(record, name) for name in same]
+        for name in ("steps", "layers", "tools", "receipts", "checks"):
+            assert json.loads(row[name]) == whole[name]
+        assert (row["kinds"], row["seconds"]) == (list(record.kinds), record.usage.seconds)
+        assert row["final"].encode("utf-8", "strict") == record.final.encode("utf-8", "backslashreplace")
+
+
+def test_a_table_needs_its_ending_and_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = folder_of(tmp_path / "run", played("idle"))
+    with pytest.raises(CrosswindError, match=r"give a name that ends in \.parquet"):
+        export(run, "parquet", tmp_path / "run.csv")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(CrosswindError, match=r"pip install 'crosswind\[parquet\]'"):
+        export(run, "parquet", tmp_path / "run.parquet")

@@ -109,6 +109,44 @@ def test_wrong_calls_of_a_stock_agent_reach_the_world(tmp_path: Path) -> None:
     assert [json.loads(text)["error"] for text in told] == ["unknown_tool", "bad_arguments", "bad_arguments"]
 
 
+def test_huge_calls_and_calls_after_the_end_get_errors(tmp_path: Path) -> None:
+    calls = iter([("find_places", {"city": "x" * 300_000}), ("finish", {"status": "failed", "message": "no"})])
+
+    def reply(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        found = next(calls, None)
+        late = ("find_places", {"city": "Ulm"}) if len(input) < 12 else None
+        wanted = found or late
+        output = ModelOutput.for_tool_call("mock", *wanted) if wanted else ModelOutput.from_content("mock", "Done.")
+        output.usage = USED
+        return output
+
+    [log] = inspect_eval(
+        task_of(SUITE, seed=1, limit=1),
+        model=get_model("mockllm/model", custom_outputs=reply),
+        solver=react(prompt=None, tools=[crosswind_tools()], submit=False),
+        display="none",
+        log_dir=str(tmp_path),
+    )
+    assert log.samples[0].error is None, log.samples[0].error
+    assert log.samples[0].scores, "it has a verdict"
+
+
+def test_a_model_that_breaks_leaves_its_sample_unscored(tmp_path: Path) -> None:
+    def reply(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+        raise RuntimeError("the provider is gone")
+
+    [log] = inspect_eval(
+        task_of(SUITE, seed=1, limit=2),
+        model=get_model("mockllm/model", custom_outputs=reply),
+        display="none",
+        log_dir=str(tmp_path),
+        fail_on_error=False,
+    )
+    for sample in log.samples:
+        assert sample.error is not None
+        assert not sample.scores, "what infrastructure broke is not scored 0"
+
+
 def test_logs_of_other_tasks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CrosswindError, match="no such file"):
         import_log(tmp_path / "none.eval", tmp_path / "run")

@@ -110,6 +110,27 @@ def test_messages_that_make_no_sense_get_errors_and_the_connection_stays() -> No
     connected(talk)
 
 
+def test_steps_without_waiting_and_after_the_end() -> None:
+    async def talk(socket: ClientConnection) -> None:
+        await asked(socket, {"type": "reset", "data": {"domain": "poi", "seed": 1}})
+        call = {"type": "step", "data": {"calls": [{"id": "1", "tool": "find_places", "args": {}}]}}
+        for _ in range(2):
+            await socket.send(json.dumps(call))
+        answers = [json.loads(await socket.recv()) for _ in range(2)]
+        assert [answer["type"] for answer in answers] == ["observation", "observation"]  # one after the other
+        assert (await asked(socket, {"type": "state"}))["data"]["step_count"] == 2
+        ended = await asked(socket, {"type": "step", "data": {"text": "That is it."}})
+        assert (ended["data"]["done"], ended["data"]["reward"]) == (True, 0.0)
+        for _ in range(2):
+            late = await asked(socket, call)
+            assert (late["type"], late["data"]["code"]) == ("error", "EXECUTION_ERROR")
+            assert "send reset" in late["data"]["message"]
+        again = await asked(socket, {"type": "reset", "data": {"domain": "poi", "seed": 1}})
+        assert again["data"]["done"] is False
+
+    connected(talk)
+
+
 def test_huge_messages_and_silence_close_the_connection() -> None:
     async def talk(socket: ClientConnection) -> None:
         await socket.send("x" * (LARGEST + 1))

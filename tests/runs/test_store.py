@@ -154,7 +154,7 @@ def test_an_error_of_ours_is_a_line_and_no_verdict_of_the_gate(tmp_path: Path) -
     script = tmp_path / "broken.py"
     script.write_text(
         "import sys\nfrom crosswind.cli import app\nfrom crosswind.runs import store\n"
-        "def broken(*_, **__): raise KeyError('shape')\nstore.load_run = broken\n"
+        "def broken(*_, **__): raise KeyError('shape')\nstore.open_run = broken\n"
         f"sys.argv = ['crosswind', 'gate', {str(tmp_path)!r}]\napp.main()\n"
     )
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)

@@ -10,7 +10,7 @@ from typer import Option
 
 from crosswind.base import terminal
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Ending, Json, Seed, SuiteName
+from crosswind.cli.options import Address, Ending, Executor, Json, Seed, SuiteName
 from crosswind.cli.progress import RunDisplay
 
 if TYPE_CHECKING:
@@ -33,14 +33,18 @@ def baselines(
     seed: Seed = 0,
     domain: Annotated[str, Option(help="Run in this domain only.")] = "all",
     ending: Ending = "",
+    executor: Executor = "local",
+    address: Address = "",
     markdown: Annotated[bool, Option("--markdown", help="Print the table as Markdown.")] = False,
     json_: Json = False,
 ) -> None:
     """Run the scripted agents over a suite and print their scores under each perturbation."""
     from crosswind.core.registry import agents, domains
     from crosswind.episodes.suite import load_suite
-    from crosswind.runs.baselines import over_domains, sweep
+    from crosswind.runs.baselines import domains_of, in_order, over_domains, sweep, sweep_part
+    from crosswind.runs.ray_map import mapper
 
+    mapped = mapper(executor, address)
     names = ["oracle", "retrier", "memoriser", "refuser", "echo", "idle", "guesser"]
     for name in names:
         agents[name]
@@ -51,7 +55,11 @@ def baselines(
         chosen = chosen.model_copy(update={"domains": (domains[domain].name,)})
     began = time.perf_counter()
     with RunDisplay(quiet=json_, scores=False) as display:
-        rows = sweep(chosen, names, seed, display, ending=ending)
+        if executor == "local":
+            rows = sweep(chosen, names, seed, display, ending=ending)
+        else:
+            parts = [(one.model_dump_json(), tuple(names), seed, ending) for one in domains_of(chosen)]
+            rows = in_order((row for found in mapped(sweep_part, parts) for row in found), chosen)
     seconds = time.perf_counter() - began
     if json_:
         terminal.print_json({"rows": [asdict(r) for r in rows], "suite": chosen.name, "seed": seed})

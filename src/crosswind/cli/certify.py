@@ -10,7 +10,7 @@ from typer import Exit, Option
 from crosswind.base import terminal
 from crosswind.base.errors import UnknownName
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, Seed
+from crosswind.cli.options import Address, Executor, Json, Seed
 from crosswind.cli.progress import Display
 
 EPILOG = epilog(
@@ -31,6 +31,8 @@ def certify(
     count: Annotated[int, Option(min=1, help="Certified draws per kind and domain.")] = 20,
     seed: Seed = 0,
     severity: Annotated[int, Option(min=1, max=5, help="Severity of the perturbations.")] = 3,
+    executor: Executor = "local",
+    address: Address = "",
     json_: Json = False,
 ) -> None:
     """Prove that tasks are fair, clean and perturbed.
@@ -39,8 +41,10 @@ def certify(
     that breaks a law is rejected with the reason and drawn again.
     """
     from crosswind.core.registry import did_you_mean, domains, perturbations
-    from crosswind.episodes.survey import survey, survey_clean
+    from crosswind.episodes.survey import survey_clean, survey_part
+    from crosswind.runs.ray_map import mapper
 
+    mapped = mapper(executor, address)
     names = domains.names() if domain == "all" else [domains[domain].name]
     kinds = perturbations.names() if perturb == "all" else [perturb]
     for kind in kinds:
@@ -57,9 +61,12 @@ def certify(
         unfair = [row["where"] for row in tasks if not row["fair"]]
         rows: list[dict[str, Any]] = []
         if not clean:
-            rows = survey(
-                *(names, kinds, count, seed, severity), families=families, without=unfair, progress=display.say
-            )
+            parts = [
+                (name, kind, count, seed, severity, tuple(families), tuple(unfair)) for name in names for kind in kinds
+            ]
+            for (name, kind, *_), found in zip(parts, mapped(survey_part, parts), strict=True):
+                display.say(name, kind)
+                rows += found
     reasons: dict[str, int] = {}
     for row in rows:
         for reason, n in row["reasons"].items():

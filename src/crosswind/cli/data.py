@@ -6,8 +6,9 @@ import json
 import math
 import sys
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from typer import Option
 
@@ -15,12 +16,14 @@ from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
 from crosswind.cli.help import App, epilog
+from crosswind.cli.options import Address, Executor
 from crosswind.cli.progress import Display
 from crosswind.cli.train import need_packages
 
 if TYPE_CHECKING:
     from crosswind.train.data import DataConfig, Measure
-    from crosswind.train.rows import Row
+    from crosswind.train.formats import Format, Protocol
+    from crosswind.train.rows import Demonstration, Row
 
 EPILOG = epilog(
     "crosswind data --count 1000 --share 0 --out static.jsonl",
@@ -32,6 +35,7 @@ EPILOG = epilog(
     "write shards. `crosswind train` needs no file; it draws the same rows as it trains. docs/data.md shows a row of "
     "every format.",
 )
+PART = 20  # demonstrations that a process of a cluster writes at a time
 app = App()
 
 
@@ -113,6 +117,8 @@ def data(
             help="Tokenizer that counts tokens: embedded, or a model's folder or name (needs the extra train).",
         ),
     ] = "",
+    executor: Executor = "local",
+    address: Address = "",
     force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
     json_: Annotated[bool, Option("--json", help="Print a summary as one JSON document.")] = False,
 ) -> None:
@@ -121,11 +127,12 @@ def data(
     They include recoveries, questions to the user and refusals, use only the train split, and leave out held-out kinds
     of perturbation. FILE.info.json records the options, the recipe, and what was drawn and skipped.
     """
+    from crosswind.runs.ray_map import mapper
     from crosswind.train.corrections import balanced, corrections
-    from crosswind.train.data import ILLEGIBLE, demonstration_at, estimate
-    from crosswind.train.formats import SAYS, piped, writing, written
-    from crosswind.train.rows import legible, rows
+    from crosswind.train.formats import SAYS, piped, writing
     from crosswind.words.held_out import check_kinds
+
+    mapped = mapper(executor, address)
 
     if out and str(out) == "-":
         out = None
@@ -158,7 +165,7 @@ def data(
         )
     check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
     resolved = config.resolved().model_dump(mode="json")
-    ruler = Ruler(_measure(tokenizer) if tokenizer else estimate)
+    ruler = _ruler(tokenizer)
     counts: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
     kinds: Counter[str] = Counter()
@@ -171,26 +178,20 @@ def data(
         )
     count = min(count, len(found) - start) if from_ else count
     with display, writing(out, format, force=force) if out else piped() as put:
-        for index in range(start, start + count):
-            if from_:
-                shown = found[index].shown
-                if not legible(shown) or (max_tokens and max(map(ruler, rows(shown))) > max_tokens):
-                    counts["left out: too long" if legible(shown) else ILLEGIBLE] += 1
-                    continue
-            else:
-                shown = demonstration_at(config, index, measure=ruler, counts=counts)
-            some = rows(shown)
-            for row in written(shown, format, how):
+        if from_:
+            chosen = (one.shown for one in found[start : start + count])
+            made = (_made(shown, ruler, format, how) for shown in chosen if _fits(shown, ruler, max_tokens, counts))
+        else:
+            text, end = config.model_dump_json(), start + count
+            size = 1 if executor == "local" else PART
+            parts = ((text, at, min(size, end - at), format, how, tokenizer) for at in range(start, end, size))
+            made = (one for some in mapped(_demonstrate, parts) for one in some)
+        for done, one in enumerate(made, 1):
+            for row in one.rows:
                 put(row)
-                counts["rows"] += 1
-            if len(some) > 1 and format in ("trl", "sharegpt"):
-                counts["left out: turns after a change of tools, which the format cannot tell apart"] += len(some) - 1
-            lengths.update(map(ruler.of, some))
-            counts["perturbed"] += bool(shown.meta["kinds"])
-            counts["refusals"] += shown.meta["ended"] == "refusal"
-            counts["slips"] += bool(shown.slipped)
-            kinds.update(shown.meta["kinds"])
-            done = index - start + 1
+            counts.update(one.counts)
+            lengths.update(one.lengths)
+            kinds.update(one.kinds)
             rate = done / max(display.seconds, 1e-9)
             display.say(
                 f"{done}/{count} demonstrations, {rate:.0f}/s, {(count - done) / rate:.0f} s left; "
@@ -216,6 +217,64 @@ def data(
         terminal.print_json({"file": str(out), **about})
     else:
         print(summary(about, out), file=sys.stderr)
+
+
+class WrittenDemonstration(NamedTuple):
+    """What is written of a demonstration."""
+
+    rows: list[dict[str, Any]]
+    lengths: list[int]  # in tokens
+    kinds: list[str]
+    counts: Counter[str]
+
+
+def _made(shown: Demonstration, ruler: Ruler, form: Format, protocol: Protocol) -> WrittenDemonstration:
+    from crosswind.train.formats import written
+    from crosswind.train.rows import rows
+
+    some, out = rows(shown), list(written(shown, form, protocol))
+    counts = Counter(
+        rows=len(out),
+        perturbed=bool(shown.meta["kinds"]),
+        refusals=shown.meta["ended"] == "refusal",
+        slips=bool(shown.slipped),
+    )
+    if len(some) > 1 and form in ("trl", "sharegpt"):
+        counts["left out: turns after a change of tools, which the format cannot tell apart"] = len(some) - 1
+    return WrittenDemonstration(out, [ruler.of(row) for row in some], list(shown.meta["kinds"]), counts)
+
+
+def _demonstrate(part: tuple[str, int, int, Format, Protocol, str]) -> list[WrittenDemonstration]:
+    """Some demonstrations from an index on, from values that another process can be given."""
+    from crosswind.train.data import DataConfig, demonstration_at
+
+    config, start, count, form, protocol, tokenizer = part
+    ruler, out = _ruler(tokenizer), []
+    for index in range(start, start + count):
+        counts: Counter[str] = Counter()
+        shown = demonstration_at(DataConfig.model_validate_json(config), index, measure=ruler, counts=counts)
+        made = _made(shown, ruler, form, protocol)
+        made.counts.update(counts)
+        out.append(made)
+    return out
+
+
+def _fits(shown: Demonstration, ruler: Ruler, most: int, counts: Counter[str]) -> bool:
+    """May a correction be written? The reason is counted where it may not."""
+    from crosswind.train.data import ILLEGIBLE
+    from crosswind.train.rows import legible, rows
+
+    if legible(shown) and not (most and max(map(ruler, rows(shown))) > most):
+        return True
+    counts["left out: too long" if legible(shown) else ILLEGIBLE] += 1
+    return False
+
+
+@lru_cache(maxsize=2)
+def _ruler(tokenizer: str) -> Ruler:
+    from crosswind.train.data import estimate
+
+    return Ruler(_measure(tokenizer) if tokenizer else estimate)
 
 
 def _config(groups: tuple[str, ...], **options: Any) -> DataConfig:

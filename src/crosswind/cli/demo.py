@@ -152,10 +152,9 @@ def _log(folder: Path) -> Path:
 
 
 def _episodes(folder: Path) -> int:
-    from crosswind.runs.store import EPISODES
+    from crosswind.runs.store import episodes_in
 
-    path = folder / EPISODES
-    return path.read_bytes().count(b"\n") if path.is_file() else 0
+    return max(0, episodes_in(folder))
 
 
 # ---------------------------------------------------------------- recorded

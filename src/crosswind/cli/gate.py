@@ -32,6 +32,7 @@ EXPORT_EPILOG = epilog(
     "crosswind export runs/first --format inspect -o first.eval",
     "crosswind export runs/first --format atif -o first.jsonl",
     "crosswind export runs/first --format atif -o trajectories",
+    "crosswind export runs/first --format parquet -o first.parquet",
     notes="View an Inspect log with `inspect view --log-dir .`. ATIF writes one trajectory per line to a .jsonl file, "
     "or one file per episode to a folder.",
 )
@@ -109,22 +110,22 @@ def gate(
     from crosswind.cli.config import NAME, GateRules, load_config
     from crosswind.gate.gate import examine, parse_rule
     from crosswind.runs.baselines import trivial_of
-    from crosswind.runs.store import StoredRun, load_run, same_ending
+    from crosswind.runs.store import BriefRun, open_run, same_ending
 
     rules, held = [parse_rule(text) for text in max_drop], GateRules()
     if config or (not rules and min_clean is None and Path(NAME).exists()):
         held = load_config(config or NAME).gate
     if baseline is None and held.baseline:
         baseline = Path(held.baseline)
-    run = load_run(folder)
-    other: StoredRun | None = load_run(baseline) if baseline else None
+    run = open_run(folder)
+    other: BriefRun | None = open_run(baseline) if baseline else None
     runs = [run, other] if other else [run]
     same_ending(*runs)
     unfinished = [f"{one.folder}: {one.lacks}" for one in runs if one.lacks and not allow_unfinished]
     outcome = examine(
-        run.records,
+        run.told,
         rules or held.rules(),
-        baseline=other.records if other else None,
+        baseline=other.told if other else None,
         min_clean=held.min_clean if min_clean is None else min_clean,
         min_refusals=held.min_refusals if min_refusals is None else min_refusals,
         max_false_refusals=held.max_false_refusals if max_false_refusals is None else max_false_refusals,
@@ -133,6 +134,7 @@ def gate(
         max_errors=held.max_errors if max_errors is None else max_errors,
         unfinished=unfinished,
         trivial=trivial_of(run),
+        whole=run.whole,
     )
     _write_files(outcome, junit, markdown)
     if json_:
@@ -210,13 +212,15 @@ def init(
 def export(
     folder: RunFolder,
     format_: Annotated[
-        Literal["inspect", "atif"],
-        Option("--format", help="inspect: a log for Inspect AI; atif: Harbor trajectories."),
+        Literal["inspect", "atif", "parquet"],
+        Option("--format", help="inspect: a log for Inspect AI; atif: Harbor trajectories; parquet: a table."),
     ],
     out: Annotated[
         Path | None,
         Option(
-            "--out", "-o", metavar="PATH", help="File to write (.eval; .json or .jsonl for ATIF), or a folder for ATIF."
+            *("--out", "-o"),
+            metavar="PATH",
+            help="File to write (.eval, .parquet; .json or .jsonl for ATIF), or a folder for ATIF.",
         ),
     ] = None,
     episode: Annotated[str | None, Option(metavar="KEY", help="Only this episode (see `crosswind show DIR`).")] = None,

@@ -57,3 +57,7 @@ def read_stack(path: Path) -> Layers:
     except RecursionError:
         raise BadFile(f"{path}: is nested too deeply; {wanted}") from None
     return load_layers(data, str(path))
+
+
+Executor = Annotated[str, Option(metavar="local|ray", help="Where to do the work.")]
+Address = Annotated[str, Option(show_default="a cluster on this machine", help="Address of a Ray cluster.")]

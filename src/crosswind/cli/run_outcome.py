@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typer import Exit
 
 from crosswind.base import terminal
 
 if TYPE_CHECKING:
-    from crosswind.episodes.record import Record
     from crosswind.metrics import Summary
     from crosswind.runs.runner import Ran
 
@@ -56,28 +55,13 @@ def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
 
 
 def scores(folder: Path) -> Summary:
-    """The figures of a run, by tier. Trivial agents are played on a sample of it, which is read once more."""
+    """The figures of a run, by tier. Trivial agents are played on a sample of it."""
     from crosswind.metrics import summary
-    from crosswind.runs.baselines import PLAYED, sample, trivial_of
-    from crosswind.runs.store import StoredRun, iter_records, load_manifest
+    from crosswind.runs.baselines import trivial_of
+    from crosswind.runs.store import open_run
 
-    shared: dict[Any, Any] = {}
-    light = [_light(record, shared) for record in iter_records(folder)]
-    keys = {record.key for record in sample(light, PLAYED)}
-    some = [record for record in iter_records(folder) if record.key in keys]
-    return summary(
-        light, measures=False, by=("tier",), trivial=trivial_of(StoredRun(folder, load_manifest(folder), some))
-    )
-
-
-def _light(record: Record, shared: dict[Any, Any]) -> Record:
-    """A record without what only a reader of the episode needs; what is equal to that of others is shared."""
-    same = ("domain", "family", "condition", "agent", "outcome", "ended", "receipts")
-    unlike = ("key", "pair", "task_id", "level", "seed", "trial", "severity", "refuse")
-    one = {name: shared.setdefault(value, value) for name in same if (value := getattr(record, name)) is not None}
-    layers = shared.setdefault(record.kinds, tuple({"kind": kind} for kind in record.kinds))
-    fields = shared.setdefault(None, set(type(record).model_fields))
-    return type(record).model_construct(fields, **one, **{n: getattr(record, n) for n in unlike}, layers=layers)
+    run = open_run(folder)
+    return summary(run.told, measures=False, by=("tier",), trivial=trivial_of(run))
 
 
 def _show(ran: Ran, found: Summary, folder: Path) -> None:

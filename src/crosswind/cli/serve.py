@@ -33,7 +33,7 @@ MCP_EPILOG = epilog(
 OPENENV_EPILOG = epilog(
     "crosswind serve openenv --port 8000",
     "crosswind serve openenv --host 0.0.0.0 --port 8000 --token SECRET",
-    notes="docs/frameworks.md describes requests, actions and observations.",
+    notes="docs/openenv.md describes requests, actions and observations.",
 )
 app = App(name="serve", no_args_is_help=True, help="Serve episodes to agents in other processes.")
 

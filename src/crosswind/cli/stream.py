@@ -11,7 +11,7 @@ from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Ending, Json, Seed
+from crosswind.cli.options import Address, Ending, Executor, Json, Seed
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run import folder_name, guarded
 from crosswind.cli.run_outcome import STOPPED
@@ -57,6 +57,8 @@ def stream(
     ] = False,
     seed: Seed = 0,
     ending: Ending = "",
+    executor: Executor = "local",
+    address: Address = "",
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
 ) -> None:
@@ -65,14 +67,18 @@ def stream(
     Rerun the command to resume.
     """
     from crosswind.core.registry import domains
+    from crosswind.episodes.career import CareerPlan
     from crosswind.episodes.stream import load_plan, with_changes
     from crosswind.metrics.streams import summarise
     from crosswind.models.notes import with_memory
     from crosswind.models.spec import open_agent
     from crosswind.report import streams as streams_report
+    from crosswind.runs.ray_map import mapper
+    from crosswind.runs.spread_streams import StreamPart, spread_streams
     from crosswind.runs.store import iter_records
     from crosswind.runs.streams import check_replay, play_streams
 
+    mapped = mapper(executor, address)
     changes: dict[str, object] = {"episodes": episodes} if episodes else {}
     if domain != "all":
         domains[domain]  # says which names there are
@@ -87,8 +93,16 @@ def stream(
         return
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     watch = RunDisplay(quiet=json_ or not progress)
-    play = partial(play_streams, chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)
-    ran = guarded(play, source, folder)
+    if executor == "local":
+        play = partial(play_streams, chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)
+        ran = guarded(play, source, folder)
+    else:
+        text = chosen.model_dump_json()
+        whole = StreamPart(
+            text, isinstance(chosen, CareerPlan), agent, memory, notes_size, ending, seed, streams, frozen, "", 0, ()
+        )
+        with watch:
+            ran = spread_streams(mapped, whole, folder, watch)
     found = summarise(list(iter_records(folder)))
     if json_:
         data = {"folder": str(folder), "state": ran.manifest.state, "stopped": ran.stopped}

@@ -6,6 +6,8 @@ which is drawn again from the task and its layers. `recorded` judges a trajector
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -199,6 +201,16 @@ class Record(Model):
         return tuple(str(layer["kind"]) for layer in self.layers)
 
     @property
+    def length(self) -> int:
+        """How many steps it took."""
+        return len(self.steps)
+
+    @property
+    def draw(self) -> str:
+        """Which draw of its layers this is: equal for equal layers."""
+        return draw_of(self.layers)
+
+    @property
     def exposed(self) -> bool:
         """Every obstacle fired and was seen."""
         return all(r.fired and r.seen for r in self.receipts)
@@ -211,6 +223,13 @@ class Record(Model):
     @property
     def axis(self) -> Axis | None:
         return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
+
+
+def draw_of(layers: Sequence[dict[str, Any]]) -> str:
+    """A short name for layers as JSON."""
+    if not layers:
+        return ""
+    return hashlib.blake2b(json.dumps(layers, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
 _PLAYED = tuple(Trajectory.model_fields.keys() - {"task", "schema_version"})  # what a record takes over as it is

@@ -73,6 +73,12 @@ def survey(
     return rows
 
 
+def survey_part(part: tuple[str, str, int, int, int, tuple[str, ...], tuple[str, ...]]) -> list[dict[str, Any]]:
+    """One kind in one domain, from values that another process can be given; no row where it cannot be drawn."""
+    name, kind, count, seed, severity, families, without = part
+    return survey([name], [kind], count, seed, severity, families=families, without=without)
+
+
 def _tasks(domain: Domain, families: Sequence[str], seed: int) -> Iterator[Task]:
     """Tasks of each family in turn; in the domain's own order if it has one."""
     if type(domain).nth is not Domain.nth:

@@ -1,6 +1,6 @@
-"""Write a run in the format of another tool: Inspect AI's log, or Harbor's trajectory format (ATIF).
+"""Write a run in the format of another tool: a log of Inspect AI, trajectories of Harbor (ATIF), or a Parquet table.
 
-Both are written from the stored lines alone, one episode after the other, without the other tool. What the agent saw
+All are written from the stored lines alone, one episode after the other, without the other tool. What the agent saw
 is the conversation; what the world saw is added as metadata. A message with several calls was stored as several steps,
 and is exported as several turns.
 """
@@ -15,9 +15,10 @@ from crosswind.base.errors import CrosswindError
 from crosswind.episodes.record import Record
 from crosswind.export.atif import atif, write_trajectories
 from crosswind.export.inspect import write_log
+from crosswind.export.parquet import write_table
 from crosswind.runs.store import iter_records, load_manifest
 
-Format = Literal["inspect", "atif"]
+Format = Literal["inspect", "atif", "parquet"]
 
 
 def export(
@@ -34,6 +35,9 @@ def export(
         if path.suffix != ".eval":
             raise CrosswindError(f"{path}: Inspect opens logs by their ending; give a name that ends in .eval")
         return path, write_log(path, manifest, records)
+    if form == "parquet":
+        path = out or folder / "run.parquet"
+        return path, write_table(path, records)
     path = out or folder / "atif"
     trajectories = (atif(record, manifest) for record in records)
     return path, write_trajectories(path, trajectories, single=episode is not None)

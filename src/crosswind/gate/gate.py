@@ -7,13 +7,14 @@ or writes. docs/gate.md has the rules and why they are as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from crosswind.base.errors import CrosswindError
 from crosswind.base.terminal import safe
 from crosswind.core.registry import did_you_mean, domains, perturbations
 from crosswind.core.types import AXES, TIERS, Model
+from crosswind.episodes.brief import Told
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
 from crosswind.gate.decision import Decision, Word, decide, decide_rate
@@ -194,10 +195,10 @@ class Outcome(Model):
 
 
 def examine(
-    records: Sequence[Record],
+    records: Sequence[Told],
     rules: Sequence[Rule],
     *,
-    baseline: Sequence[Record] | None = None,
+    baseline: Sequence[Told] | None = None,
     min_clean: float | None = None,
     min_refusals: float | None = None,
     max_false_refusals: float | None = None,
@@ -205,12 +206,14 @@ def examine(
     max_recovery: int | None = None,
     max_errors: float = MOST_ERRORS,
     unfinished: Sequence[str] = (),
-    trivial: Mapping[str, Sequence[Record]] | None = None,
+    trivial: Mapping[str, Sequence[Told]] | None = None,
+    whole: Callable[[Iterable[Told]], Sequence[Record]] | None = None,
 ) -> Outcome:
     """Judge a run by its rules. `unfinished` are reasons why the run cannot be judged at all.
 
     `min_clean` is 0.5 unless given; 0 asks for nothing. `trivial` are episodes of the run as trivial agents played
-    them: a run that cannot be told from theirs does not pass. Without rules these two are all that is checked.
+    them: a run that cannot be told from theirs does not pass. Without rules these two are all that is checked. Episodes
+    may be briefs if `whole` gives the records of some of them, for what the agent said in those that are listed.
     """
     if baseline is None and any(r.by == CLEAN for r in rules):
         raise CrosswindError("the rule for clean compares with a baseline; give --baseline, or --min-clean 0.8")
@@ -235,7 +238,7 @@ def examine(
     tests += _stream_tests(records, min_stability, max_recovery)
     for side, against in triviality(records, trivial).items():
         tests.append(_rate_test(TRIVIAL_RULE, side, against.bar, counted[side], lambda r: r.passed))
-    findings = _decided(tests)
+    findings = _decided(tests, whole or _records)
     everything = [*records, *(baseline or ())]
     errors = sum(r.outcome == "error" for r in everything)
     reasons = list(unfinished)
@@ -285,10 +288,14 @@ class _Test(NamedTuple):
     group: str
     most: float
     decide: Callable[[int], Decision]
-    broken: Sequence[Record]
+    broken: Sequence[Told]
 
 
-def _decided(tests: Sequence[_Test]) -> list[RuleResult]:
+def _records(some: Iterable[Told]) -> list[Record]:
+    return [one for one in some if isinstance(one, Record)]
+
+
+def _decided(tests: Sequence[_Test], whole: Callable[[Iterable[Told]], Sequence[Record]]) -> list[RuleResult]:
     """Decide all tests together; the lower bound alone decides whether an agent is better than a trivial one."""
     out, sharing = [], sum(test.rule != TRIVIAL_RULE for test in tests)
     for test in tests:
@@ -305,14 +312,14 @@ def _decided(tests: Sequence[_Test]) -> list[RuleResult]:
                 decision=decision,
                 broken=tuple(
                     Broken(key=r.key, kinds=r.kinds, stage=r.stage, cause=r.cause, final=r.final[:FINAL])
-                    for r in broken
+                    for r in whole(broken)
                 ),
             )
         )
     return out
 
 
-def _stream_tests(records: Sequence[Record], min_stability: float | None, max_recovery: int | None) -> list[_Test]:
+def _stream_tests(records: Sequence[Told], min_stability: float | None, max_recovery: int | None) -> list[_Test]:
     """The rules for streams. Bounds resample whole streams."""
     if min_stability is None and max_recovery is None:
         return []
@@ -366,7 +373,7 @@ def _drop_test(one: Rule, name: str, compared: Sequence[Pair]) -> _Test:
     return _Test(str(one), label, one.most, decided, [b for a, b in compared if a.passed and not b.passed])
 
 
-def _rate_test(rule: str, label: str, least: float, found: Sequence[Record], of: Callable[[Record], bool]) -> _Test:
+def _rate_test(rule: str, label: str, least: float, found: Sequence[Told], of: Callable[[Told], bool]) -> _Test:
     outcomes, ids = [of(r) for r in found], [r.task_id for r in found]
 
     def decided(checks: int) -> Decision:
@@ -376,7 +383,7 @@ def _rate_test(rule: str, label: str, least: float, found: Sequence[Record], of:
     return _Test(rule if rule == TRIVIAL_RULE else f"{rule}={least:g}", label, least, decided, failed)
 
 
-def _most_test(rule: str, label: str, most: float, found: Sequence[Record], of: Callable[[Record], bool]) -> _Test:
+def _most_test(rule: str, label: str, most: float, found: Sequence[Told], of: Callable[[Told], bool]) -> _Test:
     """A rate with an upper limit: the rest of the episodes has a lower one."""
     test = _rate_test(rule, label, max(0.0, 1 - most), found, lambda r: not of(r))
 
@@ -388,7 +395,7 @@ def _most_test(rule: str, label: str, most: float, found: Sequence[Record], of: 
     return test._replace(rule=f"{rule}={most:g}", most=most, decide=decided)
 
 
-def _clean_and_shifted(records: Sequence[Record], notes: list[str]) -> list[Pair]:
+def _clean_and_shifted(records: Sequence[Told], notes: list[str]) -> list[Pair]:
     """The solvable pairs of one run, without those that lack a side."""
     clean = {r.pair: r for r in records if r.clean and r.judged}
     whole = [(clean[r.pair], r) for r in records if not r.clean and r.judged and r.pair in clean]
@@ -403,13 +410,13 @@ def _clean_and_shifted(records: Sequence[Record], notes: list[str]) -> list[Pair
     return found
 
 
-def _then_and_now(then: Sequence[Record], now: Sequence[Record], notes: list[str], *, shifted: bool) -> list[Pair]:
+def _then_and_now(then: Sequence[Told], now: Sequence[Told], notes: list[str], *, shifted: bool) -> list[Pair]:
     """The same episodes of two runs, without those that are not the same or lack a side.
 
     `shifted` says that rules are about shifted episodes, so that some must be among them.
     """
     before = {r.key: r for r in then}
-    same = [(before[r.key], r) for r in now if r.key in before and before[r.key].layers == r.layers]
+    same = [(before[r.key], r) for r in now if r.key in before and before[r.key].draw == r.draw]
     if not same or (shifted and all(r.clean for _, r in same) and not all(r.clean for r in now)):
         common = f"0 of {len(now)}" if not same else f"{len(same)} clean and no shifted ones of {len(now)}"
         raise CrosswindError(

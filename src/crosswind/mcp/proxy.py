@@ -23,6 +23,7 @@ from crosswind.core.domain import JUDGE
 from crosswind.core.perturbation import Layers, dump_layers
 from crosswind.core.session import OpenCall, Session
 from crosswind.core.types import Step, ToolError, ToolResult
+from crosswind.episodes.brief import Told
 from crosswind.episodes.play import step_data
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
@@ -104,7 +105,7 @@ class Journal:
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                return Store(self.folder)
+                return Store(self.folder, sealed=0)  # sessions are compared whole
             except Locked:
                 if time.monotonic() > end:
                     raise
@@ -142,11 +143,12 @@ class Journal:
     def _recover(self, store: Store, found: list[Interrupted]) -> int:
         """Record what killed proxies left, each once; gives the number of episodes."""
         marked: dict[str, Record | None] = {session.key: None for session in found}
-        count = len(
-            store.resume(
-                lambda record: marked.update({record.key: record}) if record.key in marked else None, keep_errors=True
-            )
-        )
+
+        def note(record: Told) -> None:
+            if record.key in marked and isinstance(record, Record):
+                marked[record.key] = record
+
+        count = len(store.resume(note, keep_errors=True))
         for session in found:
             record, there = session.record(count), marked[session.key]
             try:

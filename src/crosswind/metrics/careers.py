@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from crosswind.core.memory import Need
 from crosswind.core.types import Model
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Told
 from crosswind.metrics.shares import Stream, StreamShare, share
 
 DISTANCES = (1, 2, 6, 11, 21, 51)  # episodes since a fact was told; each bin goes up to the next
@@ -30,7 +30,7 @@ class CareerSummary(Model):
     )
 
 
-def summarise_careers(records: Sequence[Record]) -> CareerSummary | None:
+def summarise_careers(records: Sequence[Told]) -> CareerSummary | None:
     """The figures of a run of careers; None for streams."""
     careers = [record for record in records if record.mark is not None and record.mark.career is not None]
     if not careers:
@@ -52,29 +52,29 @@ def summarise_careers(records: Sequence[Record]) -> CareerSummary | None:
     )
 
 
-def need_of(record: Record) -> Need | None:
+def need_of(record: Told) -> Need | None:
     """What an episode of a career takes for known."""
     career = record.mark.career if record.mark else None
     return career.recall.need if career else None
 
 
-def _is_forfeited(record: Record) -> bool:
+def _is_forfeited(record: Told) -> bool:
     return record.mark is not None and record.mark.career is not None and bool(record.mark.career.forfeited)
 
 
-def _is_stale(record: Record) -> bool:
+def _is_stale(record: Told) -> bool:
     return record.mark is not None and record.mark.career is not None and record.mark.career.stale
 
 
-def _stream(record: Record) -> Stream:
+def _stream(record: Told) -> Stream:
     return record.domain, record.trial
 
 
-def _passed(records: Iterable[Record]) -> StreamShare:
+def _passed(records: Iterable[Told]) -> StreamShare:
     return share((_stream(record), float(record.passed)) for record in records)
 
 
-def _by(needing: Sequence[tuple[Record, Need]], group: Callable[[Need], str]) -> dict[str, StreamShare]:
+def _by(needing: Sequence[tuple[Told, Need]], group: Callable[[Need], str]) -> dict[str, StreamShare]:
     names = sorted({group(need) for _, need in needing}, key=lambda name: (len(name.partition("-")[0]), name))
     return {name: _passed(record for record, need in needing if group(need) == name) for name in names}
 

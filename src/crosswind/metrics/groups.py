@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from crosswind.core.types import AXES, TIERS, Tier
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Told
 
 By = Literal[
     "all",
@@ -24,6 +24,7 @@ By = Literal[
     "kind@severity",
 ]
 GROUPINGS: tuple[By, ...] = get_args(By)
+Some = TypeVar("Some", bound=Told)
 PUBLISHED: Mapping[str, Tier] = {  # kinds whose tier is another one by the published definitions; docs/openagent.md
     **dict.fromkeys(
         ("key_rename", "envelope", "format_switch", "locale_format", "missing_values", "extra_fields", "paged_results"),
@@ -46,7 +47,7 @@ PUBLISHED: Mapping[str, Tier] = {  # kinds whose tier is another one by the publ
     ),
     **dict.fromkeys(("underspecified", "ambiguous", "changed_mind"), "reasoning"),
 }
-GROUP_OF: Mapping[str, Callable[[Record], str | None]] = {  # None where there is none: a stack has no tier
+GROUP_OF: Mapping[str, Callable[[Told], str | None]] = {  # None where there is none: a stack has no tier
     "all": lambda r: "all",
     "condition": lambda r: r.condition,
     "kind": lambda r: r.kinds[0] if len(r.kinds) == 1 else None,
@@ -68,12 +69,12 @@ _ORDER: Mapping[str, Sequence[str]] = {
 }
 
 
-def grouped(records: Iterable[Record], by: By) -> dict[str, list[Record]]:
+def grouped(records: Iterable[Some], by: By) -> dict[str, list[Some]]:
     """Shifted episodes by group: tiers and axes in the order of the study, levels and severities upwards, the rest
     as they come."""
     if by not in GROUP_OF:
         raise ValueError(f"episodes are not grouped by {by!r}; groupings are {', '.join(GROUPINGS)}")
-    out: dict[str, list[Record]] = {}
+    out: dict[str, list[Some]] = {}
     for record in records:
         if not record.clean and (name := GROUP_OF[by](record)) is not None:
             out.setdefault(name, []).append(record)

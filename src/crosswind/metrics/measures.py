@@ -16,6 +16,7 @@ from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import TALK, Model, Task, ToolCall, ToolSpec
+from crosswind.episodes.brief import Told
 from crosswind.episodes.play import step_data
 from crosswind.episodes.record import Record, base_task
 
@@ -232,14 +233,16 @@ def _text(value: Any) -> str:
 # ---------------------------------------------------------------- many
 
 
-def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None = None) -> Averages:
+def averaged(records: Iterable[Told], measures: Mapping[str, Measures] | None = None) -> Averages:
     """Averages over episodes; those that ended as errors of the infrastructure are passed over.
 
-    `measures` are those already taken, by the records' keys.
+    `measures` are those already taken, by the records' keys. A brief cannot be measured: where it has none it counts
+    towards what needs none.
     """
     played = [record for record in records if record.judged]
     known = measures or {}
-    taken = [known.get(record.key) or measure(record) for record in played]
+    found = (known.get(r.key) or (measure(r) if isinstance(r, Record) else None) for r in played)
+    taken = [one for one in found if one is not None]
     calls = sum(m.calls for m in taken)
     hit = [m for m in taken if m.fault]
 
@@ -272,9 +275,9 @@ def averaged(records: Iterable[Record], measures: Mapping[str, Measures] | None 
     )
 
 
-def turns(record: Record) -> int:
+def turns(record: Told) -> int:
     """Turns of the agent: its requests to a model, or where none were counted its steps and its final message."""
-    return record.usage.requests or len(record.steps) + (record.ended != "budget")
+    return record.usage.requests or record.length + (record.ended != "budget")
 
 
 def _mean(values: Sequence[float]) -> float | None:

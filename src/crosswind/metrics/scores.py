@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crosswind.core.types import Model
+from crosswind.episodes.brief import Told
 from crosswind.episodes.record import Record, Usage
 from crosswind.metrics import stats
 from crosswind.metrics.groups import GROUPINGS, By, grouped
@@ -22,8 +23,8 @@ TRIVIAL = ("idle", "echo", "refuser", "guesser")  # scripted agents that call no
 LITTLE = 0.05  # success on solvable tasks that counts as none
 LEVEL = 0.05  # of a test, after correction
 NOISE = 0.1  # share of pairs taken to change by chance where fewer were seen to
-Pair = tuple[Record, Record]
-Outcome = Callable[[Record], bool]
+Pair = tuple[Told, Told]
+Outcome = Callable[[Told], bool]
 
 
 class Cell(Model):
@@ -133,14 +134,14 @@ class Summary(Model):
     detectable: float | None  # the smallest difference that so many pairs show four times in five
 
 
-def pairs(records: Iterable[Record]) -> list[Pair]:
+def pairs(records: Iterable[Told]) -> list[Pair]:
     """Solvable shifted episodes, each behind the clean one of the same task and trial, which is solvable too."""
     kept = [record for record in records if record.judged and not record.refuse]
     clean = {record.pair: record for record in kept if record.clean}
     return [(clean[record.pair], record) for record in kept if not record.clean and record.pair in clean]
 
 
-def sides(records: Iterable[Record]) -> dict[str, list[Record]]:
+def sides(records: Iterable[Told]) -> dict[str, list[Told]]:
     """The episodes that success is counted over, clean and shifted: both sides of the solvable pairs.
 
     A clean episode comes once for each pair that it is in. A run without pairs has its solvable episodes.
@@ -152,15 +153,15 @@ def sides(records: Iterable[Record]) -> dict[str, list[Record]]:
     return {"clean": [r for r in solvable if r.clean], "shifted": [r for r in solvable if not r.clean]}
 
 
-def passed(record: Record) -> bool:
+def passed(record: Told) -> bool:
     return record.passed
 
 
-def refused(record: Record) -> bool:
+def refused(record: Told) -> bool:
     return record.ended == "refusal"
 
 
-def cell(records: Iterable[Record], of: Outcome = passed) -> Cell:
+def cell(records: Iterable[Told], of: Outcome = passed) -> Cell:
     """The share of episodes that passed. Episodes of one task count for what they tell beyond each other."""
     kept = [record for record in records if record.judged]
     outcomes = [of(record) for record in kept]
@@ -169,7 +170,7 @@ def cell(records: Iterable[Record], of: Outcome = passed) -> Cell:
     return Cell(n=n, passed=count, rate=count / n if n else None, low=low, high=high)
 
 
-def refusals(records: Iterable[Record]) -> RefusalShares:
+def refusals(records: Iterable[Told]) -> RefusalShares:
     """Right and false refusals. A right one passed: it left the world as it should be, too."""
     every = list(records)
     return RefusalShares(
@@ -178,7 +179,7 @@ def refusals(records: Iterable[Record]) -> RefusalShares:
     )
 
 
-def score(records: Iterable[Record], bar: float = LITTLE) -> NetScore | None:
+def score(records: Iterable[Told], bar: float = LITTLE) -> NetScore | None:
     """One number for some episodes; None where none of them can be solved."""
     every = [record for record in records if record.judged]
     solved, refusing = cell(record for record in every if not record.refuse), refusals(every)
@@ -207,9 +208,7 @@ def score(records: Iterable[Record], bar: float = LITTLE) -> NetScore | None:
     )
 
 
-def triviality(
-    records: Iterable[Record], played: Mapping[str, Sequence[Record]] | None = None
-) -> dict[str, Triviality]:
+def triviality(records: Iterable[Told], played: Mapping[str, Sequence[Told]] | None = None) -> dict[str, Triviality]:
     """Is an agent better than those that call no tool, on solvable tasks, clean and shifted?
 
     `played` are episodes of the run as trivial agents played them. They are scripted, so their success on these
@@ -261,7 +260,7 @@ def tasks_needed(change: Drop) -> int | None:
     return stats.pairs_needed(size, noise=max(0.0, noise), alpha=LEVEL / change.tests)
 
 
-def drops(records: Iterable[Record], by: By) -> dict[str, Drop]:
+def drops(records: Iterable[Told], by: By) -> dict[str, Drop]:
     """The drop of each group of solvable pairs, p-values adjusted over the groups of this grouping (Holm)."""
     return grouped_drops(pairs(records), by)
 
@@ -286,11 +285,11 @@ def _adjusted(found: Mapping[str, Drop]) -> dict[str, Drop]:
 
 
 def summary(
-    records: Iterable[Record],
+    records: Iterable[Told],
     *,
     measures: bool | Mapping[str, Measures] = True,
     by: Iterable[By] = GROUPINGS,
-    trivial: Mapping[str, Sequence[Record]] | None = None,
+    trivial: Mapping[str, Sequence[Told]] | None = None,
     seed: int = 0,
 ) -> Summary:
     """All figures of one run. `measures` are those already taken, by the records' keys; True takes them now.
@@ -309,7 +308,7 @@ def summary(
     over_all = found["all"].get("all")
     taken: Mapping[str, Measures] = measures if isinstance(measures, Mapping) else {}
     if measures is True:
-        taken = {record.key: measure(record) for record in kept}
+        taken = {record.key: measure(record) for record in kept if isinstance(record, Record)}
     measured = measures is not False
     usage = Usage()
     for record in every:
@@ -348,7 +347,7 @@ def summary(
     )
 
 
-def _pass_hat(records: Sequence[Record], seed: int) -> tuple[stats.PassHatK, ...]:
+def _pass_hat(records: Sequence[Told], seed: int) -> tuple[stats.PassHatK, ...]:
     """pass^k for k from 1 to the number of trials that most tasks have; those with fewer are left out of it.
 
     A task that is met under several conditions counts once for each, and is resampled with all of them.
@@ -366,7 +365,7 @@ def _pass_hat(records: Sequence[Record], seed: int) -> tuple[stats.PassHatK, ...
     return tuple(stats.pass_hat_k(enough, k, clusters=task_of, seed=seed) for k in range(1, most + 1))
 
 
-def _excluded(records: Sequence[Record]) -> Excluded:
+def _excluded(records: Sequence[Told]) -> Excluded:
     errors = [record for record in records if record.outcome == "error"]
     clean = {record.pair: record for record in records if record.clean}
     shifted = [record for record in records if not record.clean]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
-from math import comb, lgamma, log, sqrt
+from math import comb, erfc, lgamma, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from crosswind.core.types import Model
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
-EXACT = 2000  # changed pairs, beyond which the power of a test is taken from the normal distribution
+EXACT = 2000  # changed pairs or tasks, beyond which tests and their power are taken from approximations
 ORDERS = 8  # up to so many values, a rank correlation is compared with every order of them
 
 
@@ -204,6 +204,8 @@ def mcnemar(broke: int, fixed: int) -> float:
     if broke < 0 or fixed < 0:
         raise ValueError(f"numbers of pairs are not negative: {broke}, {fixed}")
     n, fewer = broke + fixed, min(broke, fixed)
+    if n > EXACT:
+        return min(1.0, 2 * float(_binomial(np.arange(fewer + 1), n, 0.5).sum()))
     term = total = 1
     for i in range(fewer):
         term = term * (n - i) // (i + 1)
@@ -220,6 +222,8 @@ def flipped(nets: Iterable[int]) -> float:
     if all(abs(net) == 1 for net in moved):
         return mcnemar(moved.count(-1), moved.count(1))
     most, seen = sum(map(abs, moved)), abs(sum(moved))
+    if len(moved) > EXACT:  # sums lie two apart, so that half the way to the next one belongs to each
+        return erfc(max(0, seen - 1) / sqrt(2 * sum(net * net for net in moved)))
     chances = np.zeros(2 * most + 1)  # of each sum from -most to most
     chances[most] = 1.0
     for net in moved:

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from crosswind.core.types import Model
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Told
 from crosswind.metrics.careers import CareerSummary, need_of, summarise_careers
 from crosswind.metrics.shares import Stream, StreamShare, share
 
@@ -41,7 +41,7 @@ class StreamSummary(Model):
     career: CareerSummary | None = None
 
 
-def summarise(records: Sequence[Record]) -> StreamSummary:
+def summarise(records: Sequence[Told]) -> StreamSummary:
     """The figures of a run of streams; errors of the infrastructure count nowhere."""
     streams = streams_of(records)
     drops, times, firsts = list[float](), list[int | None](), dict[int, list[int]]()
@@ -88,7 +88,7 @@ class StreamPairs(Model):
     changes: dict[str, float]  # where each release but the first is met first
 
 
-def paired(first: Sequence[Record], second: Sequence[Record]) -> StreamPairs | None:
+def paired(first: Sequence[Told], second: Sequence[Told]) -> StreamPairs | None:
     """Pair runs of streams by position, where the request is the same: two agents, or one with and without changes.
 
     None where no run is one of streams, or where they have nothing in common.
@@ -117,7 +117,7 @@ def paired(first: Sequence[Record], second: Sequence[Record]) -> StreamPairs | N
     )
 
 
-def _parts(a: Record, b: Record) -> Iterator[str]:
+def _parts(a: Told, b: Told) -> Iterator[str]:
     """What an episode is in either run: with changes or memory in the one, it is without them in the other."""
     if any(r.mark is not None and r.mark.career is not None for r in (a, b)):
         yield "needs what an earlier episode told" if need_of(a) or need_of(b) else "needs no memory"
@@ -128,7 +128,7 @@ def _parts(a: Record, b: Record) -> Iterator[str]:
         yield "a release touches it" if _touched(a) or _touched(b) else "no release touches it"
 
 
-def _is_later(record: Record) -> bool:
+def _is_later(record: Told) -> bool:
     return _version(record) > 1
 
 
@@ -141,9 +141,9 @@ class ReleaseChange(NamedTuple):
     recovery: int | None  # episodes until success is back; None if that does not happen before the next change
 
 
-def streams_of(records: Iterable[Record]) -> dict[Stream, list[Record]]:
+def streams_of(records: Iterable[Told]) -> dict[Stream, list[Told]]:
     """The judged episodes of each stream, in order."""
-    streams: dict[Stream, list[Record]] = {}
+    streams: dict[Stream, list[Told]] = {}
     for record in records:
         if record.mark is not None and record.judged:
             streams.setdefault((record.domain, record.trial), []).append(record)
@@ -152,7 +152,7 @@ def streams_of(records: Iterable[Record]) -> dict[Stream, list[Record]]:
     return streams
 
 
-def changes_of(stream: Sequence[Record]) -> Iterator[ReleaseChange]:
+def changes_of(stream: Sequence[Told]) -> Iterator[ReleaseChange]:
     """The changes of one stream, in order."""
     highest = list(accumulate(map(_version, stream), max))
     starts = [i for i, (a, b) in enumerate(pairwise(highest), 1) if b > a]
@@ -162,28 +162,28 @@ def changes_of(stream: Sequence[Record]) -> Iterator[ReleaseChange]:
         yield ReleaseChange(highest[start], _number(stream[start]), drop, _recovery(stream[start:end], usual))
 
 
-def stable(record: Record) -> bool:
+def stable(record: Told) -> bool:
     """Did an episode come after the first change, and go the way of the canonical interface?"""
     return _version(record) > 1 and not _touched(record)
 
 
-def _touched(record: Record) -> bool:
+def _touched(record: Told) -> bool:
     return record.mark is not None and record.mark.touched
 
 
-def _number(record: Record) -> int:
+def _number(record: Told) -> int:
     return record.mark.number if record.mark else 0
 
 
-def _version(record: Record) -> int:
+def _version(record: Told) -> int:
     return record.mark.version if record.mark else 1
 
 
-def _mean(records: Sequence[Record]) -> float:
+def _mean(records: Sequence[Told]) -> float:
     return sum(record.passed for record in records) / len(records) if records else 0.0
 
 
-def _levels(positions: Sequence[Sequence[Record]]) -> tuple[float, ...]:
+def _levels(positions: Sequence[Sequence[Told]]) -> tuple[float, ...]:
     """The mean at each position; where nothing is known, that of the one before."""
     out: list[float] = []
     for records in positions:
@@ -191,7 +191,7 @@ def _levels(positions: Sequence[Sequence[Record]]) -> tuple[float, ...]:
     return tuple(out)
 
 
-def _recovery(after: Sequence[Record], level: float) -> int | None:
+def _recovery(after: Sequence[Told], level: float) -> int | None:
     """Episodes until a window is back at a level; None if that does not happen before the next change."""
     for k in range(max(1, len(after) - WINDOW + 1)):
         if _mean(after[k : k + WINDOW]) >= level - SLACK:
@@ -199,7 +199,7 @@ def _recovery(after: Sequence[Record], level: float) -> int | None:
     return None
 
 
-def _counted(stream: Sequence[Record]) -> Iterator[tuple[Record, int]]:
+def _counted(stream: Sequence[Told]) -> Iterator[tuple[Told, int]]:
     """Each episode, and how many before it met the same release."""
     met: Counter[int] = Counter()
     for record in stream:
@@ -207,10 +207,10 @@ def _counted(stream: Sequence[Record]) -> Iterator[tuple[Record, int]]:
         met[_version(record)] += 1
 
 
-def _tokens(records: Sequence[Record]) -> float | None:
+def _tokens(records: Sequence[Told]) -> float | None:
     known = [tokens for r in records if (tokens := r.usage.tokens) is not None]
     return sum(known) / len(known) if known else None
 
 
-def _share(episodes: Iterable[tuple[Stream, Record]]) -> StreamShare:
+def _share(episodes: Iterable[tuple[Stream, Told]]) -> StreamShare:
     return share((stream, float(record.passed)) for stream, record in episodes)

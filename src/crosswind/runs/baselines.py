@@ -27,11 +27,12 @@ from crosswind.core.types import Model
 from crosswind.episodes.record import SCHEMA, Record, Usage
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite
+from crosswind.metrics.groups import Some
 from crosswind.metrics.scores import TRIVIAL
 from crosswind.models.spec import open_agent
 from crosswind.runs.reading import draw_again, unplayable
 from crosswind.runs.runner import Watch, Workers
-from crosswind.runs.store import StoredRun, as_line
+from crosswind.runs.store import AnyRun, as_line
 
 FILE = "baselines.jsonl"
 PLAYED = 150  # shifted episodes on which baselines are played
@@ -115,9 +116,26 @@ def sweep(
         (row.right if record.refuse else row.passed)[record.agent] += record.passed
 
     _play(schedule, names, add, seed=seed, total=lambda: schedule.total * len(names), watch=watch, ending=ending)
+    return in_order(rows.values(), suite)
+
+
+def in_order(rows: Iterable[Baseline], suite: Suite) -> list[Baseline]:
+    """By the suite's domains, and in each by its conditions."""
     conditions = [c.name for c in suite.all_conditions()]
     where = list(dict.fromkeys(d for c in suite.all_conditions() for d in suite.where(c)))
-    return sorted(rows.values(), key=lambda row: (where.index(row.domain), conditions.index(row.condition)))
+    return sorted(rows, key=lambda row: (where.index(row.domain), conditions.index(row.condition)))
+
+
+def domains_of(suite: Suite) -> list[Suite]:
+    """The suite in parts, each of one domain: tasks are dealt in each domain by itself."""
+    where = dict.fromkeys(d for c in suite.all_conditions() for d in suite.where(c))
+    return [suite.narrowed(0, (name,)) for name in where]
+
+
+def sweep_part(part: tuple[str, tuple[str, ...], int, str | None]) -> list[Baseline]:
+    """Scripted agents over a suite, from values that another process can be given."""
+    suite, names, seed, ending = part
+    return sweep(Suite.model_validate_json(suite), names, seed, ending=ending)
 
 
 def over_domains(rows: Sequence[Baseline]) -> list[Baseline]:
@@ -147,7 +165,7 @@ class Baselines:
     unsaved: str = ""  # why they could not be stored
 
 
-def sample(records: Sequence[Record], limit: int) -> list[Record]:
+def sample(records: Sequence[Some], limit: int) -> list[Some]:
     """Pairs of a run spread evenly over it: shifted episodes with their clean ones, at most `limit` of the former."""
     trial = min((r.trial for r in records), default=0)
     first = [r for r in records if r.trial == trial and r.judged]
@@ -158,15 +176,15 @@ def sample(records: Sequence[Record], limit: int) -> list[Record]:
     return [*{r.pair: clean[r.pair] for r in shifted}.values(), *shifted]
 
 
-def play_baselines(run: StoredRun, limit: int | None, draw: Callable[[Record], Drawn | None]) -> Baselines:
+def play_baselines(run: AnyRun, limit: int | None, draw: Callable[[Record], Drawn | None]) -> Baselines:
     """Scripted agents on up to `limit` shifted episodes of a run: read back where they are stored, or else played.
 
     Unless a limit is given, they are not played where that starts somebody's server. `draw` certifies an episode again;
     one for which that is not possible is left out for all agents.
     """
     wanted = PLAYED if limit is None else limit
-    unplayed = unplayable(sorted({r.domain for r in run.records}), limit is not None) if wanted else {}
-    chosen = sample([r for r in run.records if r.domain not in unplayed], wanted) if wanted else []
+    unplayed = unplayable(sorted({r.domain for r in run.told}), limit is not None) if wanted else {}
+    chosen = run.whole(sample([r for r in run.told if r.domain not in unplayed], wanted)) if wanted else []
     stored = _load(run)
     known = dict(stored)
     missing = [r for r in chosen if any((name, r.key) not in known for name in NAMES)]
@@ -188,7 +206,7 @@ def play_baselines(run: StoredRun, limit: int | None, draw: Callable[[Record], D
     return Baselines(covered, played, trivial, tuple(unplayed.values()), unsaved)
 
 
-def trivial_of(run: StoredRun) -> dict[str, list[Record]]:
+def trivial_of(run: AnyRun) -> dict[str, list[Record]]:
     """What trivial agents make of the episodes of a run: stored, or else played on up to `PLAYED` shifted ones."""
     return play_baselines(run, None, lambda record: draw_again(record)[0]).trivial
 
@@ -209,7 +227,7 @@ def _head(covers: Iterable[str] = ()) -> _Head:
     return _Head(crosswind=__version__, judge=JUDGE, agents=digests, covers=tuple(covers))
 
 
-def _load(run: StoredRun) -> Known:
+def _load(run: AnyRun) -> Known:
     """Stored baselines that still hold: by the same code, on episodes as the run has them."""
     try:
         head, *lines = (run.folder / FILE).read_bytes().splitlines()
@@ -218,11 +236,12 @@ def _load(run: StoredRun) -> Known:
         found = [Record.model_validate_json(line) for line in lines]
     except (OSError, ValueError, ValidationError):  # none yet, or damaged: they are played again
         return {}
-    layers = {record.key: record.layers for record in run.records}
-    return {(r.agent, r.key): r for r in found if layers.get(r.key) == r.layers}
+    draws = {r.key: "" for r in found}
+    draws = {one.key: one.draw for one in run.told if one.key in draws}
+    return {(r.agent, r.key): r for r in found if draws.get(r.key) == r.draw}
 
 
-def _store(run: StoredRun, known: Known) -> str:
+def _store(run: AnyRun, known: Known) -> str:
     """Write the baselines beside the episodes, whole or not at all; why that failed, if it did."""
     lasting = {at: record for at, record in known.items() if record.judged}
     head = _head(dict.fromkeys(key for _, key in lasting)).model_dump_json().encode() + b"\n"

@@ -10,7 +10,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
@@ -18,11 +17,10 @@ from crosswind.episodes.record import Record, redraw
 from crosswind.episodes.schedule import Episode
 from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
+from crosswind.runs.ray_map import ATTEMPTS, PLUGINS, connect, find_modules
 from crosswind.runs.runner import PAUSES, Crash, play_episode
 from crosswind.runs.store import as_line
 
-PLUGINS = "CROSSWIND_PLUGINS"  # as in `authoring/plugins.py`, which reads it when registries are first used
-ATTEMPTS = 5  # actors that may die under one episode
 START = 120.0  # seconds for the first actor to start
 
 
@@ -41,9 +39,7 @@ class Actor:
         repeats: int | None,
         pauses: Sequence[float],
     ) -> None:
-        sys.path += [folder for folder in path if folder not in sys.path and Path(folder).is_dir()]
-        if plugins:
-            os.environ[PLUGINS] = plugins
+        find_modules(path, plugins)
         self.source = open_agent(agent, AgentSettings.model_validate(settings), ending)
         self.seed, self.pauses = seed, pauses
         self.seconds, self.repeats = seconds, repeats
@@ -92,20 +88,8 @@ class RayPlayer:
         gpus: float = 0,
         episodes_each: int = 1,
     ) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise CrosswindError("--executor ray needs Ray; install it: pip install 'crosswind[ray]'") from None
-        self.ray = ray
-        self.own = not ray.is_initialized()
-        if self.own:
-            try:
-                ray.init(address=address or None, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
-            except (ConnectionError, ValueError, RuntimeError) as error:
-                raise CrosswindError(
-                    f"no Ray cluster at {address!r} ({error}); start one, or leave out --address"
-                ) from None
-        self.wanted = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.ray, self.own = connect(address)
+        self.wanted = actors or max(1, int(self.ray.cluster_resources().get("CPU", 1)))
         self.given = (agent, settings.model_dump(), ending, seed, seconds, repeats, tuple(pauses))
         self.options = {"num_cpus": 1, "num_gpus": gpus, "max_concurrency": max(2, 2 * episodes_each)}
         self.load: dict[Any, int] = {}  # actors that answer -> episodes under way

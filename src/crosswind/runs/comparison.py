@@ -11,7 +11,6 @@ from crosswind.metrics.groups import By
 from crosswind.metrics.scores import (
     CleanAndRobust,
     Drop,
-    Pair,
     Summary,
     clean_and_robust,
     drop,
@@ -156,7 +155,7 @@ def _versus(name: str, first: StoredRun, second: StoredRun, shared: Container[st
     )
 
 
-def _changed(pairs: Sequence[Pair], limit: int) -> list[Record]:
+def _changed(pairs: Sequence[tuple[Record, Record]], limit: int) -> list[Record]:
     """Episodes that one passed and the other failed; those that broke first."""
     broke = select([b for a, b in pairs if a.passed and not b.passed], limit)
     fixed = select([b for a, b in pairs if b.passed and not a.passed], limit)

@@ -15,6 +15,7 @@ from crosswind.runs.store import (
     Manifest,
     Store,
     differences,
+    iter_briefs,
     iter_records,
     load_manifest,
     now,
@@ -45,13 +46,13 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
     for folder, manifest in shards:
         problems: list[str] = []
         before = len(owners)
-        for record in iter_records(folder, problems):
-            if record.key in owners:
+        for brief in iter_briefs(folder, problems):
+            if brief.key in owners:
                 raise CrosswindError(
-                    f"{folder} and {owners[record.key]} both hold the episode {record.key!r}; play one of them again "
+                    f"{folder} and {owners[brief.key]} both hold the episode {brief.key!r}; play one of them again "
                     "into a new folder, then merge"
                 )
-            owners[record.key] = folder
+            owners[brief.key] = folder
         if lacks := shortfall(manifest, len(owners) - before) or "".join(problems[:1]):
             raise CrosswindError(f"{folder}: {lacks}; run its command again, then merge")
     with Store(out) as store:

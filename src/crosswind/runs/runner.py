@@ -23,6 +23,7 @@ from crosswind.base.version import __version__
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
 from crosswind.core.types import Agent, Message, Tools
+from crosswind.episodes.brief import Told
 from crosswind.episodes.play import play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, Schedule
@@ -63,7 +64,7 @@ class Progress:
     spent: Usage = field(default_factory=Usage)  # of all episodes of the folder
     scores: dict[str, Count] = field(default_factory=dict)  # solvable episodes by band, and tasks to refuse
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Told) -> None:
         self.spent = self.spent.plus(record.usage)
         if record.outcome == "error":
             self.errors, self.trouble = self.errors + 1, record.why

@@ -2,6 +2,7 @@
 
     run.json               what is run, written atomically; `Manifest`
     episodes.jsonl         one line of JSON for each finished episode, on the disk before it counts; `Record`
+    segments/              of a large run: earlier lines, compressed, 10,000 to a part with an index; `segments.py`
     lock                   held while a run writes here
     episodes.jsonl.torn    lines that a crash left half written, cut off and kept
     retried.jsonl          episodes that ended as errors of the infrastructure and were played again
@@ -18,28 +19,38 @@ import errno
 import fcntl
 import json
 import os
-import shlex
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, replace_file, sync_folder, synced_file
-from crosswind.core.types import Ending, Model
+from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
-from crosswind.episodes.record import SCHEMA, Record
+from crosswind.episodes.record import Record
+from crosswind.runs.lines import T, lenient, lines_of, removal_command, whole
+from crosswind.runs.manifest import EPISODES as EPISODES
+from crosswind.runs.manifest import MANIFEST as MANIFEST
+from crosswind.runs.manifest import SHOWN as SHOWN
+from crosswind.runs.manifest import Manifest as Manifest
+from crosswind.runs.manifest import differences as differences
+from crosswind.runs.manifest import load_manifest as load_manifest
+from crosswind.runs.manifest import now as now
+from crosswind.runs.manifest import shortfall as shortfall
 from crosswind.runs.proxy_sessions import interrupted_sessions, is_same_session
+from crosswind.runs.segments import INDEX, SEALED, Segment, close, seal, segments
+from crosswind.runs.segments import SEGMENTS as SEGMENTS
 
-MANIFEST, EPISODES, LOCK, TORN, RETRIED = "run.json", "episodes.jsonl", "lock", "episodes.jsonl.torn", "retried.jsonl"
-SHOWN = 5  # differences that a message lists
+LOCK, TORN, RETRIED = "lock", "episodes.jsonl.torn", "retried.jsonl"
 
 
 class CannotStore(CrosswindError):
@@ -48,44 +59,6 @@ class CannotStore(CrosswindError):
 
 class Locked(CrosswindError):
     """Another process is writing to the folder."""
-
-
-class Manifest(Model):
-    """What a run is, and how far it came."""
-
-    schema_version: int = SCHEMA
-    created: str  # times are UTC, as ISO 8601
-    updated: str
-    crosswind: str  # version
-    judge: str  # version of the verifier
-    python: str
-    suite: dict[str, Any]  # the whole of it
-    conditions: tuple[str, ...]  # by name; `each_of` depends on what is installed
-    seed: int
-    trials: int = 1
-    limit: int | None = None  # of episodes
-    shard: str = ""  # I/N: the Ith of N parts, which `crosswind merge` puts together
-    agent: str  # the spec, without secrets
-    settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
-    ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
-    episode_timeout: float | None = None
-    max_repeats: int | None = None  # failures of the same call that end an episode; None: no limit
-    state: Literal["running", "finished", "stopped"] = "running"
-    why: str = ""  # it stopped
-    planned: int | None = None  # episodes in all; known when all were drawn
-
-    @property
-    def name(self) -> str:
-        """The suite's, with its version."""
-        name, version = str(self.suite.get("name", "")), self.suite.get("version")
-        return f"{name}@{version}" if version else name
-
-
-# what makes two runs one: a folder holds episodes of one configuration only
-SAME = (
-    *("crosswind", "judge", "suite", "conditions", "seed", "trials", "shard"),
-    *("agent", "settings", "ending", "episode_timeout", "max_repeats"),
-)
 
 
 @dataclass(slots=True)
@@ -102,14 +75,42 @@ class StoredRun:
         """Why it is not whole, in words; nothing where it is."""
         return shortfall(self.manifest, len(self.records))
 
+    @property
+    def told(self) -> Sequence[Told]:
+        """How its episodes ended."""
+        return self.records
 
-def shortfall(manifest: Manifest, there: int) -> str:
-    """Why a run with this many episodes is not whole, in words; nothing where it is."""
-    if manifest.state != "finished":
-        return f"the run is not finished ({manifest.why or manifest.state})"
-    if manifest.planned is not None and there < manifest.planned:
-        return f"{manifest.planned - there} of its {manifest.planned} episodes are missing from {EPISODES}"
-    return ""
+    def whole(self, some: Iterable[Told]) -> list[Record]:
+        """The records of some of its episodes."""
+        return [one for one in some if isinstance(one, Record)]
+
+
+@dataclass(slots=True)
+class BriefRun:
+    """The same without what was said and done, which stays on the disk: a run of any size."""
+
+    folder: Path
+    manifest: Manifest
+    told: list[Told]  # briefs, and whole records of what has no line yet
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def lacks(self) -> str:
+        """Why it is not whole, in words; nothing where it is."""
+        return shortfall(self.manifest, len(self.told))
+
+    def whole(self, some: Iterable[Told]) -> list[Record]:
+        """The records of some of its episodes, in the order given."""
+        asked = list(some)
+        stored = read_records(self.folder, (one.at for one in asked if isinstance(one, Brief)))
+        found = {record.key: record for record in stored}
+        if foreign := [one.key for one in asked if isinstance(one, Brief) and one.key not in found]:
+            told = f"an index names the episode {foreign[0]!r}, and its lines have another one there"
+            raise BadFile(f"{self.folder / SEGMENTS}: {told}; delete the files *{INDEX}: they are made again")
+        return [one if isinstance(one, Record) else found[one.key] for one in asked]
+
+
+AnyRun = StoredRun | BriefRun
 
 
 def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
@@ -117,31 +118,42 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
 
     With `damaged` such lines are left out, and named among the problems.
     """
-    folder = Path(folder)
+    manifest, records, problems = _loaded(Path(folder), iter_records, damaged)
+    return StoredRun(Path(folder), manifest, [record for record in records if isinstance(record, Record)], problems)
+
+
+def open_run(folder: Path | str, *, damaged: bool = False) -> BriefRun:
+    """The same, of a run of any size: its episodes stay on the disk until they are asked for."""
+    return BriefRun(Path(folder), *_loaded(Path(folder), iter_briefs, damaged))
+
+
+def _loaded(
+    folder: Path, read: Callable[[Path, list[str], list[str] | None], Iterator[Told]], damaged: bool
+) -> tuple[Manifest, list[Told], list[str]]:
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
     left = interrupted_sessions(folder)  # before the records: what a proxy records meanwhile is in both
-    records = list(iter_records(folder, problems, lost if damaged else None))
+    told = list(read(folder, problems, lost if damaged else None))
     if lost:
         few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
-        of = f"{len(lost)} of {len(lost) + len(records)} lines of {EPISODES}"
+        of = f"{len(lost)} of {len(lost) + len(told)} lines of {EPISODES}"
         problems.append(f"{of} cannot be read and are left out: {'; '.join(few)}")
-    written = tuple(records)
+    written = len(told)
+    known = list(iter_records(folder, None, [])) if left else []
     for session in left:
-        record = session.record(len(records))
-        if not any(is_same_session(record, other) for other in written):
-            records.append(record)
-    if cut := len(records) - len(written):
+        record = session.record(len(told))
+        if not any(is_same_session(record, other) for other in known):
+            told.append(record)
+    if cut := len(told) - written:
         what = f"{cut} sessions were" if cut > 1 else "1 session was"
         problems.append(f"{what} cut short: a proxy was killed; the next one that logs here completes the record")
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
-        problems.append(f"the run is not finished ({len(records)}{of} episodes); the same command continues it")
-    run = StoredRun(folder, manifest, records, problems)
-    if manifest.state == "finished" and run.lacks:
-        problems.append(f"{run.lacks}; the same command plays them again")
-    return run
+        problems.append(f"the run is not finished ({len(told)}{of} episodes); the same command continues it")
+    elif lacks := shortfall(manifest, len(told)):
+        problems.append(f"{lacks}; the same command plays them again")
+    return manifest, told, problems
 
 
 def iter_records(
@@ -151,102 +163,85 @@ def iter_records(
 
     A damaged line raises `BadFile`, or is named in `damaged`.
     """
-    path, seen = Path(folder) / EPISODES, set[str]()
-    for number, record, _ in _lines(path, damaged):
-        if record is None:
+    for part in segments(Path(folder)):
+        with lenient(damaged):
+            for number, line in enumerate(part.lines(), 1):
+                with lenient(damaged, f"line {number} of {part.path.name}"):
+                    yield whole(Record.model_validate_json, part.path, number, line)
+    yield from (record for _, record in _last(Path(folder), problems, damaged, Record.model_validate_json))
+
+
+def iter_briefs(
+    folder: Path | str, problems: list[str] | None = None, damaged: list[str] | None = None
+) -> Iterator[Brief]:
+    """The same without what was said and done: fast, and small enough to hold a million at once.
+
+    Sealed parts are read from their index. `Brief.at` is what `read_records` finds the episode by.
+    """
+    shared: dict[Any, Any] = {}
+    first = 0
+    for part in segments(Path(folder)):
+        with lenient(damaged):
+            yield from part.briefs(first, shared)
+        first += part.count()
+    for number, brief in _last(Path(folder), problems, damaged, Brief.read):
+        brief.at = first + number - 1
+        yield brief
+
+
+def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
+    """Some episodes of a run by their line (`Brief.at`), in the order of the run; little else is read."""
+    wanted, first, path = sorted(set(lines)), 0, Path(folder) / EPISODES
+    for part in segments(Path(folder)):
+        count = part.count()
+        here = [at - first for at in wanted if first <= at < first + count]
+        for number, line in part.at(here):
+            yield whole(Record.model_validate_json, part.path, number + 1, line)
+        first += count
+    left = {at - first for at in wanted if at >= first}
+    if left:
+        with path.open("rb") as file:
+            for number, line in enumerate(islice(file, max(left) + 1)):
+                if number in left:
+                    yield whole(Record.model_validate_json, path, number + 1, line)
+
+
+def episodes_in(folder: Path | str) -> int:
+    """How many episodes a folder holds, by its lines; -1 where it has no file for them."""
+    path = Path(folder) / EPISODES
+    if not path.is_file():
+        return -1
+    with path.open("rb") as file:
+        last = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
+    return last + sum(part.count() for part in segments(Path(folder)))
+
+
+def raw_lines(folder: Path | str) -> Iterator[bytes]:
+    """The lines of a run as they are."""
+    for part in segments(Path(folder)):
+        yield from part.lines()
+    with (Path(folder) / EPISODES).open("rb") as file:
+        yield from file
+
+
+def _last(
+    folder: Path, problems: list[str] | None, damaged: list[str] | None, parse: Callable[[bytes], T]
+) -> Iterator[tuple[int, T]]:
+    """What the lines that are not sealed say, each episode once, with the numbers of the lines."""
+    path, seen = folder / EPISODES, set[str]()
+    for number, found, _ in lines_of(path, parse, damaged):
+        if found is None:
             if problems is not None:
                 problems.append(f"line {number} of {path.name} is torn and left out; its episode is not finished")
-        elif record.key in seen:
+        elif found.key in seen:
             if problems is not None:
-                problems.append(f"line {number} of {path.name} repeats the episode {record.key!r} and is left out")
+                problems.append(f"line {number} of {path.name} repeats the episode {found.key!r} and is left out")
         else:
-            seen.add(record.key)
-            yield record
-
-
-def load_manifest(folder: Path | str) -> Manifest:
-    path = Path(folder) / MANIFEST
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        hint = "expected the folder that `crosswind run` wrote (its --out)"
-        raise BadFile(f"{path}: cannot be read ({error.strerror}); {hint}") from None
-    try:
-        data = json.loads(text)
-        if isinstance(data, dict):
-            _known_schema(data.get("schema_version"), str(path))
-        return Manifest.model_validate_json(text)
-    except (ValueError, RecursionError) as error:
-        raise BadFile(f"{path}: is damaged ({_brief(error)}); restore it, or run again into another folder") from None
-
-
-def _known_schema(version: object, where: str) -> None:
-    if isinstance(version, int) and version > SCHEMA:
-        raise BadFile(f"{where}: was written by a newer crosswind (schema {version}, known: {SCHEMA}); upgrade it")
-
-
-def _lines(path: Path, damaged: list[str] | None = None) -> Iterator[tuple[int, Record | None, bytes]]:
-    """Line number, record and bytes of each line; a torn last line has no record."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-    with file:
-        for number, line in enumerate(file, 1):
-            try:
-                record = Record.model_validate_json(line)
-            except ValidationError as error:
-                if not _is_json(line) and not file.peek(1):
-                    yield number, None, line
-                    return
-                found = _damaged(path, number, line, error)
-                if damaged is None:
-                    raise found from None
-                damaged.append(f"line {number} ({_brief(error)})")
-                continue
-            _known_schema(record.schema_version, f"{path}:{number}")
-            yield number, record, line
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> BadFile:
-    if _is_json(line) and isinstance(data := json.loads(line), dict):
-        _known_schema(data.get("schema_version"), f"{path}:{number}")
-    return BadFile(
-        f"{path}:{number}: the line is damaged ({_brief(error)}); all other lines are untouched. Restore it from a "
-        f"copy, or take it out and let `crosswind run` play that episode again: {_removal_command(path, number)}"
-    )
-
-
-def _removal_command(path: Path, number: int) -> str:
-    """A command that takes a line out and leaves a copy."""
-    return f"sed -i.bak {number}d {shlex.quote(str(path))}"
-
-
-def _brief(error: Exception) -> str:
-    """The first complaint, without the text complained of."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        return f"{place}: {said}" if place else said
-    return str(error)
+            seen.add(found.key)
+            yield number, found
 
 
 # ---------------------------------------------------------------- writing
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def as_line(record: Record) -> bytes:
@@ -259,10 +254,14 @@ def as_line(record: Record) -> bytes:
 
 
 class Store:
-    """A folder that a run writes to, locked for as long as it is open."""
+    """A folder that a run writes to, locked for as long as it is open.
 
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+    Each time `sealed` lines were written they become a part of their own, which is compressed. 0: never, as for runs
+    whose writers look at whole records when they continue.
+    """
+
+    def __init__(self, folder: Path | str, *, sealed: int = SEALED) -> None:
+        self.folder, self.sealed = Path(folder), sealed
         self.path = self.folder / EPISODES
         self.backup: Path | None = None  # of lines that others took the place of
         self.cut = 0  # bytes of a torn line that were cut off
@@ -270,6 +269,9 @@ class Store:
         self._size = self._synced = 0  # bytes
         self._failed = False
         self._lines = -1  # descriptor of the episodes, once they are open
+        self._last = 0  # lines that are not sealed
+        self._closed: list[Segment] = []  # parts to compress
+        self._swapping, self._sealing = threading.Lock(), threading.Lock()
         if self.folder.is_dir() and not (self.folder / MANIFEST).exists():
             half = {path.name for path in self.folder.glob(f"{MANIFEST}.*.new")}
             others = sorted(p.name for p in self.folder.iterdir() if p.name not in {LOCK, *half})
@@ -348,28 +350,31 @@ class Store:
 
     # -- the episodes
 
-    def resume(self, each: Callable[[Record], None], *, keep_errors: bool = False) -> set[str]:
+    def resume(self, each: Callable[[Told], None], *, keep_errors: bool = False) -> set[str]:
         """Open the episodes for writing and give the keys of those that are finished.
 
         A torn last line is cut off and kept aside. Errors of the infrastructure are taken out, to be played again,
-        unless they are to be kept. `each` is told of every record that stays.
+        unless they are to be kept. `each` is told of every episode that stays: of its record, or of its brief where it
+        is sealed.
         """
         keys: set[str] = set()
         errors, torn, at = False, b"", 0
-        for number, record, line in _lines(self.path):
+        parts = self._resume_sealed(keys, each, keep_errors)
+        for number, record, line in lines_of(self.path, Record.model_validate_json):
             if record is None:
                 torn = line
                 break
             if record.key in keys:
                 raise BadFile(
                     f"{self.path}:{number}: repeats the episode {record.key!r}; take one of the two lines out: "
-                    f"{_removal_command(self.path, number)}"
+                    f"{removal_command(self.path, number)}"
                 )
             at += len(line)
             if record.outcome == "error" and not keep_errors:
                 errors = True
             else:
                 keys.add(record.key)
+                self._last += 1
                 each(record)
         try:
             if torn:
@@ -377,33 +382,66 @@ class Store:
                 with synced_file(self.path, 0) as file:
                     file.truncate(at)
                 self.cut = len(torn)
-            if errors:
-                self._set_aside()
+            if errors or parts:
+                self._set_aside(parts)
             self._open()
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         return keys
 
-    def _set_aside(self) -> None:
+    def _resume_sealed(self, keys: set[str], each: Callable[[Told], None], keep_errors: bool) -> list[Segment]:
+        """Note the keys of sealed parts; gives those that hold errors to be taken out."""
+        dirty, shared = [], dict[Any, Any]()
+        for part in segments(self.folder):
+            whole, before = self._sealed_now(part), len(keys)
+            errors = 0
+            for brief in whole.briefs(before, shared):
+                if brief.outcome == "error" and not keep_errors:
+                    errors += 1
+                elif brief.key in keys:
+                    raise BadFile(
+                        f"{whole.path}: repeats the episode {brief.key!r}; restore {self.folder / SEGMENTS} from a copy"
+                    )
+                else:
+                    keys.add(brief.key)
+                    each(brief)
+            dirty += [whole] if errors else []
+        return dirty
+
+    def _sealed_now(self, part: Segment) -> Segment:
+        """A part that was closed before a crash, compressed; one whose index is gone, indexed."""
+        try:
+            return part if part.head() else seal(part)
+        except OSError:  # it is read as it is
+            return part
+
+    def _set_aside(self, parts: Sequence[Segment]) -> None:
         """Move the errors to a file of their own. Each file is replaced whole, the errors first: an interruption in
         between leaves them in both, and the next attempt adds no line twice."""
         fresh, retried = self.path.with_name(EPISODES + ".new"), self.folder / RETRIED
-        before = [line for _, _, line in _lines(retried, []) if line.endswith(b"\n")]
+        before = [line for _, _, line in lines_of(retried, Record.model_validate_json, []) if line.endswith(b"\n")]
         known, errors = set(before), bytearray()
+        for part in parts:
+            for line in part.lines():
+                if line not in known and Brief.read(line).outcome == "error":
+                    errors += line
         with synced_file(fresh) as kept:
-            for _, record, line in _lines(self.path):
+            for _, record, line in lines_of(self.path, Record.model_validate_json):
                 whole = line if line.endswith(b"\n") else line + b"\n"
                 if record is not None and record.outcome != "error":
                     kept.write(whole)
                 elif record is not None and whole not in known:
                     errors += whole
         replace_file(retried, b"".join(before) + errors)
+        for part in parts:
+            seal(part, (line for line in part.lines() if Brief.read(line).outcome != "error"))
         fresh.replace(self.path)
         sync_folder(self.folder)
 
     def retried(self) -> Iterator[Record]:
         """The errors that were set aside: they count nowhere, but they cost something."""
-        return (record for _, record, _ in _lines(self.folder / RETRIED, []) if record)
+        lines = lines_of(self.folder / RETRIED, Record.model_validate_json, [])
+        return (record for _, record, _ in lines if record)
 
     def _open(self) -> None:
         self._lines = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
@@ -428,6 +466,30 @@ class Store:
             raise self._full(error) from None
         self._size += len(line)
         self._written += 1
+        self._last += 1
+        if self.sealed and self._last >= self.sealed:
+            self._close_part()
+
+    def _close_part(self) -> None:
+        """Make the lines so far a part of their own; `sync` compresses it, or this call where that does not keep up."""
+        try:
+            with self._swapping:
+                os.fsync(self._lines)
+                part = close(self.folder, self.path)
+                os.close(self._lines)
+                self._open()
+                self._safe, self._last = self._written, 0
+        except OSError as error:
+            raise self._full(error) from None
+        self._closed.append(part)
+        if len(self._closed) > 1:
+            self._seal_parts()
+
+    def _seal_parts(self) -> None:
+        """Compress the parts that were closed. Where the disk is full they stay as they are, for a later run."""
+        with self._sealing, suppress(OSError):
+            while self._closed:
+                seal(self._closed.pop())
 
     @property
     def behind(self) -> int:
@@ -436,13 +498,15 @@ class Store:
 
     def sync(self) -> None:
         """See to it that what was written is on the disk, whatever happens to the machine. May run in a thread."""
-        size, lines = self._size, self._written
         try:
-            os.fsync(self._lines)
+            with self._swapping:
+                size, lines = self._size, self._written
+                os.fsync(self._lines)
+                self._synced, self._safe = size, lines
         except OSError as error:
             self._failed = True
             raise self._full(error) from None
-        self._synced, self._safe = size, lines
+        self._seal_parts()
 
     def _full(self, error: OSError) -> CannotStore:
         return CannotStore(
@@ -452,23 +516,34 @@ class Store:
 
     @contextmanager
     def rewriting(self) -> Iterator[Callable[[Record], None]]:
-        """Put other lines in the place of all; the file as it was stays beside it (`backup`)."""
-        fresh = self.path.with_name(EPISODES + ".new")
+        """Put other lines in the place of all; what was there stays beside it (`backup`)."""
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
         self.backup = self.path.with_name(f"{EPISODES}.{stamp}")
+        fresh = self.folder / "rewritten"  # a run of its own, until it is whole
         try:
-            with synced_file(fresh) as file:
-                yield lambda record: file.writelines((as_line(record),))
-            shutil.copy2(self.path, self.backup)
-            fresh.replace(self.path)
+            shutil.rmtree(fresh, ignore_errors=True)
+            with Store(fresh, sealed=self.sealed) as store:
+                store.begin(load_manifest(self.folder))
+                store.resume(lambda _: None)
+                yield store.append
+                store.sync()
+            if not segments(self.folder):
+                shutil.copy2(self.path, self.backup)
+            else:  # a folder with all that was there
+                self.backup.mkdir()
+                shutil.copy2(self.path, self.backup)
+                (self.folder / SEGMENTS).rename(self.backup / SEGMENTS)
+            if (fresh / SEGMENTS).exists():
+                (fresh / SEGMENTS).rename(self.folder / SEGMENTS)
+            (fresh / EPISODES).replace(self.path)
             sync_folder(self.folder)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         finally:
-            fresh.unlink(missing_ok=True)
+            shutil.rmtree(fresh, ignore_errors=True)
 
 
-def same_ending(*runs: StoredRun) -> None:
+def same_ending(*runs: AnyRun) -> None:
     """Refuse runs that end episodes in different ways: what differs could be the way of judging."""
     first = runs[0]
     for other in runs[1:]:
@@ -478,26 +553,6 @@ def same_ending(*runs: StoredRun) -> None:
                 f"{other.manifest.ending}; runs are compared when both have the same ending: play one of them again "
                 f"with --ending {first.manifest.ending} or {other.manifest.ending}"
             )
-
-
-def differences(before: Manifest, after: Manifest) -> list[str]:
-    """How two configurations differ, in words."""
-    old, new = before.model_dump(mode="json", include=set(SAME)), after.model_dump(mode="json", include=set(SAME))
-    return [line for name in SAME for line in _differ(name, old[name], new[name])]
-
-
-def _differ(name: str, old: Any, new: Any) -> Iterator[str]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in dict.fromkeys((*old, *new)):
-            yield from _differ(f"{name}.{key}", old.get(key), new.get(key))
-    elif old != new:
-        code = name == "settings.code"
-        yield "the agent's code has changed" if code else f"{name} was {_cut(old)}, now {_cut(new)}"
-
-
-def _cut(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _unwritable(folder: Path, error: OSError) -> CrosswindError:

@@ -20,6 +20,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.memory import complete, shown
 from crosswind.core.types import Agent
+from crosswind.episodes.brief import Told
 from crosswind.episodes.career import Career
 from crosswind.episodes.play import judge, plain, replayed
 from crosswind.episodes.record import Record, forfeited, trajectory_of
@@ -28,7 +29,7 @@ from crosswind.episodes.stream import Plan, StreamPlan, Timeline, with_changes
 from crosswind.episodes.suite import Suite
 from crosswind.models.source import AgentSource
 from crosswind.runs.runner import PAUSES, Limits, Progress, Ran, Watch, Workers, manifest_of
-from crosswind.runs.store import EPISODES, Store, iter_records
+from crosswind.runs.store import EPISODES, Manifest, Store, iter_records
 
 LARGEST = 100_000  # characters of what an agent keeps, as JSON
 
@@ -119,6 +120,20 @@ def _follow(timeline: Timeline | Career, last: Record | None) -> None:
     timeline.after(last.mark, changes)
 
 
+def stream_manifest(
+    plan: Plan, source: AgentSource, *, seed: int, streams: int, frozen: bool, limits: Limits
+) -> Manifest:
+    """What a run of streams is."""
+    made = manifest_of(Suite(name=plan.name), source, seed=seed, trials=streams, limit=None, limits=limits)
+    return made.model_copy(
+        update={
+            "suite": {**plan.model_dump(mode="json"), "frozen": frozen},
+            "conditions": plan.conditions(frozen),
+            "planned": plan.episodes * streams * len(plan.where()),
+        }
+    )
+
+
 async def play_streams(
     plan: Plan,
     source: AgentSource,
@@ -130,28 +145,23 @@ async def play_streams(
     limits: Limits | None = None,
     pauses: Sequence[float] = PAUSES,
     watch: Watch | None = None,
+    only: tuple[str, int] | None = None,
 ) -> Ran:
     """Play so many streams of a plan in each of its domains into a folder, or continue them.
 
     An episode that ends as an error of the infrastructure stops the run: what follows depends on it. The same call
-    plays it again and continues. With `frozen` the interface never changes, for comparison.
+    plays it again and continues. With `frozen` the interface never changes, for comparison. `only` is the one stream to
+    play, by its domain and number.
     """
     limits, remembering = limits or Limits(), RememberingSource(source)
-    with Store(folder) as store:
-        wanted = manifest_of(
-            Suite(name=plan.name), source, seed=seed, trials=streams, limit=None, limits=limits
-        ).model_copy(
-            update={
-                "suite": {**plan.model_dump(mode="json"), "frozen": frozen},
-                "conditions": plan.conditions(frozen),
-                "planned": plan.episodes * streams * len(plan.where()),
-            }
-        )
+    with Store(folder, sealed=0) as store:  # what agents kept is read back from whole records
+        wanted = stream_manifest(plan, source, seed=seed, streams=streams, frozen=frozen, limits=limits)
         manifest = store.begin(wanted)
         progress, past = Progress(total=wanted.planned or 0), _Past(store, remembering)
 
-        def noted(record: Record) -> None:
+        def noted(record: Told) -> None:
             progress.add(record)
+            assert isinstance(record, Record)
             past.note(record)
 
         progress.before = len(store.resume(noted))
@@ -159,6 +169,8 @@ async def play_streams(
         def episodes() -> Iterator[Episode]:
             for number in range(streams):
                 for domain in plan.where():
+                    if only not in (None, (domain, number)):
+                        continue
                     done = past.passed[domain, number]
                     if len(done) >= plan.episodes:
                         continue

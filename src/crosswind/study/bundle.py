@@ -13,7 +13,7 @@ from pathlib import Path
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import replace_file
 from crosswind.models.loading import ABOUT
-from crosswind.runs.store import EPISODES, MANIFEST
+from crosswind.runs.store import EPISODES, MANIFEST, SEGMENTS, episodes_in
 from crosswind.study import outcomes
 from crosswind.study.job import LOCK, lines_in
 from crosswind.study.results import FAILED, LOG, REWARDS, read_done
@@ -114,8 +114,9 @@ def unbundle(files: Sequence[Path], out: Path) -> None:
         for packed in sorted(runs):
             with tempfile.TemporaryDirectory(dir=packed.parent) as scratch:
                 fresh, there = outcomes.unpack(packed, Path(scratch) / "run"), packed.with_suffix("")
-                if lines_in(fresh / EPISODES) > lines_in(there / EPISODES):
+                if episodes_in(fresh) > episodes_in(there):
                     there.mkdir(exist_ok=True)
+                    shutil.rmtree(there / SEGMENTS, ignore_errors=True)  # the packed run has all in one file
                     for path in fresh.iterdir():
                         os.replace(path, there / path.name)
     finally:

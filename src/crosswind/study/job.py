@@ -25,7 +25,7 @@ from crosswind.base.yaml_files import Document
 from crosswind.models.loading import ABOUT
 from crosswind.models.source import AgentSettings
 from crosswind.runs.runner import Limits
-from crosswind.runs.store import EPISODES, MANIFEST, load_manifest, now
+from crosswind.runs.store import MANIFEST, episodes_in, load_manifest, now
 from crosswind.study import outcomes
 from crosswind.study.definition import Arm, Part, Study
 from crosswind.study.results import FAILED, LOG, Done, read_done
@@ -283,7 +283,7 @@ class ArmJob:
         every = sum((c.tasks or self.suite.tasks) * len(self.suite.where(c)) for c in self.suite.all_conditions())
         if (self.run / MANIFEST).is_file():
             every = load_manifest(self.run).planned or every
-        return max(0, every - max(0, lines_in(self.run / EPISODES)))
+        return max(0, every - max(0, episodes_in(self.run)))
 
 
 def folder_of(out: Path, arm: str, seed: int) -> Path:

@@ -23,7 +23,7 @@ from crosswind.episodes.record import Record, Usage
 from crosswind.episodes.schedule import key_of, pair_of
 from crosswind.episodes.suite import Suite
 from crosswind.metrics.measures import Measures, measure, turns
-from crosswind.runs.store import EPISODES, MANIFEST, iter_records, load_manifest
+from crosswind.runs.store import EPISODES, MANIFEST, iter_records, load_manifest, raw_lines
 from crosswind.study.definition import severity_of
 
 SCHEMA = 1
@@ -169,15 +169,21 @@ def pack(folder: Path, into: Path) -> Path:
     into.mkdir(parents=True, exist_ok=True)
     replace_file(into / MANIFEST, (folder / MANIFEST).read_bytes())
     with ThreadPoolExecutor() as pool:  # the library lets go of the interpreter; streams one after the other are one
-        pressed = pool.map(lambda piece: lzma.compress(piece, preset=6), _pieces(folder / EPISODES))
+        pressed = pool.map(lambda piece: lzma.compress(piece, preset=6), _pieces(folder))
         replace_file(into / PACKED, b"".join(pressed) or lzma.compress(b""))
     return into
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            yield piece
+def _pieces(folder: Path) -> Iterator[bytes]:
+    held, size = list[bytes](), 0
+    for line in raw_lines(folder):
+        held.append(line)
+        size += len(line)
+        if size >= PIECE:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def unpack(folder: Path, into: Path) -> Path:

@@ -18,6 +18,7 @@ from crosswind.base.errors import BadFile
 from crosswind.base.yaml_files import complaint
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Model
+from crosswind.episodes.brief import Told
 from crosswind.episodes.record import Record
 from crosswind.metrics import (
     Averages,
@@ -191,7 +192,7 @@ class ArmResults:
         return ArmResults(self.arm, [one for one in self.done if one.seed == seed], rows)
 
 
-def impossible(record: Record) -> bool:
+def impossible(record: Told) -> bool:
     """Did a shift take the task away? Tasks that cannot be done in clean worlds either do not count."""
     return record.refuse and any(perturbations[kind].goal == "refuse" for kind in record.kinds)
 

@@ -1,0 +1,188 @@
+"""What figures, rules and lists need of a finished episode, in a twentieth of the room that its record takes.
+
+A `Brief` has the names of a `Record`, so that what counts episodes takes either (`Told`). It lacks what was said and
+done: who shows an episode, or looks into its steps, reads its record (`runs/store.py`, `read_records`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic import ConfigDict
+
+from crosswind.core.registry import perturbations
+from crosswind.core.types import Axis, Model, Tier
+from crosswind.episodes.record import SCHEMA, Outcome, Record, Stage, Usage, draw_of
+from crosswind.episodes.schedule import StreamMark, key_of, pair_of
+
+
+@dataclass(slots=True, eq=False)
+class Brief:
+    """One finished episode without what was said and done in it."""
+
+    task_id: str
+    condition: str
+    trial: int
+    domain: str
+    family: str
+    level: int
+    seed: int
+    severity: int | None
+    kinds: tuple[str, ...]
+    draw: str  # which draw of its layers it is
+    agent: str
+    outcome: Outcome
+    ended: str
+    refuse: bool
+    exposed: bool  # every obstacle fired and was seen
+    judge: str
+    stage: str | None
+    cause: str | None
+    why: str
+    length: int  # steps
+    gold_steps: int
+    budget: int
+    input_tokens: int | None
+    output_tokens: int | None
+    requests: int
+    retries: int
+    seconds: float
+    cost: float | None
+    own_key: str = ""  # where it is not made of task, condition and trial
+    mark: StreamMark | None = None
+    at: int = -1  # its line in the run, from 0; -1: it has none
+
+    @classmethod
+    def of(cls, record: Record, at: int = -1) -> Brief:
+        """The brief of a whole record."""
+        return _brief(record, len(record.steps), record.exposed, record.draw, at)
+
+    @classmethod
+    def read(cls, line: bytes | str, at: int = -1) -> Brief:
+        """The brief of a record's line. What is left out of it is not looked at."""
+        found = _Told.model_validate_json(line)
+        exposed = all(receipt.fired and receipt.seen for receipt in found.receipts)
+        return _brief(found, len(found.steps), exposed, draw_of(found.layers), at)
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any], shared: dict[Any, Any], at: int) -> Brief:
+        """A brief from its row in an index; values that many have are held once, in `shared`."""
+        values = [shared.setdefault(v, v) if type(v) is str and name in _OFTEN else v for name, v in _NAMED(row)]
+        kinds = tuple(values[_KINDS])
+        values[_KINDS] = shared.setdefault(kinds, kinds)
+        brief = cls(*values)
+        brief.at = at
+        return brief
+
+    def row(self) -> list[Any]:
+        return [getattr(self, name) for name in COLUMNS]
+
+    @property
+    def key(self) -> str:
+        return self.own_key or key_of(self.task_id, self.condition, self.trial)
+
+    @property
+    def pair(self) -> str:
+        return pair_of(self.task_id, self.trial)
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == "pass"
+
+    @property
+    def judged(self) -> bool:
+        """Has it a verdict?"""
+        return self.outcome in ("pass", "fail")
+
+    @property
+    def clean(self) -> bool:
+        return not self.kinds
+
+    @property
+    def tier(self) -> Tier | None:
+        """Of a single kind."""
+        return perturbations[self.kinds[0]].tier if len(self.kinds) == 1 else None
+
+    @property
+    def axis(self) -> Axis | None:
+        return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
+
+    @property
+    def usage(self) -> Usage:
+        """What it cost."""
+        return Usage(**{name: getattr(self, name) for name in Usage.model_fields})
+
+
+Told: TypeAlias = Record | Brief  # whatever says how an episode ended
+
+COLUMNS = tuple(name for name in Brief.__slots__ if name not in ("mark", "at"))  # of a row in an index
+_KINDS = COLUMNS.index("kinds")
+_OFTEN = frozenset(
+    ("task_id", "condition", "domain", "family", "draw", "agent", "outcome", "ended", "judge", "stage", "cause", "why")
+)
+
+
+def _NAMED(row: Sequence[Any]) -> zip[tuple[str, Any]]:
+    return zip(COLUMNS, row, strict=True)
+
+
+class _Receipt(Model):
+    model_config = ConfigDict(extra="ignore")
+    fired: bool
+    seen: bool
+
+
+class _Told(Model):
+    """The part of a record's line that a brief is made of."""
+
+    model_config = ConfigDict(extra="ignore")
+    schema_version: int = SCHEMA
+    key: str
+    task_id: str
+    condition: str
+    trial: int
+    domain: str
+    family: str
+    level: int
+    seed: int
+    severity: int | None
+    layers: tuple[dict[str, Any], ...]
+    agent: str
+    outcome: Outcome
+    ended: str
+    refuse: bool
+    receipts: tuple[_Receipt, ...] = ()
+    judge: str = ""
+    stage: Stage | None = None
+    cause: str | None = None
+    why: str = ""
+    steps: list[Any]
+    gold_steps: int = 0
+    budget: int = 0
+    usage: Usage = Usage()
+    mark: StreamMark | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(str(layer["kind"]) for layer in self.layers)
+
+
+_SAME = (
+    *("task_id", "condition", "trial", "domain", "family", "level", "seed", "severity", "kinds", "agent", "outcome"),
+    *("ended", "refuse", "judge", "stage", "cause", "why", "gold_steps", "budget", "mark"),
+)
+
+
+def _brief(found: Record | _Told, length: int, exposed: bool, draw: str, at: int) -> Brief:
+    own = "" if found.key == key_of(found.task_id, found.condition, found.trial) else found.key
+    usage = {name: getattr(found.usage, name) for name in Usage.model_fields}
+    same = {name: getattr(found, name) for name in _SAME}
+    return Brief(**same, **usage, length=length, exposed=exposed, draw=draw, own_key=own, at=at)
+
+
+def as_row(brief: Brief) -> bytes:
+    """A brief as a line of an index."""
+    return json.dumps(brief.row(), separators=(",", ":")).encode() + b"\n"

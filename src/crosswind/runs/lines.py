@@ -1,0 +1,90 @@
+"""Lines of episodes, read back: whole, torn at the end of a file, or damaged, which an error names with a remedy."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from crosswind.base.errors import BadFile
+from crosswind.episodes.brief import Brief
+from crosswind.episodes.record import Record
+from crosswind.runs.manifest import EPISODES, brief_error, known_schema
+
+T = TypeVar("T", Record, Brief)
+
+
+@contextmanager
+def lenient(damaged: list[str] | None, where: str = "") -> Iterator[None]:
+    """Name what is damaged among others, if they are kept."""
+    try:
+        yield
+    except BadFile as error:
+        if damaged is None:
+            raise
+        damaged.append(where or str(error))
+
+
+def lines_of(
+    path: Path, parse: Callable[[bytes], T], damaged: list[str] | None = None
+) -> Iterator[tuple[int, T | None, bytes]]:
+    """Line number, what it says, and the bytes of each line; a torn last line says nothing."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+    with file:
+        for number, line in enumerate(file, 1):
+            try:
+                found = parse(line)
+            except ValidationError as error:
+                if not _is_json(line) and not file.peek(1):
+                    yield number, None, line
+                    return
+                told = _damaged(path, number, line, error)
+                if damaged is None:
+                    raise told from None
+                damaged.append(f"line {number} ({brief_error(error)})")
+                continue
+            if isinstance(found, Record):
+                known_schema(found.schema_version, f"{path}:{number}")
+            yield number, found, line
+
+
+def whole(parse: Callable[[bytes], T], path: Path, number: int, line: bytes) -> T:
+    """What a line says that must be whole."""
+    try:
+        return parse(line)
+    except ValidationError as error:
+        raise _damaged(path, number, line, error) from None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> BadFile:
+    if _is_json(line) and isinstance(data := json.loads(line), dict):
+        known_schema(data.get("schema_version"), f"{path}:{number}")
+    told = f"{path}:{number}: the line is damaged ({brief_error(error)}); all other lines are untouched"
+    told += ". Restore it from a copy"
+    if path.name != EPISODES:
+        return BadFile(f"{told}, or move this file and its index away and let `crosswind run` play its episodes again")
+    again = "take it out and let `crosswind run` play that episode again"
+    return BadFile(f"{told}, or {again}: {removal_command(path, number)}")
+
+
+def removal_command(path: Path, number: int) -> str:
+    """A command that takes a line out and leaves a copy."""
+    return f"sed -i.bak {number}d {shlex.quote(str(path))}"

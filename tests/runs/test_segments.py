@@ -1,0 +1,282 @@
+"""Sealed parts of a run: read as before, resumed exactly, and whole after a crash at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import lzma
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from crosswind.base.errors import BadFile
+from crosswind.episodes.brief import Brief
+from crosswind.episodes.record import Record
+from crosswind.episodes.suite import suites
+from crosswind.models.spec import open_agent
+from crosswind.runs import segments, store
+from crosswind.runs.merge import merge
+from crosswind.runs.rescore import rescore
+from crosswind.runs.runner import Limits, manifest_of, run
+from crosswind.runs.segments import Segment
+from crosswind.runs.store import (
+    Manifest,
+    Store,
+    as_line,
+    episodes_in,
+    iter_briefs,
+    iter_records,
+    load_run,
+    open_run,
+    raw_lines,
+    read_records,
+)
+
+QUICK = suites["quick"]
+PART = 6  # episodes of a part here
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    folder = tmp_path_factory.mktemp("segments") / "run"
+    asyncio.run(run(QUICK, open_agent("memoriser"), folder))
+    return load_run(folder).records
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "BLOCK", 4)
+
+
+def manifest() -> Manifest:
+    return manifest_of(QUICK, open_agent("oracle"), seed=0, trials=1, limit=None, limits=Limits())
+
+
+def written(folder: Path, records: list[Record], *, sealed: int = PART, finished: bool = False) -> Path:
+    with Store(folder, sealed=sealed) as open_store:
+        begun = open_store.begin(manifest())
+        open_store.resume(lambda _: None)
+        for record in records:
+            open_store.append(record)
+        open_store.sync()
+        if finished:
+            open_store.write(begun, state="finished")
+    return folder
+
+
+def keys_of(folder: Path, *, keep_errors: bool = False) -> set[str]:
+    with Store(folder, sealed=PART) as open_store:
+        open_store.begin(manifest())
+        return open_store.resume(lambda _: None, keep_errors=keep_errors)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "segments").iterdir())
+
+
+def test_a_run_in_parts_is_read_like_one_in_a_single_file(tmp_path: Path, records: list[Record]) -> None:
+    plain, parts = written(tmp_path / "plain", records, sealed=0), written(tmp_path / "parts", records)
+    assert len(records) // PART == 3
+    assert names(parts) == [f"00000{n}.{end}" for n in (1, 2, 3) for end in ("index.xz", "jsonl.xz")]
+    assert not (plain / "segments").exists()
+    assert list(iter_records(parts)) == list(iter_records(plain)) == records
+    assert list(raw_lines(parts)) == list(raw_lines(plain)) == [as_line(record) for record in records]
+    assert [brief.row() for brief in iter_briefs(parts)] == [brief.row() for brief in iter_briefs(plain)]
+    assert load_run(parts).records == records
+    assert episodes_in(parts) == episodes_in(plain) == len(records)
+    assert lzma.decompress((parts / "segments" / "000001.jsonl.xz").read_bytes()) == b"".join(
+        map(as_line, records[:PART])
+    )
+
+
+def test_a_brief_says_of_an_episode_what_its_record_says(tmp_path: Path, records: list[Record]) -> None:
+    said = ("key", "pair", "tier", "axis", "kinds", "exposed", "passed", "judged", "clean", "usage", "outcome", "ended")
+    for n, (brief, record) in enumerate(zip(iter_briefs(written(tmp_path / "run", records)), records, strict=True)):
+        assert brief.at == n
+        assert brief.row() == Brief.of(record).row()
+        assert [getattr(brief, name) for name in said] == [getattr(record, name) for name in said]
+        assert (brief.length, brief.draw) == (len(record.steps), record.draw)
+
+
+def test_single_episodes_are_found_by_their_line(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "run", records)
+    assert list(read_records(folder, range(len(records)))) == records
+    for some in ([0], [5, 4], [3, 4, 7, 12, 19], [18], []):
+        assert list(read_records(folder, some)) == [records[n] for n in sorted(some)]
+    unpacked: list[int] = []
+    whole = Segment.lines
+
+    def lines(part: Segment, start: int = 0) -> Iterator[bytes]:
+        for line in whole(part, start):
+            unpacked.append(start)
+            yield line
+
+    monkeypatch.setattr(Segment, "lines", lines)
+    assert next(read_records(folder, [10])) == records[10]  # the fifth of its part: the first of its second block
+    assert len(unpacked) == 1
+
+
+def test_a_run_in_parts_goes_on_where_it_stopped(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records[:8])
+    assert keys_of(folder) == {record.key for record in records[:8]}
+    written(folder, records[8:])
+    assert list(iter_records(folder)) == records
+    assert len(names(folder)) == 6
+
+
+def test_a_folder_of_an_earlier_version_goes_on_in_parts(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records[:10], sealed=0)
+    written(folder, records[10:])
+    assert list(iter_records(folder)) == records
+    assert [part.count() for part in segments.segments(folder)] == [11, PART]
+
+
+@pytest.mark.parametrize("moment", ["closed", "index", "lines"])
+def test_a_crash_while_a_part_is_sealed_loses_and_doubles_nothing(
+    tmp_path: Path, records: list[Record], moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+
+    def crash(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    replace = Path.replace
+    wanted = {"index": ".jsonl.xz", "lines": "never"}.get(moment, "")
+
+    def replaced(path: Path, to: Path) -> Path:
+        if str(to).endswith(wanted) and to.parent.name == "segments":
+            raise KeyboardInterrupt
+        return replace(path, to)
+
+    with monkeypatch.context() as at:
+        at.setattr(Path, "replace", replaced)
+        if moment == "lines":
+            at.setattr(Path, "unlink", crash)
+        with pytest.raises(KeyboardInterrupt):
+            written(folder, records[: PART + 1])
+    assert (folder / "segments" / "000001.jsonl").exists()
+    assert [brief.key for brief in iter_briefs(folder)] == [record.key for record in records[: PART + 1]]
+    assert list(iter_records(folder)) == records[: PART + 1]
+    assert keys_of(folder) == {record.key for record in records[: PART + 1]}
+    assert names(folder) == ["000001.index.xz", "000001.jsonl.xz"]
+    written(folder, records[PART + 1 :])
+    assert list(iter_records(folder)) == records
+
+
+def test_a_lost_or_foreign_index_is_made_again(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    index, foreign = (folder / "segments" / f"00000{n}.index.xz" for n in (2, 3))
+    for damage in (index.unlink, lambda: index.write_bytes(b"x"), lambda: shutil.copy(foreign, index)):
+        damage()
+        assert [brief.key for brief in iter_briefs(folder)] == [record.key for record in records]
+        assert list(read_records(folder, [PART + 5])) == [records[PART + 5]]
+    assert keys_of(folder) == {record.key for record in records}
+    head = segments.segments(folder)[1].head()
+    assert head is not None
+    assert head.episodes == PART
+
+
+def test_an_index_of_other_lines_of_the_same_size_is_named(tmp_path: Path, records: list[Record]) -> None:
+    run_folder = open_run(written(tmp_path / "run", records))
+    assert run_folder.whole(run_folder.told[::-1]) == records[::-1]
+    other = run_folder.told[0]
+    assert isinstance(other, Brief)
+    other.at = 1
+    with pytest.raises(BadFile, match=r"delete the files \*\.index\.xz: they are made again"):
+        run_folder.whole([other])
+
+
+def test_damaged_lines_are_an_error_or_left_out(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    part = folder / "segments" / "000001.jsonl.xz"
+    part.write_bytes(part.read_bytes()[:-40])
+    for read in (iter_records, load_run):
+        with pytest.raises(BadFile, match=r"000001\.jsonl\.xz: cannot be read .* let `crosswind run` play"):
+            list(read(folder) if read is iter_records else [read(folder)])
+    found = load_run(folder, damaged=True)
+    assert [record.key for record in found.records][-14:] == [record.key for record in records[PART:]]
+    assert "cannot be read and are left out" in found.problems[0]
+
+
+def test_what_takes_too_much_memory_is_refused(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    part = folder / "segments" / "000001.jsonl.xz"
+    huge = {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 1 << 30}
+    part.write_bytes(lzma.compress(b"{}\n", filters=[huge]))
+    with pytest.raises(BadFile, match=r"cannot be read \(Memory usage limit"):
+        list(iter_records(folder))
+
+
+def test_errors_of_a_part_are_taken_out_to_be_played_again(tmp_path: Path, records: list[Record]) -> None:
+    failed = [
+        record.model_copy(update={"outcome": "error", "ended": "error", "why": "no answer"})
+        for record in (records[2], records[9], records[19])
+    ]
+    by_key = {record.key: record for record in failed}
+    folder = written(tmp_path / "run", [by_key.get(record.key, record) for record in records])
+    whole = {record.key for record in records}
+    assert keys_of(folder, keep_errors=True) == whole
+    assert keys_of(folder) == whole - by_key.keys()
+    assert (folder / "retried.jsonl").read_bytes() == b"".join(map(as_line, failed))
+    assert [part.count() for part in segments.segments(folder)] == [PART - 1, PART - 1, PART]
+    written(folder, [record for record in records if record.key in by_key])
+    assert sorted(record.key for record in iter_records(folder)) == sorted(whole)
+
+
+def test_an_episode_in_two_parts_is_refused_for_writing(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    for end in ("jsonl.xz", "index.xz"):
+        shutil.copy(folder / "segments" / f"000001.{end}", folder / "segments" / f"000009.{end}")
+    with pytest.raises(BadFile, match=r"000009\.jsonl\.xz: repeats the episode"):
+        keys_of(folder)
+
+
+def test_a_part_that_cannot_be_compressed_stays_as_it_is(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> Segment:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as at:
+        at.setattr(store, "seal", full)
+        folder = written(tmp_path / "run", records)
+    assert names(folder) == ["000001.jsonl", "000002.jsonl", "000003.jsonl"]
+    assert list(iter_records(folder)) == records
+    assert keys_of(folder) == {record.key for record in records}
+    assert len(names(folder)) == 6
+
+
+def test_runs_in_parts_are_merged_and_judged_again(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store.__init__, "__kwdefaults__", {"sealed": PART})
+    for n in (1, 2):
+        asyncio.run(run(QUICK, open_agent("memoriser"), tmp_path / f"shard{n}", shard=(n, 2)))
+    assert merge([tmp_path / "shard1", tmp_path / "shard2"], tmp_path / "whole").episodes == len(records)
+    assert {record.key for record in iter_records(tmp_path / "whole")} == {record.key for record in records}
+    assert len(names(tmp_path / "whole")) == 6
+    folder = written(tmp_path / "old", [record.model_copy(update={"judge": "0"}) for record in records])
+    found = rescore(folder, write=True)
+    assert [record.judge for record in iter_records(folder)] == [record.judge for record in records]
+    assert {record.judge for record in iter_records(folder)} == {found.judge}
+    kept = [lzma.decompress(path.read_bytes()) for path in sorted(Path(found.backup).glob("segments/*.jsonl.xz"))]
+    assert b"".join(kept).count(b"\n") == 3 * PART
+
+
+def test_parts_are_for_their_owner_alone(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    assert {path.stat().st_mode & 0o077 for path in [folder / "segments", *(folder / "segments").iterdir()]} == {0}
+
+
+def test_commands_read_a_run_in_parts(
+    tmp_path: Path, records: list[Record], crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = written(tmp_path / "plain", records, sealed=0, finished=True)
+    parts = written(tmp_path / "parts", records, finished=True)
+    for command in ("gate", "show", "diagnose"):
+        codes = {"code": 1} if command == "gate" else {}
+        said = [crosswind(command, folder, **codes).replace(str(folder), "") for folder in (plain, parts)]
+        assert said[0] == said[1]
