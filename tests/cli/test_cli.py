@@ -267,13 +267,23 @@ def test_the_demo_plays_two_agents_at_once_and_says_which_is_better(tmp_path: Pa
     commands_demo._play_all([(folder.name, folder) for folder in folders], seed=0)
     page, found = commands_demo._compared(folders, tmp_path / "compare.html")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    measured, sure, means = commands_demo.sentences(found, "perturbed ones")
+    measured, sure, means = commands_demo.sentences(found)
     assert "memoriser solves 100" in measured
     assert "oracle solves 100" in measured
     assert "a rise of" in sure
-    assert "still solves it" in means
-    backwards = commands_demo.sentences(commands_demo._compared(folders[::-1], page)[1], "perturbed ones")
+    assert "still solves most of them" in means
+    backwards = commands_demo.sentences(commands_demo._compared(folders[::-1], page)[1])
     assert "did not help" in backwards[-1]
+
+
+def test_a_demo_that_one_model_hardly_began_still_compares_what_both_played(tmp_path: Path) -> None:
+    """On a slow machine one model can be far ahead when time is up."""
+    folders = [tmp_path / "memoriser", tmp_path / "oracle"]
+    for folder, limit in zip(folders, (3, 12), strict=True):
+        crosswind("run", commands_demo.LIVE, "--agent", folder.name, "--out", str(folder), "--limit", str(limit))
+    _, sure, means = commands_demo.sentences(commands_demo._compared(folders, tmp_path / "page.html")[1])
+    assert "2 pairs" in sure
+    assert "cannot tell" in means
 
 
 def test_an_agent_that_stops_the_demo_is_named(tmp_path: Path) -> None:
