@@ -87,7 +87,7 @@ stack:
         ("severity: 1-3", "severity: low", 5, "stack.0.severity: got 'low'; expected 1 to 5, such as 3 or 2-4"),
         ("count: 0-2", "count: 2-9", 7, "stack.2.count: got '2-9'; expected 0 to 8"),
         ("severity: 1-3", "severities: 3", 5, "the keys here are: kind, one_of, group"),
-        ("group: reasoning", "group: reason", 7, "Input should be 'train'|input should be 'train'"),
+        ("group: reasoning", "group: reason", 7, "expected 'train'"),
         ("{semantic_rename: 2", "{semantic_rename: -2", 4, "the weight of 'semantic_rename' is -2; expected a number"),
         ("name: mine", "name: mine\nname: yours", 3, "the key 'name' appears twice"),
         ("name: mine", "name: &a mine", 2, "the anchor &a is not allowed"),

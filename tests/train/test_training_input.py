@@ -134,7 +134,7 @@ def test_reinforcement_refuses_it_too(name: str, tmp_path: Path) -> None:
     ["adaptive.cap", "adaptive.margin", "adaptive.pull", "data.share", "data.slips", "data.domains.poi", "lora.alpha"],
 )
 def test_what_is_not_finite_is_refused_in_every_part(name: str, value: str, tmp_path: Path) -> None:
-    refused(f"{name}: {value}", "input should be a finite number; fix this line", TrainConfig, tmp_path)
+    refused(f"{name}: {value}", "expected a finite number; fix this line", TrainConfig, tmp_path)
 
 
 def test_what_is_not_finite_is_refused_in_lists_of_parts(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_is_not_finite_is_refused_in_lists_of_parts(tmp_path: Path) -> None
     ):
         path = tmp_path / "train.yaml"
         path.write_text(text)
-        with pytest.raises(BadFile, match=r"train.yaml:1: .*got (inf|nan); input should be a finite number"):
+        with pytest.raises(BadFile, match=r"train.yaml:1: .*got (inf|nan); expected a finite number"):
             load(path)
 
 

@@ -60,7 +60,7 @@ def learn(
     from crosswind.mcp.wire import WireError
 
     if bool(command) is bool(url):
-        raise CrosswindError("give the server's command after --, or --url, and not both")
+        raise CrosswindError("give either the server's command after -- or --url")
     server = _server(command or [], url, folder, timeout)
     was = None
     if check is not None:

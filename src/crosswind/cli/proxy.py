@@ -69,7 +69,7 @@ def proxy(
         _kinds()
         return
     if bool(command) is bool(url):
-        raise CrosswindError("give the server's command after --, or --url, and not both")
+        raise CrosswindError("give either the server's command after -- or --url")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
     plan = _plan(recipe, perturb, stack, seed, timeout)

@@ -262,7 +262,10 @@ def without_tasks(recipe: Recipe) -> Recipe:
     bad = [k for choice in recipe.stack if choice.group is None for k in choice.weights() if needs_task(k)]
     if bad:
         reasons = "; ".join(f"{kind}: {needs_task(kind)}" for kind in dict.fromkeys(bad))
-        raise CrosswindError(f"a live server has no task ({reasons}); these kinds apply: {', '.join(applicable())}")
+        raise CrosswindError(
+            f"a live server comes without a task, which some kinds need ({reasons}); "
+            f"these work without one: {', '.join(applicable())}"
+        )
     stack = []
     for choice in recipe.stack:
         if choice.group is None:

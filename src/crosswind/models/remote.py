@@ -423,7 +423,7 @@ def _key(url: str, variable: str, spec: str, *, needed: bool) -> str:
     if not key and needed and not loopback(url):
         raise CrosswindError(
             f"{strip_credentials(spec)} needs a key: set {variable} or {OURS} "
-            f"(to {NO_KEY!r} if {strip_credentials(url)} wants none)"
+            f"(or {OURS}={NO_KEY} if {strip_credentials(url)} takes no key)"
         )
     return key or NO_KEY
 

@@ -326,13 +326,13 @@ class Store:
             if changed := differences(before, manifest):
                 more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
                 hint = (
-                    f"judge it anew (crosswind rescore {self.folder} --write), "
+                    f"judge it again (crosswind rescore {self.folder} --write), "
                     if before.judge != manifest.judge
                     else ""
                 )
                 raise CrosswindError(
                     f"{self.folder}: holds a run with another configuration: {'; '.join(changed[:SHOWN])}{more}. "
-                    f"To continue it, {hint}give the settings of that run; or choose another --out"
+                    f"To resume it, {hint}use the settings of that run; otherwise choose another --out"
                 )
             manifest = manifest.model_copy(update={"created": before.created, "planned": before.planned})
         return self.write(manifest)
@@ -475,7 +475,7 @@ def same_ending(*runs: StoredRun) -> None:
         if other.manifest.ending != first.manifest.ending:
             raise CrosswindError(
                 f"{first.folder} ended episodes by {first.manifest.ending} and {other.folder} by "
-                f"{other.manifest.ending}; runs are compared when both have the same ending: play one of them again "
+                f"{other.manifest.ending}; only runs with the same ending can be compared. Play one of them again "
                 f"with --ending {first.manifest.ending} or {other.manifest.ending}"
             )
 
