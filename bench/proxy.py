@@ -2,7 +2,7 @@
 
 All paths are open at the same time and take turns, some calls each, so that whatever else the machine does meets them
 alike. The client writes and reads lines itself and adds nothing of its own. Reported are medians, 10th and 95th
-percentiles, and the medians of the differences between a round of a path and the direct round beside it. Where the
+percentiles, and the medians of the differences between a round of a path and the direct round next to it. Where the
 machine is busy with other things, the 10th percentile is the one to compare.
 
     python bench/proxy.py --server "mcp-server-time --local-timezone UTC" --fastmcp path/to/python --out proxy.json

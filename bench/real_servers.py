@@ -1,6 +1,6 @@
 """Put real MCP servers behind the proxy, drive them with a real client, and compare every call with the direct one.
 
-Each stack of random kinds is laid over a server by `crosswind proxy`. Calls with seeded arguments go to a server of
+Each stack of random kinds is applied to a server by `crosswind proxy`. Calls with seeded arguments go to a server of
 its own directly, and through the way round the stack to a twin behind the proxy; results must be the same once
 translated back, and so must the words of errors. Counted besides: names that a stack hides and that show nevertheless,
 in lists of tools, contents, structured contents or errors (a plain word where it is in quotes or said to be a
@@ -196,7 +196,7 @@ _CLOCK = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+|[A-Z][a-z]{2} [A-Z][a-z]{2} \d\
 
 
 def comparable(result: ToolResult, root: Path) -> str:
-    """A result without what differs between two twins: their folder, the time of day, where objects lie in memory."""
+    """A result without what differs between two twins: their folder, the time of day, where objects are in memory."""
     text = json.dumps(result.content, sort_keys=True) if result.error is None else result.error.text
     return _CLOCK.sub("CLOCK", text.replace(str(root), "ROOT"))
 
@@ -230,7 +230,7 @@ class Names:
             self._look(tool["name"], [tool["name"], *words, *tool["inputSchema"].get("properties", {})], "", "listed")
 
     def result(self, tool: str, raw: dict[str, Any], direct: str) -> None:
-        """Look at a result. One that is no error is data: names that the server itself gave are its own."""
+        """Look at a result. One that is not an error is data: names that the server itself gave are its own."""
         if raw.get("isError"):
             self._look(tool, list(_texts(raw.get("content"))), "", "error")
             return
@@ -258,7 +258,7 @@ def _fresh(drawn: Drawn) -> Session:
 
 
 def _names(text: str, name: str, sort: str) -> bool:
-    """Does a text name a tool or a parameter? A plain word does where it stands alone, in quotes or beside its sort."""
+    """Does a text name a tool or a parameter? A plain word does where it is alone, in quotes or beside its sort."""
     if text == name:
         return True
     if not forms.PLAIN_WORD.fullmatch(name):
@@ -278,7 +278,7 @@ def _texts(value: Any) -> Iterator[str]:
 async def one_stack(
     name: str, command: list[str], proxy: list[str], kinds: list[tuple[str, int]], seed: int, calls: int, scratch: Path
 ) -> dict[str, Any] | None:
-    """Calls through one stack; None where nothing of it can be laid over the server."""
+    """Calls through one stack; None where nothing of it can be applied to the server."""
     make, world = SERVERS[name]
     roots = [scratch / f"{seed:03}" / side for side in ("direct", "behind")]
     for root in roots:

@@ -1,4 +1,4 @@
-"""Ending an episode by the typed tool `finish`, as agents and whoever reads their runs see it."""
+"""Ending an episode by the typed tool `finish`, as agents and anyone who reads their runs see it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ from crosswind.train.run import train  # noqa: E402
 from crosswind.train.sft import gathered  # noqa: E402
 from tests import tiny  # noqa: E402
 
-TASKS = 2  # the toy problem: so many tasks over and over
+TASKS = 2  # the toy problem: this many tasks over and over
 run = partial(train, method="grpo")
 
 

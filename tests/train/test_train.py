@@ -117,7 +117,7 @@ def test_a_folded_adapter_computes_the_same(base: Path) -> None:
 
 
 def gpt2(folder: Path, positions: int = 512) -> Path:
-    """A model whose layers are no `nn.Linear` and whose positions are learnt."""
+    """A model whose layers are not `nn.Linear` and whose positions are learnt."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     tok = tiny.tokenizer("shelf")
@@ -152,7 +152,7 @@ def test_what_a_start_has_beside_two_matrices_is_kept_and_is_not_for_grpo(
     from peft import LoraConfig, get_peft_model
 
     model = load_base(str(base)).model
-    for layer in model.model.layers:  # a bias of an adapter needs one beside it
+    for layer in model.model.layers:  # a bias of an adapter needs one next to it
         layer.mlp.up_proj.bias = torch.nn.Parameter(torch.zeros(layer.mlp.up_proj.out_features))
     before = copy.deepcopy(model)
     made = get_peft_model(model, LoraConfig(r=4, target_modules=["up_proj"], task_type="CAUSAL_LM", **more)).eval()
@@ -784,7 +784,7 @@ def test_rounds_go_on_where_they_stopped_and_end_the_same(
         for one in lost:
             at = tmp_path / "copy" / one
             shutil.rmtree(at) if at.is_dir() else at.unlink()
-        with pytest.warns(UserWarning, match=f"the run {'goes on after round 1' if sound else 'begins anew'}"):
+        with pytest.warns(UserWarning, match=f"the run {'goes on after round 1' if sound else 'starts over'}"):
             assert len(adaptive._sound(tmp_path / "copy", wanted)) == sound
         shutil.rmtree(tmp_path / "copy")
     asked.clear()

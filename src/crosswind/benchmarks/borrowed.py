@@ -126,7 +126,7 @@ def canonical(value: Any, above: tuple[int, ...] = ()) -> str:
     if isinstance(value, (set, frozenset)):
         return "{" + ",".join(sorted(canonical(v, above) for v in value)) + "}"
     if isinstance(value, Random):
-        return "Random"  # a look that uses up chance is no write
+        return "Random"  # a look that uses up chance is not a write
     if hasattr(value, "__dict__"):
         return f"{type(value).__name__}{canonical(public(value), above)}"
     return repr(value)
@@ -315,6 +315,6 @@ class BorrowedDomain(GivenDomain):
         return {(self.name, part): {"digest": mark.hex()} for part, mark in state.world.kept().items()}
 
     def judge(self, task: Task, end: State, final: str | Finish) -> Verdict:
-        """The benchmark's own verdict decides; the other checks are told and do not."""
+        """The benchmark's own verdict decides; the other checks are only reported."""
         checks = self.family(task).checks(task, end, end, final)
         return Verdict(outcome="pass" if checks[0].passed else "fail", checks=checks, judge=JUDGE)

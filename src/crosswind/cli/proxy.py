@@ -90,7 +90,7 @@ def proxy(
 
 
 def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeout: float) -> Plan:
-    """What is laid over the server; kinds that need a task are refused."""
+    """What is applied to the server; kinds that need a task are refused."""
     from crosswind.episodes.recipe import load_recipe, named
     from crosswind.mcp import live
     from crosswind.mcp.relay import Plan

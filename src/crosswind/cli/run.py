@@ -286,7 +286,7 @@ def _scrubbed(text: str) -> str:
 
 
 def _crash_text(crash: Any, folder: Path) -> str:
-    """What happened, for whoever reports it. The places in the code go to a file, without any values."""
+    """What happened, for anyone who reports it. The places in the code go to a file, without any values."""
     places = traceback.extract_tb(crash.error.__traceback__)
     frames = "".join(f"{place.filename}:{place.lineno} in {place.name}\n" for place in places)
     path = folder / "crash.txt"

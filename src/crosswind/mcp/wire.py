@@ -203,7 +203,9 @@ async def own_pipes() -> Lines:
         out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, out)
     except ValueError:
-        raise CrosswindError("stdin and stdout must be pipes. Let your MCP client start this command, or use --http") from None
+        raise CrosswindError(
+            "stdin and stdout must be pipes. Let your MCP client start this command, or use --http"
+        ) from None
     return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop))
 
 

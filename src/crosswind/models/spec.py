@@ -86,7 +86,7 @@ def _opened(agent: object, settings: AgentSettings) -> AgentSource:
     provider, colon, rest = spec.partition(":")
     if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
-        shown = strip_credentials(spec)  # what is no spec may hold a secret in an address
+        shown = strip_credentials(spec)  # what is not a spec may hold a secret in an address
         meant = did_you_mean(shown, names)
         raise CrosswindError(f"no agent {shown!r}; {meant}{'' if meant.endswith('?') else '.'} {FORMS}")
     if not rest and spec != EMBEDDED:

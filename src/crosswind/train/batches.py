@@ -3,7 +3,7 @@ with.
 
 Demonstrations are drawn a buffer at a time, some batches together, sorted by length and cut into batches, so that rows
 of one batch are about equally long. Nothing is remembered from one buffer to the next: the nth is the same in every
-process, however many there are and wherever a run begins. With several devices each takes every so manyth buffer.
+process, however many there are and wherever a run begins. With several devices each takes every Nth buffer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     ids: Ints  # rows x length
     places: Ints  # in the rows laid end to end: the tokens from which the next one is predicted
     targets: Ints  # what follows at each of the places
-    real: int  # tokens that are no padding
+    real: int  # tokens that are not padding
 
     @property
     def size(self) -> int:
@@ -168,7 +168,7 @@ class Feed:
 
 
 def _part(whole: int, n: int, count: int) -> int:
-    """The nth of so many parts of a number, which add up to it."""
+    """The nth of this many parts of a number, which add up to it."""
     return whole * (n + 1) // count - whole * n // count
 
 

@@ -343,7 +343,7 @@ class Compiled:
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
     ids: dict[Any, str] = field(default_factory=dict)  # expression -> reference to its key
     step_of: dict[Any, str] = field(default_factory=dict)
-    values: list[str] = field(default_factory=list)  # references to what is told
+    values: list[str] = field(default_factory=list)  # references to the values in the request
     made: list[tuple[str, str]] = field(default_factory=list)  # noun and reference of each record that is written
 
     def __post_init__(self) -> None:
