@@ -172,7 +172,7 @@ def main() -> None:
     flags = [part for kind in STACK for part in ("--perturb", kind)]
     commands = {
         "direct": server,
-        "crosswind, nothing laid over": [*proxy, "--", *server],
+        "crosswind, nothing applied": [*proxy, "--", *server],
         "crosswind, five kinds": [*proxy, *flags, "--", *server],
     }
     if args.fastmcp:

@@ -45,7 +45,7 @@ Note = Callable[[Session, OpenCall, bool], None]  # told of a call that is about
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is laid over a server."""
+    """What is applied to a server."""
 
     recipe: Recipe | None = None
     stack: Layers | None = None  # instead of a recipe: this very stack
@@ -65,7 +65,7 @@ class Plan:
 
 @dataclass(slots=True)
 class PlanFailure:
-    """Why a plan cannot be laid over a server; `told` is set once the client knows."""
+    """Why a plan cannot be applied to a server; `told` is set once the client knows."""
 
     why: str = ""
     told: asyncio.Event = field(default_factory=asyncio.Event)
@@ -186,7 +186,7 @@ class Relay:
     # -- from the server
 
     async def from_server(self, message: Message, frame: bytes) -> None:
-        """Take a message of the server that is no answer to a request of ours."""
+        """Take a message of the server that is not an answer to a request of ours."""
         method = message.get("method")
         if method == wire.LIST_CHANGED:
             self._stale = True
@@ -230,7 +230,7 @@ class Relay:
         await self._answer(wire.notification(wire.ACKNOWLEDGED, params))
 
     async def gone(self) -> None:
-        """The server is gone: whoever waits is told."""
+        """The server is gone: anyone who waits is told."""
         passed, self._passed = self._passed, {}
         for key in passed:
             await self._answer(
@@ -294,9 +294,9 @@ class Relay:
         self.listing = Listing(session, self.toolbox, drawn.certificate.gold.steps)
         if self.plan.perturbs:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
-            self.say(f"laid over {len(tools)} tools: {kinds}")
+            self.say(f"applied to {len(tools)} tools: {kinds}")
             for why in drawn.left_out:
-                self.say(f"NOT LAID OVER: {why}")
+                self.say(f"NOT APPLIED: {why}")
         self.first_shown = tuple(self.listing.shown().values())
         return session
 

@@ -133,7 +133,7 @@ class TasksFile(Model):
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"two tasks are called {twice[0]!r}")
         if self.kinds and self.conditions:
-            raise ValueError("kinds and conditions both say what is laid over the server; give one of them")
+            raise ValueError("kinds and conditions both say how the server is perturbed; give one of them")
         return self
 
 

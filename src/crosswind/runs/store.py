@@ -297,7 +297,7 @@ class Store:
             ) from None
         for left in self.folder.glob(f"{MANIFEST}.*.new"):
             left.unlink(missing_ok=True)  # of a run that was killed
-        with suppress(OSError):  # only words for whoever finds it locked
+        with suppress(OSError):  # only words for anyone who finds it locked
             os.ftruncate(self._lock, 0)
             os.write(self._lock, f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode())
 
@@ -452,7 +452,7 @@ class Store:
 
     @contextmanager
     def rewriting(self) -> Iterator[Callable[[Record], None]]:
-        """Put other lines in the place of all; the file as it was stays beside it (`backup`)."""
+        """Put other lines in the place of all; the file as it was stays next to it (`backup`)."""
         fresh = self.path.with_name(EPISODES + ".new")
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
         self.backup = self.path.with_name(f"{EPISODES}.{stamp}")
@@ -504,4 +504,4 @@ def _unwritable(folder: Path, error: OSError) -> CrosswindError:
     what = f"{folder}: cannot be written to ({error.strerror})"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         return CannotStore(f"{what}; every finished episode is safe. Make room, then give the same command again")
-    return CrosswindError(f"{what}; choose another folder as --out, or mend its permissions")
+    return CrosswindError(f"{what}; choose another folder as --out, or fix its permissions")
