@@ -151,18 +151,14 @@ def param(schema: Mapping[str, Any], *, required: bool) -> Param:
     first = options[0]
     rest = {k: v for k, v in first.items() if k in ("items", "additionalProperties", "properties")}
     type_ = TYPES.get(first["type"], first["type"])
-    return Param(
-        type_, str(schema.get("description", "")), required, tuple(first.get("enum", ())), _with_json_types(rest)
-    )
+    return Param(type_, str(schema.get("description", "")), required, tuple(first.get("enum", ())), _json_types(rest))
 
 
-def _with_json_types(schema: Any) -> Any:
+def _json_types(schema: Any) -> Any:
     """A schema in the words of JSON schema."""
     if isinstance(schema, Mapping):
-        return {
-            k: TYPES.get(v, v) if k == "type" and isinstance(v, str) else _with_json_types(v) for k, v in schema.items()
-        }
-    return [_with_json_types(v) for v in schema] if isinstance(schema, list) else schema
+        return {k: TYPES.get(v, v) if k == "type" and isinstance(v, str) else _json_types(v) for k, v in schema.items()}
+    return [_json_types(v) for v in schema] if isinstance(schema, list) else schema
 
 
 def widened(specs: Sequence[ToolSpec], families: Iterable[BorrowedFamily]) -> list[ToolSpec]:
