@@ -1,4 +1,4 @@
-"""`crosswind demo`: a scripted agent's report, two trained models live, and a recorded run of the same two."""
+"""`crosswind demo`: a scripted agent's report, a recorded run of two trained models, and the same two live."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def demo(
 ) -> None:
     """Show what crosswind does in three minutes.
 
-    First, a scripted agent plays a suite and gets a report. Then two small models play the same 24 short tasks live:
-    one trained on a frozen world, one on perturbed worlds (PAFT). Last come the pages of a recorded run, in which both
-    played 866 episodes.
+    First, a scripted agent plays a suite and gets a report. Then come the pages of a recorded run: two small models,
+    one trained on a frozen world and one on perturbed worlds (PAFT), played 866 episodes each. Last, the same two
+    models play 24 short episodes live.
     """
     console = terminal.console()
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     say(f"1. The scripted agent {SCRIPTED} plays every perturbation of one domain.", style="bold")
     say(f"   Report: {_scripted(out / 'scripted', seed)}")
-    if live:
-        say("\n2. Two small models play the same 24 short episodes: 8 clean, 16 perturbed.", style="bold")
-        _live(out, seed, say)
-    say(f"\n{'3' if live else '2'}. A recorded run: the same two models, 866 episodes each.", style="bold")
+    say("\n2. A recorded run of two small models, one trained on a frozen world, one with PAFT.", style="bold")
     _recorded(out, say)
+    if live:
+        say(f"\n3. The same two models, live: 8 clean and 16 perturbed episodes, {DEADLINE} s at most.", style="bold")
+        _live(out, seed, say)
     say("\nNow your agent:", style="bold")
     say("  crosswind run quick --agent openai:MODEL@http://localhost:8000/v1 --out runs/mine")
     say("  crosswind report runs/mine")
@@ -87,6 +87,26 @@ def _report(folder: Path) -> Path:
     return page
 
 
+# ---------------------------------------------------------------- recorded
+
+
+def _recorded(out: Path, say: partial[None]) -> None:
+    """Unpack the recorded runs of the package and write their pages."""
+    from crosswind.runs.store import MANIFEST
+    from crosswind.study.outcomes import unpack
+
+    about = json.loads((RECORDED / "about.json").read_text(encoding="utf-8"))
+    folders = [out / f"recorded-{name}" for name in ("static", "paft")]
+    for name, folder in zip(("static", "paft"), folders, strict=True):
+        if not (folder / MANIFEST).is_file():
+            unpack(RECORDED / name, folder)
+    page, found = _compared(folders, out / "recorded.html")
+    say(f"   Recorded on {about['date']} on {about['hardware']}, at commit {about['commit']}.")
+    for sentence in sentences(found):
+        say(f"   {sentence}")
+    say(f"   Pages: {page}, {', '.join(str(_report(folder)) for folder in folders)}")
+
+
 # ---------------------------------------------------------------- live
 
 
@@ -108,7 +128,7 @@ def _live(out: Path, seed: int, say: partial[None]) -> None:
         say(f"   Both models played {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun the command to resume.")
     try:
         page, found = _compared(folders, out / "compare.html")
-    except CrosswindError as error:  # no episode is finished in both: the recorded run still has something to show
+    except CrosswindError as error:  # no episode is finished in both
         say(f"   Nothing to compare yet: {error}")
         return
     for sentence in sentences(found):
@@ -161,24 +181,7 @@ def _episodes(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 
-# ---------------------------------------------------------------- recorded
-
-
-def _recorded(out: Path, say: partial[None]) -> None:
-    """Unpack the recorded runs of the package and write their pages."""
-    from crosswind.runs.store import MANIFEST
-    from crosswind.study.outcomes import unpack
-
-    about = json.loads((RECORDED / "about.json").read_text(encoding="utf-8"))
-    folders = [out / f"recorded-{name}" for name in ("static", "paft")]
-    for name, folder in zip(("static", "paft"), folders, strict=True):
-        if not (folder / MANIFEST).is_file():
-            unpack(RECORDED / name, folder)
-    page, found = _compared(folders, out / "recorded.html")
-    say(f"   Recorded on {about['date']} on {about['hardware']}, at commit {about['commit']}.")
-    for sentence in sentences(found):
-        say(f"   {sentence}")
-    say(f"   Pages: {page}, {', '.join(str(_report(folder)) for folder in folders)}")
+# ---------------------------------------------------------------- both
 
 
 def _compared(folders: Sequence[Path], page: Path) -> tuple[Path, Comparison]:
