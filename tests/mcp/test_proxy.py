@@ -666,7 +666,7 @@ def test_mutilated_frames_do_no_harm() -> None:
 def test_kinds_that_need_a_task_are_refused() -> None:
     for kind in ("paraphrase", "unsolvable", "changed_mind", "tool_merge", "dependency_inversion"):
         assert live.needs_task(kind)
-        with pytest.raises(CrosswindError, match=r"these kinds apply: .*semantic_rename"):
+        with pytest.raises(CrosswindError, match=r"these work without one: .*semantic_rename"):
             live.without_tasks(named([kind]))
     with pytest.raises(CrosswindError, match="no kind of the group 'query'"):
         live.without_tasks(Recipe(stack=(Choice(group="query"),)))
@@ -997,7 +997,7 @@ def test_noise_on_the_servers_output_is_passed_over(proxy: Callable[..., Process
 
 @pytest.mark.parametrize(
     ("flags", "says"),
-    [(["--perturb", "paraphrase"], "these kinds apply"), (["--perturb", "nonsense"], "no perturbation"),
+    [(["--perturb", "paraphrase"], "these work without one"), (["--perturb", "nonsense"], "no perturbation"),
      (["--recipe", "mild", "--perturb", "envelope"], "give one of"), (["--url", "ftp://x"], "not both")],
 )  # fmt: skip
 def test_mistakes_in_the_command(proxy: Callable[..., Process], flags: list[str], says: str) -> None:
