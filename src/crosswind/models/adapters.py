@@ -40,9 +40,9 @@ def found(name: str) -> Path:
         return path
     if (path / FILE).is_file():
         return path / FILE
-    some = ", ".join(shipped()) or "none"
+    known = ", ".join(shipped()) or "none"
     raise CrosswindError(
-        f"{name}: no adapter found; give a .gguf file, a folder with {PEFT}, or one of the package ({some})"
+        f"{name}: no adapter found; give a .gguf file, a folder with {PEFT}, or one of the package ({known})"
     )
 
 

@@ -53,20 +53,20 @@ class Buffer(NamedTuple):
     left_out: Counter[str]  # reason -> draws
 
 
-def collate(some: Sequence[Tokens], pad: int, multiple: int) -> Batch:
+def collate(rows: Sequence[Tokens], pad: int, multiple: int) -> Batch:
     """Rows of tokens as one batch."""
-    longest = max(len(row.ids) for row in some)
+    longest = max(len(row.ids) for row in rows)
     width = -(-longest // multiple) * multiple
-    ids = np.full((len(some), width), pad, dtype=np.int32)
+    ids = np.full((len(rows), width), pad, dtype=np.int32)
     places: list[Ints] = []
     targets: list[Ints] = []
-    for n, row in enumerate(some):
+    for n, row in enumerate(rows):
         here = np.asarray(row.ids, dtype=np.int32)
         ids[n, : len(here)] = here
         learnt = np.flatnonzero(np.asarray(row.mask)[1:]).astype(np.int32)  # predicted from the token before
         places.append(learnt + np.int32(n * width))
         targets.append(here[learnt + 1])
-    return Batch(ids, np.concatenate(places), np.concatenate(targets), sum(len(row.ids) for row in some))
+    return Batch(ids, np.concatenate(places), np.concatenate(targets), sum(len(row.ids) for row in rows))
 
 
 class Buffers:

@@ -310,8 +310,8 @@ def _plan(config: str) -> _Plan:
     return _Plan(DataConfig.model_validate_json(config))
 
 
-def _listed(some: Iterable[object]) -> str:
-    return ", ".join(map(str, some))
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))
 
 
 def _families(domain: Domain, config: DataConfig) -> list[str]:

@@ -15,7 +15,6 @@ from crosswind.authoring.generated.lexicon import part_of
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, TableDraft
 from crosswind.core.types import Split
 
-MOST_CALLS = 12
 MOST_PICKS = 2  # of a chain that writes: each multiplies the ends that a refusal proof must rule out
 
 

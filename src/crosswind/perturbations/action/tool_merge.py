@@ -271,15 +271,15 @@ Links = tuple[tuple[str, str], ...]
 Option = tuple[tuple[str, ...], Links, tuple[str, ...]]  # tools, how they hang together, further arguments
 
 
-def _saved(some: Iterable[Option]) -> int:
+def _saved(merges: Iterable[Option]) -> int:
     """How many calls some merges take the place of, less those that they need themselves."""
-    return sum(len(tools) - 1 for tools, _, _ in some)
+    return sum(len(tools) - 1 for tools, _, _ in merges)
 
 
-def _fits(some: Sequence[Option], most: int) -> bool:
+def _fits(merges: Sequence[Option], most: int) -> bool:
     """Do some merges stay within a number of calls, with no tool in two of them?"""
-    names = [name for tools, _, _ in some for name in tools]
-    return _saved(some) <= most and len(names) == len(set(names))
+    names = [name for tools, _, _ in merges for name in tools]
+    return _saved(merges) <= most and len(names) == len(set(names))
 
 
 def _joins(scene: Scene) -> list[Option]:
