@@ -3,7 +3,7 @@
 For each kind and severity the first draw for every task is taken as it falls, before any law is asked: the gold is
 walked through the layer ("re-derived") and judged by the checker of bfcl-eval on the calls that reached its APIs. Then
 the laws are asked, by name, and those that break one are drawn again as a run would (`recipe.draw`). The stale gold is
-the recorded one, sent as it stands to the perturbed interface: what an agent does that learnt the interface by heart.
+the recorded one, sent as it is to the perturbed interface: what an agent does that learnt the interface by heart.
 Prints the tables of docs/results/bfcl.md.
 
     python bench/bfcl.py --severities 1 3 5 --jobs 2 --out docs/results/bfcl.md

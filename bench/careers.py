@@ -47,7 +47,7 @@ def speed(args: argparse.Namespace) -> None:
 
 
 def memory(args: argparse.Namespace) -> None:
-    """The largest resident size while so many episodes are played one after the other."""
+    """The largest resident size while this many episodes are played one after the other."""
     plan = with_changes(load_plan(args.plan), {"domains": tuple((args.domains or ["poi"])[:1])})
     number = -(-args.episodes // plan.episodes)
     with tempfile.TemporaryDirectory() as folder:

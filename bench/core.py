@@ -63,7 +63,7 @@ EXAMPLES = """examples:
 
 
 def say(text: str) -> None:
-    """Progress, for whoever waits."""
+    """Progress, for anyone who waits."""
     print(text, file=sys.stderr, flush=True)
 
 

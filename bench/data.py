@@ -4,7 +4,7 @@ Four parts:
   same    in how many episodes a row holds the tokens that a model is given in an evaluation; needs --tokenizer
   speed   demonstrations/s beside certified draws/s of the same recipe, in turns (A B A B ...), as a ratio
   length  tokens of a demonstration under a model's tokenizer, and how near the estimate is; needs --tokenizer
-  memory  the most memory that `crosswind data` held after so many demonstrations
+  memory  the most memory that `crosswind data` held after this many demonstrations
 
 A draw is a task of the split train drawn and a stack on it certified; a demonstration is that, the conversation, its
 length and a line of JSON, with whatever had to be drawn again because it was too long or no kind applied; "none left
@@ -60,7 +60,7 @@ EXAMPLES = """examples:
 
 
 def say(text: str) -> None:
-    """Progress, for whoever waits."""
+    """Progress, for anyone who waits."""
     print(text, file=sys.stderr, flush=True)
 
 

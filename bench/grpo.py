@@ -75,7 +75,7 @@ class Alternating(Training):
 
 
 def ours(config: GrpoConfig, steps: int, forced: bool) -> list[dict[str, Any]]:
-    """So many steps of our own loop; a line of metrics for each."""
+    """This many steps of our own loop; a line of metrics for each."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         training = (Alternating if forced else Training)(config, Path(folder))
@@ -101,7 +101,7 @@ def ours(config: GrpoConfig, steps: int, forced: bool) -> list[dict[str, Any]]:
 
 
 def in_trl(config: GrpoConfig, steps: int, rows: int) -> list[dict[str, Any]]:
-    """So many steps of TRL's GRPOTrainer; `rows` are computed at a time."""
+    """This many steps of TRL's GRPOTrainer; `rows` are computed at a time."""
     from datasets import Dataset
     from transformers import PrinterCallback, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer

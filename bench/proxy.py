@@ -2,7 +2,7 @@
 
 All paths are open at the same time and take turns, some calls each, so that whatever else the machine does meets them
 alike. The client writes and reads lines itself and adds nothing of its own. Reported are medians, 10th and 95th
-percentiles, and the medians of the differences between a round of a path and the direct round beside it. Where the
+percentiles, and the medians of the differences between a round of a path and the direct round next to it. Where the
 machine is busy with other things, the 10th percentile is the one to compare.
 
     python bench/proxy.py --server "mcp-server-time --local-timezone UTC" --fastmcp path/to/python --out proxy.json
@@ -172,7 +172,7 @@ def main() -> None:
     flags = [part for kind in STACK for part in ("--perturb", kind)]
     commands = {
         "direct": server,
-        "crosswind, nothing laid over": [*proxy, "--", *server],
+        "crosswind, nothing applied": [*proxy, "--", *server],
         "crosswind, five kinds": [*proxy, *flags, "--", *server],
     }
     if args.fastmcp:

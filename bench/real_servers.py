@@ -181,7 +181,7 @@ _CLOCK = re.compile(
 
 
 def comparable(result: ToolResult, root: Path) -> str:
-    """A result without what differs between two twins: their folder, the time of day, where objects lie in memory."""
+    """A result without what differs between two twins: their folder, the time of day, where objects are in memory."""
     text = json.dumps(result.content, sort_keys=True) if result.error is None else result.error.text
     return masked(text, root)
 
@@ -294,7 +294,7 @@ class Names:
             self._look("", [text], "", "instructions")
 
     def result(self, tool: str, raw: dict[str, Any], direct: str) -> None:
-        """Look at a result. One that is no error is data: names that the server itself gave are its own."""
+        """Look at a result. One that is not an error is data: names that the server itself gave are its own."""
         if raw.get("isError"):
             self._look(tool, list(_texts(raw.get("content"))), "", "error")
             return
@@ -338,7 +338,7 @@ def _without(text: str, shown: list[str]) -> str:
 
 
 def _names(text: str, name: str, sort: str) -> bool:
-    """Does a text name a tool or a parameter? A plain word does where it stands alone, in quotes or beside its sort."""
+    """Does a text name a tool or a parameter? A plain word does where it is alone, in quotes or beside its sort."""
     if text == name:
         return True
     if not hiding.PLAIN_WORD.fullmatch(name):
@@ -377,7 +377,7 @@ async def one_stack(
     calls: int,
     scratch: Path,
 ) -> dict[str, Any] | None:
-    """Calls through one stack; None where nothing of it can be laid over the server."""
+    """Calls through one stack; None where nothing of it can be applied to the server."""
     make, world = SERVERS[name]
     roots = [scratch / f"{seed:03}" / side for side in ("direct", "behind")]
     for root in roots:

@@ -94,7 +94,7 @@ for line in sys.stdin:
 
 
 def say(text: str) -> None:
-    """Progress, for whoever waits."""
+    """Progress, for anyone who waits."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -145,7 +145,7 @@ class Slow(Reciter):
 
 
 def suite_of(n: int) -> Suite:
-    """So many clean episodes whose requests take no write."""
+    """This many clean episodes whose requests take no write."""
     return Suite(name="bench", domains=("poi",), levels=(1,), tasks=n)
 
 
@@ -242,7 +242,7 @@ def resident() -> float:
 
 
 class Gauge:
-    """Looks at the memory every so many episodes."""
+    """Looks at the memory every N episodes."""
 
     def __init__(self, every: int) -> None:
         self.every, self.seen = every, dict[int, float]()
@@ -304,7 +304,7 @@ def kills(times: int, seed: int, concurrency: int = 8) -> dict[str, Any]:
 
 
 def _killed_suite(times: int) -> Suite:
-    """So many episodes that a run outlasts its kills."""
+    """This many episodes that a run outlasts its kills."""
     from crosswind.episodes.suite import suites
 
     return suites["quick"].model_copy(update={"tasks": 16 * times})

@@ -43,7 +43,7 @@ def kinds() -> None:
 def speed() -> None:
     """Episodes of `evolving` drawn per second of the processor, and single draws of the same kinds over its tasks.
 
-    Each side runs in a process of its own: whoever comes second would find the rows of the worlds made.
+    Each side runs in a process of its own: the one that comes second would find the rows of the worlds made.
     """
     for name in domains.names():
         rates = []

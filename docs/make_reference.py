@@ -262,7 +262,7 @@ def request_parts(drawn: Drawn) -> Iterator[str]:
 
 
 def row_parts(drawn: Drawn) -> Iterator[str]:
-    """Rows that a layer laid over the world; the same change of many rows is told once."""
+    """Rows that a layer applied to the world; the same change of many rows is told once."""
     task, start = drawn.certificate.task, drawn.domain.state(drawn.base)
     lines = []
     for key, row in {**task.edits, **task.obstacle}.items():

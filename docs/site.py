@@ -11,6 +11,8 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"(\]\(|src=\")(?![a-z]+:|#)([^)#\"\s]+)")
 SHIM = "https://unpkg.com/iframe-worker/shim"
+LAST_FOUND = ("results/", "repository/", "samples/")  # guides and reference pages answer a search first
+LAST = 0.1  # of the weight of other pages in the search
 AS_IS = (".md", ".svg", ".png")  # other files, and folders, become pages that show them
 
 
@@ -32,6 +34,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Lead links that leave `docs` to the copies, and those of the copies back."""
     uri: str = page.file.src_uri
+    if uri.startswith(LAST_FOUND):
+        page.meta["search"] = {"boost": LAST}
     source = Path(uri.removeprefix("repository/")) if uri.startswith("repository/") else Path("docs") / uri
 
     def lead(match: re.Match[str]) -> str:

@@ -4,7 +4,7 @@
 
 It does what a well-drilled model does with requests at the ticket desk (domain poi, levels 1 and 2) that say things as
 usual, with tools that are named and answer as usual. It has learnt that by heart: where a tool is missing, an answer
-looks different or something fails, it gives up and says so. It has no state; a conversation is gone through anew with
+looks different or something fails, it gives up and says so. It has no state; every conversation is replayed with
 every request, with the results that are in it.
 """
 

@@ -20,7 +20,7 @@ def check_words(layers: Layers, domain: str) -> None:
     own, others = frozenset(words["train"]), frozenset(words["dev"] | words["test"])
     for layer in layers:
         if layer.goal == "refuse":
-            continue  # what stands in rows is no word of a bank
+            continue  # what is in rows is not a word of a bank
         for text in banks.every_text(layer.model_dump(mode="json", exclude={"kind"})):
             if found := foreign(domain, text, own, others):
                 raise NotForTraining(
@@ -31,7 +31,7 @@ def check_words(layers: Layers, domain: str) -> None:
 def foreign(domain: str, text: str, own: frozenset[str] = frozenset(), others: frozenset[str] = frozenset()) -> str:
     """The part of a text that only the dev or test split could have given; empty where there is none.
 
-    `own` are words of the train split that do not stand in the banks, `others` those of the other splits.
+    `own` are words of the train split that are not in the banks, `others` those of the other splits.
     """
     known, words, pieces = _foreign(domain, own)
     words |= frozenset(map(banks.lemma, others)) - known

@@ -105,7 +105,7 @@ def test_every_domain_is_described(made: dict[str, str]) -> None:
                 assert f"\n| `{name}` | " in own, name
 
 
-# ---------------------------------------------------------------- what stands in the other pages
+# ---------------------------------------------------------------- what is in the other pages
 
 
 @pytest.mark.parametrize("page", [*(f"{name}.md" for name in WRITTEN), "reference/README.md", "reference/domains.md"])

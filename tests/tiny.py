@@ -154,7 +154,7 @@ def model(tok: Any, *, hidden: int = 64, layers: int = 2, seed: int = 0) -> Any:
 
 
 def save(folder: Path, domain: str = "poi", **options: Any) -> Path:
-    """A folder with a tiny model and its tokenizer, as `from_pretrained` and `hf:` take it; made anew at each call."""
+    """A folder with a tiny model and its tokenizer, as `from_pretrained` and `hf:` take it; made again at each call."""
     tok = tokenizer(domain)
     model(tok, **options).save_pretrained(folder)
     tok.save_pretrained(folder)

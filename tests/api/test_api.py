@@ -219,7 +219,7 @@ def test_without_a_folder_the_run_lives_as_long_as_the_object() -> None:
         ({"limit": 0}, "limit is 0; expected 1 or more"),
         ({"trials": 0}, "trials is 0; expected 1 or more"),
         ({"settings": {"temprature": 0}}, "settings: temprature: .*; the settings are max_tokens, temperature"),
-        ({"settings": {"temperature": -1}}, "settings: temperature: .*greater than or equal to 0"),
+        ({"settings": {"temperature": -1}}, "settings: temperature: .*at least 0"),
         ({"max_cost": 1.0}, r"no price is known for python:.*; give settings=\{'price_in'"),
     ],
 )

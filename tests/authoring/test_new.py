@@ -1,4 +1,4 @@
-"""Starting points: what `crosswind new` writes works, is tested by what it writes beside it, and harms nothing."""
+"""Starting points: what `crosswind new` writes works, is tested by what it writes next to it, and harms nothing."""
 
 from __future__ import annotations
 

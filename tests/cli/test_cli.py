@@ -188,8 +188,8 @@ def test_wrong_names_are_answered_with_near_misses(args: list[str], words: str) 
     [
         (["certify", "--severity", "abc"], "Invalid value for '--severity': got 'abc'; expected a number from 1 to 5"),
         (["data", "--share", "3"], "Invalid value for '--share': got '3'; expected a number from 0 to 1"),
-        (["data", "--count", "0"], "Invalid value for '--count': got '0'; input should be greater than or equal to 1"),
-        (["data", "--level", "low"], "Invalid value for '--level': got 'low'; input should be a valid integer"),
+        (["data", "--count", "0"], "Invalid value for '--count': got '0'; expected at least 1"),
+        (["data", "--level", "low"], "Invalid value for '--level': got 'low'; expected a whole number"),
     ],
 )
 def test_an_option_out_of_range_is_told_with_its_value(args: list[str], told: str) -> None:
@@ -202,9 +202,9 @@ STACKS = [
     ("[1]", "[0]: expected an object"),
     ("{}", "expected a list of objects"),
     ('[{"kind": "transient_eror"}]', "[0].kind: no perturbation 'transient_eror'; did you mean transient_error"),
-    ('[{"kind": "transient_error", "tools": 3, "times": 1, "text": "x"}]', "[0].tools: got 3; input should be a valid"),
-    ('[{"kind": "transient_error", "tools": [], "times": 1, "text": "x", "more": 1}]', "[0].more: extra inputs"),
-    ('[{"kind": "transient_error"}]', "[0].tools: field required"),
+    ('[{"kind": "transient_error", "tools": 3, "times": 1, "text": "x"}]', "[0].tools: got 3; expected a list"),
+    ('[{"kind": "transient_error", "tools": [], "times": 1, "text": "x", "more": 1}]', "[0].more: unknown key"),
+    ('[{"kind": "transient_error"}]', "[0].tools: this key is missing"),
     ("[" * 100_000, "nested too deeply"),
 ]
 
@@ -278,13 +278,23 @@ def test_the_demo_plays_two_agents_at_once_and_says_which_is_better(tmp_path: Pa
     commands_demo._play_all([(folder.name, folder) for folder in folders], seed=0)
     page, found = commands_demo._compared(folders, tmp_path / "compare.html")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    measured, sure, means = commands_demo.sentences(found, "perturbed ones")
+    measured, sure, means = commands_demo.sentences(found)
     assert "memoriser solves 100" in measured
     assert "oracle solves 100" in measured
     assert "a rise of" in sure
-    assert "still solves it" in means
-    backwards = commands_demo.sentences(commands_demo._compared(folders[::-1], page)[1], "perturbed ones")
+    assert "still solves most of them" in means
+    backwards = commands_demo.sentences(commands_demo._compared(folders[::-1], page)[1])
     assert "did not help" in backwards[-1]
+
+
+def test_a_demo_that_one_model_hardly_began_still_compares_what_both_played(tmp_path: Path) -> None:
+    """On a slow machine one model can be far ahead when time is up."""
+    folders = [tmp_path / "memoriser", tmp_path / "oracle"]
+    for folder, limit in zip(folders, (3, 12), strict=True):
+        crosswind("run", commands_demo.LIVE, "--agent", folder.name, "--out", str(folder), "--limit", str(limit))
+    _, sure, means = commands_demo.sentences(commands_demo._compared(folders, tmp_path / "page.html")[1])
+    assert "2 pairs" in sure
+    assert "cannot tell" in means
 
 
 def test_an_agent_that_stops_the_demo_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Ending an episode by the typed tool `finish`, as agents and whoever reads their runs see it."""
+"""Ending an episode by the typed tool `finish`, as agents and anyone who reads their runs see it."""
 
 from __future__ import annotations
 
@@ -393,9 +393,9 @@ def test_the_ending_is_part_of_a_run(tmp_path: Path) -> None:
     assert (by_finish.manifest.ending, in_words.manifest.ending) == ("finish", "words")
     with pytest.raises(cw.CrosswindError, match='ending was "finish", now "words"'):
         cw.evaluate("oracle", "quick", limit=4, ending="words", out=tmp_path / "finish")
-    with pytest.raises(cw.CrosswindError, match="have the same ending"):
+    with pytest.raises(cw.CrosswindError, match="same ending can be compared"):
         cw.compare(by_finish, in_words)
-    with pytest.raises(cw.CrosswindError, match="have the same ending"):
+    with pytest.raises(cw.CrosswindError, match="same ending can be compared"):
         by_finish.gate(0.5, baseline=in_words)
     with pytest.raises(cw.CrosswindError, match="expected finish or words"):
         cw.evaluate("oracle", "quick", ending="shout")  # type: ignore[arg-type]

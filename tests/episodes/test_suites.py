@@ -125,7 +125,7 @@ def test_the_bench_counts_a_rederived_gold_that_fails_apart_from_tasks_without_a
 
 
 def bench_of(name: str) -> ModuleType:
-    """A script of bench/, which is no package."""
+    """A script of bench/, which is not a package."""
     spec = importlib.util.spec_from_file_location(f"bench_{name}", ROOT / "bench" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -102,7 +102,7 @@ class Flawed(Reciter):
     # -- what it may do
 
     def tell(self, call: ToolCall) -> ToolResult:
-        """Make a call as it stands, once."""
+        """Make a call as it is, once."""
         return self.session.call(call)
 
     def through(self, call: ToolCall) -> ToolResult:

@@ -269,7 +269,7 @@ def test_repeating_a_write_on_old_figures_fails() -> None:
 
 
 def test_what_did_not_happen_does_not_count() -> None:
-    """Whoever refuses before looking has met no change: there the request could have been met."""
+    """Anyone who refuses before looking has met no change: there the request could have been met."""
 
     class Refuser(Solver):
         def __init__(self, drawn: Drawn) -> None:

@@ -120,7 +120,7 @@ def test_an_audit_refuses_for_one_law(
         assert words in unfair.reason
         monkeypatch.setattr(laws, off, lambda *_: None)
         again = examined(given, bad)
-        assert again is None or again.law == "secrets"  # whoever holds the answer keeps a secret as well
+        assert again is None or again.law == "secrets"  # anyone who holds the answer keeps a secret as well
 
 
 def test_bites_refuses_a_layer_that_changes_nothing() -> None:
@@ -130,7 +130,7 @@ def test_bites_refuses_a_layer_that_changes_nothing() -> None:
 
 
 def test_kept_is_checked_beside_a_layer_that_moves() -> None:
-    """A layer that moves the request is no cover for one that says it does not."""
+    """A layer that moves the request is not a cover for one that says it does not."""
     given = task("hold_visit")
     moved = draw(poi(), given, ["changed_mind"], 1).layers[0]
     assert moved.model_dump()["key"] != "city"  # it moves something else

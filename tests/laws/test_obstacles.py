@@ -35,7 +35,7 @@ def draws(kind: str, severity: int, per_domain: int = 6) -> list[Drawn]:
 
 
 class Heedless(Solver):
-    """Solves the request as it stands and reads no rule of the house."""
+    """Solves the request as it is and reads no rule of the house."""
 
     repeats = 1
 

@@ -94,7 +94,7 @@ def test_stale_gold_fails_where_a_name_or_parameter_changed(pair: tuple[str, str
     domain = domains[pair[0]]
     for drawn in draws(*pair, 3):
         if drawn.certificate.task.refuse:
-            continue  # whoever fails and gives up is right there
+            continue  # anyone who fails and gives up is right there
         shown = {t.name: t for t in drawn.certificate.gold.session.tools()}
         clean = {step.call.tool for step in drawn.certificate.clean.calls}
         canonical = {t.name: t for t in domain.world_class.specs}

@@ -687,7 +687,7 @@ class TriedAgain(DoneAnyway):
 
 
 class LastWriteAgain(Toy):
-    """Whoever looks something up again has the last write made again."""
+    """Anyone who looks something up again has the last write made again."""
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         result = yield call

@@ -187,7 +187,7 @@ CALLS = (
 @pytest.mark.parametrize("modern", [False, True])
 @pytest.mark.parametrize("kind", live.applicable())
 def test_calls_get_through_and_back(kind: str, modern: bool) -> None:
-    """Whatever is laid over a server, calls reach it as they were and results come back, once translated."""
+    """Whatever is applied to a server, calls reach it as they were and results come back, once translated."""
 
     async def work() -> None:
         for seed in range(2):
@@ -670,7 +670,7 @@ def test_mutilated_frames_do_no_harm() -> None:
 def test_kinds_that_need_a_task_are_refused() -> None:
     for kind in ("paraphrase", "unsolvable", "changed_mind", "tool_merge", "dependency_inversion"):
         assert live.needs_task(kind)
-        with pytest.raises(CrosswindError, match=r"these kinds apply: .*semantic_rename"):
+        with pytest.raises(CrosswindError, match=r"these work without one: .*semantic_rename"):
             live.without_tasks(named([kind]))
     with pytest.raises(CrosswindError, match="no kind of the group 'query'"):
         live.without_tasks(Recipe(stack=(Choice(group="query"),)))
@@ -1001,7 +1001,7 @@ def test_noise_on_the_servers_output_is_passed_over(proxy: Callable[..., Process
 
 @pytest.mark.parametrize(
     ("flags", "says"),
-    [(["--perturb", "paraphrase"], "these kinds apply"), (["--perturb", "nonsense"], "no perturbation"),
+    [(["--perturb", "paraphrase"], "these work without one"), (["--perturb", "nonsense"], "no perturbation"),
      (["--recipe", "mild", "--perturb", "envelope"], "give one of"), (["--url", "ftp://x"], "not both")],
 )  # fmt: skip
 def test_mistakes_in_the_command(proxy: Callable[..., Process], flags: list[str], says: str) -> None:
@@ -1027,7 +1027,7 @@ def test_a_kind_that_cannot_be_laid_is_refused(proxy: Callable[..., Process], tm
     assert "parameter_rename finds nothing to bite on" in one.read()["error"]["message"]
     assert one.process.wait(30) == 2
     assert one.end() == 2
-    assert "nothing can be laid over the 1 tools of this server" in one.said
+    assert "nothing can be applied to the 1 tools of this server" in one.said
     assert not load_run(tmp_path / "log").records
 
 
@@ -1038,7 +1038,7 @@ def test_of_several_kinds_those_that_lie_are_on_record(proxy: Callable[..., Proc
     one.write(listed(1), call(2, "go"))
     assert {one.read()["id"], one.read()["id"]} == {1, 2}
     assert one.end() == 0
-    assert "NOT LAID OVER: parameter_rename finds nothing" in one.said
+    assert "NOT APPLIED: parameter_rename finds nothing" in one.said
     (record,) = load_run(tmp_path / "log").records
     assert (record.condition, record.kinds) == ("transient_error:1", ("transient_error",))
 

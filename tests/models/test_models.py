@@ -624,7 +624,7 @@ def test_what_an_address_holds_in_secrets_is_hidden_in_every_form(
         record = record_of(episode, source)
     assert record.outcome == "fail"
     stored = record.model_dump_json()
-    assert "of 2026-01-01" in stored  # a version is no secret
+    assert "of 2026-01-01" in stored  # a version is not a secret
     if "?" in end:
         assert fake.paths[0] == "/v1/chat/completions?key=canaryQ%21two&api-version=2026-01-01"
         assert "/v1/chat/completions?key=[hidden]" in stored

@@ -488,6 +488,24 @@ def test_a_call_that_keeps_failing_ends_the_episode_if_that_is_asked_for(tmp_pat
     assert all(len(r.steps) == r.budget > 3 for r in load_run(tmp_path / "whole").records)
 
 
+class Forgetful:
+    """Makes one call that works, over and over."""
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        return Message(
+            role="assistant", requests=(Request(id="1", tool="find_places", args={"city": "Oslo", "category": "zoo"}),)
+        )
+
+
+def test_a_call_that_keeps_returning_the_same_ends_the_episode_too(tmp_path: Path) -> None:
+    source = Source(lambda nth, turn: None)
+    source.make = lambda drawn: Forgetful()  # type: ignore[method-assign]
+    played(tmp_path / "stopped", source, limit=1, limits=Limits(repeats=3))
+    (record,) = load_run(tmp_path / "stopped").records
+    assert (record.outcome, record.ended, len(record.steps)) == ("fail", "budget", 3)
+    assert record.steps[0]["result"] == record.steps[2]["result"]
+
+
 def test_our_own_queueing_is_not_the_agents_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws take longer than an episode may: an agent that answers at once is in time however many are waiting."""
     drawn = Schedule.__iter__

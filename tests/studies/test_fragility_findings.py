@@ -525,7 +525,7 @@ def test_paft_is_to_hold_on_kinds_never_trained(static: float, paft: float, expe
 
 
 def in_medical(solvable: int, impossible: int, *, suite: str = "medical") -> ArmResults:
-    """An arm that passed so many of twenty episodes that can be solved, and of twenty that are to be refused."""
+    """An arm that passed this many of twenty episodes that can be solved, and of twenty that are to be refused."""
     some = [record(f"can/{n}", "name_noise", n < solvable, suite=suite, domain="medical") for n in range(20)]
     for n in range(20):
         some.append(record(f"not/{n}", "unsolvable", n < impossible, suite=suite, domain="medical", refuse=True))
@@ -577,7 +577,7 @@ def test_marks_of_arms_that_played() -> None:
     """The same rules, with what real pools make of episodes."""
 
     def arm(passed: Mapping[str, int], refused: int, medical: int) -> ArmResults:
-        """Of forty episodes of each kind so many passed, in two families, the second of which loses more."""
+        """Of forty episodes of each kind, some passed, in two families, the second of which loses more."""
         some = [record(f"{n}", family="one" if n < 20 else "two") for n in range(40)]
         for suite in ("original", "tiers", "heldout"):
             for kind, many in passed.items():
@@ -616,7 +616,7 @@ def test_marks_of_arms_that_played() -> None:
 
 
 def graded(name: str, clean: int, kept: int, *, domain: str = "poi", at: str = "") -> ArmResults:
-    """An arm that solves so many of twenty tasks clean, and of these so many under a shift."""
+    """An arm that solves this many of twenty tasks clean, and of these this many under a shift."""
     tasks = [f"{domain}/one/test/{n}" for n in range(20)]
     shown = [record(task, passed=n < clean, domain=domain) for n, task in enumerate(tasks)]
     shown += [record(task, "typos", n < kept, domain=domain) for n, task in enumerate(tasks)]
@@ -654,7 +654,7 @@ def test_whether_the_clean_score_predicts(
 
 
 def refuser(right: int, clean: int, shifted: int, abroad: int) -> ArmResults:
-    """An arm that refuses so many of a hundred: rightly, falsely in clean and in shifted worlds, and on medical."""
+    """An arm that refuses this many of a hundred: rightly, falsely in clean and in shifted worlds, and on medical."""
     out = []
     for domain, some in (("poi", clean), ("medical", abroad)):
         for n in range(100):
@@ -674,7 +674,7 @@ def refuser(right: int, clean: int, shifted: int, abroad: int) -> ArmResults:
         ((96, 2, 2, 2), UNMET),
         ((97, 3, 2, 2), UNMET),
         ((97, 2, 3, 2), UNMET),
-        ((97, 2, 2, 90), MET),  # the mark by the frozen rule is told beside it
+        ((97, 2, 2, 90), MET),  # the mark by the frozen rule is told next to it
     ],
 )
 def test_whether_paft_refuses_when_it_should(counts: tuple[int, int, int, int], expected: str) -> None:

@@ -168,8 +168,8 @@ def test_options_are_merged_part_by_part() -> None:
         (("start: static-200", "start: base"), "'rl-brief' starts from 'base', which has no adapter"),
         (("start: static-200", "start: static-full"), "which has no adapter"),
         (("    method: sft\n", ""), "the arm 'static' trains nothing, but says how; give a method"),
-        (("seeds: [0, 1, 2]", "seeds: [-1]"), "seeds.0: got -1; input should be greater"),
-        (("seeds: [0, 1, 2]", f"seeds: [{10**30}]"), r"seeds.0: got 10+; input should be less"),
+        (("seeds: [0, 1, 2]", "seeds: [-1]"), "seeds.0: got -1; expected at least"),
+        (("seeds: [0, 1, 2]", f"seeds: [{10**30}]"), r"seeds.0: got 10+; expected at most"),
         (("seeds: [0, 1, 2]", "seeds: [0, 0]"), "the seeds 0, 0 have one twice"),
     ],
 )

@@ -54,7 +54,7 @@ from crosswind.train.run import train  # noqa: E402
 from crosswind.train.sft import gathered  # noqa: E402
 from tests import tiny  # noqa: E402
 
-TASKS = 2  # the toy problem: so many tasks over and over
+TASKS = 2  # the toy problem: this many tasks over and over
 run = partial(train, method="grpo")
 
 
@@ -560,8 +560,8 @@ def test_a_window_into_which_no_prompt_fits_is_told_of(warm: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("copies: 1\n", r"grpo.yaml:1: copies: .*greater than or equal to 2"),
-        ("copies: 100000000000\n", r"grpo.yaml:1: copies: .*less than or equal to 4096"),
+        ("copies: 1\n", r"grpo.yaml:1: copies: .*at least 2"),
+        ("copies: 100000000000\n", r"grpo.yaml:1: copies: .*at most 4096"),
         ("batch: 8\n", "batch is not for grpo"),
         ("stages:\n  - {domains: {poi: 1}, steps: 60}\n", "stages is not for grpo"),
         ("data:\n  recipe: unseen\n", r"grpo.yaml:2: data.recipe: .* is held out"),

@@ -493,7 +493,7 @@ def test_who_is_sent_on_had_the_old_tool_in_mind() -> None:
 
 
 def part_late(one: Drawn, two: Drawn) -> bool:
-    """Do two walks part only after something else was shown? Whoever was shown the same thinks and does the same."""
+    """Do two walks part only after something else was shown? Anyone who was shown the same thinks and does the same."""
     mine, other = demonstration(one), demonstration(two)
     if mine.menus != other.menus:
         return False

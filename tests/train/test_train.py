@@ -117,7 +117,7 @@ def test_a_folded_adapter_computes_the_same(base: Path) -> None:
 
 
 def gpt2(folder: Path, positions: int = 512) -> Path:
-    """A model whose layers are no `nn.Linear` and whose positions are learnt."""
+    """A model whose layers are not `nn.Linear` and whose positions are learnt."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     tok = tiny.tokenizer("shelf")
@@ -152,7 +152,7 @@ def test_what_a_start_has_beside_two_matrices_is_kept_and_is_not_for_grpo(
     from peft import LoraConfig, get_peft_model
 
     model = load_base(str(base)).model
-    for layer in model.model.layers:  # a bias of an adapter needs one beside it
+    for layer in model.model.layers:  # a bias of an adapter needs one next to it
         layer.mlp.up_proj.bias = torch.nn.Parameter(torch.zeros(layer.mlp.up_proj.out_features))
     before = copy.deepcopy(model)
     made = get_peft_model(model, LoraConfig(r=4, target_modules=["up_proj"], task_type="CAUSAL_LM", **more)).eval()
@@ -460,8 +460,8 @@ def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tm
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("steps: 5\ndata:\n  share: 1.5\n", r"train.yaml:3: data.share: got 1.5; .*less than or equal to 1"),
-        ("steps: -1\n", r"train.yaml:1: steps: got -1; .*greater than or equal to 1"),
+        ("steps: 5\ndata:\n  share: 1.5\n", r"train.yaml:3: data.share: got 1.5; .*at most 1"),
+        ("steps: -1\n", r"train.yaml:1: steps: got -1; .*at least 1"),
         ("model: x\ndata:\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
         ("data:\n  share: 0\n  recipe: unseen\n", r"train.yaml:3: data.recipe: .* is held out"),
         ("batch: 4\nsteps: true\n", r"train.yaml:2: steps: got yes or no; expected a number"),
@@ -479,9 +479,9 @@ def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tm
             "steps: 3\nadaptive: {rounds: 4}\n",
             r"train.yaml:1: steps is 3 and adaptive.rounds 4; every round needs a step",
         ),
-        ("steps: 5\nbatch: 100000000000000000000\n", r"train.yaml:2: batch: got 1\d+; .*less than or equal to 65536"),
-        ("buffer: 10000000000000\n", r"train.yaml:1: buffer: got 1\d+; .*less than or equal to 1024"),
-        ("pad_to: 1000000000\n", r"train.yaml:1: pad_to: got 1\d+; .*less than or equal to 65536"),
+        ("steps: 5\nbatch: 100000000000000000000\n", r"train.yaml:2: batch: got 1\d+; .*at most 65536"),
+        ("buffer: 10000000000000\n", r"train.yaml:1: buffer: got 1\d+; .*at most 1024"),
+        ("pad_to: 1000000000\n", r"train.yaml:1: pad_to: got 1\d+; .*at most 65536"),
         ("evaluate:\n  split: test\n", r"train.yaml:2: evaluate.split: got 'test'; .*'train' or 'dev'"),
         ("data:\n  families: [nothing]\n", r"train.yaml:\d: data: no family 'nothing'"),
         (
@@ -784,7 +784,7 @@ def test_rounds_go_on_where_they_stopped_and_end_the_same(
         for one in lost:
             at = tmp_path / "copy" / one
             shutil.rmtree(at) if at.is_dir() else at.unlink()
-        with pytest.warns(UserWarning, match=f"the run {'goes on after round 1' if sound else 'begins anew'}"):
+        with pytest.warns(UserWarning, match=f"the run {'goes on after round 1' if sound else 'starts over'}"):
             assert len(adaptive._sound(tmp_path / "copy", wanted)) == sound
         shutil.rmtree(tmp_path / "copy")
     asked.clear()

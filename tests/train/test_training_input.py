@@ -120,12 +120,12 @@ def test_a_training_goes_on_after_the_signal(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_beyond_all_reason_is_refused_in_a_line(text: str, tmp_path: Path) -> None:
-    refused(text, r"less than or equal to (1000000000|65536|1); fix this line", TrainConfig, tmp_path)
+    refused(text, r"at most (1000000000|65536|1); fix this line", TrainConfig, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["temperature", "beta", "lr", "clip", "lora.alpha"])
 def test_reinforcement_refuses_it_too(name: str, tmp_path: Path) -> None:
-    refused(f"{name}: 1.0e+300", "less than or equal to 1000000000; fix this line", GrpoConfig, tmp_path)
+    refused(f"{name}: 1.0e+300", "at most 1000000000; fix this line", GrpoConfig, tmp_path)
 
 
 @pytest.mark.parametrize("value", [".inf", "-.inf", ".nan"])
@@ -134,7 +134,7 @@ def test_reinforcement_refuses_it_too(name: str, tmp_path: Path) -> None:
     ["adaptive.cap", "adaptive.margin", "adaptive.pull", "data.share", "data.slips", "data.domains.poi", "lora.alpha"],
 )
 def test_what_is_not_finite_is_refused_in_every_part(name: str, value: str, tmp_path: Path) -> None:
-    refused(f"{name}: {value}", "input should be a finite number; fix this line", TrainConfig, tmp_path)
+    refused(f"{name}: {value}", "expected a finite number; fix this line", TrainConfig, tmp_path)
 
 
 def test_what_is_not_finite_is_refused_in_lists_of_parts(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_is_not_finite_is_refused_in_lists_of_parts(tmp_path: Path) -> None
     ):
         path = tmp_path / "train.yaml"
         path.write_text(text)
-        with pytest.raises(BadFile, match=r"train.yaml:1: .*got (inf|nan); input should be a finite number"):
+        with pytest.raises(BadFile, match=r"train.yaml:1: .*got (inf|nan); expected a finite number"):
             load(path)
 
 

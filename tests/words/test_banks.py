@@ -42,7 +42,7 @@ def dealt(value: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...
 
 
 def said(value: Any) -> set[str]:
-    """What entries say; of tools that are no help, their names and descriptions."""
+    """What entries say; of tools that do not help, their names and descriptions."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         value = [text for record in value for key, text in record.items() if key != "params"]
     return {banks.lemma(text) for text in banks.every_text(value)}

@@ -67,7 +67,7 @@ class Learner(Reciter):
         raise NotImplementedError
 
     def hear(self, telling: Telling) -> None:
-        """Take in what is told."""
+        """Remember what the user or a notice says."""
         raise NotImplementedError
 
     def restore(self, state: Any) -> None:

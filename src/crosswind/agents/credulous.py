@@ -1,4 +1,4 @@
-"""Believes the last word on everything, whoever says it."""
+"""Believes the latest statement on everything, whoever makes it."""
 
 from __future__ import annotations
 

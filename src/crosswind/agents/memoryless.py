@@ -1,4 +1,4 @@
-"""Reads tools and results anew in every episode, and remembers nothing."""
+"""Reads tools and results afresh in every episode, and remembers nothing."""
 
 from __future__ import annotations
 

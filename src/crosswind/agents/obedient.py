@@ -1,4 +1,4 @@
-"""Does whatever it is told, by whomever."""
+"""Follows every instruction, whoever gives it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learns each tool anew when it changes, and keeps what it is told up to date."""
+"""Relearns each tool when it changes, and keeps the facts it hears up to date."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from crosswind.api.run import Run
 from crosswind.base.errors import CrosswindError
+from crosswind.base.yaml_files import complaint
 from crosswind.core.types import Ending
 from crosswind.episodes.stream import load_suite
 from crosswind.episodes.suite import Suite
@@ -198,7 +199,7 @@ def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSett
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         known = ", ".join(AgentSettings.model_fields)
-        raise CrosswindError(f"settings: {place}: {first['msg']}; the settings are {known}") from None
+        raise CrosswindError(f"settings: {place}: {complaint(first)}; the settings are {known}") from None
 
 
 def watching(progress: Told | None) -> runner.Watch | None:

@@ -231,7 +231,7 @@ class Run:
         pairs are needed, or "infrastructure", where too many episodes (more than `max_errors`) ended as errors.
 
         Of streams, `min_stability` judges success on tasks that no release touches, and `max_recovery` asks that the
-        agent be back to its usual success within so many episodes of four in five changes.
+        agent recover within this many episodes of at least four in five changes.
         """
         before = None if baseline is None else _run(baseline)
         if before is not None:

@@ -1,6 +1,6 @@
 """Everything that the author of a domain, perturbation or agent wants to know about it, a line each.
 
-What is wrong is named with the part that is at fault; what an author's own code raises is told with its file and line.
+Every fault is reported with the part that causes it; an exception of the author's code with its file and line.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Checkup:
 
     @contextmanager
     def guard(self, name: str) -> Iterator[None]:
-        """What is raised meanwhile becomes a line, and is blamed on whoever raised it."""
+        """Turn an exception raised inside into a line that names the code that raised it."""
         try:
             yield
         except CrosswindError as error:

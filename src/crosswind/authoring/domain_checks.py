@@ -19,7 +19,7 @@ HOOKS = {
 
 
 def relative_path(path: str) -> str:
-    """A path as seen from the current folder, if it lies in it."""
+    """A path as seen from the current folder, if it is in it."""
     return path.removeprefix(os.getcwd() + os.sep)
 
 

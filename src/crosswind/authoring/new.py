@@ -1,4 +1,4 @@
-"""Starting points: a commented file with a small domain, perturbation or agent that works, and a test beside it."""
+"""Starting points: a commented file with a small domain, perturbation or agent that works, and a test next to it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A file is loaded when somebody names it (`--plugin`, `CROSSWIND_PLUGINS` or `load`), and whatever is wrong with it is an
 error. What an installed distribution announces as an entry point is loaded when a registry is first asked; if that goes
-wrong it is a warning, since the command at hand may not need it, and an error for whoever asks for it by name.
+wrong it is a warning, since the command at hand may not need it, and an error for anyone who asks for it by name.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def share(paths: list[Path]) -> None:
 
 
 def _run(file: Path, where: str) -> None:
-    """Import a file under a name of its own; what goes wrong in it is told with its line."""
+    """Import a file under a name of its own; report an error in it with its line."""
     name = f"{MODULE}{file.stem}_{digest(file.resolve()).hex()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -189,7 +189,7 @@ def load_announced() -> None:
     except BaseException:
         _looked = False
         for registry in REGISTRIES:
-            registry.loaded = False  # whoever asks next is told as well
+            registry.loaded = False  # the next lookup raises it as well
         raise
 
 
@@ -229,7 +229,7 @@ def _add(registry: Registry[Any], name: str, thing: Any, where: str) -> None:
 
 
 def _ours() -> None:
-    """Import what the package brings, so that a plugin is told apart from it, and clashes with it are seen."""
+    """Import the package's own modules, so that a plug-in's additions can be told from them and clashes are seen."""
     for registry in REGISTRIES:
         registry.names()
 

@@ -28,7 +28,7 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
 def synced_file(path: Path, flag: int = os.O_TRUNC) -> Iterator[BinaryIO]:
     """A file to write to, for its owner alone; what was written is on the disk when it closes.
 
-    A symbolic link in its place is refused: whoever put it there chose the target.
+    A symbolic link in its place is refused: the one who put it there chose the target.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600), "wb") as file:
         yield file

@@ -103,5 +103,5 @@ class ProcessGuard:
     def _tell(self, line: str) -> None:
         stdin = self._running().stdin
         assert stdin
-        with contextlib.suppress(BrokenPipeError):  # killed just now; the next watcher is told of every group
+        with contextlib.suppress(BrokenPipeError):  # killed just now; the next watcher gets every group
             os.write(stdin.fileno(), line.encode())

@@ -21,6 +21,20 @@ Place = tuple[str | int, ...]
 LIMIT = 2_000_000  # characters in a file
 DEEP = 40  # levels of nesting
 MOST = 100_000  # values and keys; what has more is no file that a person wrote, and takes long to read
+PLAIN = {  # pydantic's words for what is common, said more plainly
+    "extra_forbidden": "unknown key",
+    "missing": "this key is missing",
+    "greater_than_equal": "expected at least {ge}",
+    "greater_than": "expected more than {gt}",
+    "less_than_equal": "expected at most {le}",
+    "less_than": "expected less than {lt}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "expected a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "expected a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "expected true or false"),
+    "string_type": "expected text",
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "expected a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "expected keys with values"),
+}
 
 
 class Document:
@@ -91,9 +105,12 @@ def _model_at(model: type[BaseModel], place: Sequence[str | int]) -> type[BaseMo
 
 
 def complaint(error: ErrorDetails) -> str:
-    """Pydantic's message and the value. Messages of our own checks name the value already."""
-    said = error["msg"].removeprefix("Value error, ")
-    said = said[0].lower() + said[1:].rstrip(".")
+    """Say what value came and what was expected. Messages of our own checks name the value already."""
+    said = error["msg"].removeprefix("Value error, ").rstrip(".")
+    if plain := PLAIN.get(error["type"]):
+        said = plain.format_map(error.get("ctx", {}))
+    said = said.replace("Input should be ", "expected ")
+    said = said[0].lower() + said[1:]
     if error["type"] in ("value_error", "extra_forbidden", "missing"):
         return said
     came = repr(error["input"])

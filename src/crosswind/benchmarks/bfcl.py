@@ -136,7 +136,7 @@ def holding(one: BfclTask, base: BfclTask) -> frozenset[int]:
     """Turns to be refused or asked about: before the one that brings a function, or the one that gives a detail.
 
     Their ground truth is empty. So is that of a few turns in which nothing is to be done, so a turn that asks for a
-    detail is told by `base`, which lacks it.
+    detail comes from `base`, which lacks it.
     """
     if one.later:
         return frozenset(turn - 1 for turn in one.later)
@@ -196,7 +196,7 @@ class BfclWorld(BorrowedWorld):
             return str(result)
 
     def mark(self) -> bytes:
-        return borrowed.marked([vars(api) for api in self.apis.values()])  # where one stands in the files is private
+        return borrowed.marked([vars(api) for api in self.apis.values()])  # where one is in the files is private
 
     def twin(self) -> Self:
         other = type(self)(self.library, self.one, self.specs, self.blocked)

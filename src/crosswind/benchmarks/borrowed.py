@@ -126,7 +126,7 @@ def canonical(value: Any, above: tuple[int, ...] = ()) -> str:
     if isinstance(value, (set, frozenset)):
         return "{" + ",".join(sorted(canonical(v, above) for v in value)) + "}"
     if isinstance(value, Random):
-        return "Random"  # a look that uses up chance is no write
+        return "Random"  # a look that uses up chance is not a write
     if hasattr(value, "__dict__"):
         return f"{type(value).__name__}{canonical(public(value), above)}"
     return repr(value)
@@ -151,14 +151,14 @@ def param(schema: Mapping[str, Any], *, required: bool) -> Param:
     first = options[0]
     rest = {k: v for k, v in first.items() if k in ("items", "additionalProperties", "properties")}
     type_ = TYPES.get(first["type"], first["type"])
-    return Param(type_, str(schema.get("description", "")), required, tuple(first.get("enum", ())), _mended(rest))
+    return Param(type_, str(schema.get("description", "")), required, tuple(first.get("enum", ())), _json_types(rest))
 
 
-def _mended(schema: Any) -> Any:
+def _json_types(schema: Any) -> Any:
     """A schema in the words of JSON schema."""
     if isinstance(schema, Mapping):
-        return {k: TYPES.get(v, v) if k == "type" and isinstance(v, str) else _mended(v) for k, v in schema.items()}
-    return [_mended(v) for v in schema] if isinstance(schema, list) else schema
+        return {k: TYPES.get(v, v) if k == "type" and isinstance(v, str) else _json_types(v) for k, v in schema.items()}
+    return [_json_types(v) for v in schema] if isinstance(schema, list) else schema
 
 
 def widened(specs: Sequence[ToolSpec], families: Iterable[BorrowedFamily]) -> list[ToolSpec]:
@@ -315,6 +315,6 @@ class BorrowedDomain(GivenDomain):
         return {(self.name, part): {"digest": mark.hex()} for part, mark in state.world.kept().items()}
 
     def judge(self, task: Task, end: State, final: str | Finish) -> Verdict:
-        """The benchmark's own verdict decides; the other checks are told and do not."""
+        """The benchmark's own verdict decides; the other checks are only reported."""
         checks = self.family(task).checks(task, end, end, final)
         return Verdict(outcome="pass" if checks[0].passed else "fail", checks=checks, judge=JUDGE)

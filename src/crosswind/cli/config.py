@@ -37,7 +37,7 @@ class Budgets(Model):
     max_cost: float | None = Field(default=None, gt=0)  # in the currency of the price list
     deadline: float | None = Field(default=None, gt=0)  # seconds for the whole run
     episode_timeout: float | None = Field(default=None, gt=0)  # seconds for one episode
-    max_repeats: int | None = Field(default=None, ge=1)  # failures of the same call that end an episode
+    max_repeats: int | None = Field(default=None, ge=1)  # failures or equal results of one call that end an episode
 
 
 class GateRules(Model):

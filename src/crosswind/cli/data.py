@@ -105,8 +105,8 @@ def data(
             "--from",
             metavar="RUN",
             show_default="none",
-            help="Correct the failed episodes of a run on the train split instead of drawing: what was right and the "
-            "mistake are masked from the loss, then the oracle goes on; repeatable; openai and verl only.",
+            help="Instead of drawing, continue the failed episodes of this run (train split) as the oracle would. Only "
+            "the continuation is learned; the rest is masked from the loss. Repeatable; openai and verl only.",
         ),
     ] = [],  # noqa: B006
     tokenizer: Annotated[

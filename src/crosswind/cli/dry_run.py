@@ -33,7 +33,7 @@ def forecast(
     concurrency: int,
     json_: bool,
 ) -> None:
-    """How much a run would be: from drawing up to so many episodes and walking the certified way through them."""
+    """How much a run would be: from drawing up to this many episodes and walking the certified way through them."""
     from crosswind.episodes.schedule import Schedule
     from crosswind.episodes.suite import BANDS, CLEAN, band_of
     from crosswind.models.spec import ScriptedSource
@@ -139,7 +139,7 @@ def _points(share: float | None) -> str:
 
 
 def _tokens(drawn: Drawn, ending: Ending) -> tuple[int, int]:
-    """Tokens in and out on the certified way: the whole conversation is sent anew at every turn."""
+    """Tokens in and out on the certified way: the whole conversation is sent again at every turn."""
     from crosswind.core.session import Session
     from crosswind.episodes.play import result_text
 

@@ -78,7 +78,8 @@ def gate(
         float | None, _share("Streams: minimum success on tasks that no release touches.", 0, 0.999)
     ] = None,
     max_recovery: Annotated[
-        int | None, Option(min=0, metavar="N", help="Streams: be back within N episodes of four in five changes.")
+        int | None,
+        Option(min=0, metavar="N", help="Streams: recover within N episodes of at least four in five changes."),
     ] = None,
     max_errors: Annotated[
         float | None, _share("Give no verdict if more episodes than this were lost to infrastructure.", 0, 1)

@@ -74,6 +74,8 @@ METAVARS = {  # the same option takes the same sort of value everywhere
     **dict.fromkeys(("max_cost", "price_in", "price_out"), "AMOUNT"),
     **dict.fromkeys(("share", "slips"), "SHARE"),
     "agent": "SPEC",
+    "install": "REQUIREMENT",
+    "notes_size": "CHARACTERS",
     "out": "DIR",
     "budget_minutes": "MINUTES",
     "plugin": "FILE",
@@ -97,7 +99,7 @@ def epilog(*examples: str, notes: str = "", exits: Mapping[int | str, str] | Non
 
 def is_example(paragraph: str) -> bool:
     """Whether a paragraph of an epilog is a command to type."""
-    return paragraph.startswith(("crosswind ", "accelerate ")) or "=... crosswind " in paragraph
+    return paragraph.startswith(("crosswind ", "accelerate ", "inspect ")) or "=... crosswind " in paragraph
 
 
 def takes_value(param: Any) -> bool:
@@ -216,11 +218,17 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
 
 
 class HelpfulCommand(TyperCommand):
+    def get_usage(self, ctx: Any) -> str:
+        return f"Usage: {usage(self, ctx.command_path)}"
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         write_help(self, ctx, formatter)
 
 
 class HelpfulGroup(TyperGroup):
+    def get_usage(self, ctx: Any) -> str:
+        return f"Usage: {usage(self, ctx.command_path)}"
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         write_help(self, ctx, formatter)
 

@@ -85,7 +85,7 @@ def learn(
     if check is None and (update or ignore or breaking):
         raise CrosswindError("--update, --ignore and --breaking go with --check SNAPSHOT")
     if bool(command) is bool(url):
-        raise CrosswindError("give the server's command after --, or --url, and not both")
+        raise CrosswindError("give either the server's command after -- or --url")
     server = _server(command or [], url, folder, timeout)
     was = None
     if check is not None:

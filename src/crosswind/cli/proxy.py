@@ -80,7 +80,7 @@ def proxy(
         _kinds()
         return
     if bool(command) is bool(url):
-        raise CrosswindError("give the server's command after --, or --url, and not both")
+        raise CrosswindError("give either the server's command after -- or --url")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
     if stream:
@@ -106,7 +106,7 @@ def proxy(
 
 
 def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeout: float) -> Plan:
-    """What is laid over the server; kinds that need a task are refused."""
+    """What is applied to the server; kinds that need a task are refused."""
     from crosswind.episodes.recipe import load_recipe, named
     from crosswind.mcp import live
     from crosswind.mcp.relay import Plan

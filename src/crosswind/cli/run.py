@@ -89,7 +89,11 @@ def run(
     axis: Annotated[list[str], Option(metavar="AXIS,...", help="Only kinds of these axes.")] = [],  # noqa: B006
     episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
     max_repeats: Annotated[
-        int, Unlimited(help="End an episode once the same call has failed this many times; 0: never.")
+        int,
+        Unlimited(
+            help="End an episode once the same call has failed, or returned the same result in a row, this many times; "
+            "0: never."
+        ),
     ] = 0,
     deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
@@ -282,7 +286,7 @@ def _scrubbed(text: str) -> str:
 
 
 def _crash_text(crash: Any, folder: Path) -> str:
-    """What happened, for whoever reports it. The places in the code go to a file, without any values."""
+    """What happened, for anyone who reports it. The places in the code go to a file, without any values."""
     places = traceback.extract_tb(crash.error.__traceback__)
     frames = "".join(f"{place.filename}:{place.lineno} in {place.name}\n" for place in places)
     path = folder / "crash.txt"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,4 +111,12 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
             go_on = "Fix the agent and use a new folder. With --max-exceptions 0 a run never stops for exceptions."
         told = terminal.short(ran.stopped, 400)
         console.print(f"Stopped: {told}. About {ran.left} episodes are left. {go_on}", style="yellow")
-    console.print(f"Next: crosswind report {folder}")
+    console.print(f"Next: crosswind {_plugins()}report {folder}", soft_wrap=True)
+
+
+def _plugins() -> str:
+    """The options that load the files that brought domains, as another command needs them too."""
+    from crosswind.core.registry import domains
+
+    files = dict.fromkeys(origin for name in domains.names() if Path(origin := domains.origin(name)).is_file())
+    return "".join(f"--plugin {shlex.quote(terminal.safe(os.path.relpath(file)))} " for file in files)

@@ -139,7 +139,7 @@ def _drawn(domain: str, task_seed: int, family: str, perturb: list[str], recipe:
 
 
 async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callable[[Trajectory], None]) -> None:
-    """Play the episode with whoever connects, over HTTP where there is a port, and conclude it when it is over."""
+    """Play the episode with the one who connects, over HTTP where there is a port, and conclude it when it is over."""
     import asyncio
 
     from crosswind.base.extras import extra

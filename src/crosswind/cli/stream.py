@@ -46,7 +46,7 @@ def stream(
         Option(metavar="hidden|shown|wrong", show_default="the plan's", help="Release notes in the policy."),
     ] = "",
     frozen: Annotated[
-        bool, Option("--frozen", help="Keep the first release, or state every fact, for comparison.")
+        bool, Option("--frozen", help="For comparison: keep the first release, or state every fact.")
     ] = False,
     memory: Annotated[
         str, Option(metavar="notes", show_default="the agent's own", help="Give the agent tools to keep notes.")

@@ -124,7 +124,7 @@ def parsed(arm: str) -> tuple[Method, Path]:
 
 
 def one(method: Method, path: Path | None, out: Path | None, changes: list[str], *, quiet: bool) -> Result:
-    """Train one configuration. Whatever the file says wrong is told before the heavy packages are loaded."""
+    """Train one configuration. Mistakes in the file are reported before the heavy packages are loaded."""
     from crosswind.train.config import for_method, kind_of, load
 
     need_packages("training")
@@ -146,7 +146,7 @@ def need_packages(what: str, *packages: str) -> None:
 
 @contextmanager
 def goes_on(how: str) -> Iterator[None]:
-    """Whoever stops it with Ctrl-C is told how it goes on."""
+    """On Ctrl-C, say how to resume."""
     try:
         yield
     except KeyboardInterrupt:
@@ -155,7 +155,7 @@ def goes_on(how: str) -> Iterator[None]:
 
 @contextmanager
 def written(folder: Path) -> Iterator[None]:
-    """A folder that cannot be written to is told of in one line; those who write weights have errors of their own."""
+    """Report a folder that cannot be written to in one line; libraries that write weights raise errors of their own."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Laws about what layers do, show and ask for besides: writes, disclosures, orders, and steps that nobody speaks of."""
+"""Laws about side effects of layers: writes, disclosures, orders, and steps that no text mentions."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def announced(gold: Walk) -> None:
             continue
         last = steps[-1]
         if not _tells_all(told, last):
-            continue  # what came before is part of what is told
+            continue  # what came before is part of what the solution is told
         text = session.render(
             "\n".join(
                 [

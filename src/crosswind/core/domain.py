@@ -63,10 +63,10 @@ class Detail:
     question: str  # asks for it
     read: Reader  # finds values of its kind in a text
     words: tuple[str, ...]  # by which a question about it is recognised
-    vague: str  # stands in the query where it is withheld
+    vague: str  # is in the query where it is withheld
     record: tuple[str, str, str] | None = None  # (tool, argument that is a detail too, key): where else it stands
     column: tuple[str, str] | None = None  # (table, column): the same record on the world's side
-    known: str = ""  # stands in the query where it was told in an earlier episode of a career
+    known: str = ""  # is in the query where it was told in an earlier episode of a career
 
 
 def read_ids(prefix: str, digits: int) -> Reader:
@@ -103,7 +103,7 @@ def gives_away(text: str, details: Mapping[str, Detail], task: Task) -> str | No
 
 
 def recover(text: str, details: Mapping[str, Detail], keys: Iterable[str]) -> dict[str, Any]:
-    """Take the details named `keys` out of a text by their kinds alone. Those of one kind stand in the order of `keys`.
+    """Take the details named `keys` out of a text by their kinds alone. Those of one kind are in the order of `keys`.
 
     A key is missing from what comes back where the text does not hold exactly one value for each key of that kind.
     """
@@ -437,7 +437,7 @@ class Domain:
     grounds: ClassVar[bool] = True  # clean solutions use no value that was not shown; not so in other people's golds
     namers: ClassVar[Mapping[str, Namer]] = {}  # made-up names by what they name: "thing", "group", "person"
     named: ClassVar[frozenset[str]] = frozenset()  # columns that requests speak of: another value is another request
-    bank: ClassVar[Mapping[str, Any] | Path | None] = None  # other words, of a plug-in; by default the file beside it
+    bank: ClassVar[Mapping[str, Any] | Path | None] = None  # other words, of a plug-in; by default the file next to it
     families: dict[str, Family]
 
     def derive(self, seed: int, size: int, split: Split) -> Derive:

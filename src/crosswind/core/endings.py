@@ -291,7 +291,7 @@ class Facts:
         )
 
     def amount(self, value: FinishValue) -> tuple[float, str] | None:
-        """A reported amount of money and its currency, if that is said; None where it is no money."""
+        """A reported amount of money and its currency, if that is said; None where it is not money."""
         if value.kind not in ("money", "number") or (value.kind == "number" and not value.unit):
             return None
         found = currency_of(value.unit) if value.unit else ("", 1.0)

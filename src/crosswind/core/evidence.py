@@ -95,7 +95,7 @@ def _reasons(clean: Walk, n: int, rows: Rows, id: str) -> set[Reason] | None:
 
 
 def _ruled(texts: Sequence[str], rows: Rows) -> bool:
-    """Does a sentence make a rule about ids or about something that a row holds besides figures?"""
+    """Does a sentence make a rule about ids, or about something in a row other than figures?"""
     held = LABELS | {w for row in rows.values() for key in row for w in legends.stems(key.replace("_", " "))} - {"of"}
     figures = {
         w for row in rows.values() for k, v in row.items() if _is_number(v) for w in legends.stems(k.replace("_", " "))
@@ -279,7 +279,7 @@ def _lists(content: Any) -> Iterator[list[Mapping[str, Any]]]:
 
 
 def _no_constant(cases: Sequence[tuple[Walk, Any, dict[Figure, float]]]) -> None:
-    """Raise `Unfair` if what is told follows from what was shown by constants that no text gives."""
+    """Raise `Unfair` if a value handed to the solution follows from what was shown by constants that no text gives."""
     common = set.intersection(*({*figures} for _, _, figures in cases))
     series: dict[tuple[Any, ...], list[float]] = {(f,): [figures[f] for _, _, figures in cases] for f in common}
     for a, b in combinations_with_replacement(sorted(common), 2):
@@ -330,7 +330,7 @@ def _line(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float] | Non
 
 
 def _no_shift(cases: Sequence[tuple[Walk, Any, dict[Figure, float]]]) -> None:
-    """Raise `Unfair` if a date or time that is told is always as far from one that was shown, and no text says so."""
+    """Raise `Unfair` if a date or time in the solution is always equally far from one shown, and no text says so."""
     common: set[tuple[str, float]] | None = None
     said_so = False
     for clean, value, _ in cases:

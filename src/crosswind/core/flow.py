@@ -23,7 +23,7 @@ def chain(call: ToolCall, steps: Sequence[StepOf]) -> Flow:
     """Hand `call` to the first step; whatever it asks for goes to the rest. One frame, however many steps."""
     running: list[Flow] = []
     while True:
-        if len(running) == len(steps):  # the last step asked: ask whoever drives
+        if len(running) == len(steps):  # the last step asked: ask the driver
             result = yield call
         else:
             flow = steps[len(running)](call)

@@ -153,7 +153,7 @@ def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequen
         try:
             there = walks.instead(call, call.with_args(**{name: other}))
         except Unfair:
-            continue  # whoever tries it notices
+            continue  # anyone who tries it notices
         if (there.end, there.changes) != (gold.end, gold.changes):
             return other
     return None
@@ -230,11 +230,11 @@ def _says_which(shown: _Shown, name: str, param: Param, spec: ToolSpec | None) -
 
 
 class _Shown:
-    """What an agent has been shown so far. Texts are taken apart when a value stands nowhere by itself."""
+    """What an agent has been shown so far. Texts are taken apart when a value is nowhere by itself."""
 
     def __init__(self, tools: Collection[ToolSpec]) -> None:
         self.tools = tools  # whose descriptions the agent has now, and which were not read yet
-        self.known: set[Any] = set()  # keys and values of results, and the words of texts as they stand
+        self.known: set[Any] = set()  # keys and values of results, and the words of texts as they are
         self.texts: list[str] = []
         self.apart = 0  # texts whose words are known
 
@@ -277,7 +277,7 @@ class _Shown:
         return {one for text in self.texts for one in values.dates(text)}
 
     def tells(self, value: str) -> bool:
-        """Does something besides the descriptions of tools speak of a listed value, in these or related words?"""
+        """Does a text other than the tools' descriptions speak of a listed value, in these or related words?"""
         if value in self.known:
             return True
         said = {w[:4] for text in (*self.texts, *filter(_is_text, self.known)) for w in _stems(text)}
@@ -537,7 +537,7 @@ def twin(domain: Domain, task: Task, layers: Layers, certify: Callable[[Domain, 
         for layer in layers:
             shifted = layer.on_task(shifted)
         if isinstance(walk(domain, shifted).end, Refusal):
-            continue  # what the layers ask for cannot be had there, whoever tries
+            continue  # what the layers ask for cannot be had there, no matter who tries
         try:
             certify(domain, other, layers)
         except UnfairTask:

@@ -1,7 +1,7 @@
 """Legends: do the texts that were shown say how one value is to be read as another?
 
 No machine understands every sentence. Asked is whether the constants that decide the meaning were shown: a factor, a
-difference, a unit, a pair of words. They may stand in the tool's description, in the policy, in an error, or beside the
+difference, a unit, a pair of words. They may be in the tool's description, in the policy, in an error, or beside the
 value in the result. A sentence that speaks of another figure of the same result does not count for this one.
 """
 
@@ -120,7 +120,7 @@ class Legend:
         return any(_leads(s, meant, numbers, scales, words, percent=percent) for s in figures)
 
     def contradicts(self, shown: str, meant: str, others: Iterable[str]) -> str:
-        """Another word that stands beside what was shown, where the one meant does not; empty: there is none."""
+        """Another word that is beside what was shown, where the one meant does not; empty: there is none."""
         clauses = [clause for text in self.texts for clause in CLAUSE.split(text) if values.shown(shown, clause)]
         if any(values.shown(meant, clause) for clause in clauses):
             return ""

@@ -37,7 +37,7 @@ class Need(Model):
     key: str = ""  # the detail of the request that is the fact; empty: a rule of the policy
     rule: str = ""
     sentence: str  # the request, with a hole for the fact
-    known: str = ""  # stands in the hole
+    known: str = ""  # is in the hole
     policies: dict[str, str] = Field(default_factory=dict)  # value -> what the policy would say; of a rule
     twist: Twist = "plain"
     distance: int = 1  # episodes since the value was told

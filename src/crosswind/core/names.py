@@ -79,7 +79,7 @@ class Numbering:
         return self._form % code
 
     def number(self, split: Split, seed: int, id: str) -> int | None:
-        """Which n has this id; None where it is no id of this split."""
+        """Which n has this id; None where it is not an id of this split."""
         digits = id[self._start :]
         if len(id) != self._length or not (id.startswith(self.prefix) and digits.isascii() and digits.isdigit()):
             return None

@@ -58,9 +58,13 @@ def adding_from(where: str) -> Iterator[None]:
 
 
 def did_you_mean(name: str, names: list[str]) -> str:
-    """Words for what somebody may have meant."""
-    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
+    """Suggest the names that are about as close as the closest one, or list all."""
+    likeness = {known: difflib.SequenceMatcher(None, known, name.lower()).ratio() for known in names}
+    best = max(likeness.values(), default=0.0)
+    close = [known for known in difflib.get_close_matches(name.lower(), names, 3, 0.5) if likeness[known] > best - 0.15]
+    *others, last = close or [""]
+    meant = f"{', '.join(others)} or {last}" if others else last
+    return f"did you mean {meant}?" if close else f"known: {', '.join(names)}"
 
 
 class Registry(Generic[T]):

@@ -1,6 +1,6 @@
 """Law "no secrets": all that is needed to translate a call or a result can be read in what was shown.
 
-Two tests. `read_off` runs at every draw: what a layer's way round tells the solution must stand in what was shown, or a
+Two tests. `read_off` runs at every draw: what a layer's way round tells the solution must be in what was shown, or a
 shown text must say how to convert it. `confusable` compares two stacks that show the same texts and tools: if what one
 of them showed is read by the other as something else, nobody could know which of them is there.
 """
@@ -61,7 +61,7 @@ def is_same(one: Any, two: Any) -> bool:
 
 
 def is_label(value: Any) -> bool:
-    """Is it an id, which means nothing by itself? Whoever hands it back unread is right, whatever it stands for."""
+    """Is it an id, which means nothing by itself? Anyone who hands it back unread is right, whatever it stands for."""
     return (
         isinstance(value, str)
         and any(c.isdigit() for c in value)
@@ -75,7 +75,7 @@ def is_label(value: Any) -> bool:
 
 
 def read_off(gold: Walk) -> None:
-    """No secrets: what the solution is told stands in what was shown, or a shown text says how to convert it."""
+    """No secrets: what the solution is told is in what was shown, or a shown text says how to convert it."""
     session, task = gold.session, gold.session.task
     if all(layer.is_passthrough for layer in session.layers):
         return
@@ -176,9 +176,7 @@ def docs(specs: Iterable[ToolSpec]) -> list[str]:
     return [text for s in specs for text in (s.doc, *(t for n, p in s.params.items() for t in (n, p.doc, *p.enum)))]
 
 
-Pair = tuple[
-    tuple[str, ...], list[Any], Any, legends.Beside
-]  # where, what was shown, what is meant, what stands beside
+Pair = tuple[tuple[str, ...], list[Any], Any, legends.Beside]  # where, what was shown, what is meant, what is beside
 
 
 class _Misfit(Exception):
@@ -359,8 +357,8 @@ def confusable(walks: Walks, layers: Layers, said: str, *, alike: bool = False, 
     """Raise `Unfair` if another stack over the same task shows the same and reads what gold saw as something else.
 
     `said` names the other stack in the reason. A stack that shows other texts or tools, or cannot read what was shown,
-    can be told apart and is no rival. `alike` says that it is known to show the same. One that is not `drawn` by the
-    kind is no rival either where its legend would be wrong.
+    can be told apart and is not a rival. `alike` says that it is known to show the same. One that is not `drawn` by the
+    kind is not a rival either where its legend would be wrong.
     """
     gold, task = walks.gold, walks.tasks[0]
     other: Task = task
@@ -445,7 +443,7 @@ def _alike_where_they_part(
             return
         result = session.call(diverged.call)
         if result.error is not None:
-            return  # whoever makes it is told
+            return  # its author gets the complaint
         became.append([call for call, _ in session.steps[-1].inner])
     if became[0] != became[1] and not (not drawn and _said_in_calls(gold, diverged.call, *became)):
         does = f"there {_call(diverged.call)} does something else"
@@ -453,7 +451,7 @@ def _alike_where_they_part(
     if alike and not walks.shifted.refuse and not task.refuse:
         there = walk(walks.domain, task, layers)
         if not drawn and isinstance(there.end, Refusal):
-            return  # its own way round fails, so that it is no fair draw, and nobody meets it
+            return  # its own way round fails, so that it is not a fair draw, and nobody meets it
         if (there.end, there.changes) != (gold.end, gold.changes):
             raise Unfair(
                 "secrets", f"{said} shows the same, but there the right end is {there.final!r} and not {gold.final!r}"

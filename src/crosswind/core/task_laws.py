@@ -104,7 +104,7 @@ def untied_through(walks: Walks) -> None:
     try:
         there = walks.under(ShuffledRows())
     except Unfair:
-        return  # a layer that cannot read them: whoever meets that notices
+        return  # a layer that cannot read them: anyone who meets that notices
     if (there.end, there.changes) == (gold.end, gold.changes):
         return
     domain, task = walks.domain, walks.shifted
@@ -126,8 +126,8 @@ LABELLED = re.compile(
 def unlabelled(domain: Domain, task: Task) -> None:
     """No ties: of two rows that are equally good, none is preferred for its id, unless the request says so.
 
-    Two rows that share the greatest or least value of a column change places, ids aside. Whoever chooses by what rows
-    hold follows; whoever stays with the id had no other reason. Solution and goal must agree there as well.
+    Two rows that share the greatest or least value of a column change places, ids aside. A solver that chooses by what
+    rows hold follows; one that stays with the id had no other reason. Solution and goal must agree there as well.
     """
     if task.refuse or LABELLED.search(f"{task.brief.query} {task.brief.policy}"):
         return

@@ -28,7 +28,7 @@ CHANGED = "changed"  # the code of a write that was made on what is no longer tr
 FINISH = "finish"  # the tool that ends an episode, where words do not; see `finish.py`
 SAY = "(say)"  # how a message without a tool call stands among the steps
 TALK = (ASK, SAY, FINISH)  # calls that reach the user, and no world
-NOTE = "(note)"  # working that a solution writes down before it acts; it is no step and reaches no world
+NOTE = "(note)"  # working that a solution writes down before it acts; it is not a step and reaches no world
 
 
 class Model(BaseModel):
@@ -240,7 +240,7 @@ class Task(Model):
     changes: tuple[Change, ...] = ()
     remembered: dict[str, Any] = {}  # what the user said in an earlier episode of a career and does not repeat
     carried: dict[str, dict[str, Any] | None] = {}  # "table/id" -> row or None, as earlier episodes left it
-    edits: dict[str, dict[str, Any] | None] = {}  # the same, laid over the derived world and what was carried
+    edits: dict[str, dict[str, Any] | None] = {}  # the same, applied to the derived world and what was carried
     events: tuple[Event, ...] = ()  # changes by others; what is right is what is right after them
     obstacle: dict[str, dict[str, Any] | None] = {}  # the same: edits that make the request impossible
     blocked: dict[str, str] = {}  # canonical tools that never work here, and why
@@ -253,7 +253,7 @@ class Task(Model):
 
     @property
     def wanted(self) -> dict[str, Any]:
-        """The request's details as they stand in the end, wherever they were said."""
+        """The request's details as they are in the end, wherever they were said."""
         out = {**self.brief.stated, **self.withheld, **self.remembered}
         for change in self.changes:
             out = {**change.stated} if change.family else {**out, **change.stated}
@@ -297,7 +297,7 @@ class Message(Model):
 
 
 class Agent(Protocol):
-    """A policy over the conversation. Whoever plays owns the loop."""
+    """A policy over the conversation. Anyone who plays owns the loop."""
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message: ...
 

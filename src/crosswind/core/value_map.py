@@ -130,7 +130,7 @@ class ValueMap(Perturbation):
         return layer
 
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        """Each place, and the legend that stands elsewhere."""
+        """Each place, and the legend that is elsewhere."""
         places = sum(len(keys) for side in (self.arguments, self.results) for keys in side.values())
         return places + 2 * bool(self.rules)
 

@@ -53,7 +53,7 @@ def shipped() -> str:
 
 
 def code_of(thing: type, origin: str) -> str | None:
-    """A hash of the code behind a class, the modules beside it included; None: nobody can tell what its code is."""
+    """A hash of the code behind a class, the modules next to it included; None: nobody can tell what its code is."""
     if not origin and thing.__module__.startswith("crosswind."):
         return our_code()
     files = {Path(origin)} if origin and Path(origin).is_file() else set()

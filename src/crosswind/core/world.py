@@ -517,7 +517,7 @@ class World:
         return refused(call, spec)
 
     async def ask(self, call: ToolCall) -> ToolResult:
-        """Answer a call of an agent; raises `InfrastructureError` where whoever should answer fails."""
+        """Answer a call of an agent; raises `InfrastructureError` where the one who should answer fails."""
         return self.call(call)
 
     def again(self, call: ToolCall, result: ToolResult) -> None:
@@ -559,7 +559,7 @@ class World:
         state = self.state
         if self.watching:
             if entry.effects and self.unread:
-                return failed(CHANGED, self.unread.pop(0).text)  # once: whoever repeats it unread is on their own
+                return failed(CHANGED, self.unread.pop(0).text)  # once: anyone who repeats it unread is on their own
             state.touched.clear()
         state.reads, state.effects, state.journal = entry.reads, entry.effects, []
         try:

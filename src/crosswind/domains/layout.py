@@ -326,7 +326,7 @@ MAKERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def packaged(folder: str, domain: str) -> tuple[Any, str]:
-    """What `banks/<folder>/<domain>.yaml` says, as the package carries it, and words for where that stands."""
+    """What `banks/<folder>/<domain>.yaml` says, as the package carries it, and words for where that is."""
     where = f"{folder} of {domain} (banks/{folder}/{domain}.yaml, compiled by banks/make.py)"
     path = files("crosswind") / "data" / folder / f"{domain}.json"
     try:

@@ -203,7 +203,7 @@ class OnCallName(Duty, graphs.Lookup):
         return (Expected("name", engineer["name"]),) if engineer else ()
 
     def facts(self, task: Task, start: State, end: State) -> tuple[Expected, ...]:
-        """Whoever is on call in the region on another day is not the one."""
+        """Anyone who is on call in the region on another day is not the one."""
         region, _ = self.wanted(task, start)
         ids = {id for date in self.records.dates(start) if (id := self.records.on_duty(start, region, date))}
         rows = [row for id in sorted(ids) if (row := start.row("engineers", id))]

@@ -46,8 +46,8 @@ class Records:
     receipt_ids: tuple[str, int, str]  # of receipts, with the word that they are hashed with
     verb: str  # the word that ids of new bookings are hashed with
     owned: str  # the word that the number of a person's bookings is hashed with
-    lapse: int  # one in so many people may not book; 0: everybody may
-    odds: tuple[int, int] = (8, 2)  # one in so many bookings is cancelled, one in so many only held
+    lapse: int  # one in N people may not book; 0: everybody may
+    odds: tuple[int, int] = (8, 2)  # one in N bookings is cancelled, one in N only held
     directed: bool = False  # the distance depends on the direction
     least_entries: int = 2
 
@@ -507,7 +507,7 @@ class Records:
         return self.vary_own(task, spot, value, salt)
 
     def vary_own(self, task: Task, spot: str, value: Any, salt: object) -> Any:
-        """The same for columns that are no numbers and that only this domain has; `spot` is `table.column`."""
+        """The same for columns that are not numbers and that only this domain has; `spot` is `table.column`."""
         return value
 
     def renamed(self, at: SeedLike, namer: Namer, name: str, salt: object) -> str:

@@ -72,7 +72,7 @@ class Requests(Model):
 
     @classmethod
     def of(cls, data: Any, where: str) -> Requests:
-        """Those that data has; `where` says in errors where it stands."""
+        """Those that data has; `where` says in errors where it is."""
         return Document({**data, "where": where} if isinstance(data, dict) else data, {}, where).fit(cls)
 
     @classmethod

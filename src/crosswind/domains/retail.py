@@ -59,7 +59,7 @@ class RetailRecords(Records):
     # -- returns and shipments
 
     def returnable(self, state: State, order: Booking, quantity: int) -> bool:
-        """May so many units of an order be sent back?"""
+        """May this many units of an order be sent back?"""
         row = state.row("orders", order.id)
         paid = row is not None and row["status"] == "paid"
         return paid and quantity <= order.need and state.row("returns", order.id) is None

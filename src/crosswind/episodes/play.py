@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
@@ -54,7 +55,7 @@ async def play(
 
     With an `opening` the agent takes up a conversation that has begun. With the ending "finish" it has a tool of that
     name; words without a call end the episode as well, and are judged as words. With `repeats`, the episode ends as one
-    that ran out of steps once the same call has failed that many times.
+    that ran out of steps once the same call has failed, or brought the same result in a row, that many times.
     """
     certificate = drawn.certificate
     if not callable(getattr(agent, "reply", None)):
@@ -90,7 +91,7 @@ async def play(
                 ended = "refusal" if session.finished.status == "cannot" else "answer"
                 session.steps.pop()  # nor is the call that ends it
                 break
-            if repeats and _failures_of_last(session) >= repeats:
+            if repeats and _repeats_of_last(session) >= repeats:
                 break
     except InfrastructureError as error:
         ended, why = "error", str(error)
@@ -115,10 +116,15 @@ async def play(
     )
 
 
-def _failures_of_last(session: Session) -> int:
-    """How many times the last call has been made and has failed, up to now."""
-    last = session.steps[-1].call if session.steps else None
-    return sum(step.call == last and step.result.error is not None for step in session.steps)
+def _repeats_of_last(session: Session) -> int:
+    """Count how often the last call has failed so far, or how often in a row it has brought the same result."""
+    if not session.steps:
+        return 0
+    last = session.steps[-1]
+    if last.result.error is not None:
+        return sum(step.call == last.call and step.result.error is not None for step in session.steps)
+    same = takewhile(lambda step: (step.call, step.result) == (last.call, last.result), reversed(session.steps))
+    return sum(1 for _ in same)
 
 
 async def _carry_out(session: Session, message: Message, budget: int) -> list[Message]:

@@ -104,7 +104,7 @@ class Want:
     turn: float = 0.0  # its place among the conditions of its band in the domain, from 0 to 1
     got: int = 0
     seen: int = 0  # tasks that were looked at
-    looked: set[int] = field(default_factory=set)  # those of them that lie in the present window
+    looked: set[int] = field(default_factory=set)  # those of them that are in the present window
     window: range = range(0)  # the numbers that are open to it
     levels: Counter[int] = field(default_factory=Counter)  # how often it took each level,
     tried: Counter[int] = field(default_factory=Counter)  # and looked at each
@@ -120,7 +120,7 @@ class _Table:
     """A domain at which tasks are dealt: its deck, and who had what."""
 
     deck: Deck
-    shared: int  # so many tasks are open to all conditions before any takes a further one
+    shared: int  # this many tasks are open to all conditions before any takes a further one
     turn: int  # where it begins among levels and families
     levels: Counter[tuple[str, int]] = field(default_factory=Counter)  # (band, level) -> how often
     families: Counter[tuple[str, int, int]] = field(default_factory=Counter)  # the same for families

@@ -30,7 +30,7 @@ from crosswind.episodes.schedule import Deck, Episode, StreamMark
 from crosswind.episodes.suite import Suite, suites
 
 WORLDS = 8  # worlds that are looked at for one episode: a task may be unfair by itself, or under a release
-EARNED, WINDOW = 0.8, 10  # with the schedule "earned": success over so many episodes that brings the next release
+EARNED, WINDOW = 0.8, 10  # with the schedule "earned": success over this many episodes that brings the next release
 PRECEDENCE = "Where these notes and the tools shown differ, the tools are right."
 
 

@@ -71,7 +71,7 @@ class Suite(Model):
     severity: int = Field(default=SEVERITY, ge=1, le=5)  # at this severity,
     severities: tuple[int, ...] = ()  # or at each of these
     balanced: bool = False  # tiers get equally many tasks, and axes within a tier
-    stacks: int = Field(default=0, ge=0, le=8)  # one more condition: random stacks of up to so many kinds
+    stacks: int = Field(default=0, ge=0, le=8)  # one more condition: random stacks of up to this many kinds
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -123,8 +123,8 @@ class Suite(Model):
         tier: Sequence[str] = (),
         axis: Sequence[str] = (),
     ) -> Suite:
-        """A part of the suite: at most so many tasks, some domains, conditions whose kinds are all named, and of these
-        tiers and axes. It has no version, which names the whole."""
+        """A part of the suite: at most `tasks` tasks, these domains, and the conditions whose kinds are all named and
+        of these tiers and axes. It has no version, which names the whole."""
         wanted = [] if domain == "all" else [domain] if isinstance(domain, str) else list(domain)
         if not (tasks or wanted or only or tier or axis):
             return self

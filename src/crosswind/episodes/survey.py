@@ -59,7 +59,7 @@ def survey(
 
     `families` limits which are drawn from; `without` leaves out what is unfair by itself: DOMAIN/FAMILY, or all of a
     domain where it is DOMAIN or DOMAIN.TOOL. `looks` says how long tasks
-    are looked at for which a kind does not apply: so many for each one wanted, and for each family.
+    are looked at for which a kind does not apply: this many for each one wanted, and for each family.
     """
     rows = []
     for name in names:

@@ -63,7 +63,7 @@ def _read(path: Path) -> Any:
         from inspect_ai.log import read_eval_log
     except ImportError:
         raise CrosswindError(
-            "reading Inspect's logs needs Inspect; install it: pip install 'crosswind[inspect]'"
+            "reading a log of Inspect needs the package inspect-ai; install it: pip install 'crosswind[inspect]'"
         ) from None
     if not path.is_file():
         raise BadFile(f"{path}: no such file; expected an .eval or .json log of Inspect")

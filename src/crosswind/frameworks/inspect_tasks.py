@@ -290,7 +290,7 @@ def _said(message: ChatMessageAssistant) -> Message:
 
 
 def _arguments(arguments: Any, unread: str | None) -> Any:
-    """What the model wrote; arguments that are no JSON reach the world as they came."""
+    """What the model wrote; arguments that are not JSON reach the world as they came."""
     return arguments if unread is None else arguments or unread
 
 

@@ -64,7 +64,8 @@ def rule(name: str, share: str | float, text: str = "") -> Rule:
             return Rule(by=by, name=name, most=most)
     known = [*GROUP_OF, CLEAN, *TIERS, *(a for a in AXES if a != "domain"), *perturbations.names(), *domains.names()]
     raise CrosswindError(
-        f"no group of episodes is called {name!r}; {did_you_mean(name, known)}; write it as in tier=0.10"
+        f"no group of episodes is called {name!r}; {did_you_mean(name, known)} "
+        "(a rule is NAME=SHARE, such as tier=0.10)"
     )
 
 

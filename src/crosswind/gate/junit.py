@@ -81,7 +81,7 @@ def _episodes(finding: RuleResult) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Text from elsewhere that stands in Markdown as what it is: one line, no markup, nobody called."""
+    """Text from elsewhere, shown in Markdown literally: one line, no markup, nobody called."""
     one_line = " ".join(xml_text(text).split())
     return _MENTION.sub("(at)", _MARKUP.sub(lambda m: f"&#{ord(m[1])};", one_line))
 

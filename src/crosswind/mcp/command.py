@@ -2,7 +2,7 @@
 
     cmd:my-agent --mcp-config {config} {query}
 
-The command is split as a shell would split it and started without one; what stands in braces is put in afterwards, so
+The command is split as a shell would split it and started without one; what is in braces is put in afterwards, so
 no text of a task can become another argument. The tools are behind an address on this machine that one episode alone
 knows. The command ends the episode by the tool `finish`, or by what it prints, which is then said to the user; if the
 user has an answer to that, the command is started once more with the conversation so far as the query. The world's

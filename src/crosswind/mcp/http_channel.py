@@ -1,7 +1,7 @@
 """A server behind a URL: streamable HTTP as a channel.
 
 Each message is a request of its own. What comes back, as JSON or as a stream of events, is put in one queue, so that
-whoever reads sees the same messages as from a process. The newer era wants parts of a message repeated in headers.
+anyone who reads sees the same messages as from a process. The newer era wants parts of a message repeated in headers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from crosswind.mcp import wire
 from crosswind.mcp.schema import record
 from crosswind.mcp.wire import CANCELLED, JSON, LIMIT, STREAM, UPSTREAM_GONE, VERSION_KEY, BadFrame, Message, WireError
 
-TIMEOUTS = httpx2.Timeout(None, connect=20.0).as_dict()  # seconds; whoever asks bounds the rest
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # whose parameter stands in a header
+TIMEOUTS = httpx2.Timeout(None, connect=20.0).as_dict()  # seconds; anyone who asks bounds the rest
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # whose parameter is in a header
 _SAFE = re.compile(r"[\x20-\x7e]*")
 
 
@@ -47,7 +47,7 @@ class HttpChannel:
         self._in: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._posts: dict[str, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
-        self._params: dict[str, dict[str, str]] = {}  # of tools: parameters that stand in headers
+        self._params: dict[str, dict[str, str]] = {}  # of tools: parameters that are in headers
         self._asked: dict[str, str] = {}  # methods of requests under way
 
     async def read(self) -> bytes | None:
@@ -110,7 +110,7 @@ class HttpChannel:
         try:
             message = wire.parse(part, lenient=True)
         except BadFrame:
-            self._in.put_nowait(part)  # whoever reads finds out
+            self._in.put_nowait(part)  # anyone who reads finds out
             return False
         if "method" not in message:
             asked = self._asked.pop(json.dumps(message["id"]), "")
@@ -123,7 +123,7 @@ class HttpChannel:
         return "method" not in message and message["id"] == id
 
     def _learn(self, tools: Any) -> None:
-        """See which parameters of tools stand in headers."""
+        """See which parameters of tools are in headers."""
         for tool in tools if isinstance(tools, list) else ():
             properties = record(record(record(tool).get("inputSchema")).get("properties"))
             marked = {name: record(part).get("x-mcp-header") for name, part in properties.items()}

@@ -152,7 +152,7 @@ class HttpRequest(Request):  # type: ignore[misc]
 
 
 async def _next(out: asyncio.Queue[Message | None], seconds: float | None) -> Message | None:
-    """The next message; an empty one after so many seconds."""
+    """The next message; an empty one after this many seconds."""
     try:
         return await asyncio.wait_for(out.get(), seconds)
     except TimeoutError:

@@ -36,8 +36,8 @@ def draft(found: Snapshot, server: Server, domain: str, taken: str) -> str:
     head = [
         f"# Tasks for {_line(who)}: a draft, one task for each of its {len(tools)} tools.",
         "# docs/mcp_tasks.md explains the keys.",
-        f"# Whatever is marked {BLANK} ...> is yours to write; `crosswind run` refuses the file until none is left.",
-        "# Leave out tasks that make no sense, and join tools into tasks as people would ask for them.",
+        f"# Replace every {BLANK} ...>; `crosswind run` refuses the file until none is left.",
+        "# Delete tasks that make no sense, and combine tools in one task as users would.",
         "#",
         "#   crosswind run THIS_FILE --agent oracle                   # does every gold solve its task?",
         "#   crosswind run THIS_FILE --agent openai:MODEL@URL",
@@ -47,14 +47,15 @@ def draft(found: Snapshot, server: Server, domain: str, taken: str) -> str:
     top: Json = {"domain": domain, "server": reached, "snapshot": taken}
     text = "\n".join(head) + _yaml(top)
     text += "tasks:\n"
+    hinted = any(not tool.spec.writes for tool in tools.values())  # otherwise a look-up would count as a write
     for name, tool in tools.items():
         doc = _line(str(tool.raw.get("description") or ""))
         text += f"  # {doc}\n" if doc else ""
-        text += "".join(f"  {line}\n" for line in _yaml([_task(name, tool)]).splitlines())
+        text += "".join(f"  {line}\n" for line in _yaml([_task(name, tool, hinted)]).splitlines())
     return text
 
 
-def _task(name: str, tool: Tool) -> Json:
+def _task(name: str, tool: Tool, hinted: bool) -> Json:
     """A task that calls one tool."""
     args = {
         param: blank(_about(part.type, part.doc, part.enum))
@@ -68,14 +69,14 @@ def _task(name: str, tool: Tool) -> Json:
         conditions["times"] = 1
     task: Json = {
         "name": re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:64],
-        "query": blank(f"what a user would say, who wants what {name} does"),
-        "answer": [blank("a text that a right answer contains; number: 3, matches: ... and others are possible")],
+        "query": blank(f"a request that {name} fulfils, in a user's words"),
+        "answer": [blank("a text that a correct answer contains; number: and matches: work too")],
         "calls": [conditions],
     }
-    if tool.spec.writes:
+    if tool.spec.writes and hinted:
         task["nothing_else"] = True
     gold: Json = {"call": name, **({"args": args} if args else {})}
-    task |= {"gold": [gold], "says": blank("the answer of the gold; take: {x: path} in a call and $x here")}
+    task |= {"gold": [gold], "says": blank("the correct answer; with take: {x: path} in a call, $x here")}
     return task
 
 

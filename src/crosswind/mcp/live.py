@@ -162,7 +162,7 @@ def _drawn(walks: Walks, left_out: Iterable[str]) -> Drawn:
 def follow(tools: Mapping[str, Tool], recipe: Recipe | None, seed: int) -> Drawn:
     """The stack that a recipe gives for a server and a seed: the same ones always give the same.
 
-    Where nothing of a pick can be laid over the tools, the next one is taken, up to a bound. Raises `CannotPerturb`
+    Where nothing of a pick can be applied to the tools, the next one is taken, up to a bound. Raises `CannotPerturb`
     where nothing ever can, since a session under a recipe is not to be one without layers.
     """
     if recipe is None:
@@ -179,7 +179,7 @@ def follow(tools: Mapping[str, Tool], recipe: Recipe | None, seed: int) -> Drawn
             return drawn
         why |= dict.fromkeys(drawn.left_out)
     reasons = "; ".join(why) or "it picks no kind"
-    raise CannotPerturb(f"nothing can be laid over the {len(tools)} tools of this server: {reasons}", applies=False)
+    raise CannotPerturb(f"nothing can be applied to the {len(tools)} tools of this server: {reasons}", applies=False)
 
 
 def fitted(tools: Mapping[str, Tool], layers: Layers) -> Drawn:
@@ -239,7 +239,7 @@ SHOWROOM: tuple[dict[str, Any], ...] = (
 
 
 def needs_task(kind: str) -> str:
-    """Why a kind cannot be laid over a live server; empty where it can."""
+    """Why a kind cannot be applied to a live server; empty where it can."""
     cls = perturbations[kind]
     if cls.on_task is not Perturbation.on_task:
         return "it changes the request or the world"
@@ -258,7 +258,7 @@ def _drawable(kind: str) -> bool:
 
 
 def applicable() -> list[str]:
-    """The kinds that can be laid over a live server."""
+    """The kinds that can be applied to a live server."""
     return [kind for kind in perturbations.names() if not needs_task(kind)]
 
 
@@ -267,7 +267,10 @@ def without_tasks(recipe: Recipe) -> Recipe:
     bad = [k for choice in recipe.stack if choice.group is None for k in choice.weights() if needs_task(k)]
     if bad:
         reasons = "; ".join(f"{kind}: {needs_task(kind)}" for kind in dict.fromkeys(bad))
-        raise CrosswindError(f"a live server has no task ({reasons}); these kinds apply: {', '.join(applicable())}")
+        raise CrosswindError(
+            f"a live server comes without a task, which some kinds need ({reasons}); "
+            f"these work without one: {', '.join(applicable())}"
+        )
     stack = []
     for choice in recipe.stack:
         if choice.group is None:

@@ -1,6 +1,6 @@
 """`crosswind proxy`: relays between clients and a server, over pipes or HTTP, and what they leave behind.
 
-One client session is one episode. Its record stands in the run format; since there was no task, it has no verdict.
+One client session is one episode. Its record is in the run format; since there was no task, it has no verdict.
 It is written when the session ends; until then `proxy_sessions.py` keeps its data, should this process be killed.
 """
 

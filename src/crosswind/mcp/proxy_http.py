@@ -170,7 +170,7 @@ class HttpFront(LocalServer):
     async def start(self, port: int = 0) -> None:
         """Start a server for the first client and listen; port 0 takes one that is free.
 
-        Clients bound what they wait for an answer, and a server may take longer to start. Whoever comes first, with a
+        Clients limit how long they wait for an answer, and a server may take longer to start. The first client, with a
         session or without, finds it running. Raises `WireError` where it cannot be started.
         """
         await self._make_ready()
@@ -220,7 +220,7 @@ class HttpFront(LocalServer):
         return ClientEpisode(self.connect())
 
     async def _end(self, key: str, *, failed: bool) -> None:
-        """End an episode. Whoever waits for that may be cancelled; it is not."""
+        """End an episode. Anyone who waits for that may be cancelled; it is not."""
         if (episode := self.episodes.pop(key, None)) is not None:
             await asyncio.shield(self._part(episode, failed=failed))
 

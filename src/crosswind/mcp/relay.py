@@ -1,6 +1,6 @@
 """Between one client and one server: tools are shown perturbed and calls translated back; all else passes untouched.
 
-Where nothing is laid over the server, calls pass untouched as well, byte for byte both ways, and are put on record.
+Where no layer is applied to the server, calls pass untouched as well, byte for byte both ways, and are put on record.
 
 A relay never looks at the handshake except to note who speaks and to say that lists of tools may change, so clients
 and servers of either era of the protocol meet as they would without it.
@@ -52,7 +52,7 @@ Note = Callable[[Session, OpenCall, bool], None]  # told of a call that is about
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is laid over a server."""
+    """What is applied to a server."""
 
     recipe: Recipe | None = None
     stack: Layers | None = None  # instead of a recipe: this very stack
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(slots=True)
 class PlanFailure:
-    """Why a plan cannot be laid over a server; `told` is set once the client knows."""
+    """Why a plan cannot be applied to a server; `told` is set once the client knows."""
 
     why: str = ""
     told: asyncio.Event = field(default_factory=asyncio.Event)
@@ -211,7 +211,7 @@ class Relay:
     # -- from the server
 
     async def from_server(self, message: Message, frame: bytes) -> None:
-        """Take a message of the server that is no answer to a request of ours."""
+        """Take a message of the server that is not an answer to a request of ours."""
         method = message.get("method")
         if method == wire.LIST_CHANGED:
             self._stale = True
@@ -293,7 +293,7 @@ class Relay:
         await self._answer(wire.notification(wire.ACKNOWLEDGED, params))
 
     async def gone(self) -> None:
-        """The server is gone: whoever waits is told."""
+        """The server is gone: anyone who waits is told."""
         passed, self._passed = self._passed, {}
         for key in passed:
             await self._answer(
@@ -362,9 +362,9 @@ class Relay:
         if self.plan.perturbs:
             kinds = ", ".join(layer.kind for layer in drawn.layers) or "nothing"
             at = f"session {self.mark.number} of the stream, release {self.mark.version}: " if self.mark else ""
-            self.say(f"{at}laid over {len(tools)} tools: {kinds}")
+            self.say(f"{at}applied to {len(tools)} tools: {kinds}")
             for why in drawn.left_out:
-                self.say(f"NOT LAID OVER: {why}")
+                self.say(f"NOT APPLIED: {why}")
         self.first_shown = tuple(self.listing.shown().values())
         return session
 
@@ -386,7 +386,7 @@ class Relay:
             await self._answer(wire.failure(id, wire.INVALID_PARAMS, "a call has a name and an object of arguments"))
             return
         if params.get("task") is not None:
-            why = "calls as tasks are not offered while something is laid over the server; call without `task`"
+            why = "calls as tasks are not offered under layers; call without `task`"
             await self._answer(wire.failure(id, wire.INVALID_PARAMS, why))
             return
         session = await self._ready(params)
@@ -455,7 +455,7 @@ class Relay:
         self._record(session, opened, opened.result)
 
     async def _known(self, params: Message) -> Session:
-        """The session where nothing is laid over the server; one whose list of tools cannot be had has calls, too."""
+        """The session of a server without layers; one whose list of tools cannot be had has calls, too."""
         try:
             return await self._ready(params)
         except (_Refused, WireError) as error:

@@ -43,7 +43,7 @@ Send = Callable[[Message], None]
 
 
 class Responder(Protocol):
-    """Whoever answers messages; `EpisodeServer` is one."""
+    """Anyone who answers messages; `EpisodeServer` is one."""
 
     over: asyncio.Event
 
@@ -262,7 +262,7 @@ class Served(PythonAgents):
             self.gone.set_result("")
 
     def end(self) -> None:
-        """The episode is over: whoever waits for an answer hears so."""
+        """The episode is over: anyone who waits for an answer hears so."""
         if self.episode is not None:
             self.episode.close()
 

@@ -1,7 +1,7 @@
 """Tools and results as the protocol writes them, and as layers see them: the maps between the two.
 
 A layer sees a tool as a `ToolSpec` and a result as plain JSON. What no layer touched is handed on as it came. What one
-touched is written anew, and whatever could give a hidden name away (titles, marks of the server) is left out.
+touched is rewritten, and whatever could give a hidden name away (titles, marks of the server) is left out.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def answer(result: ToolResult, inner: Sequence[Json], *, structured: bool) -> Js
     """A result that a layer touched or gave, as the client gets it; `inner` are those that the server gave for it.
 
     With `structured` it has structured content, since the tool was listed with a schema. Pictures and other things
-    that are no text are added as they came.
+    that are not text are added as they came.
     """
     if result.error is not None:
         text = result.error.text if result.error.code in (SERVER, PROTOCOL) else result_text(result)

@@ -22,7 +22,7 @@ from crosswind.mcp.tools import PROTOCOL, Tool, result_of, tools_of
 from crosswind.mcp.wire import BadFrame, Channel, Child, Message, WireError
 
 TOKEN = "CROSSWIND_SERVER_TOKEN"  # the variable with the token that a server behind a URL wants
-TIMEOUT = 60.0  # seconds for anything that is no call of a tool
+TIMEOUT = 60.0  # seconds for anything that is not a call of a tool
 CALL_TIMEOUT = 300.0
 PAGES = 200  # of a list of tools
 NOISE = 1000  # frames that are none, after which a server is taken for one that does not speak the protocol
@@ -54,7 +54,7 @@ async def open_channel(
 
 
 class ServerLink:
-    """A server on a channel. Answers to our own requests go to whoever asked, everything else to `other`."""
+    """A server on a channel. Answers to our own requests go to the one who asked, everything else to `other`."""
 
     def __init__(self, channel: Channel, other: Other, complain: Callable[[str], None] = lambda _: None) -> None:
         self.channel, self.other, self.complain = channel, other, complain

@@ -1,7 +1,7 @@
 """Frames of the model context protocol: JSON-RPC messages, one on a line, over pipes.
 
 A channel carries frames as bytes and looks into none of them, so it serves every revision of the protocol. Frames are
-bounded in size, processes end with their group, and whoever reads learns why there is no more to read.
+bounded in size, processes end with their group, and anyone who reads learns why there is no more to read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WireError(InfrastructureError):
 
 
 class BadFrame(WireError):
-    """A frame that is no message; the next one may be. `code` is what JSON-RPC calls it."""
+    """A frame that is not a message; the next one may be. `code` is what JSON-RPC calls it."""
 
     def __init__(self, text: str, code: int = PARSE_ERROR) -> None:
         super().__init__(text)
@@ -147,7 +147,7 @@ class Lines:
                 if line:
                     return line
                 continue
-            if len(self._buffer) > self.limit:  # said at once: whoever sends it may never end it
+            if len(self._buffer) > self.limit:  # said at once: anyone who sends it may never end it
                 self._over = True
                 raise self._too_long()
             self._looked = len(self._buffer)
@@ -193,7 +193,7 @@ class Lines:
 
 
 async def own_pipes() -> Lines:
-    """The channel over this process's own standard input and output. Raises `CrosswindError` if these are no pipes."""
+    """The channel over this process's own standard input and output. Raises `CrosswindError` if these are not pipes."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=CHUNK)
     try:
@@ -204,7 +204,9 @@ async def own_pipes() -> Lines:
         out = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, out)
     except ValueError:
-        raise CrosswindError("standard input and output must be pipes, as a client makes them") from None
+        raise CrosswindError(
+            "stdin and stdout must be pipes. Let your MCP client start this command, or use --http"
+        ) from None
     return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop))
 
 

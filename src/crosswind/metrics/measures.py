@@ -25,7 +25,7 @@ Specs = Mapping[str, ToolSpec]
 
 
 class Measures(Model):
-    """What one episode shows besides its outcome."""
+    """What one episode shows in addition to its outcome."""
 
     calls: int  # of tools, without questions to the user
     gold_calls: int  # the same on the certified way

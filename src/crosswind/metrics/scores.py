@@ -131,7 +131,7 @@ class Summary(Model):
     causes: dict[str, int]
     usage: Usage
     excluded: Excluded
-    detectable: float | None  # the smallest difference that so many pairs show four times in five
+    detectable: float | None  # the smallest difference that this many pairs show four times in five
 
 
 def pairs(records: Iterable[Told]) -> list[Pair]:

@@ -21,7 +21,7 @@ from crosswind.core.types import Model
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 EXACT = 2000  # changed pairs or tasks, beyond which tests and their power are taken from approximations
-ORDERS = 8  # up to so many values, a rank correlation is compared with every order of them
+ORDERS = 8  # up to this many values, a rank correlation is compared with every order of them
 
 
 Sums = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -171,7 +171,7 @@ def paired_interval(
     """The interval of a paired difference: Newcombe's square-and-add method, with tasks as clusters.
 
     The score intervals of the two shares, each over what its outcomes are worth, are put together by the correlation
-    of the two. So one clean episode that stands in several pairs counts once, and an interval has a width even where
+    of the two. So one clean episode that is in several pairs counts once, and an interval has a width even where
     every outcome is alike. It always holds the change of tasks too rare to be among so many.
     """
     if len(clean) != len(shifted):

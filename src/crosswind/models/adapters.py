@@ -1,6 +1,6 @@
 """Adapters by name: those that come with the package, and any that training made, in the form that an engine wants.
 
-`static` and `paft` lie in the package as one GGUF file each, with a card. llama.cpp takes them as they are; for
+`static` and `paft` are in the package as one GGUF file each, with a card. llama.cpp takes them as they are; for
 transformers they are turned into PEFT's folder once and kept in the user's cache. A folder that training wrote goes the
 other way. Nothing is fetched.
 """
@@ -40,9 +40,9 @@ def found(name: str) -> Path:
         return path
     if (path / FILE).is_file():
         return path / FILE
-    some = ", ".join(shipped()) or "none"
+    known = ", ".join(shipped()) or "none"
     raise CrosswindError(
-        f"{name}: no adapter found; give a .gguf file, a folder with {PEFT}, or one of the package ({some})"
+        f"{name}: no adapter found; give a .gguf file, a folder with {PEFT}, or one of the package ({known})"
     )
 
 

@@ -30,7 +30,7 @@ class Layout:
     span: int = 0  # without: keys to look at
     owners: Any = None  # without, reading: slot of each conversation
     spread: Any = None  # [conversations, longest]: where its tokens lie
-    packed: Any = None  # of each token: where it lies in `spread`, flat
+    packed: Any = None  # of each token: where it is in `spread`, flat
     mask: Any = None  # by reach: what is added to the scores
 
 

@@ -19,7 +19,7 @@ class GraphPool:
 
 
 class Pass:
-    """A pass of one size: its numbers, which lie in one place on the device, and on a GPU the graph of its work."""
+    """A pass of one size: its numbers, which are in one place on the device, and on a GPU the graph of its work."""
 
     def __init__(self, pool: GraphPool, empty: Any, work: Callable[[Any], None]) -> None:
         self.empty, self.work = empty, work

@@ -126,7 +126,7 @@ class EmbeddedAgent(LocalAgent):
 
 
 def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str = "", adapter: str = "") -> Any:
-    """A server of llama.cpp in this process. It listens on loopback, at a free port, to whoever has the key."""
+    """A server of llama.cpp in this process. It listens on loopback, at a free port, to the one who has the key."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()

@@ -1,9 +1,9 @@
 """Batched generation: the replies of thousands of conversations are written together by one model.
 
 A conversation is known by its key and keeps its slot between its turns, with what it has read and written so far; of a
-longer prompt only the new part is read. Turns wait for a slot in the order in which they came; when there is none, the
-conversation that has been idle longest gives up its own and is read anew at its next turn. One thread does all the work
-on the device and hands over finished replies while the next steps run there.
+longer prompt only the new part is read. Turns wait for a slot in the order in which they came. When none is free, the
+conversation that has been idle longest gives up its slot and is read again at its next turn. One thread does all the
+work on the device and hands over finished replies while the next steps run there.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Held:
-    """A conversation's slot, and the tokens whose keys and values lie in it."""
+    """A conversation's slot, and the tokens whose keys and values are in it."""
 
     slot: int
     tokens: list[int] = field(default_factory=list)

@@ -161,7 +161,7 @@ class HuggingFace:
             )
 
     def text_of(self, ids: list[int]) -> str:
-        """What tokens say, without those that are no text."""
+        """What tokens say, without those that are not text."""
         backend = getattr(self.tokenizer, "backend_tokenizer", None) or self.tokenizer
         return str(backend.decode(ids, skip_special_tokens=True)).removesuffix("<|im_end|>")
 

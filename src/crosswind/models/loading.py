@@ -109,7 +109,7 @@ def load(name: str, dtype: Any) -> Loaded:
 
 
 def _sound(name: str, model: Any, tokenizer: Any) -> None:
-    """Refuse a tokenizer that is not the model's, and weights that are no numbers."""
+    """Refuse a tokenizer that is not the model's, and weights that are not numbers."""
     torch = sdk("torch", "train")
     words, known = len(tokenizer), int(model.get_input_embeddings().weight.shape[0])
     if words > known:

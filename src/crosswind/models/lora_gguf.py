@@ -1,7 +1,7 @@
 """Low-rank adapters between PEFT's folder and one GGUF file, as llama.cpp loads it beside a model.
 
 llama.cpp turns queries and keys by other pairs of numbers than transformers does: in a GGUF of the Llama family the
-rows of these two weights lie in another order, head by head. An adapter's product B A changes a weight, so the rows of
+rows of these two weights are in another order, head by head. An adapter's product B A changes a weight, so the rows of
 B are put into that order, and A stays as it is. Scales are the same on both sides: alpha / rank.
 """
 
@@ -133,7 +133,7 @@ def _weights(folder: Path) -> dict[str, Array]:
 
 
 def restore(path: Path | str, model: Path | str, folder: Path | str) -> Path:
-    """Write a GGUF adapter as a PEFT folder; what stands in `crosswind.json` beside the file goes along."""
+    """Write a GGUF adapter as a PEFT folder; what is in `crosswind.json` beside the file goes along."""
     gguf = sdk("gguf", "train")
     safetensors = sdk("safetensors.numpy", "train")
     path, folder = Path(path), Path(folder)

@@ -11,7 +11,7 @@ from crosswind.core.types import Message, Request, Tools
 from crosswind.episodes.play import plain
 from crosswind.models.remote import RemoteModel, Said, count
 
-UNREAD = 2000  # characters of arguments that are no JSON, as the model is shown them again
+UNREAD = 2000  # characters of arguments that are not JSON, as the model is shown them again
 
 
 class OpenAICompatible(RemoteModel):

@@ -54,7 +54,7 @@ class ProbeResult(NamedTuple):
 
 
 def installation() -> list[ProbeResult]:
-    """Which extras are there, which keys are set, whether the weights lie in the cache, which servers listen."""
+    """Which extras are there, which keys are set, whether the weights are in the cache, which servers listen."""
     out = []
     for extra, (packages, purpose) in EXTRAS.items():
         missing = [p for p in packages if importlib.util.find_spec(p) is None]

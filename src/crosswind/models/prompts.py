@@ -124,7 +124,7 @@ NOTHING: Mapping[int, list[int]] = {}
 
 
 class Script:
-    """How a tokenizer's chat template writes a conversation: what stands before, between and after the contents.
+    """How a tokenizer's chat template writes a conversation: what is before, between and after the contents.
 
     The parts are tokenised one by one. A turn ends with a special token, at which every tokenizer cuts, so that the
     parts together are what the whole would give; and the agent's turns are cut where it begins and stops to write.
@@ -150,7 +150,7 @@ class Script:
         return list(self._system(self.before + self.inert(with_tools(policy, tools))))
 
     def user(self, text: str, *, first: bool = False) -> list[int]:
-        """What the agent is told, up to where it begins to write; `first`: right after the system's turn."""
+        """The prompt, up to where the model begins to write; `first`: right after the system's turn."""
         return self._encode((self.to_user if first else self.after) + self.inert(text) + self.to_agent)
 
     def agent(self, text: str) -> list[int]:
@@ -204,7 +204,7 @@ def end_of(tokenizer: Any) -> int | None:
 class Conversation:
     """One episode's conversation as tokens, kept from turn to turn: only what is new is rendered and tokenised.
 
-    What the model wrote stays as the tokens it wrote. When the menu of tools changes, the system's turn is made anew.
+    What the model wrote stays as the tokens it wrote. When the menu of tools changes, the system's turn is made again.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -245,7 +245,7 @@ def encoder(tokenizer: Any) -> Callable[[str], list[int]]:
 
 
 def specials(tokenizer: Any) -> dict[str, int]:
-    """The tokens that are no text."""
+    """The tokens that are not text."""
     return {str(token.content): id for id, token in tokenizer.added_tokens_decoder.items() if token.special}
 
 

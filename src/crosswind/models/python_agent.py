@@ -89,7 +89,7 @@ class PythonAgent:
         return Message(role="assistant", requests=tuple(requests))
 
     def _answer(self, chat: Sequence[Message]) -> None:
-        """Hand the results to whoever waits for them, the user's words with the last of them."""
+        """Hand the results to the one who waits for them, the user's words with the last of them."""
         last = max(i for i, m in enumerate(chat) if m.role == "assistant")
         results = [m for m in chat[last:] if m.role == "tool"]
         ends = {request.id for request in chat[last].requests if request.tool == FINISH}
@@ -106,7 +106,7 @@ class PythonAgent:
         assert self.running is not None
         done, self.running = self.running, None  # if the user has an answer, it is called once more
         self.turns += 1
-        if done.cancelled():  # not by us: whoever cancels an episode does not come back for its result
+        if done.cancelled():  # not by us: anyone who cancels an episode does not come back for its result
             raise AgentException("CancelledError: the agent cancelled its own task")
         return self.source.ended(done.result(), self.tools.shown)
 
@@ -285,7 +285,7 @@ def _returned(value: object) -> str:
 
 
 def _takes(function: Any, *args: object) -> bool:
-    """Can it be called with so many arguments? True where that cannot be told."""
+    """Can it be called with this many arguments? True where that cannot be told."""
     try:
         inspect.signature(function).bind(*args)
     except TypeError:

@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit, url
 HIDDEN = "[hidden]"
 SHORTEST = 6  # characters; anything shorter would blot out innocent text
 DEPTH = 32  # of values; a record keeps less
-OPEN = frozenset({"api-version", "api_version", "version"})  # parameters of a query whose values are no secrets
+OPEN = frozenset({"api-version", "api_version", "version"})  # parameters of a query whose values are not secrets
 _KEYS = re.compile(
     r"\b(?:(?:sk|pk|rk|gsk|hf|xai|key|gh[opsu]|github_pat|glpat|xox[abp])[-_][A-Za-z0-9_-]{16,}"
     r"|AIza[A-Za-z0-9_-]{30,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*)"
@@ -87,7 +87,7 @@ def strip_credentials(url: str) -> str:
 
 
 def passwords(url: str) -> list[str]:
-    """The secrets that an address holds, as they stand and as they are sent."""
+    """The secrets that an address holds, as they are and as they are sent."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -3,8 +3,8 @@
 A subclass writes a conversation in its provider's way (`body`), sends it (`send`) and reads what came (`read`). Nothing
 that a provider sends is trusted to have the right shape. Which failure is whose:
 
-- the agent's: arguments that are no JSON, unknown tools, an empty reply, a conversation too long for the model;
-- the infrastructure's: no answer, an error status, an answer that is no chat completion (`InfrastructureError`);
+- the agent's: arguments that are not JSON, unknown tools, an empty reply, a conversation too long for the model;
+- the infrastructure's: no answer, an error status, an answer that is not a chat completion (`InfrastructureError`);
 - the user's to fix, if nothing has worked yet: a key, the name of the model, the address (`CrosswindError`).
 """
 
@@ -171,7 +171,7 @@ class RemoteModel:
         raise NotImplementedError
 
     def read(self, data: Any) -> Said | None:
-        """What was said, or None if this is no answer."""
+        """What was said, or None if this is not an answer."""
         raise NotImplementedError
 
     # -- agents
@@ -423,7 +423,7 @@ def _key(url: str, variable: str, spec: str, *, needed: bool) -> str:
     if not key and needed and not loopback(url):
         raise CrosswindError(
             f"{strip_credentials(spec)} needs a key: set {variable} or {OURS} "
-            f"(to {NO_KEY!r} if {strip_credentials(url)} wants none)"
+            f"(or {OURS}={NO_KEY} if {strip_credentials(url)} takes no key)"
         )
     return key or NO_KEY
 

@@ -51,7 +51,7 @@ class Stops(NamedTuple):
 
 
 class Slots:
-    """Room for so many conversations of a window each."""
+    """Room for this many conversations of a window each."""
 
     def __init__(
         self, model: Any, *, slots: int | None, window: int, stops: Stops, graphs: bool, kernel: bool | None
@@ -298,7 +298,7 @@ class Slots:
     # -- writing
 
     def write(self, active: Sequence[int], steps: int, span: int, *, hot: bool) -> None:
-        """So many steps of the conversations in these slots, none of them longer than `span`; who has ended stays."""
+        """This many steps of the conversations in these slots, none of them longer than `span`; who has ended stays."""
         if self._kernel:
             size, span = _size(len(active)), 0
             rows = np.full(size, self.slots, np.int64)
@@ -371,7 +371,7 @@ class Slots:
             self.barred[self._on(free)] = False
         held = {slot: mask for slot, mask in masks.items() if mask is not None}
         if held:
-            rows = np.ones((len(held), self.vocabulary), bool)  # rows of the model that are no tokens stay barred
+            rows = np.ones((len(held), self.vocabulary), bool)  # rows of the model that are not tokens stay barred
             for row, mask in zip(rows, held.values(), strict=True):
                 row[: len(mask)] = mask
             self.barred[self._on([*held])] = sent(rows, self.device)
@@ -455,7 +455,7 @@ class Slots:
 
 
 def room(device: Any, each: int, vocabulary: int, most: int) -> int:
-    """For how many slots of so many bytes there is memory, beside what a pass needs; `most` at the most."""
+    """For how many slots of this many bytes there is memory, beside what a pass needs; `most` at the most."""
     if device.type == "cuda":
         free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
         free -= torch.cuda.memory_allocated(device)
@@ -468,7 +468,7 @@ def room(device: Any, each: int, vocabulary: int, most: int) -> int:
 
 
 def _most(size: int) -> int:
-    """Conversations that a pass of so many tokens reads at most."""
+    """Conversations that a pass of this many tokens reads at most."""
     return min(512, size // 16)
 
 

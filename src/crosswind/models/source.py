@@ -23,7 +23,7 @@ class Price(NamedTuple):
     currency: str = "USD"
 
     def of(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
-        """What so many tokens cost; None where they are unknown."""
+        """What this many tokens cost; None where they are unknown."""
         if input_tokens is None or output_tokens is None:
             return None
         return (self.input * input_tokens + self.output * output_tokens) / 1e6
@@ -116,7 +116,7 @@ class AgentSource(Protocol):
     price is known; its tokens are None where the agent does not know them. Out of `reply` comes an
     `InfrastructureError` when the provider fails, and a `CrosswindError` when the user must fix something first (a key,
     the name of a model). It may have an attribute `trial` too, which a run sets to the number of the trial before the
-    first reply: whoever samples with a seed makes trials differ by it.
+    first reply: anyone who samples with a seed makes trials differ by it.
 
     In a stream an agent may remember: `save()` returns its state as JSON after an episode, and `restore(state)` gets it
     before the next one, None before the first. An attribute `memory` names another object that does both.

@@ -38,7 +38,7 @@ SPECS = {  # agents that are not scripted; docs/agents.md explains them
     "embedded[:ADAPTER]": "A small model in this process; adapters: static, paft or a path.",
 }
 PROVIDERS = [spec.split(":")[0].rstrip("[") for spec in SPECS]
-FORMS = f"expected the name of a scripted agent, {', '.join([*SPECS][:-1])} or {[*SPECS][-1]}"
+FORMS = f"Expected the name of a scripted agent, {', '.join([*SPECS][:-1])} or {[*SPECS][-1]}"
 
 
 class ScriptedSource:
@@ -86,9 +86,10 @@ def _opened(agent: object, settings: AgentSettings) -> AgentSource:
     provider, colon, rest = spec.partition(":")
     if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
-        shown = strip_credentials(spec)  # what is no spec may hold a secret in an address
-        raise CrosswindError(f"no agent {shown!r}; {did_you_mean(shown, names)}; {FORMS}")
+        shown = strip_credentials(spec)  # what is not a spec may hold a secret in an address
+        meant = did_you_mean(shown, names)
+        raise CrosswindError(f"no agent {shown!r}; {meant}{'' if meant.endswith('?') else '.'} {FORMS}")
     if not rest and spec != EMBEDDED:
-        raise CrosswindError(f"{spec!r} names nothing after the colon; {FORMS}")
+        raise CrosswindError(f"{spec!r} names nothing after the colon. {FORMS}")
     source: AgentSource = resolve(LOADERS[f"agent:{provider}"])(rest, settings)
     return source

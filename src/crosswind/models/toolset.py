@@ -121,7 +121,7 @@ class Toolset(_Toolset[Coroutine[Any, Any, str]]):
         return await answer
 
     def request(self, name: str, arguments: Any, args: dict[str, Any]) -> Request:
-        """A call as it is sent, without secrets; arguments that are no dict are sent as they are."""
+        """A call as it is sent, without secrets; arguments that are not a dict are sent as they are."""
         given = {**arguments, **args} if isinstance(arguments, dict) else args if arguments is None else arguments
         return Request(id="", tool=self.secrets.out_of(clean(str(name))), args=self.secrets.within(given))
 

@@ -20,7 +20,7 @@ from crosswind.core.types import Param, Split, ToolSpec
 from crosswind.words import banks
 
 MOST = 1000  # tools of a catalogue that no request needs
-NAME, TEXT, USED = 2.0, 1.0, 3.0  # what a word counts for by where it stands
+NAME, TEXT, USED = 2.0, 1.0, 3.0  # what a word counts for by where it is
 # words that say nothing of what is wanted
 STOP = frozenset(
     """about all also and any are ask before both but can could did does done else for from get gets given gives had has
@@ -70,7 +70,7 @@ def pool(domain: str, split: Split) -> tuple[ToolSpec, ...]:
 
 @lru_cache(maxsize=64)
 def idle_tools(domain: str, split: Split, count: int, start: int, without: frozenset[str]) -> tuple[ToolSpec, ...]:
-    """So many of these, from a place in their order on; none with one of the names `without`."""
+    """This many of these, from a place in their order on; none with one of the names `without`."""
     tools = [tool for tool in pool(domain, split) if tool.name not in without and len(tool.name) <= 60]
     begin = start % max(1, len(tools))
     return tuple((*tools[begin:], *tools[:begin])[: min(count, MOST)])

@@ -1,6 +1,6 @@
 """The steps of a stored episode side by side: what the agent saw, what the world saw, and the certified way.
 
-Pages and the terminal show the same lines. Text in them is as it came: whoever shows it makes it harmless.
+Pages and the terminal show the same lines. Text in them is as it came: anyone who shows it makes it harmless.
 """
 
 from __future__ import annotations

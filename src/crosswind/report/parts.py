@@ -19,7 +19,7 @@ from crosswind.runs.reading import Reading
 SHOWN = 1_500  # characters of one text in an episode
 BYTES = 8_000_000  # of episodes on a page
 HEATS = 9  # steps of colour
-WORTH = 0.05  # an unclear change from which on the tasks that would show it are told
+WORTH = 0.05  # from this unclear change on, the page says how many tasks would show it
 MANY = 16  # groups beyond which a grouping is folded
 TASKS: tuple[tuple[By, str, str], ...] = (
     ("domain", "Domain", ""),

@@ -41,7 +41,7 @@ class Manifest(Model):
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
     episode_timeout: float | None = None
-    max_repeats: int | None = None  # failures of the same call that end an episode; None: no limit
+    max_repeats: int | None = None  # failures or equal results of a call that end an episode; None: no limit
     state: Literal["running", "finished", "stopped"] = "running"
     why: str = ""  # it stopped
     planned: int | None = None  # episodes in all; known when all were drawn

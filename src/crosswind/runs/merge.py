@@ -72,7 +72,7 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
 
 
 def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
-    """Refuse what is no complete set of shards of one run."""
+    """Refuse what is not a complete set of shards of one run."""
     first, reference = shards[0]
     seen: dict[int, Path] = {}
     for folder, manifest in shards:

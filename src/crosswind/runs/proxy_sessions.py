@@ -94,7 +94,7 @@ class SessionLog:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._write({"head": head.model_dump(mode="json")})
-            fresh.rename(self.path)  # whoever looks for files that nobody holds finds none without lock and head
+            fresh.rename(self.path)  # anyone who looks for files that nobody holds finds none without lock and head
         except BaseException:
             self.close()
             fresh.unlink(missing_ok=True)
@@ -102,7 +102,7 @@ class SessionLog:
         self._told: tuple[Receipt, ...] = ()
 
     def note(self, nth: int, step: Data, receipts: tuple[Receipt, ...], *, at: float, over: bool) -> None:
-        """A call, `at` some second of the session: over, or under way and as it stands should we be killed now."""
+        """A call, `at` some second of the session: over, or under way and as it is should we be killed now."""
         data: Data = {"nth": nth, "over": over, "at": round(at, 3), "step": step}
         if receipts != self._told:
             data["receipts"] = [receipt.model_dump() for receipt in receipts]
@@ -120,7 +120,7 @@ class SessionLog:
             written += os.write(self._fd, line[written:])
 
     def copy(self) -> int:
-        """A descriptor of the file for whoever puts it on the disk, who closes it."""
+        """A descriptor of the file for anyone who puts it on the disk, who closes it."""
         return os.dup(self._fd)
 
     def close(self) -> None:

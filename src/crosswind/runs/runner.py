@@ -33,7 +33,7 @@ from crosswind.metrics.groups import REFUSALS, Count
 from crosswind.models.source import AgentSource
 from crosswind.runs.store import Manifest, Store, now
 
-PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again; so many times more
+PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again, as often as there are numbers
 EXCEPTIONS = 5  # episodes that end with the same exception one after the other: the agent is broken, and the run stops
 IN_A_ROW = 20  # episodes that end as errors one after the other: the provider is down, and the run stops
 BEHIND = 64  # lines that may be written and not yet on the disk
@@ -284,7 +284,7 @@ class Sink(Protocol):
 
 
 class EpisodePlayer(Protocol):
-    """Whoever plays episodes in the place of this process; `cluster.RayPlayer` is one."""
+    """Anyone who plays episodes in the place of this process; `cluster.RayPlayer` is one."""
 
     async def play(self, episode: Episode) -> Record: ...
 

@@ -299,7 +299,7 @@ class Store:
             ) from None
         for left in self.folder.glob(f"{MANIFEST}.*.new"):
             left.unlink(missing_ok=True)  # of a run that was killed
-        with suppress(OSError):  # only words for whoever finds it locked
+        with suppress(OSError):  # only words for anyone who finds it locked
             os.ftruncate(self._lock, 0)
             os.write(self._lock, f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode())
 
@@ -328,13 +328,13 @@ class Store:
             if changed := differences(before, manifest):
                 more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
                 hint = (
-                    f"judge it anew (crosswind rescore {self.folder} --write), "
+                    f"judge it again (crosswind rescore {self.folder} --write), "
                     if before.judge != manifest.judge
                     else ""
                 )
                 raise CrosswindError(
                     f"{self.folder}: holds a run with another configuration: {'; '.join(changed[:SHOWN])}{more}. "
-                    f"To continue it, {hint}give the settings of that run; or choose another --out"
+                    f"To resume it, {hint}use the settings of that run; otherwise choose another --out"
                 )
             manifest = manifest.model_copy(update={"created": before.created, "planned": before.planned})
         return self.write(manifest)
@@ -516,7 +516,7 @@ class Store:
 
     @contextmanager
     def rewriting(self) -> Iterator[Callable[[Record], None]]:
-        """Put other lines in the place of all; what was there stays beside it (`backup`)."""
+        """Put other lines in the place of all; the run as it was stays next to it (`backup`)."""
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
         self.backup = self.path.with_name(f"{EPISODES}.{stamp}")
         fresh = self.folder / "rewritten"  # a run of its own, until it is whole
@@ -550,7 +550,7 @@ def same_ending(*runs: AnyRun) -> None:
         if other.manifest.ending != first.manifest.ending:
             raise CrosswindError(
                 f"{first.folder} ended episodes by {first.manifest.ending} and {other.folder} by "
-                f"{other.manifest.ending}; runs are compared when both have the same ending: play one of them again "
+                f"{other.manifest.ending}; only runs with the same ending can be compared. Play one of them again "
                 f"with --ending {first.manifest.ending} or {other.manifest.ending}"
             )
 
@@ -559,4 +559,4 @@ def _unwritable(folder: Path, error: OSError) -> CrosswindError:
     what = f"{folder}: cannot be written to ({error.strerror})"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         return CannotStore(f"{what}; every finished episode is safe. Make room, then give the same command again")
-    return CrosswindError(f"{what}; choose another folder as --out, or mend its permissions")
+    return CrosswindError(f"{what}; choose another folder as --out, or fix its permissions")

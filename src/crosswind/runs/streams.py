@@ -147,7 +147,7 @@ async def play_streams(
     watch: Watch | None = None,
     only: tuple[str, int] | None = None,
 ) -> Ran:
-    """Play so many streams of a plan in each of its domains into a folder, or continue them.
+    """Play this many streams of a plan in each of its domains into a folder, or continue them.
 
     An episode that ends as an error of the infrastructure stops the run: what follows depends on it. The same call
     plays it again and continues. With `frozen` the interface never changes, for comparison. `only` is the one stream to

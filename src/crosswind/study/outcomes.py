@@ -1,7 +1,7 @@
 """What is kept of an arm's test for good: a row for each episode, without the words that were said.
 
 A row has the episode's name, how it ended and why, and what `metrics.measure` found; every table and plot of a study
-follows from rows. What is lost are trajectories: calls, results and texts, and with them judging and diagnosing anew
+follows from rows. What is lost are trajectories: calls, results and texts, and with them judging and diagnosing again
 and the page of an episode. `pack` keeps those as well, compressed; the store is where both come from.
 """
 
@@ -105,7 +105,7 @@ def _row(suite: Suite, record: Record, taken: Measures | None) -> list[Any]:
 
 
 def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[OutcomeRow]]:
-    """The rows of a file, and what stands at its head. Rows of several seeds are told apart by `trial`."""
+    """The rows of a file, and what stands at its head. Rows of several seeds differ in `trial`."""
     try:
         lines = lzma.decompress(path.read_bytes()).decode().splitlines()
         head = json.loads(lines[0])

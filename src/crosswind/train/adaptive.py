@@ -252,7 +252,7 @@ def _sound(folder: Path, config: TrainConfig) -> list[Round]:
             break
         there.pop()
     if len(there) < len(told):
-        then = f"goes on after round {len(there)}" if there else "begins anew"
+        then = f"goes on after round {len(there)}" if there else "starts over"
         warnings.warn(f"{folder}: what rounds made is gone or cut; the run {then}", stacklevel=2)
     return there
 

@@ -3,7 +3,7 @@ with.
 
 Demonstrations are drawn a buffer at a time, some batches together, sorted by length and cut into batches, so that rows
 of one batch are about equally long. Nothing is remembered from one buffer to the next: the nth is the same in every
-process, however many there are and wherever a run begins. With several devices each takes every so manyth buffer.
+process, however many there are and wherever a run begins. With several devices each takes every Nth buffer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     ids: Ints  # rows x length
     places: Ints  # in the rows laid end to end: the tokens from which the next one is predicted
     targets: Ints  # what follows at each of the places
-    real: int  # tokens that are no padding
+    real: int  # tokens that are not padding
 
     @property
     def size(self) -> int:
@@ -53,20 +53,20 @@ class Buffer(NamedTuple):
     left_out: Counter[str]  # reason -> draws
 
 
-def collate(some: Sequence[Tokens], pad: int, multiple: int) -> Batch:
+def collate(rows: Sequence[Tokens], pad: int, multiple: int) -> Batch:
     """Rows of tokens as one batch."""
-    longest = max(len(row.ids) for row in some)
+    longest = max(len(row.ids) for row in rows)
     width = -(-longest // multiple) * multiple
-    ids = np.full((len(some), width), pad, dtype=np.int32)
+    ids = np.full((len(rows), width), pad, dtype=np.int32)
     places: list[Ints] = []
     targets: list[Ints] = []
-    for n, row in enumerate(some):
+    for n, row in enumerate(rows):
         here = np.asarray(row.ids, dtype=np.int32)
         ids[n, : len(here)] = here
         learnt = np.flatnonzero(np.asarray(row.mask)[1:]).astype(np.int32)  # predicted from the token before
         places.append(learnt + np.int32(n * width))
         targets.append(here[learnt + 1])
-    return Batch(ids, np.concatenate(places), np.concatenate(targets), sum(len(row.ids) for row in some))
+    return Batch(ids, np.concatenate(places), np.concatenate(targets), sum(len(row.ids) for row in rows))
 
 
 class Buffers:
@@ -168,7 +168,7 @@ class Feed:
 
 
 def _part(whole: int, n: int, count: int) -> int:
-    """The nth of so many parts of a number, which add up to it."""
+    """The nth of this many parts of a number, which add up to it."""
     return whole * (n + 1) // count - whole * n // count
 
 

@@ -22,7 +22,7 @@ _NOT_SEALED = ("rng_state_", ABOUT, "README")
 def seal(folder: Path, told: dict[str, Any], keep: int) -> None:
     """Say in a checkpoint that it is whole, once all of it is on the disk, and how large its files are.
 
-    Only so many of the whole ones are kept, the last.
+    Only this many of the whole ones are kept, the last.
     """
     sizes = {}
     for path in sorted(folder.iterdir()):
@@ -48,7 +48,7 @@ def clear(folder: Path) -> None:
         if step in whole:
             continue
         if (path / ABOUT).is_file():
-            then = f"goes on from step {max(whole)}" if whole else "begins anew"
+            then = f"goes on from step {max(whole)}" if whole else "starts over"
             warnings.warn(f"{path}: files of it are gone or cut; the run {then}", stacklevel=2)
         shutil.rmtree(path, ignore_errors=True)
 

@@ -282,7 +282,7 @@ def load(path: Path | str | None, changes: Sequence[str] = (), kind: type[Any] =
 
 
 def fitted(options: Mapping[str, Any], changes: Sequence[str], method: Method) -> TrainConfig:
-    """The configuration that options of a method are, changes being made to them; what does not fit is told."""
+    """Build the configuration of a method from options and changes; report what does not fit."""
     return _fitted(Document(copy.deepcopy(dict(options)), {}, "the arm's options"), changes, kind_of(method))
 
 
@@ -384,7 +384,7 @@ def another(held: Mapping[str, Any], config: TrainConfig) -> str:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with others laid over them, part by part; `domains` is one part."""
+    """Options overridden by others, part by part; `domains` is one part."""
     out = dict(base)
     for key, value in over.items():
         both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping) and key != "domains"

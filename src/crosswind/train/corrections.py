@@ -67,7 +67,7 @@ class _Replay:
         self.specs = {spec.name: spec for spec in certificate.gold.session.world.specs}
 
     def stands(self, count: int) -> Session:
-        """A session in which the agent has made so many of its steps."""
+        """A session in which the agent has made this many of its steps."""
         certificate = self.drawn.certificate
         session = Session.of(self.drawn.domain, certificate.task, certificate.layers)
         for call in self.calls[:count]:
@@ -76,7 +76,7 @@ class _Replay:
         return session
 
     def takeover(self, count: int) -> Takeover | None:
-        """The oracle's way on after so many steps; None where it has none."""
+        """The oracle's way on after this many steps; None where it has none."""
         try:
             oracle = Resumed(self.stands(count), self.plans, [])
             walk = oracle.walk()

@@ -93,10 +93,12 @@ class DataConfig(Options):
     max_tokens: int = Field(default=2048, ge=0)  # a demonstration with a longer row is left out; 0: none is
     levels: tuple[int, ...] = ()  # of task families; empty: all
     families: tuple[str, ...] = ()  # empty: all that the levels leave
-    fixed: int | None = Field(default=None, ge=1)  # so many demonstrations over and over, instead of fresh ones
+    fixed: int | None = Field(default=None, ge=1)  # this many demonstrations over and over, instead of fresh ones
     size: int = Field(default=SIZE, ge=100)  # entities in a world
     reasons: bool = True  # the oracle writes its working down before it acts
-    slips: float = Field(default=0.0, ge=0, le=1)  # of the perturbed ones, with a mistake that is mended and not learnt
+    slips: float = Field(
+        default=0.0, ge=0, le=1
+    )  # of the perturbed ones, with an injected mistake that is corrected (masked from the loss)
 
     corrections: Corrected | None = None
     habits: Habits = PLAIN
@@ -141,8 +143,8 @@ def demonstration_at(
 ) -> Demonstration:
     """The demonstration at an index: a function of its arguments and of nothing else.
 
-    `progress`, from 0 to 1, matters to a curriculum only. Whether a row is too long is told by `measure`, by default an
-    estimate; give `lambda row: len(tokens(row, tokenizer).ids)` where a tokenizer is at hand. `counts` grows by what
+    `progress`, from 0 to 1, matters to a curriculum only. `measure` gives a row's length, by default an estimate; give
+    `lambda row: len(tokens(row, tokenizer).ids)` where a tokenizer is at hand. `counts` grows by what
     was drawn and what was left out.
     """
     plan = _plan(config.model_dump_json())
@@ -308,8 +310,8 @@ def _plan(config: str) -> _Plan:
     return _Plan(DataConfig.model_validate_json(config))
 
 
-def _listed(some: Iterable[object]) -> str:
-    return ", ".join(map(str, some))
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))
 
 
 def _families(domain: Domain, config: DataConfig) -> list[str]:

@@ -198,7 +198,7 @@ def piped() -> Iterator[Put]:
         yield lines(sys.stdout.buffer)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        raise  # whoever reads has had enough
+        raise  # the reader has had enough
     except OSError as error:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it is tried again at the end

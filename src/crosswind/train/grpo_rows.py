@@ -47,7 +47,7 @@ def learnt(groups: Sequence[Group], *, std: bool, even: bool = False) -> list[li
 
 
 def packed(rows: Sequence[Learnt], micro: int, multiple: int) -> Iterator[list[Learnt]]:
-    """Rows of about the same length together, so many that with their padding they have at most `micro` tokens."""
+    """Rows of about the same length together, as many as with their padding have at most `micro` tokens."""
     some: list[Learnt] = []
     for one in sorted(rows, key=lambda one: -len(one.row.ids)):
         width = -(-len((some or [one])[0].row.ids) // multiple) * multiple
@@ -106,7 +106,7 @@ def direction(weights: Iterable[Any], together: Any) -> Any:
 
 
 def agreement(together: Any, parts: int) -> float:
-    """Mean cosine between the gradients of so many updates, of which the sum of directions is given."""
+    """Mean cosine between the gradients of this many updates, of which the sum of directions is given."""
     return (float(together.square().sum()) - parts) / (parts * (parts - 1))
 
 

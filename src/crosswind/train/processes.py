@@ -31,9 +31,9 @@ class Processes:
     def main(self) -> bool:
         return self.rank == 0
 
-    def share(self, some: list[T]) -> list[T]:
+    def share(self, items: list[T]) -> list[T]:
         """This process's part of a list."""
-        return some[self.rank :: self.count]
+        return items[self.rank :: self.count]
 
     def gathered(self, mine: T) -> list[T]:
         """What every process has, by rank."""
@@ -52,10 +52,10 @@ class Processes:
         """Put the sum over all processes in the place of each tensor."""
         if self.count == 1:
             return
-        some = list(tensors)
-        flat = torch.cat([tensor.flatten().float() for tensor in some])
+        listed = list(tensors)
+        flat = torch.cat([tensor.flatten().float() for tensor in listed])
         distributed.all_reduce(flat)
-        for tensor, part in zip(some, flat.split([tensor.numel() for tensor in some]), strict=True):
+        for tensor, part in zip(listed, flat.split([tensor.numel() for tensor in listed]), strict=True):
             tensor.copy_(part.view_as(tensor))
 
     def wait(self) -> None:

@@ -14,7 +14,7 @@ from crosswind.runs import runner
 
 
 class Halt(Exception):
-    """Raised by whoever is told of progress to stop a run: it is saved first, and goes on from there."""
+    """Raised by a progress callback to stop a run: it is saved first, and resumes from there."""
 
 
 @dataclass(frozen=True, slots=True)

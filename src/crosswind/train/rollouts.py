@@ -108,7 +108,7 @@ def sampled(turns: Iterable[tuple[Sequence[int], Sequence[int], Sequence[float]]
     """Turns (what was read, what was written, with which log-probabilities) as rows.
 
     A turn goes on with the row before it if what it read begins with that row. It does not if the menu of tools has
-    changed: then a row begins anew, and of what it repeats nothing is learnt.
+    changed: then a new row begins, and what it repeats is masked from the loss.
     """
     out: list[Sampled] = []
     for read, written, logprobs in turns:

@@ -275,13 +275,13 @@ class Stretch:
         config = self.config
         rows, longest = config.batch // config.accumulate, self.data.max_tokens
         told = f"out of memory with {rows} rows{f' of up to {longest} tokens' if longest else ''} in one pass"
-        anew = [f"a smaller data.max_tokens (now {longest})" if longest else "a data.max_tokens"]
+        changes = [f"a smaller data.max_tokens (now {longest})" if longest else "a data.max_tokens"]
         if rows > 1:
             passes = next(n for n in range(2 * config.accumulate, config.batch + 1) if config.batch % n == 0)
             fewer = config.accumulate * (rows // 2)
-            anew = [f"accumulate: {passes} (the batch stays {config.batch})", f"batch: {fewer}"]
-        slow = "" if config.checkpointing else "checkpointing: true, with which this run goes on, or "
-        return CrosswindError(f"{told}; try {slow}{' or '.join(anew)} with another --out")
+            changes = [f"accumulate: {passes} (the batch stays {config.batch})", f"batch: {fewer}"]
+        slow = "" if config.checkpointing else "checkpointing: true, which resumes this run, or "
+        return CrosswindError(f"{told}; try {slow}{' or '.join(changes)} with another --out")
 
     # ------------------------------------------------------------ what the callback hears
 

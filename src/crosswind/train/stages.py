@@ -2,7 +2,7 @@
 
 A mixture is one stage with several domains; sequential training has a stage for each. Every stage is a run of its own
 in a folder of its own, with its own schedule, and goes on from the adapter before it. What is measured is stored as
-ordinary runs (`crosswind report` reads them), and the matrices and what follows from them stand in `train.json`.
+ordinary runs (`crosswind report` reads them), and the matrices and what follows from them are in `train.json`.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class Worlds:
             number = rng_for("world", seed, turn).randint(self.first, self.last)
         return f"{self.start}{number}"
 
-    def some(self) -> list[str]:
-        """The first few."""
+    def first_names(self) -> list[str]:
+        """The names of the first few domains."""
         end = self.first + FIRST if self.last is None else min(self.last + 1, self.first + FIRST)
         return [f"{self.start}{number}" for number in range(self.first, end)]
 
@@ -52,7 +52,7 @@ def worlds_of(name: str) -> Worlds | None:
 
 def some_of(names: Iterable[str]) -> list[str]:
     """Domains by name, of every range the first few."""
-    parts = ([name] if (worlds := worlds_of(name)) is None else worlds.some() for name in names)
+    parts = ([name] if (worlds := worlds_of(name)) is None else worlds.first_names() for name in names)
     return list(dict.fromkeys(one for part in parts for one in part))
 
 

@@ -1,7 +1,7 @@
 """Other words for tools, keys, descriptions, texts and requests, each entry in one split.
 
 The data of ours is frozen (`data/banks`, made by `banks/make.py`), that of a plug-in's domain is brought by it
-(`dealing.py`). Whoever draws a layer asks for words of the task's split;
+(`dealing.py`). Anyone who draws a layer asks for words of the task's split;
 a word of the test split is never given out for a training task. A tool that no bank knows, such as one of a domain that
 a user added, is renamed by the lexicon of single words, and a parameter or key by words that do in every sense; or else
 they are left alone.
@@ -52,7 +52,7 @@ def bring(domain: str, bank: Mapping[str, Any]) -> None:
 
 
 def forget(domain: str) -> None:
-    """Drop a bank that was brought; whoever asks for it has it brought again."""
+    """Drop a bank that was brought; anyone who asks for it has it brought again."""
     _brought.pop(domain, None)
 
 
@@ -81,7 +81,7 @@ def known(domain: str) -> bool:
 
 
 def any_two_words(rng: Random) -> str:
-    """A name made of any two words of the train side, of whatever domain, that is no entry of another split."""
+    """A name made of any two words of the train side, of whatever domain, that is not an entry of another split."""
     words, others = _single_words()
     while lemma(name := "_".join(rng.sample(words, 2))) in others:
         pass

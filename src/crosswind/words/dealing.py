@@ -1,6 +1,6 @@
 """Turn the word bank that somebody wrote for a domain into one that is dealt to train, dev and test.
 
-An entry is dealt by what it says, not by where it stands: the same entry in two lists goes to the same split. The banks
+An entry is dealt by what it says, not by where it is: the same entry in two lists goes to the same split. The banks
 of the package are whole (`banks/make.py`); the bank of a plug-in holds the parts that its author wrote, and a word that
 the package has dealt already keeps its split.
 """
@@ -156,7 +156,7 @@ class BankSources:
         self.banks, self.whole = banks, whole  # whole: every part must be there, for every tool, key and family
 
     def has(self, document: Document, *place: str) -> bool:
-        """Is a part there? In a whole bank every part is taken to be, so that one that is missing is told."""
+        """Does the bank have this part? A whole bank is taken to have every part, so that a missing one is reported."""
         here = document.data
         for step in place:
             if not isinstance(here, dict) or step not in here:
@@ -316,7 +316,7 @@ def bank_file(domain: str, folder: Path) -> Path:
 
 
 def read_bank(domain: Domain, folder: Path | None) -> dict[str, Any]:
-    """The dealt bank of a plug-in's domain: of its attribute `bank`, or the file beside it; empty where there is none.
+    """The dealt bank of a plug-in's domain: of its attribute `bank`, or the file next to it; empty where there is none.
 
     Raises `BadFile` with everything that is wrong, a line each.
     """

@@ -109,7 +109,7 @@ def _filled(text: str, fill: Mapping[str, str]) -> str:
 
 
 def places(value: str, text: str) -> list[int]:
-    """Where a value stands in a text, not as a part of a longer word."""
+    """Where a value is in a text, not as a part of a longer word."""
     out, at = [], text.find(value)
     while at >= 0:
         end = at + len(value)

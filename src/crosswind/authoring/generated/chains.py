@@ -15,7 +15,6 @@ from crosswind.authoring.generated.lexicon import part_of
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, TableDraft
 from crosswind.core.types import Split
 
-MOST_CALLS = 12
 MOST_PICKS = 2  # of a chain that writes: each multiplies the ends that a refusal proof must rule out
 
 
@@ -343,7 +342,7 @@ class Compiled:
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
     ids: dict[Any, str] = field(default_factory=dict)  # expression -> reference to its key
     step_of: dict[Any, str] = field(default_factory=dict)
-    values: list[str] = field(default_factory=list)  # references to what is told
+    values: list[str] = field(default_factory=list)  # references to the values in the request
     made: list[tuple[str, str]] = field(default_factory=list)  # noun and reference of each record that is written
 
     def __post_init__(self) -> None:

@@ -20,7 +20,6 @@ ACTIONS = {
     "close": ("cancel",),
     "code": ("request",),
 }
-DATED = ("date", "time")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ STEP = re.compile(r"\$(\w+)\.(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A value in a file: `{detail}`, `$step.key`, or what stands there."""
+    """A value in a file: `{detail}`, `$step.key`, or what is there."""
 
     detail: str = ""  # of a request, or an argument of a tool
     step: str = ""
@@ -32,7 +32,7 @@ class Ref:
 
 @lru_cache(maxsize=4096, typed=True)
 def ref(value: Any) -> Ref:
-    """Take a value apart; a text that mixes references with words is no value."""
+    """Take a value apart; a text that mixes references with words is not a value."""
     if not isinstance(value, str):
         return Ref(literal=value)
     if whole := _DETAIL.fullmatch(value):
@@ -181,7 +181,7 @@ class YamlTable(Part):
     of: str = ""  # the table whose rows these belong to
     most: int = Field(default=0, ge=0, le=100)  # rows under each of those
     least: int | None = Field(default=None, ge=0)
-    one_per: int = Field(default=1, ge=0)  # without `of`: one row per so many entities of the world; 0: none at first
+    one_per: int = Field(default=1, ge=0)  # without `of`: one row per this many entities of the world; 0: none at first
     codes: bool = False  # issued for what they hold: the same again for the same, and of no consequence by themselves
     columns: dict[str, Column]
 
@@ -225,7 +225,7 @@ class YamlRule(Part):
     when: dict[str, Any] = {}
     refer: str = ""  # the row that this column refers to, else the row itself,
     must: dict[str, Any] = {}  # must be like this; {column} is what the written row holds there
-    limit: int | None = Field(default=None, ge=0)  # or: so many such rows at most under one parent
+    limit: int | None = Field(default=None, ge=0)  # or: this many such rows at most under one parent
     say: str
 
     @cached_property

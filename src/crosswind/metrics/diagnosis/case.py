@@ -100,7 +100,7 @@ class Case(Evidence):
         return out
 
     def same(self, call: ToolCall, gold: ToolCall) -> bool:
-        """Is it the gold's call? Codes and the like, which layers make up anew in each episode, may differ."""
+        """Is it the gold's call? Codes and the like, which layers make up again in each episode, may differ."""
         if call.tool != gold.tool or set(call.args) != set(gold.args):
             return False
         return all(

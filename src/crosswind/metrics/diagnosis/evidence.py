@@ -122,7 +122,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def covers(shown: Any, content: Any) -> bool:
-    """Does a result show what the world answered in the world's own form, whatever it shows besides?"""
+    """Does a result show what the world answered in the world's own form, whatever else it shows?"""
     if isinstance(content, dict):
         return isinstance(shown, dict) and all(k in shown and covers(shown[k], v) for k, v in content.items())
     if isinstance(content, list):
@@ -191,7 +191,7 @@ class Evidence:
 
     @cached_property
     def direct(self) -> list[ToolCall]:
-        """The calls that the world must see: those of the shortest way to the request as it stands in the end."""
+        """The calls that the world must see: those of the shortest way to the request as it is in the end."""
         return self.shortest(self.wanted)
 
     def shortest(self, task: Task) -> list[ToolCall]:

@@ -150,14 +150,14 @@ async def repair(record: Record, play_again: Player, *, upto: int = 1, resumes: 
     untried: list[str] = []
     resumed: list[str] = []
     for channel in CHANNELS:
-        mended = repaired(drawn, channel)
-        if mended is None:
+        cleared = repaired(drawn, channel)
+        if cleared is None:
             untried.append(channel)
             continue
-        opening = retrace(record, upto) if resumes and upto > 1 and _can(record, upto, mended) else None
+        opening = retrace(record, upto) if resumes and upto > 1 and _can(record, upto, cleared) else None
         if opening is not None:
             resumed.append(channel)
-        outcome = judge(await play_again(mended, opening), mended.domain).outcome
+        outcome = judge(await play_again(cleared, opening), cleared.domain).outcome
         (helped if outcome == "pass" else useless).append(channel)
     return Repair(
         key=record.key,

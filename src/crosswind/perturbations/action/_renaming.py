@@ -22,7 +22,7 @@ class Renaming(Perturbation):
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Calls by another name, and some more where tools that are not needed have other names too."""
         used = {step.call.tool for step in gold} & set(self.names.values())
-        return super().difficulty(gold, place) + besides(len(self.names), len(used))
+        return super().difficulty(gold, place) + extra_difficulty(len(self.names), len(used))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(
@@ -60,8 +60,8 @@ def reverse(names: Mapping[str, str]) -> dict[str, str]:
     return {new: old for old, new in names.items()}
 
 
-def besides(changed: int, met: int) -> int:
-    """Obstacles that tools are which changed and are not needed: one for every six, for they are only read."""
+def extra_difficulty(changed: int, met: int) -> int:
+    """Count changed tools that the solution does not need: one obstacle for every six, for they are only read."""
     return -(-max(0, changed - met) // 6)
 
 

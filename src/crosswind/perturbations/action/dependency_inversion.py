@@ -122,7 +122,7 @@ class DependencyInversion(Perturbation):
 
     @property
     def second_key(self) -> str:
-        """Where the second call's answer stands in the first one's."""
+        """Where the second call's answer is in the first one's."""
         return "then"
 
     def perform(self, call: ToolCall, memo: Memo) -> Flow:

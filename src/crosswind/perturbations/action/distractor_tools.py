@@ -19,7 +19,7 @@ class IdleTool(Model):
     name: str
     doc: str
     params: dict[str, str]  # name -> type
-    at: float  # where it stands in the list, from 0 to 1
+    at: float  # where it is in the list, from 0 to 1
 
     def spec(self) -> ToolSpec:
         return ToolSpec.new(self.name, self.doc, {name: Param(type_) for name, type_ in self.params.items()})

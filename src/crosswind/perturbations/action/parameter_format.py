@@ -19,7 +19,7 @@ DateStyle = Literal[
     "DD/MM/YYYY", "D Month YYYY", "DD.MM.YYYY", "Month D, YYYY", "DD-Mon-YYYY", "YYYY/MM/DD", "MM/DD/YYYY"
 ]
 DATES = banks.own("parameter_format", "dates")
-IDS = banks.own("parameter_format", "ids")  # in capitals, what stands before the number
+IDS = banks.own("parameter_format", "ids")  # in capitals, what is before the number
 COUNTS = banks.own("parameter_format", "counts")  # digits at least, decimals
 CHOICES = banks.own("parameter_format", "choices")
 MOST_CODES = 16  # a longer legend nobody would read
@@ -54,7 +54,7 @@ class IdForm(Model):
 
     sort: Literal["id"] = "id"
     prefix: str  # of the ids further in
-    head: str  # what stands in its place
+    head: str  # what is in its place
     told: bool
 
     @property
@@ -190,7 +190,7 @@ class ParameterFormat(Perturbation):
         right = {k: forms[k].written(v) if k in forms else v for k, v in call.args.items()}
         heard = memo.notes.setdefault(call.tool, [])
         untold = {k: v for k, v in call.args.items() if k in forms and not forms[k].told and k not in heard}
-        if untold:  # tried as it stands; the error tells the form
+        if untold:  # tried as it is; the error tells the form
             result = yield ToolCall(call.tool, {**right, **untold})
             if not (result.error and result.error.code == "bad_arguments"):
                 return result

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
 from crosswind.core.types import Step, ToolCall, ToolError, ToolResult, Tools
-from crosswind.perturbations.action._renaming import besides, own, renamed, reverse, share
+from crosswind.perturbations.action._renaming import extra_difficulty, own, renamed, reverse, share
 from crosswind.words import banks
 
 
@@ -44,7 +44,7 @@ class ParameterRename(Perturbation):
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
         """Calls with other parameters, and some more where tools that are not needed have others too."""
         used = {step.call.tool for step in gold if place in step.fired}
-        return super().difficulty(gold, place) + besides(len(self.params), len(used))
+        return super().difficulty(gold, place) + extra_difficulty(len(self.params), len(used))
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         return tuple(

@@ -30,8 +30,8 @@ class Joined(Model):
     second: str
     key: str  # of a row; what the second tool was given as
     param: str
-    asks: tuple[str, ...]  # parameters that the second tool has besides, and the first has not
-    under: str  # where the second tool's answer stands in a row
+    asks: tuple[str, ...]  # further parameters, of the second tool only
+    under: str  # where the second tool's answer is in a row
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Chained(Model):
     name: str
     tools: tuple[str, ...]
     links: tuple[tuple[str, str], ...]  # (key of a result, parameter of the next tool)
-    parts: tuple[str, ...]  # where the answers stand in the one result
+    parts: tuple[str, ...]  # where the answers are in the one result
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         done: list[tuple[ToolSpec, Any]] = []
@@ -150,7 +150,7 @@ class ToolMerge(Perturbation):
     joined: tuple[Joined, ...]
     chained: tuple[Chained, ...]
     says: dict[str, str]  # merged tool -> the sentence that it does both, where it is told
-    half: bool  # descriptions leave out what is read besides the list, and what is done before the other writes
+    half: bool  # descriptions leave out the further readings and the first of two writes
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:
@@ -268,18 +268,18 @@ def _undoing(spec: ToolSpec, tools: Mapping[str, ToolSpec]) -> str | None:
 # ---------------------------------------------------------------- what can be merged
 
 Links = tuple[tuple[str, str], ...]
-Option = tuple[tuple[str, ...], Links, tuple[str, ...]]  # tools, how they hang together, what has to be asked besides
+Option = tuple[tuple[str, ...], Links, tuple[str, ...]]  # tools, how they hang together, further arguments
 
 
-def _saved(some: Iterable[Option]) -> int:
+def _saved(merges: Iterable[Option]) -> int:
     """How many calls some merges take the place of, less those that they need themselves."""
-    return sum(len(tools) - 1 for tools, _, _ in some)
+    return sum(len(tools) - 1 for tools, _, _ in merges)
 
 
-def _fits(some: Sequence[Option], most: int) -> bool:
+def _fits(merges: Sequence[Option], most: int) -> bool:
     """Do some merges stay within a number of calls, with no tool in two of them?"""
-    names = [name for tools, _, _ in some for name in tools]
-    return _saved(some) <= most and len(names) == len(set(names))
+    names = [name for tools, _, _ in merges for name in tools]
+    return _saved(merges) <= most and len(names) == len(set(names))
 
 
 def _joins(scene: Scene) -> list[Option]:
@@ -305,13 +305,13 @@ def _row_link(scene: Scene, first: str, second: str) -> tuple[str, str] | None:
     given, gold = scene.task.given, scene.gold
     link: tuple[str, str] | None = None
     latest: Step | None = None
-    before: dict[str, Any] | None = None  # what the second tool was asked besides, since the latest list
+    before: dict[str, Any] | None = None  # further arguments of the second tool, since the latest list
     needs = [k for k, p in scene.tools[second].params.items() if p.required]
     for step in gold:
         call = step.call
         if call.tool == first:
             if latest and before is None and len(needs) > 1:
-                return None  # a list for which nothing would tell what to ask besides
+                return None  # a list for which nothing would tell the further arguments
             latest, before = step, None
         elif call.tool == second:
             if latest is None or step.result.error:

@@ -68,7 +68,7 @@ class Staged(Model):
     tool: str
     names: tuple[str, str]
     docs: tuple[str, str]
-    param: str  # of the second half, and where the draft stands in the first one's answer
+    param: str  # of the second half, and where the draft is in the first one's answer
     refusal: str
 
     def specs(self, spec: ToolSpec) -> list[ToolSpec]:

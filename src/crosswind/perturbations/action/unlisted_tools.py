@@ -13,7 +13,7 @@ from crosswind.words import banks
 
 GONE = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}  # tools on the way that leave
 AWAY = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}  # calls for which one is away
-MOST = 6  # calls: whoever repeats a call that says it may be repeated gets through
+MOST = 6  # calls: anyone who repeats a call that says it may be repeated gets through
 COMING = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}  # tools that nobody needs and that come midway
 
 

@@ -114,7 +114,7 @@ def _is(column: str, table: str, id: str, moved: str) -> bool:
 
 
 def _met(scene: Scene, task: Task, count: int) -> str:
-    """The tool that shows the row, if the way meets so many changes and still comes to its end; otherwise nothing."""
+    """The tool that shows the row, if the way meets this many changes and still comes to its end; otherwise nothing."""
     domain = scene.domain
     try:
         there = walk(domain, task)

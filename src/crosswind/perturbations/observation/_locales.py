@@ -72,7 +72,7 @@ _NARROW = {ord(wide): chr(code) for code, wide in _WIDE.items()}
 
 
 def _number(group: str, point: str, *, decimals: int = 0, wide: bool = False) -> Notation:
-    """Digits in groups, with a mark before the decimals; at least so many of these."""
+    """Digits in groups, with a mark before the decimals; at least this many of these."""
 
     def write(value: float) -> str | None:
         text = f"{value:,}"

@@ -77,7 +77,7 @@ def distorted(content: Any, call: ToolCall, salt: object) -> Any:
     """The same facts with other figures, as another time or another source might give them.
 
     Numbers and times of day move, and with the dates they change places among the rows of a list; names, ids and
-    whatever stands in the frame round some records do not. The same call with the same salt is distorted alike.
+    whatever is in the frame round some records do not. The same call with the same salt is distorted alike.
     """
     return _moved(content, f"{salt}|{call.tool}|{sorted(call.args.items())}")
 
@@ -99,7 +99,7 @@ def _moved(content: Any, at: str) -> Any:
 
 
 def _turned(rows: list[Any], at: str) -> list[Any]:
-    """Rows in which figures and dates stand in each other's places."""
+    """Rows in which figures and dates are in each other's places."""
     if len(rows) < 2 or not all(isinstance(row, dict) and row.keys() == rows[0].keys() for row in rows):
         return rows
     columns = [key for key in rows[0] if all(is_number(v) or is_time(v) or is_date(v) for v in (r[key] for r in rows))]

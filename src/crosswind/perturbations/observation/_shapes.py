@@ -26,7 +26,7 @@ class Shape:
     id: str  # a key, or else a parameter, whose value tells a record from the others; empty where none does
     rows: bool  # the id is a key of each row
     figures: tuple[str, ...]  # keys of numbers and times of day
-    facts: tuple[str, ...]  # keys of all values that are no ids, figures first
+    facts: tuple[str, ...]  # keys of all values that are not ids, figures first
 
 
 @lru_cache(maxsize=32)

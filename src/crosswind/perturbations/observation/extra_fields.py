@@ -14,7 +14,7 @@ from crosswind.perturbations.observation._shapes import on_the_way
 from crosswind.words import banks
 
 COUNT = {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}
-NESTED = 3  # fields from this severity on lie in a record of their own as well
+NESTED = 3  # fields from this severity on are in a record of their own as well
 FIRST = 4  # from this one on they come before the real ones
 
 

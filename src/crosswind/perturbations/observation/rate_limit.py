@@ -1,4 +1,4 @@
-"""So many calls in a row, and then a pause."""
+"""A few calls in a row, and then a pause."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from crosswind.words import wording
 
 
 def removable_details(scene: Scene) -> list[str]:
-    """Stated details that stand in the query once, literally, and are the only ones of their kind.
+    """Stated details that are in the query once, literally, and are the only ones of their kind.
 
     Of two details of one kind neither can be left out: the other could be taken for it.
     """

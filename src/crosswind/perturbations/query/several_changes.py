@@ -11,7 +11,6 @@ from crosswind.core.types import Change, Model, Step, Task
 from crosswind.perturbations.query._changes import has_final_write, while_it_can_be_changed, wording
 from crosswind.words import banks
 
-BACK = banks.own("several_changes", "back")  # takes a change back
 COUNT = {1: 3, 2: 3, 3: 4, 4: 5, 5: 6}
 TRIES = 8
 

@@ -66,7 +66,7 @@ class Typos(Perturbation):
     severities = "How many words are wrong: 1, 2, 4, 6, 9, as far as there are ordinary words."
     needs = "an ordinary word of four letters or more in the request"
     way = "read misspelt words as what they stand for"
-    slips: dict[str, str]  # a word -> what stands there instead, wherever it does
+    slips: dict[str, str]  # a word -> what replaces it
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:

@@ -82,7 +82,7 @@ def success_outweighs(sentences: list[Utterance], blocked: int) -> bool:
 
 
 def tells_success(sentence: Utterance) -> bool:
-    """Whether success is told."""
+    """Whether a text claims success."""
     words = sentence.words
     if not v.DOING.isdisjoint(words) and _holds(_BY_ME, sentence):
         return True
