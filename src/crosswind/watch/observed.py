@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from crosswind.core.types import ASK, FINISH, ToolSpec
+from crosswind.core.types import ASK, FINISH, Param, ToolSpec
 from crosswind.mcp.schema import record
 
 Data = dict[str, Any]
@@ -104,7 +104,9 @@ def listed_tool(one: Any) -> ListedTool | None:
             return ListedTool(one, has_schema=False) if one else None
     if not isinstance(one, dict):
         return None
-    inner = one.get("function") if isinstance(one.get("function"), dict) else one
+    if isinstance(one.get("tool"), dict) or "tool.json_schema" in one:  # OpenInference
+        one = record(loaded(one.get("tool.json_schema") or one["tool"].get("json_schema")))
+    inner: Data = record(one.get("function")) or one
     name = inner.get("name")
     if not isinstance(name, str) or not name:
         return None
@@ -137,8 +139,6 @@ def loaded(text: Any) -> Any:
 
 def spec_of(tool: ListedTool) -> ToolSpec:
     """A listed tool as perturbations take it, to apply a fitted one to the list before the change."""
-    from crosswind.core.types import Param
-
     params = {}
     for name, schema in tool.params.items():
         schema = dict(record(schema))
@@ -169,7 +169,9 @@ def failure_in(content: Any) -> tuple[str, str] | None:
     if isinstance(error, dict):
         return str(error.get("code") or error.get("type") or "error"), str(error.get("message") or text)
     if set(content) <= {"error", "message", "code", "status", "retryable", "detail", "details"}:
-        return (str(content.get("code") or error), str(text or error)) if isinstance(error, str) else ("error", str(text))
+        return (
+            (str(content.get("code") or error), str(text or error)) if isinstance(error, str) else ("error", str(text))
+        )
     return None
 
 
