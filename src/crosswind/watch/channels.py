@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -91,8 +92,8 @@ def shape_tokens(episode: ObservedEpisode) -> set[Token]:
 
 
 def format_tokens(episode: ObservedEpisode) -> set[Token]:
-    """How values are written, by tool and path; and values that are words out of a small set."""
-    out = set()
+    """How values are written, by tool and path."""
+    out: set[Token] = set()
     for call in results(episode):
         for leaf in leaves(call.result):
             if isinstance(leaf.value, str) and (form := format_of(leaf.value)) != "text":
@@ -107,7 +108,7 @@ def error_tokens(episode: ObservedEpisode) -> set[Token]:
 def order_tokens(episode: ObservedEpisode) -> set[Token]:
     """Tools that follow each other, and whether the first one failed."""
     names = ["(start)", *(f"{call.tool}{'!' if call.error else ''}" for call in episode.calls), "(end)"]
-    return set(zip(names, names[1:], strict=False))
+    return set(pairwise(names))
 
 
 def policy_tokens(episode: ObservedEpisode) -> set[Token]:
@@ -131,7 +132,7 @@ def repeats(episode: ObservedEpisode) -> int:
         seen[f"{call.tool} {call.args!r}" if call.args is not None else f"{call.tool} {call.error}"] += 1
     if all(call.args is None for call in episode.work):  # without content only a repeat after an error shows
         calls = episode.work
-        return sum(a.tool == b.tool and a.error is not None for a, b in zip(calls, calls[1:], strict=False))
+        return sum(a.tool == b.tool and a.error is not None for a, b in pairwise(calls))
     return sum(n - 1 for n in seen.values())
 
 
