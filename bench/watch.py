@@ -24,6 +24,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from pydantic import ValidationError
+
 from crosswind.base.errors import CannotDraw, CannotPerturb, CrosswindError, Unfair
 from crosswind.core import entity_names
 from crosswind.core.certify import certify
@@ -35,7 +37,7 @@ from crosswind.episodes.play import judge, play
 from crosswind.episodes.schedule import Deck
 from crosswind.models.spec import open_agent
 from crosswind.watch.alarms import Alarm
-from crosswind.watch.observed import ABSENT, ObservedCall, ObservedEpisode
+from crosswind.watch.observed import ObservedCall, ObservedEpisode
 from crosswind.watch.sources.runs import episode_of
 from crosswind.watch.watcher import EVIDENCE, Watcher
 
@@ -100,9 +102,10 @@ def shifted(domain: str, agent: str, kind: str, severity: int, start: int, count
                     drawn = draw(place, task, [(kind, severity)], n)
                 except CannotPerturb:
                     drawn = Drawn(place, task, (), certify(place, task, ()))
-        except Unfair:
+            line = line_of(drawn, agent, f"{domain} {n}")
+        except (Unfair, ValidationError):  # a scripted agent that has nothing to say
             continue
-        yield {**line_of(drawn, agent, f"{domain} {n}"), "release": stack is not None}
+        yield {**line, "release": stack is not None}
         count -= 1
         if not count:
             return
@@ -138,7 +141,9 @@ def store(path: Path, lines: Iterator[dict[str, Any]]) -> int:
     return n
 
 
-def play_all(folder: Path, agents: Sequence[str], places: Sequence[str], kinds: Sequence[str], chains: int, n: int) -> None:
+def play_all(
+    folder: Path, agents: Sequence[str], places: Sequence[str], kinds: Sequence[str], chains: int, n: int
+) -> None:
     for agent in agents:
         for domain in places:
             begin = time.perf_counter()
@@ -152,7 +157,9 @@ def play_all(folder: Path, agents: Sequence[str], places: Sequence[str], kinds: 
                         print(f"{domain} {kind}:{severity}: {error}", file=sys.stderr)
             for seed in range(chains):
                 try:
-                    played += store(folder / agent / domain / f"chain-{seed}.jsonl", chained(domain, agent, seed, 50, 4))
+                    played += store(
+                        folder / agent / domain / f"chain-{seed}.jsonl", chained(domain, agent, seed, 50, 4)
+                    )
                 except CrosswindError as error:
                     print(f"{domain} chain {seed}: {error}", file=sys.stderr)
             print(f"{agent} {domain}: {played} episodes, {time.perf_counter() - begin:.0f} s", flush=True)
@@ -286,7 +293,9 @@ def main() -> None:
     elif given.step == "detect":
         rows = detect(given.folder, given.kinds, verbose=given.verbose)
         hits = [r for r in rows if r["content"]["delay"] is not None]
-        print(len(rows), "cells;", len(hits), "detected;", sum(r["content"]["named"] == r["kind"] for r in rows), "named")
+        print(
+            len(rows), "cells;", len(hits), "detected;", sum(r["content"]["named"] == r["kind"] for r in rows), "named"
+        )
         print(Counter(r["content"]["false"] for r in rows), median(r["content"]["delay"] for r in hits))
 
 

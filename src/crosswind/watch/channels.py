@@ -105,6 +105,11 @@ def error_tokens(episode: ObservedEpisode) -> set[Token]:
     return {(call.tool, call.error) for call in episode.work if call.error}
 
 
+def called_tokens(episode: ObservedEpisode) -> set[Token]:
+    """Tools that answered."""
+    return {(call.tool,) for call in episode.work if not call.error}
+
+
 def order_tokens(episode: ObservedEpisode) -> set[Token]:
     """Tools that follow each other, and whether the first one failed."""
     names = ["(start)", *(f"{call.tool}{'!' if call.error else ''}" for call in episode.calls), "(end)"]
@@ -155,6 +160,7 @@ NOVELTIES: dict[str, Tokens] = {
     "listing": listing_tokens,
     "policy": policy_tokens,
     "error codes": error_tokens,
+    "tools called": called_tokens,
     "result shapes": shape_tokens,
     "value formats": format_tokens,
     "order of calls": order_tokens,
@@ -225,6 +231,7 @@ class Profile:
         if episode.policy is not None:
             out["policy"] = float(len(policy_tokens(episode) - self.known["policy"]))
         out["error codes"] = float(len(error_tokens(episode) - self.known["error codes"]))
+        out["tools called"] = float(len(called_tokens(episode) - self.known["tools called"]))
         out["errors"] = float(sum(call.error is not None for call in calls))
         out["argument errors"] = float(argument_errors(episode))
         if any(call.result is not ABSENT for call in calls):
@@ -280,7 +287,16 @@ def numbers_of(call: ObservedCall) -> Iterable[tuple[Token, float]]:
 
 
 STREAMS = (
-    *("listing", "policy", "error codes", "errors", "argument errors", "result shapes", "value formats"),
+    *(
+        "listing",
+        "policy",
+        "error codes",
+        "errors",
+        "argument errors",
+        "tools called",
+        "result shapes",
+        "value formats",
+    ),
     *("value ranges", "order of calls", "repeated calls", "steps, more", "steps, fewer", "questions", "interruptions"),
     *("refusals", "request words", "request length, longer", "request length, shorter", "request style", "latency"),
 )

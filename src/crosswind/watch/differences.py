@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -86,7 +86,10 @@ class ListingChange:
         out.removed = [t for t in gone if t.name not in pairs]
         for name, tool in old.items():
             other = new.get(pairs.get(name, name))
-            if other is not None and (change := _tool_change(tool, other)).is_any:
+            if other is None:
+                continue
+            told = replace(tool, doc=respelt(tool.doc, pairs)) if pairs else tool  # texts follow renamed tools
+            if (change := _tool_change(told, other)).is_any:
                 out.tools[name] = change
         return out
 
@@ -97,6 +100,14 @@ class ListingChange:
     def now(self, name: str) -> str:
         """The name that a tool has now."""
         return self.renamed.get(name, name)
+
+
+def respelt(text: str, names: Mapping[str, str]) -> str:
+    """A text that speaks of tools, with their new names."""
+    for old, new in names.items():
+        if old in text:
+            text = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", new, text)
+    return text
 
 
 def _paired(
@@ -170,6 +181,11 @@ def _fits(old: ListedTool, p: str, new: ListedTool, q: str) -> bool:
 # ---------------------------------------------------------------- episodes
 
 
+def listing_key(episode: ObservedEpisode) -> frozenset[str]:
+    """Equal for equal lists of tools, whatever their order."""
+    return frozenset(tool.shape for tool in episode.listing or ())
+
+
 @dataclass
 class Side:
     """The episodes before or after, with the figures that naming asks for."""
@@ -179,11 +195,11 @@ class Side:
     @cached_property
     def listing(self) -> Listing | None:
         """The list that most episodes showed; of several equally frequent ones the last."""
-        found: dict[str, Listing] = {}
-        keys: Counter[str] = Counter()
+        found: dict[frozenset[str], Listing] = {}
+        keys: Counter[frozenset[str]] = Counter()
         for episode in self.episodes:
             if episode.listing is not None:
-                key = "\n".join(sorted(tool.shape for tool in episode.listing))
+                key = listing_key(episode)
                 found[key] = episode.listing
                 keys[key] += 1
         return found[max(keys, key=lambda key: keys[key])] if keys else None
@@ -276,7 +292,10 @@ class Differences:
 
     @classmethod
     def of(cls, before: Sequence[ObservedEpisode], after: Sequence[ObservedEpisode]) -> Differences:
-        return cls(Side(before), Side(after))
+        """Where only some episodes show other tools or another policy, those are what is after the change."""
+        known = {listing_key(e) for e in before}, {e.policy for e in before}
+        met = [e for e in after if listing_key(e) not in known[0] or (len(known[1]) == 1 and e.policy not in known[1])]
+        return cls(Side(before), Side(met if len(met) >= 2 else after))
 
     @cached_property
     def tools(self) -> ListingChange:
@@ -341,6 +360,23 @@ class Differences:
             failures += len(missed)
         total = failures + healed
         return (healed / total if total else 0.0), (sum(tries) / len(tries) if tries else 0.0)
+
+    @cached_property
+    def lasting(self) -> float:
+        """Of calls that failed after the change and were repeated: the share that never succeeded."""
+        again = never = 0
+        for episode in self.after.episodes:
+            failed: Counter[str] = Counter()
+            done = set()
+            for call in episode.work:
+                key = f"{call.tool} {call.args!r}"
+                failed[key] += call.error is not None
+                if call.error is None:
+                    done.add(key)
+            repeated = [key for key, n in failed.items() if n > 1]
+            again += len(repeated)
+            never += sum(key not in done for key in repeated)
+        return never / again if again else 0.0
 
     def change(self, figure: Any) -> float:
         """How much a figure rose."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from crosswind.core.perturbation import Perturbation
 from crosswind.core.registry import perturbations
+from crosswind.watch.differences import respelt
 from crosswind.watch.observed import Listing, spec_of
 
 
@@ -35,13 +36,13 @@ def layer_of(kind: str, **fields: Any) -> tuple[dict[str, Any] | None, Perturbat
     return layer.model_dump(mode="json"), layer
 
 
-def explains(layer: Perturbation | None, before: Listing, after: Listing) -> bool:
-    """Does a layer make one list of tools out of another, order apart?"""
+def explains(layer: Perturbation | None, before: Listing, after: Listing, names: Mapping[str, str]) -> bool:
+    """Does a layer make one list of tools out of another, order apart? `names` are the new names that texts use."""
     if layer is None or not before:
         return False
-    shown = [tool for tool in layer.on_tools(tuple(map(spec_of, before)), 0) if tool.listed]
-    made = {tool.name: (tool.doc, tool.function()) for tool in shown}
-    there = {spec.name: (spec.doc, spec.function()) for spec in map(spec_of, after)}
+    specs = tuple(spec_of(replace(tool, doc=respelt(tool.doc, names))) for tool in before)
+    made = {tool.name: tool.function() for tool in layer.on_tools(specs, 0) if tool.listed}
+    there = {spec.name: spec.function() for spec in map(spec_of, after)}
     return made == there
 
 

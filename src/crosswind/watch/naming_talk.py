@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import mean
 
 from crosswind.core.types import FINISH
-from crosswind.watch.channels import words
+from crosswind.watch.channels import refused, sentences, words
 from crosswind.watch.differences import Differences, failures
 from crosswind.watch.hypothesis import Hypothesis, layer_of, nearest
-
-TRANSIENT = re.compile(r"unavail|busy|overload|temporar|transient|retry|try again|again|50[023]|EAGAIN", re.I)
-TIMEOUT = re.compile(r"time.?out|timed out|no answer|deadline|504|408", re.I)
-LIMITED = re.compile(r"rate|limit|throttl|too.?many|quota|429", re.I)
-MOVED = re.compile(r"moved|deprecat|redirect|renamed|replaced|301|308", re.I)
-GONE = re.compile(r"gone|retired|removed|no longer|410|unknown_tool|not.?found.*tool", re.I)
-STALE = re.compile(r"changed|conflict|stale|modified|precondition|version|409|412", re.I)
-LATE = re.compile(r"too.?late|closed|deadline|expired|past", re.I)
-PENDING = re.compile(r"pending|approv|await|review", re.I)
-SHUT = re.compile(r"closed|hours|down until|opens|maintenance|not yet", re.I)
-REFUSED = re.compile(r"refus|confirm|denied|forbid|token|ticket|code|40[13]", re.I)
-CLOCK = re.compile(r"\b\d{1,2}[:.h]\d{2}\b")
-EITHER = re.compile(r"\bor\b|\beither\b|/", re.I)
+from crosswind.watch.lexicon import (
+    CLOCK,
+    EITHER,
+    GONE,
+    LATE,
+    LIMITED,
+    MOVED,
+    PENDING,
+    REFUSED,
+    SHUT,
+    STALE,
+    TIMEOUT,
+    TRANSIENT,
+    VALUE,
+)
+from crosswind.watch.observed import ObservedEpisode
 
 
 def named_by_talk(found: Differences) -> Iterator[Hypothesis]:
@@ -42,6 +46,8 @@ def named_by_talk(found: Differences) -> Iterator[Hypothesis]:
 def _errors(found: Differences) -> Iterator[Hypothesis]:
     errors = found.new_errors
     if not errors:
+        if _calls_unlisted(found):
+            yield Hypothesis("retired_midway", 0.75, 2, tuple(found.failing))
         return
     healed, tries = found.recovered
     failing = tuple(found.failing)
@@ -53,8 +59,10 @@ def _errors(found: Differences) -> Iterator[Hypothesis]:
         places = [nth for nth, call in failures(found.after.episodes) if call.error == code]
         late = mean(places) if places else 0.0
         unlisted = _calls_unlisted(found)
-        if TRANSIENT.search(told) or healed > 0.6:
-            fit = 0.55 + 0.2 * bool(TRANSIENT.search(told)) + 0.12 * healed + weight + plain
+        stale = bool(STALE.search(told))
+        final = found.lasting > 0.6 and healed < 0.15
+        if (TRANSIENT.search(told) or healed > 0.6) and not stale:
+            fit = 0.55 + 0.2 * bool(TRANSIENT.search(told)) + 0.12 * healed + weight + plain - 0.35 * final
             severity = nearest(n * max(1.0, tries), {1: 1, 2: 2, 3: 4, 4: 6, 5: 9})
             text = next(iter(sorted(found.after.texts.get(code, {""}))), "")
             layer = (
@@ -66,16 +74,16 @@ def _errors(found: Differences) -> Iterator[Hypothesis]:
             yield Hypothesis(
                 "unlisted_tools", fit - 0.2 + 0.4 * bool(found.later) - 0.1 * (late < 1), min(5, n), failing
             )
-        if not TRANSIENT.search(told) and healed < 0.2 and same:
+        if healed < 0.2 and same and not stale:
             doomed = _always_fail(found, code)
-            fit = 0.45 + 0.3 * doomed + 0.2 * (found.refusals > 0.1)
+            fit = 0.4 + 0.15 * doomed + 0.25 * final + 0.15 * (found.refusals > 0.1)
             layer = (
                 layer_of("fatal_error", tool=failing[0], text=next(iter(found.after.texts[code]), ""))[0]
                 if failing and found.after.texts[code]
                 else None
             )
             yield Hypothesis("fatal_error", fit, 3, failing, (), layer)
-        if STALE.search(told):
+        if stale:
             refused = found.refusals
             yield Hypothesis("moved_meanwhile", 0.82 + weight - 0.3 * (refused > 0.3) + plain, 2, failing)
             yield Hypothesis("gone_meanwhile", 0.55 + weight + 0.35 * (refused > 0.3) + plain, 3, failing)
@@ -85,7 +93,7 @@ def _errors(found: Differences) -> Iterator[Hypothesis]:
             yield Hypothesis("lost_acknowledgement", 0.55 + weight - plain, min(3, n), failing)
         if MOVED.search(told):
             yield Hypothesis("redirection", 0.5 + weight, min(5, n), failing)
-        if GONE.search(told) or unlisted:
+        if GONE.search(code) or unlisted:
             fit = 0.5 + 0.2 * bool(GONE.search(told)) + 0.15 * unlisted + 0.1 * bool(found.later) + weight + plain
             yield Hypothesis("retired_midway", fit - 0.3 * (late < 1), min(5, n), failing)
         if PENDING.search(told):
@@ -121,7 +129,7 @@ def _policy(found: Differences) -> Iterator[Hypothesis]:
     added = found.added_policy
     if not added or found.after.share(lambda e: e.policy) == 0:
         return
-    per = found.after.mean(lambda e: len([s for s in _sentences(e.policy) if s not in found.before.policy]))
+    per = found.after.mean(lambda e: len([s for s in sentences(e.policy or "") if s not in found.before.policy]))
     rules = nearest(per, {1: 1, 2: 2, 4: 3, 5: 4})
     clock = sum(bool(CLOCK.search(one)) for one in added) / len(added)
     tools = [t.name for t in found.after.listing or ()]
@@ -139,94 +147,80 @@ def _policy(found: Differences) -> Iterator[Hypothesis]:
         yield Hypothesis("tool_added", 0.35 + 0.3 * bool(found.later), 2)
 
 
-def _sentences(text: str | None) -> list[str]:
-    from crosswind.watch.channels import sentences
-
-    return sentences(text or "")
-
-
 # ---------------------------------------------------------------- requests
 
 
+@dataclass
+class _Wording:
+    """How requests are put, on average. Sentences with a value are the core of a request, others stand around it."""
+
+    new: float  # share of words in the core that are not in use
+    around: float  # sentences without a value
+    values: float
+    small: float  # share of words in the core that are small and in use
+    slips: float  # words that are a slip away from one in use
+    choices: float  # requests that name several values for one detail
+
+    @classmethod
+    def of(cls, texts: Sequence[str], usual: Counter[str], own: int) -> _Wording:
+        """`own`: how often a word may stand in these texts themselves and still count as new."""
+        common = {word for word, n in usual.items() if n > own}
+        small = {word for word in common if len(word) <= 4}
+        rows = []
+        for text in texts:
+            core = " ".join(one for one in sentences(text) if VALUE.search(one)) or text
+            said = words(core)
+            rows.append(
+                (
+                    sum(w not in common for w in said) / max(1, len(said)),
+                    sum(not VALUE.search(one) for one in sentences(text)),
+                    len(VALUE.findall(text)),
+                    sum(w in small for w in said) / max(1, len(said)),
+                    _misspelt(core, common),
+                    bool(EITHER.search(text)),
+                )
+            )
+        return cls(*(mean(column) for column in zip(*rows, strict=True)))
+
+
 def _requests(found: Differences) -> Iterator[Hypothesis]:
-    was, now = found.before.queries, found.after.queries
-    length = _median(map(len, now)) / max(1.0, _median(map(len, was)))
-    counts = Counter(word for text in was for word in set(words(text)))
-    common = {word for word, n in counts.items() if n > 1 or len(was) < 10}
-    unknown = mean(sum(w not in common for w in words(t)) for t in now) - mean(_unseen(t, counts) for t in was)
-    known_share = mean(sum(w in common for w in words(t)) / max(1, len(words(t))) for t in now)
-    short = _short(now) - _short(was)
-    asked = found.asked
-    stops = mean(_stops(t) for t in now) - mean(_stops(t) for t in was)
-    opening = _openings(now) - _openings(was)
-    near = mean(_misspelt(t, common, counts) for t in now) - mean(_misspelt(t, common, counts) for t in was)
-    either = mean(bool(EITHER.search(t)) for t in now) - mean(bool(EITHER.search(t)) for t in was)
-    mid = found.heard > 0.2
-    calm = 0.35 * mid + 0.35 * bool(found.tools.is_any) + 0.3 * (bool(found.new_errors) and not asked > 0.2)
-    longer = min(1.0, max(0.0, (length - 1.15) / 0.5))
-    yield Hypothesis(
-        "verbose_query",
-        0.45 + 0.45 * longer + 0.1 * (stops > 0.8) - calm - 0.4 * (longer == 0),
-        nearest(stops, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}),
-    )
-    cut = min(1.0, max(0.0, -short / 0.12))
-    terse = 0.4 + 0.5 * cut - calm - 0.5 * (length > 0.95) - 0.2 * (asked > 0.2)
-    yield Hypothesis("terse_query", terse, 5 if stops < -0.5 else 4 if length < 0.6 else 3 if length < 0.75 else 2)
-    if near > 0.4:
+    """Requests that are put otherwise."""
+    usual = Counter(word for text in found.before.queries for word in set(words(text)))
+    was = _Wording.of(found.before.queries, usual, 1)
+    now = _Wording.of(found.after.queries, usual, 0)
+    calm = 0.35 * (found.heard > 0.2) + 0.35 * found.tools.is_any + 0.2 * bool(found.new_errors)
+    new, around = now.new - was.new, now.around - was.around
+    slips, small = now.slips - was.slips, was.small - now.small
+    asked = found.asked > 0.35
+    open_ = 0.3 * asked
+    if slips > 0.4:
+        fit = 0.6 + 0.1 * min(3.0, slips) - calm - 0.3 * (around > 0.8) - open_
+        yield Hypothesis("typos", fit, nearest(slips, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
+    cut = min(1.0, max(0.0, small / 0.15))
+    if small > 0.04:
+        severity = nearest(small, {1: 0.05, 2: 0.1, 3: 0.16, 4: 0.2, 5: 0.24})
         yield Hypothesis(
-            "typos", 0.55 + 0.12 * min(3.0, near) - calm - 0.3 * longer, nearest(near, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9})
+            "terse_query", 0.4 + 0.5 * cut - calm - 0.3 * (around > 0.8) - open_ - 0.2 * (slips > 1.5), severity
         )
-    if asked > 0.2:
-        yield Hypothesis("ambiguous", 0.5 + 0.45 * min(1.0, max(0.0, either)) - 0.3 * mid, 1 if asked < 1.5 else 3)
-        yield Hypothesis(
-            "underspecified",
-            0.72 - 0.45 * min(1.0, max(0.0, either)) - 0.3 * mid + 0.1 * (length < 0.95),
-            max(1, min(5, round(asked))),
-        )
-    elif either > 0.4:
-        yield Hypothesis("ambiguous", 0.6 - calm, 2)
-    other = 1 - known_share
-    fit = (
-        0.3
-        + 0.6 * min(1.0, other / 0.25)
-        - 0.35 * longer
-        - 0.35 * cut * (length < 0.9)
-        - calm
-        - 0.2 * (near > 0.8)
-        - 0.3 * (asked > 0.2)
-    )
-    yield Hypothesis("paraphrase", fit + 0.1 * (opening < -0.2), nearest(stops, {1: 0, 2: 1, 4: 2, 5: 3}))
-    if unknown > 1.5 and not longer:
-        yield Hypothesis("entity_reskin", 0.42 + 0.05 * min(4.0, unknown) - calm, 3)
+    if around > 0.4:
+        fit = 0.5 + 0.4 * min(1.0, around) - calm - min(0.4, 2 * max(0.0, new)) - open_
+        yield Hypothesis("verbose_query", fit, nearest(around, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
+    if new > 0.05:
+        fit = 0.4 + 0.5 * min(1.0, new / 0.25) - calm - 0.35 * cut - 0.25 * (slips > 0.8) - open_
+        yield Hypothesis("paraphrase", fit, nearest(around, {1: 0.2, 2: 0.8, 3: 1.2, 4: 2.2, 5: 3.2}))
+    if asked or now.choices - was.choices > 0.3:
+        values, choices = now.values - was.values, now.choices - was.choices
+        several = 0.25 * (values > 0.3) + 0.25 * min(1.0, max(0.0, choices))
+        heard = 0.3 * (found.heard > 0.2)
+        yield Hypothesis("ambiguous", 0.48 + several + 0.1 * asked - heard, 1 if found.asked < 1.4 else 3)
+        fewer = 0.2 * (values < -0.1) + 0.1 * (choices < 0.2)
+        severity = max(1, min(5, round(found.asked)))
+        yield Hypothesis("underspecified", 0.62 * asked + fewer - heard - 0.5 * several, severity)
 
 
-def _median(values: object) -> float:
-    ordered = sorted(values)  # type: ignore[call-overload]
-    return float(ordered[len(ordered) // 2]) if ordered else 0.0
-
-
-def _unseen(text: str, counts: Counter[str]) -> int:
-    return sum(counts[w] <= 1 for w in words(text))
-
-
-def _short(texts: list[str]) -> float:
-    """The share of words of up to three letters, most of which only join others."""
-    return mean(sum(len(w) <= 3 for w in words(t)) / max(1, len(words(t))) for t in texts)
-
-
-def _stops(text: str) -> int:
-    return len(re.findall(r"[.!?;](?:\s|$)", text))
-
-
-def _openings(texts: list[str]) -> float:
-    """How often requests begin with the same word."""
-    counts = Counter((words(t) or [""])[0] for t in texts)
-    return counts.most_common(1)[0][1] / max(1, len(texts))
-
-
-def _misspelt(text: str, common: set[str], counts: Counter[str]) -> int:
-    """Words that are a slip away from one that is common."""
-    return sum(w not in common and counts[w] <= 1 and len(w) > 2 and _is_slip(w, common) for w in words(text))
+def _misspelt(text: str, common: set[str]) -> int:
+    """Words that are not in use and a slip away from one that is."""
+    return sum(w not in common and len(w) > 2 and _is_slip(w, common) for w in words(text))
 
 
 def _is_slip(word: str, common: set[str]) -> bool:
@@ -259,16 +253,16 @@ def _midway(found: Differences) -> Iterator[Hypothesis]:
     size = mean([len(words(t)) for e in found.after.episodes for t in e.heard] or [0])
     asked_first = found.asked > 0.2 and heard < 0.2
     yield Hypothesis(
-        "several_changes", 0.5 + 0.42 * (per >= 2.2) - 0.4 * (heard < 0.2), nearest(per, {1: 3, 3: 4, 4: 5, 5: 6})
+        "several_changes", 0.5 + 0.42 * (per >= 1.7) - 0.4 * (heard < 0.2), nearest(per, {1: 3, 3: 4, 4: 5, 5: 6})
     )
     once = heard > 0.2 and per < 1.8
-    yield Hypothesis("changed_mind", 0.5 + 0.3 * once - 0.25 * asked_first - 0.15 * (steps > 2), 3)
-    long = min(1.0, size / 14)
-    yield Hypothesis("goal_switch", 0.42 + 0.3 * once * long + 0.1 * (steps > 1) - 0.25 * asked_first, 3)
+    yield Hypothesis("changed_mind", 0.5 + 0.3 * once - 0.25 * asked_first - 0.25 * (size > 18), 3)
+    long = min(1.0, max(0.0, size - 10) / 10)
+    yield Hypothesis("goal_switch", 0.35 + 0.55 * once * long + 0.05 * (steps > 1) - 0.25 * asked_first, 3)
     follow = found.change(lambda e: len(e.replies))
     yield Hypothesis(
         "follow_up",
-        0.42 + 0.35 * (follow > 0.3 and heard < 0.2) + 0.2 * (steps > 1.5) - 0.3 * (heard > 0.5),
+        0.32 + 0.35 * (follow > found.asked + 0.3) + 0.2 * (steps > 1.5) - 0.3 * (heard > 0.5),
         max(1, min(5, round(follow))),
     )
 
@@ -284,10 +278,6 @@ def _endings(found: Differences) -> Iterator[Hypothesis]:
     yield Hypothesis("gone_meanwhile", 0.3 + 0.25 * declined - 0.25 * (not quiet), 3)
 
 
-def _declined(episode: object) -> bool:
-    from crosswind.watch.channels import refused
-    from crosswind.watch.observed import ObservedEpisode
-
-    assert isinstance(episode, ObservedEpisode)
+def _declined(episode: ObservedEpisode) -> bool:
     ended = [call.args for call in episode.calls if call.tool == FINISH and isinstance(call.args, dict)]
     return bool(refused(episode)) or any(args.get("status") == "cannot" for args in ended)

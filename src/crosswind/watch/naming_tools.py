@@ -11,7 +11,8 @@ from crosswind.mcp.schema import record
 from crosswind.watch.channels import words
 from crosswind.watch.differences import Differences, ListingChange, ToolChange, overlap, pieces
 from crosswind.watch.hypothesis import Hypothesis, explains, layer_of, nearest, share_severity
-from crosswind.watch.observed import ListedTool
+from crosswind.watch.lexicon import PENDING, SHUT
+from crosswind.watch.observed import TALKING, ListedTool
 
 WAITING = re.compile(r"\b(wait|sleep|pause|idle|hold|until|later|elapse|pass(?:es)? the time)", re.I)
 
@@ -31,8 +32,13 @@ def named_by_tools(found: Differences) -> Iterator[Hypothesis]:
 def _proved(kind: str, change: ListingChange, fit: float, more: dict[str, Any], **fields: Any) -> Hypothesis:
     """A hypothesis whose layer is tried on the list before the change."""
     data, layer = layer_of(kind, **fields)
-    proved = explains(layer, change.before, change.after)
+    proved = explains(layer, change.before, change.after, change.renamed)
     return Hypothesis(kind, min(1.0, fit + 0.05 * proved), layer=data, is_proved=proved, **more)
+
+
+def _count(change: ListingChange) -> int:
+    """Tools other than those that talk to the user."""
+    return sum(tool.name not in TALKING for tool in change.before)
 
 
 # ---------------------------------------------------------------- names
@@ -42,7 +48,7 @@ def _renamings(found: Differences, change: ListingChange) -> Iterator[Hypothesis
     names = change.renamed
     if not names:
         return
-    count = len(change.before)
+    count = _count(change)
     severity = share_severity(len(names), count, len(found.before.called))
     tools = tuple(sorted(names))
     other = any(c.renamed or c.doc for old, c in change.tools.items() if old in names)
@@ -74,7 +80,10 @@ def _brand(names: dict[str, str]) -> str:
         return ""
     firsts = Counter(_first(new) for new in names.values())
     word, n = firsts.most_common(1)[0]
-    return word if n >= 0.8 * len(names) and not any(pieces(old)[:1] == [word] for old in names) else ""
+    numbered = sum(any(ch.isdigit() for ch in new) for new in names.values()) > len(names) / 2
+    return (
+        word if not numbered and n >= 0.8 * len(names) and not any(pieces(old)[:1] == [word] for old in names) else ""
+    )
 
 
 def _first(name: str) -> str:
@@ -130,13 +139,12 @@ def _foreign(found: Differences, change: ListingChange, fit: float) -> Hypothesi
 
 def _fewer(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
     gone = change.removed
+    if splits := _halves(change):
+        yield Hypothesis("tool_split", 0.94, min(5, len(splits)), tuple(sorted(splits)))
     if not gone:
         return
     names = tuple(sorted(tool.name for tool in gone))
-    splits, merges = _halves(change), _merged(change)
-    if splits:
-        fit = 0.9 if len(splits) == len(gone) else 0.6
-        yield Hypothesis("tool_split", fit, min(5, len(splits)), tuple(sorted(splits)))
+    merges = _merged(change)
     if merges and len(gone) > len(change.added):
         yield Hypothesis("tool_merge", 0.88, nearest(len(change.added), {1: 1, 3: 2, 5: 3}), names)
     if len(change.after) <= max(3, len(change.before) // 2) and change.added:
@@ -159,22 +167,20 @@ def _listed_later(found: Differences, name: str) -> bool:
 
 def _halves(change: ListingChange) -> list[str]:
     """Tools that are gone and of which two others have the description and the parameters."""
-    out, free = [], list(change.added)
-    for tool in change.removed:
-        near = [t for t in free if _kin(tool, t)]
-        if len(near) >= 2:
+    known = {tool.name for tool in change.before}
+    new = [tool for tool in change.after if tool.name not in known]
+    out = []
+    for tool in change.before:
+        if any(tool.name == t.name for t in change.after):
+            continue
+        near = [t for t in new if _kin(tool, t)]
+        if len(near) >= 2 and any(t.name in other.doc for t in near for other in near if other is not t):
             out.append(tool.name)
-            free = [t for t in free if t not in near[:2]]
-    for old, new in change.renamed.items():  # one half may have been taken for the tool under a new name
-        was = change.tools[old].old if old in change.tools else None
-        if was is not None and change.tools[old].doc and any(_kin(was, t) and t.name != new for t in free):
-            out.append(old)
     return out
 
 
 def _kin(tool: ListedTool, other: ListedTool) -> bool:
-    said = bool(tool.doc) and (other.doc.startswith(tool.doc[:40]) or overlap(words(tool.doc), words(other.doc)) > 0.4)
-    return said and overlap(tool.params, other.params) >= 0.3
+    return bool(tool.doc) and (other.doc.startswith(tool.doc[:40]) or overlap(words(tool.doc), words(other.doc)) > 0.4)
 
 
 def _merged(change: ListingChange) -> bool:
@@ -209,6 +215,9 @@ def _more(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
     texts = " ".join(text for code in errors for text in found.after.texts[code])
     twins = [(tool, like) for tool in came if (like := _like(tool, change)) is not None]
     moved = [tool for tool in came if tool.name in texts and tool.params]
+    heirs = [(old, t) for old, c in change.tools.items() if c.doc for t in came if t.doc and t.doc == c.old.doc]
+    if heirs and len(heirs) >= 0.4 * len(came):
+        yield Hypothesis("redirection", 0.94, min(5, len(heirs)), tuple(old for old, _ in heirs))
     if moved or _successors(found, change):
         pairs = [(old.name, new.name) for new, old in twins]
         yield Hypothesis("redirection", 0.95 if moved else 0.7, min(5, len(came)), tuple(a for a, _ in pairs))
@@ -217,6 +226,10 @@ def _more(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
         n = len(lookalike)
         fit = 0.92 * n / len(came)
         yield Hypothesis("lookalike_tools", fit, min(4, n) if n <= 3 else 4, tuple(t.name for t in lookalike))
+    ranked = [t for t in came if any(t.name in one for one in found.added_policy)]
+    if ranked:
+        of = tuple(old.name for old in change.before if any(old.name in t.doc for t in ranked))
+        yield Hypothesis("conflicting_sources", 0.6 + 0.35 * bool(of), min(3, max(1, len(of))), of)
     if twins and not moved and len(lookalike) < len(twins):
         n = len(twins)
         fit = (0.72 + 0.2 * bool(found.added_policy)) * n / len(came)
@@ -240,7 +253,12 @@ def _idle(tool: ListedTool, change: ListingChange) -> dict[str, Any]:
 
 def _like(tool: ListedTool, change: ListingChange) -> ListedTool | None:
     """The tool from before whose parameters a new one has."""
-    same = [t for t in change.before if t.params and set(t.params) == set(tool.params) and t.required == tool.required]
+    listed = {t.name for t in change.after}
+    same = [
+        t
+        for t in change.before
+        if t.name in listed and t.params and set(t.params) == set(tool.params) and t.required == tool.required
+    ]
     scored = [(overlap(words(t.doc), words(tool.doc)) + overlap(pieces(t.name), pieces(tool.name)), t) for t in same]
     top = max(scored, key=lambda one: one[0], default=None)
     return top[1] if top is not None and top[0] > 0.15 else None
@@ -281,11 +299,13 @@ def _helpers(
         if waits:
             yield Hypothesis(
                 "service_hours",
-                0.7 + 0.2 * bool(grown) - 0.25 * (not grown),
+                0.6 + 0.3 * bool(grown),
                 1 if len(grown) < 2 else 3,
                 tuple(grown) or failing,
             )
-            late = 0.7 + 0.15 * bool(errors) - 0.4 * bool(grown)
+            said = " ".join(f"{code} {' '.join(found.after.texts[code])}" for code in errors)
+            shut = len(SHUT.findall(said)) - len(PENDING.findall(said))
+            late = 0.7 + 0.15 * bool(errors) - 0.4 * bool(grown) - 0.3 * (shut > 0)
             yield Hypothesis("late_approval", late, min(5, max(1, len(failing))), failing)
         else:
             fit = 0.45 + 0.3 * bool(told) + 0.2 * nulls
@@ -319,7 +339,7 @@ def _parameters(found: Differences, change: ListingChange) -> Iterator[Hypothesi
     renamed = {old: c.renamed for old, c in change.tools.items() if c.renamed}
     added = {old: c.added for old, c in change.tools.items() if c.added}
     retyped = {old: c.retyped for old, c in change.tools.items() if c.retyped}
-    count, called = len(change.before), len(found.before.called)
+    count, called = _count(change), len(found.before.called)
     if renamed and not added:
         more = {
             "severity": share_severity(len(renamed), count, called),
@@ -327,6 +347,10 @@ def _parameters(found: Differences, change: ListingChange) -> Iterator[Hypothesi
             "keys": tuple(sorted({p for m in renamed.values() for p in m})),
         }
         yield _proved("parameter_rename", change, 0.93 - 0.2 * bool(change.renamed), more, params=renamed)
+    swapped = {a: b for c in retyped.values() for was, now in c.values() for a, b in _swapped(was, now)}
+    asked = " ".join(found.after.queries).lower()
+    if swapped and sum(new.lower() in asked for new in swapped.values()) > sum(o.lower() in asked for o in swapped):
+        yield Hypothesis("entity_reskin", 0.96, 2, tuple(sorted(retyped)), tuple(sorted(swapped)))
     if retyped and not added:
         n = sum(len(c) for c in retyped.values())
         fit = 0.6 + 0.3 * any(c.doc or c.reworded or _retyped_hard(c) for c in change.tools.values())
@@ -335,6 +359,14 @@ def _parameters(found: Differences, change: ListingChange) -> Iterator[Hypothesi
     yield from _reworded(found, change)
     if added and not change.added:
         yield from _added_parameters(found, change, added)
+
+
+def _swapped(was: Any, now: Any) -> list[tuple[str, str]]:
+    """Choices of a parameter that have other words in their places."""
+    old, new = record(was).get("enum"), record(now).get("enum")
+    if not isinstance(old, list) or not isinstance(new, list) or len(old) != len(new):
+        return []
+    return [(str(a), str(b)) for a, b in zip(old, new, strict=True) if a != b and isinstance(b, str)]
 
 
 def _retyped_hard(change: ToolChange) -> bool:
@@ -423,7 +455,7 @@ def _descriptions(found: Differences, change: ListingChange) -> Iterator[Hypothe
         return
     plain = not any(c.added or c.renamed or c.removed or c.retyped or c.reworded for c in change.tools.values())
     grown = [old for old, c in change.tools.items() if c.added_doc]
-    severity = share_severity(len(docs), len(change.before), len(found.before.called))
+    severity = share_severity(len(docs), _count(change), len(found.before.called))
     more = {"severity": severity, "tools": tuple(sorted(docs))}
     if plain:
         yield _proved("description_rewrite", change, 0.88 if not grown else 0.4, more, docs=docs)
