@@ -46,6 +46,11 @@ class Alarm(Model):
     episodes: tuple[str, ...] = ()  # ids of the episodes that showed it
 
     @property
+    def is_costly(self) -> bool:
+        """Did the agent pay for the change, as far as a log without verdicts shows it?"""
+        return self.shift is None or bool(self.evidence.get("impact", "").startswith("costs"))
+
+    @property
     def line(self) -> str:
         """The alarm as one line of JSON."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))

@@ -64,7 +64,7 @@ def _wrapped(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
         return
     framed = [c for c in after if isinstance(c, dict) and tuple(sorted(c)) == frame]
     payload = _payload(framed, known)
-    if payload is None:
+    if payload is None or sum(len(c) == 2 and _page(c) for c in framed) > 0.7 * len(framed):
         return
     part = dict(zip(PARTS, PARTS, strict=True)) | {"payload": payload}
     others = [key for key in frame if key != payload]

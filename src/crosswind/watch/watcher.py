@@ -8,6 +8,7 @@ part of the same alarm, and becomes the new usual.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from statistics import mean, pstdev
 from typing import Any
 
 from crosswind.base.errors import CrosswindError
-from crosswind.models.redact import Secrets, environment
+from crosswind.models.redact import HIDDEN, Secrets, environment
 from crosswind.watch.alarms import Alarm, Shift, recipe_of
 from crosswind.watch.channels import COSTS, STREAMS, Profile
 from crosswind.watch.naming import name_shift
@@ -30,6 +31,8 @@ MOST = 2_000  # that are used
 KEPT = 120  # episodes that are kept for naming
 SHOWN = 20  # ids of episodes in an alarm
 FACTS = ("listing", "policy")
+# keys inside a longer name, where `redact` sees no beginning of a word
+_INNER = re.compile(r"(?<=_)(?:sk|pk|rk|gsk|xai|gh[opsu]|github_pat|glpat|xox[abp])[-_](?=\S*\d)[A-Za-z0-9_-]{16,}")
 
 
 @dataclass
@@ -75,6 +78,25 @@ class Watcher:
         self.settled = 0  # the last event is over when so many episodes were read
         self.learning: dict[str, list[float]] = {}
         self.secrets = Secrets(*environment())
+
+    @property
+    def levels(self) -> dict[str, float]:
+        """How near each channel is to its threshold, from 0 to 1."""
+        out = {name: min(1.0, stream.level / self.threshold) for name, stream in self.streams.items()}
+        if self.pending is not None:
+            out |= dict.fromkeys(self.pending.channels, 1.0)
+        return out
+
+    @property
+    def guarantee(self) -> str:
+        """What is promised of false alarms."""
+        if self.is_listing:
+            return "Lists of tools are compared as they are; there are no false alarms."
+        return (
+            f"While episodes are exchangeable with the {self.reference} of the reference, the first false alarm of all "
+            f"{len(STREAMS)} channels together takes {self.per:,} episodes or more on average; each channel has "
+            f"1/{len(STREAMS)} of that rate."
+        )
 
     # ------------------------------------------------------------ reading
 
@@ -190,7 +212,7 @@ class Watcher:
     def clean(self, value: Any) -> Any:
         """A value without what looks like a key or a password, wherever in it."""
         if isinstance(value, str):
-            return self.secrets.scrub(value)
+            return _INNER.sub(HIDDEN, self.secrets.scrub(value))
         if isinstance(value, (list, tuple)):
             return type(value)(self.clean(one) for one in value)
         if isinstance(value, dict):
