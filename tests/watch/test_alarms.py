@@ -8,14 +8,14 @@ import pytest
 
 from crosswind.base.errors import BadFile
 from crosswind.episodes.recipe import Recipe
-from crosswind.watch.alarms import Alarm, Alternative, Shift, read_alarms, recipe_of
+from crosswind.watch.alarms import Alarm, Alternative, NamedShift, read_alarms, recipe_of
 
 ALARM = Alarm(
     channel="tools",
     at=7,
     since=5,
     evidence={"renamed": {"find": "locate"}},
-    shift=Shift(
+    shift=NamedShift(
         axis="action",
         kind="semantic_rename",
         severity=1,

@@ -19,7 +19,7 @@ class Alternative(Model):
     confidence: float = Field(ge=0, le=1)
 
 
-class Shift(Model):
+class NamedShift(Model):
     """What changed, as a perturbation: the kind, and its value where it could be fitted."""
 
     axis: Axis
@@ -40,7 +40,7 @@ class Alarm(Model):
     at: int  # index of the episode at which the test decided, from 0 over the watched episodes
     since: int  # estimated index of the first episode after the change
     evidence: dict[str, Any] = Field(default_factory=dict)
-    shift: Shift | None = None  # None: something changed, and no perturbation explains it
+    shift: NamedShift | None = None  # None: something changed, and no perturbation explains it
     recipe: dict[str, Any] | None = None  # as `crosswind run --recipe` takes it
     predicted_loss: float | None = None  # success points (0 to 1) that this agent loses under the kind
     episodes: tuple[str, ...] = ()  # ids of the episodes that showed it

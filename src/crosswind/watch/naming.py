@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from crosswind.core.registry import perturbations
-from crosswind.watch.alarms import Alternative, Shift
+from crosswind.watch.alarms import Alternative, NamedShift
 from crosswind.watch.differences import Differences
-from crosswind.watch.hypothesis import Hypothesis, best
+from crosswind.watch.explanation import Explanation, best
 from crosswind.watch.naming_results import named_by_results, scaled
 from crosswind.watch.naming_talk import named_by_talk
 from crosswind.watch.naming_tools import is_same_meaning, named_by_tools
@@ -23,7 +23,7 @@ LEAST = 0.35  # fit below which nothing is named
 RIVALS = 4  # alternatives that are told
 
 
-def hypotheses(found: Differences) -> list[Hypothesis]:
+def explanations(found: Differences) -> list[Explanation]:
     """Every kind that would fit, the best first."""
     every = [*named_by_tools(found), *named_by_results(found), *named_by_talk(found)]
     return best(one for one in every if one.kind in perturbations)
@@ -31,10 +31,10 @@ def hypotheses(found: Differences) -> list[Hypothesis]:
 
 def name_shift(
     before: Sequence[ObservedEpisode], after: Sequence[ObservedEpisode]
-) -> tuple[Shift | None, dict[str, Any]]:
+) -> tuple[NamedShift | None, dict[str, Any]]:
     """The shift between two sets of episodes, and what was found to differ."""
     found = Differences.of(before, after)
-    ranked = hypotheses(found)
+    ranked = explanations(found)
     facts = facts_of(found)
     if not ranked or ranked[0].fit < LEAST:
         return None, facts
@@ -45,7 +45,7 @@ def name_shift(
         Alternative(kind=one.kind, confidence=round(min(1.0, one.fit) * (w / sum(weights)) ** 0.5, 3))
         for one, w in zip(ranked[1 : RIVALS + 1], weights[1 : RIVALS + 1], strict=True)
     ]
-    shift = Shift(
+    shift = NamedShift(
         axis=perturbations[top.kind].axis,
         kind=top.kind,
         severity=max(1, min(5, top.severity)),

@@ -15,7 +15,7 @@ from crosswind.perturbations.observation._locales import FORMS
 from crosswind.perturbations.observation._rows import is_date, is_time
 from crosswind.watch.channels import format_of, leaves, results, type_of, words
 from crosswind.watch.differences import Differences
-from crosswind.watch.hypothesis import Hypothesis, layer_of, nearest
+from crosswind.watch.explanation import Explanation, layer_of, nearest
 from crosswind.watch.naming_tools import null_share
 from crosswind.watch.observed import loaded, records
 
@@ -24,7 +24,7 @@ FEW = 3  # results that a pattern must hold in
 Pairs = list[tuple[str, list[Any], list[Any]]]  # tool as it was called, results before, results after
 
 
-def named_by_results(found: Differences) -> Iterator[Hypothesis]:
+def named_by_results(found: Differences) -> Iterator[Explanation]:
     """Everything that the change of results would fit."""
     pairs = [
         (tool, contents, after)
@@ -51,7 +51,7 @@ def named_by_results(found: Differences) -> Iterator[Hypothesis]:
 # ---------------------------------------------------------------- wrappers
 
 
-def _wrapped(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
+def _wrapped(found: Differences, pairs: Pairs) -> Iterator[Explanation]:
     """Results inside a frame, nested, as text, lists and records taken apart."""
     known = {key for _, before, _ in pairs for content in before for one in records(content) for key in one}
     after = [content for _, _, contents in pairs for content in contents]
@@ -84,7 +84,7 @@ def _wrapped(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
     severity = 5 if "pairs" in wraps else 4 if "text" in wraps else 3 if {"numbered", "columns"} & set(wraps) else 2
     severity = 1 if wraps == ["frame"] else severity
     layer = layer_of("envelope", wraps=tuple(reversed(wraps)), parts=part)[0]
-    yield Hypothesis("envelope", fit, severity, (), tuple(sorted(frame)), layer)
+    yield Explanation("envelope", fit, severity, (), tuple(sorted(frame)), layer)
 
 
 def _payload(framed: Sequence[dict[str, Any]], known: set[str]) -> str | None:
@@ -185,7 +185,7 @@ def _unpaired(content: Any, part: Mapping[str, str]) -> Any:
     return [_unpaired(one, part) for one in content] if isinstance(content, list) else content
 
 
-def _opened(wrap: Hypothesis, pairs: Pairs) -> Pairs:
+def _opened(wrap: Explanation, pairs: Pairs) -> Pairs:
     """Results taken out of a fitted wrapper, where it fits."""
     if wrap.layer is None:
         return []
@@ -202,16 +202,16 @@ def _opened(wrap: Hypothesis, pairs: Pairs) -> Pairs:
     return out
 
 
-def _foreign_frame(found: Differences, keys: dict[str, str], wrap: Hypothesis) -> Iterator[Hypothesis]:
+def _foreign_frame(found: Differences, keys: dict[str, str], wrap: Explanation) -> Iterator[Explanation]:
     """Another vendor's tools, keys and frame at once."""
     if len(wrap.keys) <= 2:
-        yield Hypothesis("foreign_interface", 0.96, 5, tuple(sorted(found.tools.renamed)), tuple(sorted(keys)))
+        yield Explanation("foreign_interface", 0.96, 5, tuple(sorted(found.tools.renamed)), tuple(sorted(keys)))
 
 
 # ---------------------------------------------------------------- formats of whole results
 
 
-def _formats(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
+def _formats(found: Differences, pairs: Pairs) -> Iterator[Explanation]:
     """Results that were objects are text now."""
     were = sum(isinstance(c, (dict, list)) for _, before, _ in pairs for c in before)
     texts = [c for _, before, after in pairs if any(isinstance(b, (dict, list)) for b in before) for c in after]
@@ -224,7 +224,7 @@ def _formats(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
             if nth < 5 and isinstance(call.result, str) and (form := format_switch.form_of(call.result)) not in forms:
                 forms.append(form)
     layer = layer_of("format_switch", formats=tuple(forms))[0]
-    yield Hypothesis("format_switch", 0.75 + 0.2 * len(now) / len(texts), min(5, len(forms)), (), (), layer)
+    yield Explanation("format_switch", 0.75 + 0.2 * len(now) / len(texts), min(5, len(forms)), (), (), layer)
 
 
 # ---------------------------------------------------------------- keys
@@ -274,7 +274,7 @@ def _such(was: Sequence[Any], now: Sequence[Any]) -> bool:
     return not a or not b or bool(a & b)
 
 
-def _keys(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
+def _keys(found: Differences, pairs: Pairs) -> Iterator[Explanation]:
     """Keys renamed, keys that came, texts in them."""
     renamed = dict(_renamed_keys(pairs))
     olds = {k for _, before, _ in pairs for k in _keyed(before)}
@@ -294,16 +294,16 @@ def _keys(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
         layer = layer_of("key_rename", keys=renamed)[0]
         severity = nearest(share, {1: 0.2, 2: 0.4, 3: 0.6, 4: 0.8, 5: 1.0})
         fit = 0.92 - 0.5 * (len(found.tools.renamed) > 2)
-        yield Hypothesis("key_rename", fit, severity, (), tuple(sorted(renamed)), layer)
+        yield Explanation("key_rename", fit, severity, (), tuple(sorted(renamed)), layer)
         if len(found.tools.renamed) > 2:
-            yield Hypothesis("foreign_interface", 0.93, 3, tuple(sorted(found.tools.renamed)), tuple(sorted(renamed)))
+            yield Explanation("foreign_interface", 0.93, 3, tuple(sorted(found.tools.renamed)), tuple(sorted(renamed)))
     if come:
         yield from _more_keys(found, come, places, len(pairs), bool(renamed) or lacking > len(come))
 
 
 def _more_keys(
     found: Differences, come: Mapping[str, list[Any]], places: Mapping[str, set[str]], tools: int, other: bool
-) -> Iterator[Hypothesis]:
+) -> Iterator[Explanation]:
     """Fields that came: idle ones in every record, or texts that order something."""
     names = {t.name for t in found.after.listing or ()}
     orders = {key: values for key, values in come.items() if any(_orders_something(v, names) for v in values)}
@@ -311,12 +311,12 @@ def _more_keys(
     added = {p for c in found.tools.tools.values() for p in c.added}
     if orders:
         n = len(orders)
-        yield Hypothesis("injected_instruction", 0.93, 5 if n > 1 else 3, (), tuple(sorted(orders)))
+        yield Explanation("injected_instruction", 0.93, 5 if n > 1 else 3, (), tuple(sorted(orders)))
     wide = sum(len(places[key]) for key in come) / (len(come) * tools)
     nest = [key for key, values in come.items() if values and all(isinstance(v, dict) for v in values)]
     flat = len([key for key in come if key not in nest])
     fit = 0.55 + 0.35 * wide - 0.5 * bool(orders) - 0.4 * other - 0.5 * bool(added) - 0.3 * bool(found.tools.added)
-    yield Hypothesis("extra_fields", fit, nearest(flat, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}), (), keys)
+    yield Explanation("extra_fields", fit, nearest(flat, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}), (), keys)
 
 
 def _orders_something(value: Any, names: set[str]) -> bool:
@@ -329,7 +329,7 @@ def _orders_something(value: Any, names: set[str]) -> bool:
 # ---------------------------------------------------------------- values
 
 
-def _values(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
+def _values(found: Differences, pairs: Pairs) -> Iterator[Explanation]:
     """Dates, times and numbers in other forms; words of another field."""
     forms: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for tool, before, after in pairs:
@@ -350,7 +350,7 @@ def _values(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
         severity = (4 if told else 5) if turns else 3 if len(forms) > 2 else len(sorts)
         layer = layer_of("locale_format", forms={t: dict(one) for t, one in forms.items()}, docs=told)[0]
         named = all(names for one in forms.values() for names in one.values())
-        yield Hypothesis(
+        yield Explanation(
             "locale_format",
             0.93,
             min(5, severity),
@@ -360,7 +360,7 @@ def _values(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
         )
     share = _new_words(found, pairs)
     if share > 0.25 and not forms:
-        yield Hypothesis("entity_reskin", 0.4 + 0.5 * min(1.0, share), 1 if share < 0.4 else 3)
+        yield Explanation("entity_reskin", 0.4 + 0.5 * min(1.0, share), 1 if share < 0.4 else 3)
 
 
 def _writes(form: Any, text: str) -> bool:
@@ -425,13 +425,13 @@ def scaled(found: Differences) -> dict[str, float]:
 # ---------------------------------------------------------------- gaps and pages
 
 
-def _gaps(found: Differences) -> Iterator[Hypothesis]:
+def _gaps(found: Differences) -> Iterator[Explanation]:
     now, was = null_share(found, after=True), null_share(found, after=False)
     if now > was + 0.01 and not found.tools.added:
-        yield Hypothesis("missing_values", 0.55, nearest(now - was, {1: 0.02, 3: 0.1, 5: 0.25}))
+        yield Explanation("missing_values", 0.55, nearest(now - was, {1: 0.02, 3: 0.1, 5: 0.25}))
 
 
-def _pages(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
+def _pages(found: Differences, pairs: Pairs) -> Iterator[Explanation]:
     """Lists that are now a record with the rows, and where the next page begins."""
     tools, keys, size, counts = [], set[str](), 0, list[int]()
     for tool, before, after in pairs:
@@ -446,7 +446,7 @@ def _pages(found: Differences, pairs: Pairs) -> Iterator[Hypothesis]:
         pages = max(counts, default=1)
         change = [c for c in found.tools.tools.values() if c.added]
         fit = 0.9 if not change else 0.96
-        yield Hypothesis("paged_results", fit, max(1, min(5, pages)), tuple(sorted(tools)), tuple(sorted(keys)))
+        yield Explanation("paged_results", fit, max(1, min(5, pages)), tuple(sorted(tools)), tuple(sorted(keys)))
 
 
 def _page(content: dict[str, Any]) -> bool:

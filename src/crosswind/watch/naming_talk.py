@@ -11,7 +11,7 @@ from statistics import mean
 from crosswind.core.types import FINISH
 from crosswind.watch.channels import refused, sentences, words
 from crosswind.watch.differences import Differences, failures
-from crosswind.watch.hypothesis import Hypothesis, layer_of, nearest
+from crosswind.watch.explanation import Explanation, layer_of, nearest
 from crosswind.watch.lexicon import (
     CLOCK,
     EITHER,
@@ -30,7 +30,7 @@ from crosswind.watch.lexicon import (
 from crosswind.watch.observed import ObservedEpisode
 
 
-def named_by_talk(found: Differences) -> Iterator[Hypothesis]:
+def named_by_talk(found: Differences) -> Iterator[Explanation]:
     """Everything that errors, the policy and the talk would fit."""
     yield from _errors(found)
     yield from _policy(found)
@@ -43,11 +43,11 @@ def named_by_talk(found: Differences) -> Iterator[Hypothesis]:
 # ---------------------------------------------------------------- errors
 
 
-def _errors(found: Differences) -> Iterator[Hypothesis]:
+def _errors(found: Differences) -> Iterator[Explanation]:
     errors = found.new_errors
     if not errors:
         if _calls_unlisted(found):
-            yield Hypothesis("retired_midway", 0.75, 2, tuple(found.failing))
+            yield Explanation("retired_midway", 0.75, 2, tuple(found.failing))
         return
     healed, tries = found.recovered
     failing = tuple(found.failing)
@@ -70,8 +70,8 @@ def _errors(found: Differences) -> Iterator[Hypothesis]:
                 if failing
                 else None
             )
-            yield Hypothesis("transient_error", fit - 0.3 * bool(found.later), severity, failing, (), layer)
-            yield Hypothesis(
+            yield Explanation("transient_error", fit - 0.3 * bool(found.later), severity, failing, (), layer)
+            yield Explanation(
                 "unlisted_tools", fit - 0.2 + 0.4 * bool(found.later) - 0.1 * (late < 1), min(5, n), failing
             )
         if healed < 0.2 and same and not stale:
@@ -82,29 +82,29 @@ def _errors(found: Differences) -> Iterator[Hypothesis]:
                 if failing and found.after.texts[code]
                 else None
             )
-            yield Hypothesis("fatal_error", fit, 3, failing, (), layer)
+            yield Explanation("fatal_error", fit, 3, failing, (), layer)
         if stale:
             refused = found.refusals
-            yield Hypothesis("moved_meanwhile", 0.82 + weight - 0.3 * (refused > 0.3) + plain, 2, failing)
-            yield Hypothesis("gone_meanwhile", 0.55 + weight + 0.35 * (refused > 0.3) + plain, 3, failing)
+            yield Explanation("moved_meanwhile", 0.82 + weight - 0.3 * (refused > 0.3) + plain, 2, failing)
+            yield Explanation("gone_meanwhile", 0.55 + weight + 0.35 * (refused > 0.3) + plain, 3, failing)
         if LIMITED.search(code):
-            yield Hypothesis("rate_limit", 0.7 + weight - plain, 2, failing)
+            yield Explanation("rate_limit", 0.7 + weight - plain, 2, failing)
         if TIMEOUT.search(told):
-            yield Hypothesis("lost_acknowledgement", 0.55 + weight - plain, min(3, n), failing)
+            yield Explanation("lost_acknowledgement", 0.55 + weight - plain, min(3, n), failing)
         if MOVED.search(told):
-            yield Hypothesis("redirection", 0.5 + weight, min(5, n), failing)
+            yield Explanation("redirection", 0.5 + weight, min(5, n), failing)
         if GONE.search(code) or unlisted:
             fit = 0.5 + 0.2 * bool(GONE.search(told)) + 0.15 * unlisted + 0.1 * bool(found.later) + weight + plain
-            yield Hypothesis("retired_midway", fit - 0.3 * (late < 1), min(5, n), failing)
+            yield Explanation("retired_midway", fit - 0.3 * (late < 1), min(5, n), failing)
         if PENDING.search(told):
-            yield Hypothesis("late_approval", 0.6 + weight - plain, min(5, n), failing)
+            yield Explanation("late_approval", 0.6 + weight - plain, min(5, n), failing)
         if SHUT.search(told):
-            yield Hypothesis("service_hours", 0.45 + weight - plain, min(5, n), failing)
+            yield Explanation("service_hours", 0.45 + weight - plain, min(5, n), failing)
         if LATE.search(code) and found.added_policy:
-            yield Hypothesis("deadline", 0.85 + weight, 3, failing)
+            yield Explanation("deadline", 0.85 + weight, 3, failing)
         if REFUSED.search(told) and not found.before.listing:
-            yield Hypothesis("verification_code", 0.3 + weight, 3, failing)
-            yield Hypothesis("confirm_before_write", 0.3 + weight, 3, failing)
+            yield Explanation("verification_code", 0.3 + weight, 3, failing)
+            yield Explanation("confirm_before_write", 0.3 + weight, 3, failing)
 
 
 def _always_fail(found: Differences, code: str) -> float:
@@ -125,7 +125,7 @@ def _calls_unlisted(found: Differences) -> bool:
 # ---------------------------------------------------------------- policy
 
 
-def _policy(found: Differences) -> Iterator[Hypothesis]:
+def _policy(found: Differences) -> Iterator[Explanation]:
     added = found.added_policy
     if not added or found.after.share(lambda e: e.policy) == 0:
         return
@@ -135,16 +135,16 @@ def _policy(found: Differences) -> Iterator[Hypothesis]:
     tools = [t.name for t in found.after.listing or ()]
     mentions = any(name in one for name in tools for one in added)
     listed = found.tools.is_any
-    yield Hypothesis(
+    yield Explanation(
         "rule_change", 0.72 - 0.35 * (clock > 0.5) - 0.3 * listed - 0.15 * mentions - 0.1 * (per < 1.2), rules
     )
-    yield Hypothesis("deadline", 0.5 + 0.35 * (clock > 0.5) - 0.3 * listed, 3)
+    yield Explanation("deadline", 0.5 + 0.35 * (clock > 0.5) - 0.3 * listed, 3)
     record = any(re.search(r"record|on file|registered|stored|system|account", one, re.I) for one in added)
-    yield Hypothesis(
+    yield Explanation(
         "conflicting_information", 0.5 + 0.15 * record + 0.15 * (per < 1.6) - 0.3 * listed - 0.2 * (clock > 0.5), 1
     )
     if not listed:
-        yield Hypothesis("tool_added", 0.35 + 0.3 * bool(found.later), 2)
+        yield Explanation("tool_added", 0.35 + 0.3 * bool(found.later), 2)
 
 
 # ---------------------------------------------------------------- requests
@@ -183,7 +183,7 @@ class _Wording:
         return cls(*(mean(column) for column in zip(*rows, strict=True)))
 
 
-def _requests(found: Differences) -> Iterator[Hypothesis]:
+def _requests(found: Differences) -> Iterator[Explanation]:
     """Requests that are put otherwise."""
     usual = Counter(word for text in found.before.queries for word in set(words(text)))
     was = _Wording.of(found.before.queries, usual, 1)
@@ -195,27 +195,27 @@ def _requests(found: Differences) -> Iterator[Hypothesis]:
     open_ = 0.3 * asked
     if slips > 0.4:
         fit = 0.6 + 0.1 * min(3.0, slips) - calm - 0.3 * (around > 0.8) - open_
-        yield Hypothesis("typos", fit, nearest(slips, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
+        yield Explanation("typos", fit, nearest(slips, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
     cut = min(1.0, max(0.0, small / 0.15))
     if small > 0.04:
         severity = nearest(small, {1: 0.05, 2: 0.1, 3: 0.16, 4: 0.2, 5: 0.24})
-        yield Hypothesis(
+        yield Explanation(
             "terse_query", 0.4 + 0.5 * cut - calm - 0.3 * (around > 0.8) - open_ - 0.2 * (slips > 1.5), severity
         )
     if around > 0.4:
         fit = 0.5 + 0.4 * min(1.0, around) - calm - min(0.4, 2 * max(0.0, new)) - open_
-        yield Hypothesis("verbose_query", fit, nearest(around, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
+        yield Explanation("verbose_query", fit, nearest(around, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
     if new > 0.05:
         fit = 0.4 + 0.5 * min(1.0, new / 0.25) - calm - 0.35 * cut - 0.25 * (slips > 0.8) - open_
-        yield Hypothesis("paraphrase", fit, nearest(around, {1: 0.2, 2: 0.8, 3: 1.2, 4: 2.2, 5: 3.2}))
+        yield Explanation("paraphrase", fit, nearest(around, {1: 0.2, 2: 0.8, 3: 1.2, 4: 2.2, 5: 3.2}))
     if asked or now.choices - was.choices > 0.3:
         values, choices = now.values - was.values, now.choices - was.choices
         several = 0.25 * (values > 0.3) + 0.25 * min(1.0, max(0.0, choices))
         heard = 0.3 * (found.heard > 0.2)
-        yield Hypothesis("ambiguous", 0.48 + several + 0.1 * asked - heard, 1 if found.asked < 1.4 else 3)
+        yield Explanation("ambiguous", 0.48 + several + 0.1 * asked - heard, 1 if found.asked < 1.4 else 3)
         fewer = 0.2 * (values < -0.1) + 0.1 * (choices < 0.2)
         severity = max(1, min(5, round(found.asked)))
-        yield Hypothesis("underspecified", 0.62 * asked + fewer - heard - 0.5 * several, severity)
+        yield Explanation("underspecified", 0.62 * asked + fewer - heard - 0.5 * several, severity)
 
 
 def _misspelt(text: str, common: set[str]) -> int:
@@ -241,7 +241,7 @@ def _is_slip(word: str, common: set[str]) -> bool:
 # ---------------------------------------------------------------- what the user says midway, and endings
 
 
-def _midway(found: Differences) -> Iterator[Hypothesis]:
+def _midway(found: Differences) -> Iterator[Explanation]:
     """The user speaks up unasked."""
     more = found.change(lambda e: len(e.heard) + max(0, len(e.replies) - len(e.said)))
     replied = found.change(lambda e: len(e.replies))
@@ -252,30 +252,30 @@ def _midway(found: Differences) -> Iterator[Hypothesis]:
     steps = found.steps
     size = mean([len(words(t)) for e in found.after.episodes for t in e.heard] or [0])
     asked_first = found.asked > 0.2 and heard < 0.2
-    yield Hypothesis(
+    yield Explanation(
         "several_changes", 0.5 + 0.42 * (per >= 1.7) - 0.4 * (heard < 0.2), nearest(per, {1: 3, 3: 4, 4: 5, 5: 6})
     )
     once = heard > 0.2 and per < 1.8
-    yield Hypothesis("changed_mind", 0.5 + 0.3 * once - 0.25 * asked_first - 0.25 * (size > 18), 3)
+    yield Explanation("changed_mind", 0.5 + 0.3 * once - 0.25 * asked_first - 0.25 * (size > 18), 3)
     long = min(1.0, max(0.0, size - 10) / 10)
-    yield Hypothesis("goal_switch", 0.35 + 0.55 * once * long + 0.05 * (steps > 1) - 0.25 * asked_first, 3)
+    yield Explanation("goal_switch", 0.35 + 0.55 * once * long + 0.05 * (steps > 1) - 0.25 * asked_first, 3)
     follow = found.change(lambda e: len(e.replies))
-    yield Hypothesis(
+    yield Explanation(
         "follow_up",
         0.32 + 0.35 * (follow > found.asked + 0.3) + 0.2 * (steps > 1.5) - 0.3 * (heard > 0.5),
         max(1, min(5, round(follow))),
     )
 
 
-def _endings(found: Differences) -> Iterator[Hypothesis]:
+def _endings(found: Differences) -> Iterator[Explanation]:
     """More refusals, and nothing else to see."""
     declined = found.change(lambda e: float(_declined(e)) if e.final is not None else None)
     if declined < 0.2:
         return
     quiet = not found.tools.is_any and not found.added_policy
     fit = 0.45 + 0.4 * min(1.0, declined) - 0.25 * (not quiet) - 0.15 * bool(found.new_errors)
-    yield Hypothesis("unsolvable", fit, 3)
-    yield Hypothesis("gone_meanwhile", 0.3 + 0.25 * declined - 0.25 * (not quiet), 3)
+    yield Explanation("unsolvable", fit, 3)
+    yield Explanation("gone_meanwhile", 0.3 + 0.25 * declined - 0.25 * (not quiet), 3)
 
 
 def _declined(episode: ObservedEpisode) -> bool:

@@ -10,14 +10,14 @@ from typing import Any
 from crosswind.mcp.schema import record
 from crosswind.watch.channels import words
 from crosswind.watch.differences import Differences, ListingChange, ToolChange, overlap, pieces
-from crosswind.watch.hypothesis import Hypothesis, explains, layer_of, nearest, share_severity
+from crosswind.watch.explanation import Explanation, explains, layer_of, nearest, share_severity
 from crosswind.watch.lexicon import PENDING, SHUT
 from crosswind.watch.observed import TALKING, ListedTool
 
 WAITING = re.compile(r"\b(wait|sleep|pause|idle|hold|until|later|elapse|pass(?:es)? the time)", re.I)
 
 
-def named_by_tools(found: Differences) -> Iterator[Hypothesis]:
+def named_by_tools(found: Differences) -> Iterator[Explanation]:
     """Everything that the change of the list would fit."""
     change = found.tools
     if not change.is_any:
@@ -29,11 +29,11 @@ def named_by_tools(found: Differences) -> Iterator[Hypothesis]:
     yield from _descriptions(found, change)
 
 
-def _proved(kind: str, change: ListingChange, fit: float, more: dict[str, Any], **fields: Any) -> Hypothesis:
+def _proved(kind: str, change: ListingChange, fit: float, more: dict[str, Any], **fields: Any) -> Explanation:
     """A hypothesis whose layer is tried on the list before the change."""
     data, layer = layer_of(kind, **fields)
     proved = explains(layer, change.before, change.after, change.renamed)
-    return Hypothesis(kind, min(1.0, fit + 0.05 * proved), layer=data, is_proved=proved, **more)
+    return Explanation(kind, min(1.0, fit + 0.05 * proved), layer=data, is_proved=proved, **more)
 
 
 def _count(change: ListingChange) -> int:
@@ -44,7 +44,7 @@ def _count(change: ListingChange) -> int:
 # ---------------------------------------------------------------- names
 
 
-def _renamings(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
+def _renamings(found: Differences, change: ListingChange) -> Iterator[Explanation]:
     names = change.renamed
     if not names:
         return
@@ -120,7 +120,7 @@ def _misleads(old: str, new: str, change: ListingChange) -> float:
     return 1.0 if others > mine + 0.1 else 0.4 if others > mine else 0.0
 
 
-def _foreign(found: Differences, change: ListingChange, fit: float) -> Hypothesis:
+def _foreign(found: Differences, change: ListingChange, fit: float) -> Explanation:
     """Another vendor's interface: what is foreign says the severity."""
     params = {old: c.renamed for old, c in change.tools.items() if c.renamed}
     docs = {old: c.new.doc for old, c in change.tools.items() if c.doc}
@@ -137,28 +137,28 @@ def _foreign(found: Differences, change: ListingChange, fit: float) -> Hypothesi
 # ---------------------------------------------------------------- tools that went
 
 
-def _fewer(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
+def _fewer(found: Differences, change: ListingChange) -> Iterator[Explanation]:
     gone = change.removed
     if splits := _halves(change):
-        yield Hypothesis("tool_split", 0.94, min(5, len(splits)), tuple(sorted(splits)))
+        yield Explanation("tool_split", 0.94, min(5, len(splits)), tuple(sorted(splits)))
     if not gone:
         return
     names = tuple(sorted(tool.name for tool in gone))
     merges = _merged(change)
     if merges and len(gone) > len(change.added):
-        yield Hypothesis("tool_merge", 0.88, nearest(len(change.added), {1: 1, 3: 2, 5: 3}), names)
+        yield Explanation("tool_merge", 0.88, nearest(len(change.added), {1: 1, 3: 2, 5: 3}), names)
     if len(change.after) <= max(3, len(change.before) // 2) and change.added:
         fit = 0.93 if len(gone) >= 0.6 * len(change.before) else 0.5
-        yield Hypothesis("tool_catalogue", fit, 1, tuple(tool.name for tool in change.added))
+        yield Explanation("tool_catalogue", fit, 1, tuple(tool.name for tool in change.added))
     returns = any(tool.name in found.after.called or _listed_later(found, tool.name) for tool in gone)
     told = bool(found.added_policy)
     if returns or told:
         fit = 0.45 + 0.25 * returns + 0.22 * told - 0.4 * bool(change.added)
-        yield Hypothesis("tool_added", fit, nearest(len(gone), {1: 1, 3: 2, 5: 3}), names)
+        yield Explanation("tool_added", fit, nearest(len(gone), {1: 1, 3: 2, 5: 3}), names)
     if not change.added:
         fit = 0.85 - 0.3 * told - 0.3 * returns - 0.1 * (len(gone) > 1)
         layer = layer_of("missing_tool", tool=names[0])[0] if len(names) == 1 else None
-        yield Hypothesis("missing_tool", fit, 3, names, layer=layer)
+        yield Explanation("missing_tool", fit, 3, names, layer=layer)
 
 
 def _listed_later(found: Differences, name: str) -> bool:
@@ -203,7 +203,7 @@ def _merged(change: ListingChange) -> bool:
 # ---------------------------------------------------------------- tools that came
 
 
-def _more(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
+def _more(found: Differences, change: ListingChange) -> Iterator[Explanation]:
     came = change.added
     if not came or change.removed:
         return
@@ -217,23 +217,23 @@ def _more(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
     moved = [tool for tool in came if tool.name in texts and tool.params]
     heirs = [(old, t) for old, c in change.tools.items() if c.doc for t in came if t.doc and t.doc == c.old.doc]
     if heirs and len(heirs) >= 0.4 * len(came):
-        yield Hypothesis("redirection", 0.94, min(5, len(heirs)), tuple(old for old, _ in heirs))
+        yield Explanation("redirection", 0.94, min(5, len(heirs)), tuple(old for old, _ in heirs))
     if moved or _successors(found, change):
         pairs = [(old.name, new.name) for new, old in twins]
-        yield Hypothesis("redirection", 0.95 if moved else 0.7, min(5, len(came)), tuple(a for a, _ in pairs))
+        yield Explanation("redirection", 0.95 if moved else 0.7, min(5, len(came)), tuple(a for a, _ in pairs))
     lookalike = [tool for tool, like in twins if set(pieces(like.name)) <= set(pieces(tool.name))]
     if lookalike and not moved:
         n = len(lookalike)
         fit = 0.92 * n / len(came)
-        yield Hypothesis("lookalike_tools", fit, min(4, n) if n <= 3 else 4, tuple(t.name for t in lookalike))
+        yield Explanation("lookalike_tools", fit, min(4, n) if n <= 3 else 4, tuple(t.name for t in lookalike))
     ranked = [t for t in came if any(t.name in one for one in found.added_policy)]
     if ranked:
         of = tuple(old.name for old in change.before if any(old.name in t.doc for t in ranked))
-        yield Hypothesis("conflicting_sources", 0.6 + 0.35 * bool(of), min(3, max(1, len(of))), of)
+        yield Explanation("conflicting_sources", 0.6 + 0.35 * bool(of), min(3, max(1, len(of))), of)
     if twins and not moved and len(lookalike) < len(twins):
         n = len(twins)
         fit = (0.72 + 0.2 * bool(found.added_policy)) * n / len(came)
-        yield Hypothesis("conflicting_sources", fit, min(3, n), tuple(old.name for _, old in twins))
+        yield Explanation("conflicting_sources", fit, min(3, n), tuple(old.name for _, old in twins))
     idle = [tool for tool, _ in ((tool, None) for tool in came) if tool not in [t for t, _ in twins]]
     if idle and not change.tools:
         fit = 0.55 + 0.08 * min(4, len(idle)) - 0.35 * bool(errors) - 0.3 * bool(found.added_policy) - 0.3 * bool(moved)
@@ -276,28 +276,28 @@ def _successors(found: Differences, change: ListingChange) -> bool:
 
 def _helpers(
     found: Differences, change: ListingChange, tool: ListedTool, told: list[str], grown: list[str], params: set[str]
-) -> Iterator[Hypothesis]:
+) -> Iterator[Explanation]:
     """One tool came that others need: to wait, to look something up, to have a code issued, to read a log."""
     errors, failing = found.new_errors, tuple(found.failing)
     named = any(tool.name in text for code in errors for text in found.after.texts[code])
     waits = bool(WAITING.search(f"{tool.doc} {' '.join(pieces(tool.name))}"))
     keys = tuple(sorted(params))
     if params and told:
-        yield Hypothesis("verification_code", 0.93, min(4, len(told)), tuple(told), keys)
+        yield Explanation("verification_code", 0.93, min(4, len(told)), tuple(told), keys)
     elif params:
-        yield Hypothesis("verification_code", 0.75, min(4, len(change.tools)), tuple(change.tools), keys)
+        yield Explanation("verification_code", 0.75, min(4, len(change.tools)), tuple(change.tools), keys)
     if not params and not tool.params:
         if waits:
-            yield Hypothesis("rate_limit", 0.75 + 0.1 * bool(errors) + 0.1 * named, 2, failing)
+            yield Explanation("rate_limit", 0.75 + 0.1 * bool(errors) + 0.1 * named, 2, failing)
         quiet = 0.2 * waits
         slow = any(_is_timeout(code, texts) for code, texts in found.after.texts.items() if code in errors)
         fit = 0.5 + 0.25 * slow + 0.15 * named - quiet
-        yield Hypothesis("lost_acknowledgement", fit, min(3, max(1, len(failing))), failing)
-        yield Hypothesis("rate_limit", 0.35 + 0.2 * bool(errors) - 0.2 * slow + 0.1 * named, 2, failing)
+        yield Explanation("lost_acknowledgement", fit, min(3, max(1, len(failing))), failing)
+        yield Explanation("rate_limit", 0.35 + 0.2 * bool(errors) - 0.2 * slow + 0.1 * named, 2, failing)
     if not params and len(tool.params) == 1:
         nulls = found.after.has_content and null_share(found, after=True) > null_share(found, after=False) + 0.002
         if waits:
-            yield Hypothesis(
+            yield Explanation(
                 "service_hours",
                 0.6 + 0.3 * bool(grown),
                 1 if len(grown) < 2 else 3,
@@ -306,10 +306,10 @@ def _helpers(
             said = " ".join(f"{code} {' '.join(found.after.texts[code])}" for code in errors)
             shut = len(SHUT.findall(said)) - len(PENDING.findall(said))
             late = 0.7 + 0.15 * bool(errors) - 0.4 * bool(grown) - 0.3 * (shut > 0)
-            yield Hypothesis("late_approval", late, min(5, max(1, len(failing))), failing)
+            yield Explanation("late_approval", late, min(5, max(1, len(failing))), failing)
         else:
             fit = 0.45 + 0.3 * bool(told) + 0.2 * nulls
-            yield Hypothesis("missing_values", fit, min(5, max(1, len(told))), tuple(told))
+            yield Explanation("missing_values", fit, min(5, max(1, len(told))), tuple(told))
 
 
 def _is_timeout(code: str, texts: set[str]) -> bool:
@@ -333,7 +333,7 @@ def null_share(found: Differences, *, after: bool) -> float:
 # ---------------------------------------------------------------- parameters and descriptions
 
 
-def _parameters(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
+def _parameters(found: Differences, change: ListingChange) -> Iterator[Explanation]:
     if change.renamed and len(change.renamed) >= 0.7 * len(change.before):
         return  # another vendor's interface, or names with it
     renamed = {old: c.renamed for old, c in change.tools.items() if c.renamed}
@@ -350,12 +350,12 @@ def _parameters(found: Differences, change: ListingChange) -> Iterator[Hypothesi
     swapped = {a: b for c in retyped.values() for was, now in c.values() for a, b in _swapped(was, now)}
     asked = " ".join(found.after.queries).lower()
     if swapped and sum(new.lower() in asked for new in swapped.values()) > sum(o.lower() in asked for o in swapped):
-        yield Hypothesis("entity_reskin", 0.96, 2, tuple(sorted(retyped)), tuple(sorted(swapped)))
+        yield Explanation("entity_reskin", 0.96, 2, tuple(sorted(retyped)), tuple(sorted(swapped)))
     if retyped and not added:
         n = sum(len(c) for c in retyped.values())
         fit = 0.6 + 0.3 * any(c.doc or c.reworded or _retyped_hard(c) for c in change.tools.values())
         keys = tuple(sorted({p for c in retyped.values() for p in c}))
-        yield Hypothesis("parameter_format", fit, nearest(n, {1: 1, 2: 3, 4: 6}), tuple(sorted(retyped)), keys)
+        yield Explanation("parameter_format", fit, nearest(n, {1: 1, 2: 3, 4: 6}), tuple(sorted(retyped)), keys)
     yield from _reworded(found, change)
     if added and not change.added:
         yield from _added_parameters(found, change, added)
@@ -376,17 +376,17 @@ def _retyped_hard(change: ToolChange) -> bool:
     )
 
 
-def _reworded(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
+def _reworded(found: Differences, change: ListingChange) -> Iterator[Explanation]:
     """Only what is said of parameters changed: their form, most likely."""
     said = {old: c.reworded for old, c in change.tools.items() if c.reworded}
     if said and not any(c.added or c.renamed for c in change.tools.values()):
         keys = tuple(sorted({p for c in said.values() for p in c}))
-        yield Hypothesis("parameter_format", 0.82, nearest(len(keys), {1: 1, 2: 2, 4: 4}), tuple(sorted(said)), keys)
+        yield Explanation("parameter_format", 0.82, nearest(len(keys), {1: 1, 2: 2, 4: 4}), tuple(sorted(said)), keys)
 
 
 def _added_parameters(
     found: Differences, change: ListingChange, added: dict[str, dict[str, Any]]
-) -> Iterator[Hypothesis]:
+) -> Iterator[Explanation]:
     tools = tuple(sorted(added))
     kinds = Counter(str(record(s).get("type")) for schemas in added.values() for s in schemas.values())
     names = Counter(p for schemas in added.values() for p in schemas)
@@ -405,9 +405,9 @@ def _added_parameters(
         more = {"severity": severity, "tools": tools, "keys": keys}
         yield _proved("schema_noise", change, fit, more, idle=idle, marks=marks)
     if kind == "boolean" and one:
-        yield Hypothesis("stale_read", 0.92, (1 if n == 1 else 2 if n == 2 else 3) if grown else 5, tools, keys)
+        yield Explanation("stale_read", 0.92, (1 if n == 1 else 2 if n == 2 else 3) if grown else 5, tools, keys)
     if kind == "integer" and one:
-        yield Hypothesis("paged_results", 0.92, 2, tools, keys)
+        yield Explanation("paged_results", 0.92, 2, tools, keys)
     if kind == "string" and one:
         shown = _in_results(found, change, keys[0], tools)
         linked = any(
@@ -417,14 +417,14 @@ def _added_parameters(
             if other != c.new.name
         )
         removed = any(c.removed or c.retyped for c in change.tools.values())
-        yield Hypothesis(
+        yield Explanation(
             "confirm_before_write",
             0.62 + 0.25 * shown - 0.2 * (linked or removed) - 0.1 * (untold and not grown),
             min(5, n) if grown else 5,
             tools,
             keys,
         )
-        yield Hypothesis(
+        yield Explanation(
             "dependency_inversion",
             0.35 + 0.35 * (n == 1) * (len(change.tools) > 1) + 0.25 * (linked or removed) - 0.2 * shown,
             3,
@@ -449,7 +449,7 @@ def _in_results(found: Differences, change: ListingChange, key: str, tools: tupl
     return any(isinstance(c, dict) and key in c for c in contents)
 
 
-def _descriptions(found: Differences, change: ListingChange) -> Iterator[Hypothesis]:
+def _descriptions(found: Differences, change: ListingChange) -> Iterator[Explanation]:
     docs = {old: c.new.doc for old, c in change.tools.items() if c.doc}
     if not docs or change.renamed or change.added or change.removed:
         return
@@ -460,8 +460,8 @@ def _descriptions(found: Differences, change: ListingChange) -> Iterator[Hypothe
     if plain:
         yield _proved("description_rewrite", change, 0.88 if not grown else 0.4, more, docs=docs)
     if grown and plain:
-        yield Hypothesis("locale_format", 0.6, min(3, len(grown)), tuple(grown))
-        yield Hypothesis("parameter_format", 0.55, min(3, len(grown)), tuple(grown))
+        yield Explanation("locale_format", 0.6, min(3, len(grown)), tuple(grown))
+        yield Explanation("parameter_format", 0.55, min(3, len(grown)), tuple(grown))
 
 
 def is_same_meaning(was: str, now: str) -> bool:

@@ -81,5 +81,5 @@ def _timeline(alarms: Sequence[Alarm], history: History) -> Markup:
 
 
 def _alarm(number: int, alarm: Alarm) -> Markup:
-    rows = ((name, text) for name, text in lines_of(alarm))
-    return join(tag("h3", f"{number}. {headline(alarm)}"), parts.table(("", ""), rows))
+    rows = (tag("tr", tag("th", name, scope="row"), tag("td", text)) for name, text in lines_of(alarm))
+    return join(tag("h3", f"{number}. {headline(alarm)}"), div("scroll", tag("table", tag("tbody", rows))))

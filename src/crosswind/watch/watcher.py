@@ -17,7 +17,7 @@ from typing import Any
 
 from crosswind.base.errors import CrosswindError
 from crosswind.models.redact import HIDDEN, Secrets, environment
-from crosswind.watch.alarms import Alarm, Shift, recipe_of
+from crosswind.watch.alarms import Alarm, NamedShift, recipe_of
 from crosswind.watch.channels import COSTS, STREAMS, Profile
 from crosswind.watch.naming import name_shift
 from crosswind.watch.observed import ObservedEpisode
@@ -192,10 +192,10 @@ class Watcher:
                 stream.restart()
         return self._alarm(event, shift, evidence, [e.id for _, e, _ in after][:SHOWN])
 
-    def _alarm(self, event: _Event, shift: Shift | None, evidence: dict[str, Any], ids: Sequence[str]) -> Alarm:
+    def _alarm(self, event: _Event, shift: NamedShift | None, evidence: dict[str, Any], ids: Sequence[str]) -> Alarm:
         """The alarm, without anything that looks like a secret."""
         if shift is not None:
-            shift = Shift.model_validate(self.clean(shift.model_dump()))
+            shift = NamedShift.model_validate(self.clean(shift.model_dump()))
         recipe = None
         if shift is not None:
             recipe = recipe_of(shift.kind, shift.severity, f"What changed at episode {event.since} of the watched log.")

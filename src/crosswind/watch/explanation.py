@@ -15,7 +15,7 @@ from crosswind.watch.observed import Listing, spec_of
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Explanation:
     """One explanation of a change."""
 
     kind: str
@@ -63,9 +63,9 @@ def nearest(value: float, steps: Mapping[int, float]) -> int:
     return min(steps, key=lambda severity: abs(steps[severity] - value))
 
 
-def best(found: Iterable[Hypothesis]) -> list[Hypothesis]:
+def best(found: Iterable[Explanation]) -> list[Explanation]:
     """One hypothesis for each kind, the best first."""
-    out: dict[str, Hypothesis] = {}
+    out: dict[str, Explanation] = {}
     for one in found:
         if one.fit > 0 and (one.kind not in out or out[one.kind].fit < one.fit):
             out[one.kind] = one
