@@ -20,6 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -63,10 +64,8 @@ def line_of(drawn: Drawn, agent: str, key: str) -> dict[str, Any]:
 def tasks(domain: str, start: int) -> Iterator[tuple[int, Task]]:
     deck, n = Deck(domains[domain], 7, split="test"), start
     while True:
-        try:
+        with suppress(CannotDraw):
             yield n, deck.task(n)
-        except CannotDraw:
-            pass
         n += 1
 
 
@@ -135,8 +134,9 @@ def store(path: Path, lines: Iterator[dict[str, Any]]) -> int:
     n = 0
     part = path.with_suffix(".part")
     with part.open("w") as file:
-        for n, line in enumerate(lines, 1):
+        for line in lines:
             file.write(json.dumps(line) + "\n")
+            n += 1
     part.rename(path)
     return n
 
@@ -148,7 +148,7 @@ def play_all(
         for domain in places:
             begin = time.perf_counter()
             played = store(folder / agent / domain / "clean.jsonl", clean(domain, agent, 0, n))
-            for kind in kinds:
+            for kind in kinds if kinds != ["none"] else ():
                 for severity in SEVERITIES:
                     path = folder / agent / domain / f"{kind}-{severity}.jsonl"
                     try:

@@ -15,6 +15,7 @@ from crosswind.watch.explanation import Explanation, layer_of, nearest
 from crosswind.watch.lexicon import (
     CLOCK,
     EITHER,
+    FINAL,
     GONE,
     LATE,
     LIMITED,
@@ -60,7 +61,8 @@ def _errors(found: Differences) -> Iterator[Explanation]:
         late = mean(places) if places else 0.0
         unlisted = _calls_unlisted(found)
         stale = bool(STALE.search(told))
-        final = found.lasting > 0.6 and healed < 0.15
+        again = bool(TRANSIENT.search(told)) and not FINAL.search(told)
+        final = bool(FINAL.search(told)) or (found.lasting > 0.6 and healed < 0.15 and not again)
         if (TRANSIENT.search(told) or healed > 0.6) and not stale:
             fit = 0.55 + 0.2 * bool(TRANSIENT.search(told)) + 0.12 * healed + weight + plain - 0.35 * final
             severity = nearest(n * max(1.0, tries), {1: 1, 2: 2, 3: 4, 4: 6, 5: 9})
@@ -76,7 +78,8 @@ def _errors(found: Differences) -> Iterator[Explanation]:
             )
         if healed < 0.2 and same and not stale:
             doomed = _always_fail(found, code)
-            fit = 0.4 + 0.15 * doomed + 0.25 * final + 0.15 * (found.refusals > 0.1)
+            known = found.before.codes[code] / found.before.n > 0.04
+            fit = 0.4 + 0.15 * doomed + 0.25 * final + 0.15 * (found.refusals > 0.1) - 0.3 * (known or again)
             layer = (
                 layer_of("fatal_error", tool=failing[0], text=next(iter(found.after.texts[code]), ""))[0]
                 if failing and found.after.texts[code]
@@ -84,9 +87,9 @@ def _errors(found: Differences) -> Iterator[Explanation]:
             )
             yield Explanation("fatal_error", fit, 3, failing, (), layer)
         if stale:
-            refused = found.refusals
-            yield Explanation("moved_meanwhile", 0.82 + weight - 0.3 * (refused > 0.3) + plain, 2, failing)
-            yield Explanation("gone_meanwhile", 0.55 + weight + 0.35 * (refused > 0.3) + plain, 3, failing)
+            gave_up = _gave_up(found, code)
+            yield Explanation("moved_meanwhile", 0.85 + weight - 0.35 * (gave_up > 0.5) + plain, 2, failing)
+            yield Explanation("gone_meanwhile", 0.52 + weight + 0.35 * (gave_up > 0.5) + plain, 3, failing)
         if LIMITED.search(code):
             yield Explanation("rate_limit", 0.7 + weight - plain, 2, failing)
         if TIMEOUT.search(told):
@@ -112,6 +115,12 @@ def _always_fail(found: Differences, code: str) -> float:
     tools = {tool for tool, each in found.after.errors if each == code}
     worked = {call.tool for episode in found.after.episodes for call in episode.work if call.error is None}
     return len(tools - worked) / len(tools) if tools else 0.0
+
+
+def _gave_up(found: Differences, code: str) -> float:
+    """Of the episodes in which a call failed with a code: the share that the agent ended by declining."""
+    met = [e for e in found.after.episodes if any(call.error == code for call in e.work)]
+    return sum(_declined(e) for e in met) / len(met) if met else 0.0
 
 
 def _calls_unlisted(found: Differences) -> bool:
@@ -160,6 +169,7 @@ class _Wording:
     small: float  # share of words in the core that are small and in use
     slips: float  # words that are a slip away from one in use
     choices: float  # requests that name several values for one detail
+    unknown: float  # words in the core that are not in use
 
     @classmethod
     def of(cls, texts: Sequence[str], usual: Counter[str], own: int) -> _Wording:
@@ -178,6 +188,7 @@ class _Wording:
                     sum(w in small for w in said) / max(1, len(said)),
                     _misspelt(core, common),
                     bool(EITHER.search(text)),
+                    sum(w not in common for w in said),
                 )
             )
         return cls(*(mean(column) for column in zip(*rows, strict=True)))
@@ -189,24 +200,26 @@ def _requests(found: Differences) -> Iterator[Explanation]:
     was = _Wording.of(found.before.queries, usual, 1)
     now = _Wording.of(found.after.queries, usual, 0)
     calm = 0.35 * (found.heard > 0.2) + 0.35 * found.tools.is_any + 0.2 * bool(found.new_errors)
+    calm += 0.4 * bool(found.added_policy)
     new, around = now.new - was.new, now.around - was.around
     slips, small = now.slips - was.slips, was.small - now.small
     asked = found.asked > 0.35
     open_ = 0.3 * asked
+    slipping = slips / max(0.5, now.unknown - was.unknown)
     if slips > 0.4:
-        fit = 0.6 + 0.1 * min(3.0, slips) - calm - 0.3 * (around > 0.8) - open_
+        fit = 0.35 + 0.5 * min(1.0, slipping) + 0.03 * min(3.0, slips) - calm - 0.3 * (around > 0.8) - open_
         yield Explanation("typos", fit, nearest(slips, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
-    cut = min(1.0, max(0.0, small / 0.15))
-    if small > 0.04:
-        severity = nearest(small, {1: 0.05, 2: 0.1, 3: 0.16, 4: 0.2, 5: 0.24})
+    cut = min(1.0, max(0.0, (small - 0.1) / 0.12))
+    if small > 0.1:
+        severity = nearest(small, {1: 0.12, 2: 0.18, 3: 0.25, 4: 0.3, 5: 0.35})
         yield Explanation(
             "terse_query", 0.4 + 0.5 * cut - calm - 0.3 * (around > 0.8) - open_ - 0.2 * (slips > 1.5), severity
         )
     if around > 0.4:
-        fit = 0.5 + 0.4 * min(1.0, around) - calm - min(0.4, 2 * max(0.0, new)) - open_
+        fit = 0.5 + 0.4 * min(1.0, around) - calm - min(0.5, 3 * max(0.0, new - 0.06)) - open_
         yield Explanation("verbose_query", fit, nearest(around, {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}))
     if new > 0.05:
-        fit = 0.4 + 0.5 * min(1.0, new / 0.25) - calm - 0.35 * cut - 0.25 * (slips > 0.8) - open_
+        fit = 0.4 + 0.5 * min(1.0, new / 0.25) - calm - 0.35 * cut - 0.3 * (slipping > 0.6) - open_
         yield Explanation("paraphrase", fit, nearest(around, {1: 0.2, 2: 0.8, 3: 1.2, 4: 2.2, 5: 3.2}))
     if asked or now.choices - was.choices > 0.3:
         values, choices = now.values - was.values, now.choices - was.choices
@@ -252,10 +265,10 @@ def _midway(found: Differences) -> Iterator[Explanation]:
     steps = found.steps
     size = mean([len(words(t)) for e in found.after.episodes for t in e.heard] or [0])
     asked_first = found.asked > 0.2 and heard < 0.2
-    yield Explanation(
-        "several_changes", 0.5 + 0.42 * (per >= 1.7) - 0.4 * (heard < 0.2), nearest(per, {1: 3, 3: 4, 4: 5, 5: 6})
-    )
-    once = heard > 0.2 and per < 1.8
+    often = heard > 0.1 and found.after.share(lambda e: len(e.heard) > 1) > 0.25 * found.after.share(lambda e: e.heard)
+    fit = 0.5 + 0.42 * often - 0.4 * (heard < 0.1)
+    yield Explanation("several_changes", fit, nearest(per, {1: 3, 3: 4, 4: 5, 5: 6}))
+    once = heard > 0.2 and not often
     yield Explanation("changed_mind", 0.5 + 0.3 * once - 0.25 * asked_first - 0.25 * (size > 18), 3)
     long = min(1.0, max(0.0, size - 10) / 10)
     yield Explanation("goal_switch", 0.35 + 0.55 * once * long + 0.05 * (steps > 1) - 0.25 * asked_first, 3)

@@ -12,7 +12,7 @@ from crosswind.watch.channels import words
 from crosswind.watch.differences import Differences, ListingChange, ToolChange, overlap, pieces
 from crosswind.watch.explanation import Explanation, explains, layer_of, nearest, share_severity
 from crosswind.watch.lexicon import PENDING, SHUT
-from crosswind.watch.observed import TALKING, ListedTool
+from crosswind.watch.observed import TALKING, ListedTool, records
 
 WAITING = re.compile(r"\b(wait|sleep|pause|idle|hold|until|later|elapse|pass(?:es)? the time)", re.I)
 
@@ -144,13 +144,13 @@ def _fewer(found: Differences, change: ListingChange) -> Iterator[Explanation]:
     if not gone:
         return
     names = tuple(sorted(tool.name for tool in gone))
-    merges = _merged(change)
+    merges = _merged(change) or _holds_more(found, change)
     if merges and len(gone) > len(change.added):
         yield Explanation("tool_merge", 0.88, nearest(len(change.added), {1: 1, 3: 2, 5: 3}), names)
     if len(change.after) <= max(3, len(change.before) // 2) and change.added:
         fit = 0.93 if len(gone) >= 0.6 * len(change.before) else 0.5
         yield Explanation("tool_catalogue", fit, 1, tuple(tool.name for tool in change.added))
-    returns = any(tool.name in found.after.called or _listed_later(found, tool.name) for tool in gone)
+    returns = any(_called_unlisted(found, tool.name) or _listed_later(found, tool.name) for tool in gone)
     told = bool(found.added_policy)
     if returns or told:
         fit = 0.45 + 0.25 * returns + 0.22 * told - 0.4 * bool(change.added)
@@ -159,6 +159,16 @@ def _fewer(found: Differences, change: ListingChange) -> Iterator[Explanation]:
         fit = 0.85 - 0.3 * told - 0.3 * returns - 0.1 * (len(gone) > 1)
         layer = layer_of("missing_tool", tool=names[0])[0] if len(names) == 1 else None
         yield Explanation("missing_tool", fit, 3, names, layer=layer)
+
+
+def _called_unlisted(found: Differences, name: str) -> bool:
+    """Does a tool answer in an episode whose first list did not have it?"""
+    return any(
+        call.tool == name and call.error is None
+        for episode in found.after.episodes
+        if episode.listing is not None and all(tool.name != name for tool in episode.listing)
+        for call in episode.work
+    )
 
 
 def _listed_later(found: Differences, name: str) -> bool:
@@ -198,6 +208,17 @@ def _merged(change: ListingChange) -> bool:
         for old, c in change.tools.items()
         if old in change.renamed
     )
+
+
+def _holds_more(found: Differences, change: ListingChange) -> bool:
+    """Do records of a tool under a new name hold whole records or lists that they did not hold before?"""
+    for old, new in change.renamed.items():
+        was = {key for content in found.before.contents.get(old, ()) for one in records(content) for key in one}
+        for content in found.after.contents.get(new, ()):
+            for one in records(content):
+                if was and any(key not in was and isinstance(value, (dict, list)) for key, value in one.items()):
+                    return True
+    return False
 
 
 # ---------------------------------------------------------------- tools that came
