@@ -1,8 +1,11 @@
 """How soon does `crosswind watch` see each kind of perturbation, does it name it, and how often is it wrong?
 
     python bench/watch.py play FOLDER --agents by_description --domains poi banking
-    python bench/watch.py detect FOLDER --write docs/results/watch.md
-    python bench/watch.py unchanged FOLDER
+    python bench/watch.py detect FOLDER
+    python bench/watch.py play CLEAN --kinds none --episodes 3434 --agents by_description retrier memoriser
+    python bench/watch.py unchanged CLEAN
+    python bench/watch.py play FOLDER --kinds none --chains 2
+    python bench/watch.py chains FOLDER
 
 `play` plays scripted agents and stores what they saw: clean episodes, episodes under each kind at severities 1, 3, 5,
 and chains of releases. A kind that can be part of a release is drawn once for all episodes, another for each episode
@@ -253,7 +256,7 @@ def detect(folder: Path, kinds: Sequence[str], *, verbose: bool) -> list[dict[st
 
 
 def _rate(lines: Sequence[dict[str, Any]]) -> float:
-    return sum(line["outcome"] == "pass" for line in lines) / len(lines)
+    return sum(bool(line["outcome"] == "pass") for line in lines) / len(lines)
 
 
 def _outcome(alarms: Sequence[Alarm], kind: str, severity: int) -> dict[str, Any]:
@@ -276,27 +279,135 @@ def _outcome(alarms: Sequence[Alarm], kind: str, severity: int) -> dict[str, Any
     }
 
 
+# ---------------------------------------------------------------- unchanged logs and chains
+
+
+def unchanged(folder: Path) -> list[dict[str, Any]]:
+    """Alarms over episodes in which nothing changes, with content and without."""
+    rows = []
+    for path in sorted(folder.glob("*/*/clean.jsonl")):
+        row: dict[str, Any] = {"agent": path.parent.parent.name, "domain": path.parent.name}
+        with path.open() as file:
+            found = [episode_of(json.loads(line), "bench") for line in file]
+        row["episodes"] = len(found) - REFERENCE
+        for content in (True, False):
+            seen = found if content else [bare(one) for one in found]
+            alarms = watched(seen[:REFERENCE], seen[REFERENCE:])
+            row["content" if content else "bare"] = [(a.at, a.channel) for a in alarms]
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def chains(folder: Path) -> list[dict[str, Any]]:
+    """Alarms over chains of releases; each release is 50 episodes long."""
+    rows = []
+    for path in sorted(folder.glob("*/*/chain-*.jsonl")):
+        lines = read(path)
+        reference = observed(read(path.parent / "clean.jsonl"), True)[:REFERENCE]
+        alarms = watched(reference, observed(lines, True))
+        starts = {line["version"]: n for n, line in reversed(list(enumerate(lines)))}
+        for version, start in sorted(starts.items()):
+            change = lines[start]["change"]
+            mine = [a for a in alarms if start <= a.at < start + 50]
+            first = mine[0] if mine else None
+            named = first.shift.kind if first and first.shift else ""
+            rows.append(
+                {
+                    "domain": path.parent.name, "chain": path.stem, "version": version, "change": change,
+                    "delay": first.at - start if first else None, "named": named, "alarms": len(mine),
+                    "right": named == change.split()[-1] if change else None,
+                }
+            )  # fmt: skip
+            print(rows[-1], flush=True)
+    return rows
+
+
+# ---------------------------------------------------------------- tables
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} % ({part} of {whole})" if whole else "-"
+
+
+def figures(rows: Sequence[dict[str, Any]], side: str) -> list[str]:
+    """Detected, delay, axis, kind, among the alternatives, severity."""
+    hits = [r for r in rows if r[side]["delay"] is not None]
+    near = [r for r in hits if r[side]["named"] == r["kind"]]
+    return [
+        share(len(hits), len(rows)),
+        f"{median(r[side]['delay'] for r in hits):.0f}" if hits else "-",
+        share(sum(r[side]["axis"] == perturbations[r["kind"]].axis for r in hits), len(hits)),
+        share(len(near), len(hits)),
+        share(sum(r[side]["among"] for r in hits), len(hits)),
+        share(sum(abs(r[side]["severity"] - r["severity"]) <= 1 for r in near), len(near)),
+    ]
+
+
+def tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    met = [r for r in rows if r["met"] > 0]
+    yield f"{len(rows)} cells (kind, severity, domain); {len(met)} in which the kind was met at all.\n"
+    heads = (
+        "",
+        "detected within 50",
+        "median delay",
+        "right axis",
+        "right kind",
+        "kind among five",
+        "severity within 1",
+    )
+    yield "| " + " | ".join(heads) + " |\n|---|" + "---:|" * 6
+    for side, name in (("content", "with content"), ("bare", "names, order, errors and tool lists alone")):
+        yield f"| {name} | " + " | ".join(figures(met, side)) + " |"
+    for severity in SEVERITIES:
+        some = [r for r in met if r["severity"] == severity]
+        yield f"| with content, severity {severity} | " + " | ".join(figures(some, "content")) + " |"
+    for name in ("cusum", "diff"):
+        found = [r[name] for r in met if r[name] is not None]
+        label = {"cusum": "CUSUM on outcomes", "diff": "diff of schemas"}[name]
+        delay = f"{median(found):.0f}" if found else "-"
+        yield f"| {label} | {share(len(found), len(met))} | {delay} | - | - | - | - |"
+    yield "\nPer kind, over severities and domains, with content:\n"
+    heads = ("kind", "axis", "met by episodes", "detected", "median delay", "right kind", "taken for")
+    yield "| " + " | ".join(heads) + " |\n|---|---|---:|---:|---:|---:|---|"
+    for kind in sorted({r["kind"] for r in met}):
+        some = [r for r in met if r["kind"] == kind]
+        hits = [r for r in some if r["content"]["delay"] is not None]
+        wrong = Counter(r["content"]["named"] or "(none)" for r in hits if r["content"]["named"] != kind)
+        delay = f"{median(r['content']['delay'] for r in hits):.0f}" if hits else "-"
+        exposed = sum(r["met"] for r in some) / len(some)
+        right = sum(r["content"]["named"] == kind for r in hits)
+        taken = ", ".join(f"{name} {n}" for name, n in wrong.most_common())
+        axis = perturbations[kind].axis
+        counts = f"{100 * exposed:.0f} % | {len(hits)}/{len(some)} | {delay} | {right}/{len(hits)}"
+        yield f"| {kind} | {axis} | {counts} | {taken} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=["play", "detect", "unchanged", "chains"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--agents", nargs="+", default=["by_description"])
     parser.add_argument("--domains", nargs="+", default=["poi", "banking"])
-    parser.add_argument("--kinds", nargs="+", default=perturbations.names())
-    parser.add_argument("--chains", type=int, default=0)
+    parser.add_argument("--kinds", nargs="+", default=perturbations.names(), help="'none': clean episodes alone")
+    parser.add_argument("--chains", type=int, default=0, help="chains of four releases per agent and domain")
     parser.add_argument("--episodes", type=int, default=REFERENCE + START, help="clean episodes")
-    parser.add_argument("--write", type=Path)
+    parser.add_argument("--write", type=Path, help="write rows as JSON, to go on from")
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
     if given.step == "play":
         play_all(given.folder, given.agents, given.domains, given.kinds, given.chains, given.episodes)
-    elif given.step == "detect":
+        return
+    if given.step == "detect":
         rows = detect(given.folder, given.kinds, verbose=given.verbose)
-        hits = [r for r in rows if r["content"]["delay"] is not None]
+        print("\n".join(tables(rows)))
         print(
-            len(rows), "cells;", len(hits), "detected;", sum(r["content"]["named"] == r["kind"] for r in rows), "named"
+            f"false alarms over {START} unchanged episodes before the change: {sum(r['content']['false'] for r in rows)}"
         )
-        print(Counter(r["content"]["false"] for r in rows), median(r["content"]["delay"] for r in hits))
+    else:
+        rows = (unchanged if given.step == "unchanged" else chains)(given.folder)
+    if given.write:
+        given.write.write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -200,3 +200,25 @@ def test_two_releases_are_two_alarms() -> None:
     kinds = [alarm.shift.kind for alarm in alarms if alarm.shift]
     assert kinds[0] == "name_noise"
     assert "envelope" in kinds
+
+
+def test_a_list_that_is_another_each_time_is_one_alarm() -> None:
+    def one(n: int, name: str) -> ObservedEpisode:
+        return ObservedEpisode(id=str(n), listing=(ListedTool(name, "Find."),), calls=[ObservedCall(name)])
+
+    same = [one(n, "find") for n in range(40)]
+    assert len(watched(same, [one(n, f"find_{n}") for n in range(30)])) == 1
+
+
+def test_a_change_is_not_lost_while_another_is_looked_into() -> None:
+    def one(n: int, name: str, *errors: str) -> ObservedEpisode:
+        calls = [ObservedCall(name, error=error) for error in (*errors, "")]
+        return ObservedEpisode(id=str(n), listing=(ListedTool(name, "Find."),), calls=calls)
+
+    log = [
+        *(one(n, "find", "down", "down") for n in range(8)),
+        *(one(n, "locate", "down", "down") for n in range(8, 20)),
+    ]
+    kinds = [alarm.shift and alarm.shift.kind for alarm in watched([one(n, "find") for n in range(60)], log)]
+    assert "semantic_rename" in kinds
+    assert len(kinds) == 2

@@ -9,7 +9,7 @@ part of the same alarm, and becomes the new usual.
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, pstdev
@@ -43,6 +43,7 @@ class _Event:
     since: int
     channel: str
     channels: dict[str, float] = field(default_factory=dict)  # with the level of each
+    facts: Counter[str] = field(default_factory=Counter)  # how often each fact changed
 
 
 class Watcher:
@@ -108,6 +109,8 @@ class Watcher:
         self.history.append((index, episode, scores))
         for name in FACTS:
             if self._is_another(name, episode):
+                if self.pending is not None and name not in self.pending.channels and index > self.pending.at:
+                    yield self._named(index)  # another change before the last one was named
                 self._crossed(name, index, index, 0.0)
         for name, score in scores.items():
             if name in self.learning:
@@ -134,8 +137,9 @@ class Watcher:
         usual, found = self.constant[name], _fact(episode, name)
         if usual is None or found is None or found == usual:
             return False
-        self.constant[name] = found
-        return True
+        is_third = self.pending is not None and self.pending.facts[name] > 1
+        self.constant[name] = None if is_third else found  # one that changes all the time is tested like a channel
+        return not is_third
 
     def _crossed(self, name: str, at: int, since: int, level: float) -> None:
         """A channel decided that something changed."""
@@ -147,8 +151,7 @@ class Watcher:
                 return
             self.pending = _Event(at, since, name)
         self.pending.channels[name] = round(level, 1)
-        if level == 0.0 and name in FACTS:
-            self.pending.since = min(self.pending.since, since) if at - since < 3 else since
+        self.pending.facts[name] += 1
         self.learning.setdefault(name, [])
 
     def _learn(self, name: str, score: float) -> None:
@@ -162,13 +165,15 @@ class Watcher:
 
     # ------------------------------------------------------------ naming
 
-    def _named(self) -> Alarm:
+    def _named(self, until: int | None = None) -> Alarm:
+        """The alarm of what is pending, by the episodes before `until`."""
         event, self.pending = self.pending, None
         assert event is not None
+        end = self.count if until is None else until
         before = [(i, e, s) for i, e, s in self.history if self.base <= i < event.since]
         if len(before) < 3:
             before = [(i, e, s) for i, e, s in self.history if i < event.since] or list(self.history)[:1]
-        after = [(i, e, s) for i, e, s in self.history if i >= event.since] or list(self.history)[-1:]
+        after = [(i, e, s) for i, e, s in self.history if event.since <= i < end] or list(self.history)[-1:]
         shift, facts = name_shift([e for _, e, _ in before], [e for _, e, _ in after])
         costs = _costs([s for _, _, s in before], [s for _, _, s in after])
         evidence: dict[str, Any] = {
