@@ -401,9 +401,8 @@ def main() -> None:
     if given.step == "detect":
         rows = detect(given.folder, given.kinds, verbose=given.verbose)
         print("\n".join(tables(rows)))
-        print(
-            f"false alarms over {START} unchanged episodes before the change: {sum(r['content']['false'] for r in rows)}"
-        )
+        false = sum(r["content"]["false"] for r in rows)
+        print(f"false alarms over {START} unchanged episodes before the change: {false}")
     else:
         rows = (unchanged if given.step == "unchanged" else chains)(given.folder)
     if given.write:

@@ -14,7 +14,7 @@ from typing import Any
 
 from crosswind.mcp.schema import record
 from crosswind.watch.observed import ABSENT, Data, ObservedCall, ObservedEpisode, listed, loaded
-from crosswind.watch.sources.trajectories import answered, text_of
+from crosswind.watch.sources.trajectories import answered, text_of, user_says
 
 MODEL_SPANS = ("chat", "generate_content", "text_completion", "invoke_agent", "create_agent")
 _OLD = re.compile(r"(gen_ai\.prompt|gen_ai\.completion|llm\.input_messages|llm\.output_messages)\.(\d+)\.(.+)")
@@ -281,12 +281,7 @@ def _talk(out: ObservedEpisode, messages: Sequence[Data], has_content: bool) -> 
         if role == "system" and text:
             out.policy = f"{out.policy}\n{text}" if out.policy else text
         elif role == "user" and text:
-            if out.query is None:
-                out.query = text
-            elif len(out.said) > len(out.replies):
-                out.replies.append(text)
-            else:
-                out.heard.append(text)
+            user_says(out, text)
         elif role == "assistant" and text and not message["calls"]:
             out.said.append(text)
     if messages and messages[-1]["role"] == "assistant" and out.said:

@@ -74,7 +74,7 @@ def _atif_step(out: ObservedEpisode, step: Data) -> None:
     if source == "system":
         out.policy = f"{out.policy}\n{words}" if out.policy else words
     elif source == "user":
-        _user_says(out, words)
+        user_says(out, words)
     else:
         calls = {}
         for one in step.get("tool_calls") or ():
@@ -92,7 +92,7 @@ def _atif_step(out: ObservedEpisode, step: Data) -> None:
         out.turns = (out.turns or 0) + 1
 
 
-def _user_says(out: ObservedEpisode, words: str) -> None:
+def user_says(out: ObservedEpisode, words: str) -> None:
     """The request, an answer to what the agent wrote, or something unasked."""
     if out.query is None:
         out.query = words
@@ -163,7 +163,7 @@ def _inspect_message(out: ObservedEpisode, message: Data, calls: dict[str, Obser
     if role == "system":
         out.policy = f"{out.policy}\n{words}" if out.policy else words
     elif role == "user":
-        _user_says(out, words)
+        user_says(out, words)
     elif role == "assistant":
         out.turns = (out.turns or 0) + 1
         for one in message.get("tool_calls") or ():
