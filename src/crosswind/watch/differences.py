@@ -59,7 +59,7 @@ class ToolChange:
     @property
     def is_any(self) -> bool:
         changed = self.renamed or self.added or self.removed or self.retyped or self.reworded
-        return bool(changed) or self.doc or self.old.name != self.new.name
+        return bool(changed) or self.doc or self.old.name != self.new.name or self.old.output != self.new.output
 
 
 @dataclass

@@ -17,7 +17,7 @@ from crosswind.watch.explanation import Explanation, best
 from crosswind.watch.naming_results import named_by_results, scaled
 from crosswind.watch.naming_talk import named_by_talk
 from crosswind.watch.naming_tools import is_same_meaning, named_by_tools
-from crosswind.watch.observed import ObservedEpisode
+from crosswind.watch.observed import ObservedEpisode, bare
 
 LEAST = 0.35  # fit below which nothing is named
 RIVALS = 4  # alternatives that are told
@@ -73,6 +73,9 @@ def facts_of(found: Differences) -> dict[str, Any]:
         "descriptions_changed": sorted(docs),
         "descriptions_with_other_facts": sorted(
             old for old in docs if not is_same_meaning(change.tools[old].old.doc, change.tools[old].new.doc)
+        ),
+        "result_schemas_changed": sorted(
+            old for old, c in change.tools.items() if bare(c.old.output) != bare(c.new.output)
         ),
         "errors_more_frequent": found.new_errors,
         "tools_failing": found.failing,

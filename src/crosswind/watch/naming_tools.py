@@ -256,8 +256,9 @@ def _more(found: Differences, change: ListingChange) -> Iterator[Explanation]:
         fit = (0.72 + 0.2 * bool(found.added_policy)) * n / len(came)
         yield Explanation("conflicting_sources", fit, min(3, n), tuple(old.name for _, old in twins))
     idle = [tool for tool, _ in ((tool, None) for tool in came) if tool not in [t for t, _ in twins]]
-    if idle and not change.tools:
+    if idle and not told:
         fit = 0.55 + 0.08 * min(4, len(idle)) - 0.35 * bool(errors) - 0.3 * bool(found.added_policy) - 0.3 * bool(moved)
+        fit -= 0.2 * bool(change.tools)  # something else changed with them
         severity = nearest(len(idle), {1: 2, 2: 4, 3: 8, 4: 14, 5: 24})
         fields = [_idle(tool, change) for tool in idle]
         more = {"severity": severity, "tools": tuple(t.name for t in idle)}
@@ -374,7 +375,7 @@ def _parameters(found: Differences, change: ListingChange) -> Iterator[Explanati
         yield Explanation("entity_reskin", 0.96, 2, tuple(sorted(retyped)), tuple(sorted(swapped)))
     if retyped and not added:
         n = sum(len(c) for c in retyped.values())
-        fit = 0.6 + 0.3 * any(c.doc or c.reworded or _retyped_hard(c) for c in change.tools.values())
+        fit = 0.6 + 0.3 * any(c.reworded or _retyped_hard(c) for c in change.tools.values())
         keys = tuple(sorted({p for c in retyped.values() for p in c}))
         yield Explanation("parameter_format", fit, nearest(n, {1: 1, 2: 3, 4: 6}), tuple(sorted(retyped)), keys)
     yield from _reworded(found, change)

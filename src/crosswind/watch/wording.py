@@ -18,6 +18,7 @@ NAMES = {
     "parameters_changed": "parameters with another schema",
     "descriptions_changed": "descriptions changed",
     "descriptions_with_other_facts": "… that state other facts",
+    "result_schemas_changed": "another schema of results",
     "errors_more_frequent": "errors more frequent, share of episodes",
     "tools_failing": "tools failing more often",
     "policy_sentences_added": "sentences added to the policy",
