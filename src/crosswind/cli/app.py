@@ -195,7 +195,7 @@ COMMANDS = (
         "play",
         "proxy",
     ),
-    *("report", "rescore", "run", "serve", "stream", "study", "train"),
+    *("report", "rescore", "run", "serve", "stream", "study", "train", "watch"),
 )  # modules of this folder; each has an `app` with its commands and imports what is heavy inside them
 for _name in COMMANDS:
     app.add_typer(importlib.import_module(f"crosswind.cli.{_name}").app)

@@ -30,6 +30,7 @@ COMMAND_GROUPS = {
         "import",
     ),
     "Gate a release": ("init", "gate"),
+    "Watch production": ("watch",),
     "Test MCP servers, and agents over MCP": ("proxy", "learn", "serve"),
     "Train a model": ("data", "train", "study"),
     "Write your own worlds and perturbations": ("new", "check", "certify", "play"),

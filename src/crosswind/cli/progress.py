@@ -32,9 +32,7 @@ class Display:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._rows:
-            print(self._clear(), end="", file=sys.stderr, flush=True)
-            self._rows = 0
+        self.clear()
 
     @property
     def seconds(self) -> float:
@@ -59,6 +57,12 @@ class Display:
         """Print a line that stays."""
         if not self.quiet:
             print(f"{self._clear() if self._rows else ''}{terminal.safe(text)}", file=sys.stderr, flush=True)
+            self._rows = 0
+
+    def clear(self) -> None:
+        """Take the line off the terminal, for output that follows."""
+        if self._rows:
+            print(self._clear(), end="", file=sys.stderr, flush=True)
             self._rows = 0
 
     @property

@@ -1,0 +1,162 @@
+"""`crosswind watch`: raise alarms over a log, and name what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Exit, Option
+
+from crosswind.base import terminal
+from crosswind.cli.help import App, epilog
+
+if TYPE_CHECKING:
+    from crosswind.watch.alarms import Alarm
+    from crosswind.watch.observed import ObservedEpisode
+    from crosswind.watch.watcher import Watcher
+
+app = App()
+ALARM, HARMLESS = 1, 4
+EPILOG = epilog(
+    "crosswind watch runs/live --reference runs/last-week",
+    "crosswind watch traces.jsonl --reference 300 --json > alarms.jsonl",
+    "crosswind watch runs/live --reference runs/last-week --follow --events alarms.otlp.jsonl",
+    "crosswind watch today.tools.json --reference yesterday.tools.json",
+    notes="SOURCE and REF are run folders, logs of the proxy, OTLP-JSON or OpenInference spans, ATIF trajectories, "
+    "Inspect logs, or snapshots of tools/list; - reads JSON lines from standard input.",
+    exits={0: "no alarm", ALARM: "an alarm that costs the agent", HARMLESS: "alarms, but no cost seen"},
+)
+
+
+@app.command(epilog=EPILOG)
+@terminal.reserve_stdout()
+def watch(
+    source: Annotated[str, Argument(metavar="SOURCE", help="Log to watch; - for standard input.")],
+    reference: Annotated[
+        str, Option(metavar="REF", help="Log of a period without changes, or N: the first N episodes of SOURCE.")
+    ],
+    follow: Annotated[bool, Option("--follow", help="Wait for more at the end of SOURCE.")] = False,
+    only: Annotated[str, Option(metavar="TEXT", help="Episodes of this agent, service or domain only.")] = "",
+    runs: Annotated[
+        list[Path], Option(metavar="DIR", help="Run of this agent, to predict what a shift costs it; repeatable.")
+    ] = [],  # noqa: B006
+    per: Annotated[
+        int, Option(metavar="N", min=50, help="Unchanged episodes per false alarm, over all channels, at least.")
+    ] = 1000,
+    evidence: Annotated[
+        int, Option(metavar="N", min=0, max=60, help="Episodes to read after a test decided, before naming the shift.")
+    ] = 8,
+    json_: Annotated[bool, Option("--json", help="Print alarms as JSON lines and nothing else.")] = False,
+    page: Annotated[Path | None, Option(metavar="FILE", help="Write a page with a time line.")] = None,
+    events: Annotated[Path | None, Option(metavar="FILE", help="Append alarms as OpenTelemetry events.")] = None,
+    progress: Annotated[bool, Option(help="Show progress.")] = True,
+) -> None:
+    """Watch the log of an agent for shifts, and name the perturbation behind each.
+
+    Learns what is usual from a reference, tests every later episode with a bounded false-alarm rate, and prints for
+    each alarm what changed, how sure that is, what it costs, and a recipe that reproduces it.
+    """
+    from crosswind.cli.progress import Display
+    from crosswind.watch.events import event_line
+    from crosswind.watch.losses import Losses
+    from crosswind.watch.page import History
+    from crosswind.watch.page import page as page_of
+    from crosswind.watch.sources.opening import pause, read_episodes
+    from crosswind.watch.watcher import Watcher
+
+    losses = Losses(runs)
+    episodes = _only(read_episodes(source, follow=pause if follow else None), only)
+    watcher = Watcher(_reference(reference, episodes, only), per=per, evidence=evidence)
+    history, found = History(), list[Any]()
+    with ExitStack() as stack:
+        display = stack.enter_context(Display("watching", quiet=json_ or not progress))
+        log = stack.enter_context(_appending(events)) if events else None
+
+        def tell(alarm: Alarm) -> None:
+            if alarm.shift is not None:
+                loss = losses.of(alarm.shift.kind, alarm.shift.severity)
+                alarm = alarm.model_copy(update={"predicted_loss": loss})
+            found.append(alarm)
+            _print(alarm, json_, display)
+            if log is not None:
+                log.write(event_line(alarm, source) + "\n")
+                log.flush()
+            if page is not None:
+                _write(page, page_of(source, found, history, watcher.guarantee))
+
+        try:
+            for episode in episodes:
+                for alarm in watcher.add(episode):
+                    tell(alarm)
+                history.add(watcher.levels)
+                display.say(_line(watcher, len(found)))
+        except KeyboardInterrupt:
+            if not follow:
+                raise
+        for alarm in watcher.end():
+            tell(alarm)
+    if page is not None:
+        _write(page, page_of(source, found, history, watcher.guarantee))
+    if not json_:
+        print(f"{watcher.count:,} episodes, {len(found)} alarms. {watcher.guarantee}", file=terminal.out())
+    if found:
+        raise Exit(ALARM if any(alarm.is_costly for alarm in found) else HARMLESS)
+
+
+def _only(episodes: Iterator[ObservedEpisode], text: str) -> Iterator[ObservedEpisode]:
+    return (one for one in episodes if not text or text in (one.agent, one.source))
+
+
+def _reference(given: str, episodes: Iterator[ObservedEpisode], only: str) -> Iterator[ObservedEpisode]:
+    """The clean period: a log, or the first episodes of the watched one."""
+    from itertools import islice
+
+    from crosswind.watch.sources.opening import read_episodes
+
+    if given.isdigit() and not Path(given).exists():
+        return islice(episodes, int(given))
+    return _only(read_episodes(given), only)
+
+
+def _print(alarm: Alarm, json_: bool, display: Any) -> None:
+    from crosswind.watch.wording import headline, lines_of
+
+    file = terminal.out()
+    if json_:
+        print(alarm.line, file=file, flush=True)
+        return
+    display.clear()
+    mark = "ALARM" if alarm.is_costly else "change"
+    print(terminal.one_line(f"{mark}: {headline(alarm)}"), file=file)
+    for name, text in lines_of(alarm):
+        print(terminal.marked("", name, text, 34), file=file)
+    print(file=file, flush=True)
+
+
+def _line(watcher: Watcher, alarms: int) -> str:
+    """How far it is, and which channel is nearest to an alarm."""
+    name, level = max(watcher.levels.items(), key=lambda one: one[1], default=("", 0.0))
+    near = f"; {name} at {100 * level:.0f} % of its threshold" if level >= 0.01 else ""
+    pending = "; gathering evidence on a change" if watcher.pending is not None else ""
+    return f"{watcher.count:,} episodes, {alarms} alarms{near}{pending}"
+
+
+def _appending(path: Path) -> Any:
+    from crosswind.base.errors import CrosswindError
+
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise CrosswindError(f"{path}: cannot be written ({error.strerror}); give another --events") from None
+
+
+def _write(path: Path, text: str) -> None:
+    from crosswind.base.errors import CrosswindError
+    from crosswind.base.files import replace_file
+
+    try:
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise CrosswindError(f"{path}: cannot be written ({error.strerror}); give another --page") from None

@@ -1,0 +1,95 @@
+"""`crosswind watch` as a user types it: output, files, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from crosswind.base.errors import CrosswindError
+from crosswind.cli.app import app
+from crosswind.watch.alarms import read_alarms
+
+
+def line(n: int, tool: str, *, error: bool = False) -> str:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    result: dict[str, Any] = (
+        {"error": {"code": "unknown_tool", "text": "No."}} if error else {"content": [{"id": n % 3}]}
+    )
+    return json.dumps(
+        {
+            "key": f"e{n}",
+            "query": f"Find {n}.",
+            "policy": "",
+            "tools": [{"function": {"name": tool, "description": "Find it.", "parameters": schema}}],
+            "steps": [{"call": {"tool": "find", "args": {"q": str(n)}}, "result": result, "heard": []}],
+            "final": "Done.",
+        }
+    )
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> tuple[str, str, str]:
+    """A reference, an unchanged log, and one in which the tool has another name."""
+    paths = [tmp_path / name for name in ("reference.jsonl", "same.jsonl", "renamed.jsonl")]
+    paths[0].write_text("\n".join(line(n, "find") for n in range(60)))
+    paths[1].write_text("\n".join(line(n, "find") for n in range(60, 90)))
+    paths[2].write_text("\n".join(line(n, "locate", error=True) for n in range(60, 90)))
+    return str(paths[0]), str(paths[1]), str(paths[2])
+
+
+def watch(*args: str) -> Any:
+    return CliRunner().invoke(app, ["watch", *args, "--no-progress"])
+
+
+def test_an_unchanged_log_exits_with_0(logs: tuple[str, str, str]) -> None:
+    done = watch(logs[1], "--reference", logs[0])
+    assert done.exit_code == 0
+    assert "0 alarms" in done.stdout
+    assert "1,000 episodes or more on average" in done.stdout
+
+
+def test_an_alarm_that_costs_exits_with_1_and_says_what_changed(logs: tuple[str, str, str], tmp_path: Path) -> None:
+    page, events = tmp_path / "page.html", tmp_path / "events.jsonl"
+    done = watch(logs[2], "--reference", logs[0], "--page", str(page), "--events", str(events))
+    assert done.exit_code == 1
+    assert "ALARM: semantic_rename:1 on find" in done.stdout
+    assert "semantic_rename" in page.read_text()
+    assert "<script" not in page.read_text()
+    (event,) = map(json.loads, events.read_text().splitlines())
+    record = event["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]
+    found = {one["key"]: one["value"] for one in record["attributes"]}
+    assert found["crosswind.shift.kind"] == {"stringValue": "semantic_rename"}
+    assert record["eventName"] == "crosswind.watch.alarm"
+
+
+def test_json_lines_are_alarms_and_nothing_else(logs: tuple[str, str, str]) -> None:
+    done = watch(logs[2], "--reference", logs[0], "--json")
+    (alarm,) = read_alarms(done.stdout.splitlines())
+    assert len(done.stdout.splitlines()) == 1
+    assert alarm.shift is not None
+    assert alarm.shift.layer == {"kind": "semantic_rename", "names": {"find": "locate"}}
+
+
+def test_a_harmless_change_exits_with_4(logs: tuple[str, str, str], tmp_path: Path) -> None:
+    reworded = tmp_path / "reworded.jsonl"
+    reworded.write_text("\n".join(line(n, "find").replace("Find it.", "Look it up.") for n in range(60, 90)))
+    done = watch(str(reworded), "--reference", logs[0])
+    assert done.exit_code == 4
+    assert "change: description_rewrite" in done.stdout
+
+
+def test_the_first_episodes_may_be_the_reference(logs: tuple[str, str, str], tmp_path: Path) -> None:
+    both = tmp_path / "both.jsonl"
+    both.write_text("\n".join(Path(one).read_text() for one in (logs[0], logs[2])))
+    assert watch(str(both), "--reference", "60").exit_code == 1
+
+
+def test_a_mistake_is_said_in_a_line(logs: tuple[str, str, str]) -> None:
+    done = watch("nowhere", "--reference", logs[0])
+    assert isinstance(done.exception, CrosswindError)
+    assert re.search(r"no such file or folder; expected a run folder", str(done.exception))
