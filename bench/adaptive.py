@@ -12,7 +12,7 @@ import subprocess
 from crosswind import __version__
 from crosswind.cli.progress import RunDisplay
 from crosswind.episodes.suite import suites
-from crosswind.models.adaptive import PARTS
+from crosswind.models.wrapping import PARTS
 from crosswind.runs.baselines import Baseline, over_domains, sweep
 
 HEAD = """# The wrapper `adaptive:`

@@ -12,8 +12,9 @@ import pytest
 from crosswind.base.errors import CrosswindError
 from crosswind.core.types import Message, Param, Request, Tools, ToolSpec
 from crosswind.models import repairs
-from crosswind.models.adaptive import PARTS, AdaptiveAgent, AdaptiveAgents
+from crosswind.models.adaptive import AdaptiveAgent, AdaptiveAgents
 from crosswind.models.source import AgentSettings
+from crosswind.models.wrapping import PARTS
 
 FIND = ToolSpec(
     "find_flights", "Find flights from one city to another.", {"origin": Param("string"), "day": Param("string")}

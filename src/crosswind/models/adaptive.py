@@ -16,24 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Agent, Message, Request, Tools
 from crosswind.core.world import bad_arguments
 from crosswind.models import repairs
 from crosswind.models.source import AgentSettings, WrappedAgent
 from crosswind.models.spec import open_agent
+from crosswind.models.wrapping import unwrapped
 
-PARTS = {
-    "names": "calls of unknown tools go to the one shown that fits them",
-    "arguments": "arguments get the keys, types and spellings that the tool shown takes",
-    "check": "calls that the tool shown would refuse come back to the agent, with what it takes, before they are made",
-    "retry": "calls that failed for a passing reason are made again, up to three times",
-    "verify": "after a write whose outcome is not known the agent is told to look before it repeats it",
-    "results": "results in tables, XML or wrappers are handed on as plain JSON",
-    "stuck": "an agent that makes the same call again with the same result is told so",
-    "tell": "the agent is told when the list of tools changes during an episode",
-}
 TRIES = 3  # of a call that fails for a passing reason, after the first
 ASKS = 2  # replies in place of one that cannot work
 SAME = 2  # times that a call may bring the same result before the agent is told
@@ -172,32 +162,15 @@ class AdaptiveAgents:
     resumes = False
 
     def __init__(self, spec: str, settings: AgentSettings) -> None:
-        chosen, spec = _chosen(spec)
-        self.parts = frozenset(chosen)
+        wrapping, spec = unwrapped(spec)
+        self.parts = frozenset(wrapping.parts)
         self.inner = open_agent(spec, settings)
-        which = "" if len(chosen) == len(PARTS) else f"only={','.join(chosen)}:"
-        self.name = f"adaptive:{which}{self.inner.name}"
+        self.name = wrapping.around(self.inner.name)
         self.price, self.concurrency, self.ending = self.inner.price, self.inner.concurrency, self.inner.ending
-        self.settings: dict[str, Any] = {**self.inner.settings, "parts": chosen}
+        self.settings: dict[str, Any] = {**self.inner.settings, "parts": list(wrapping.parts)}
 
     def make(self, drawn: Drawn) -> AdaptiveAgent:
         return AdaptiveAgent(self.inner.make(drawn), self.parts)
 
     async def aclose(self) -> None:
         await self.inner.aclose()
-
-
-def _chosen(spec: str) -> tuple[list[str], str]:
-    """The parts that a spec switches on, and the spec of the agent behind."""
-    option, _, rest = spec.partition(":")
-    word, equals, names = option.partition("=")
-    if not equals or word not in ("only", "off"):
-        return list(PARTS), spec
-    given = [name.strip() for name in names.split(",") if name.strip()]
-    if unknown := [name for name in given if name not in PARTS]:
-        raise CrosswindError(f"adaptive has no part {unknown[0]!r}; its parts are {', '.join(PARTS)}")
-    if not rest:
-        raise CrosswindError(
-            f"adaptive:{spec} names no agent; expected adaptive:{option}:SPEC, as adaptive:{option}:retrier"
-        )
-    return [name for name in PARTS if (name in given) == (word == "only")], rest
