@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -269,6 +270,37 @@ def _show_scores(before: Scores, after: Scores) -> None:
 
 
 # ---------------------------------------------------------------- the registry
+
+
+@app.command(epilog=epilog("crosswind adapt learn runs/live --episodes 200 --out memory.json"))
+def learn(
+    folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a proxy's log.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File to write.")] = Path("memory.json"),
+    episodes: Annotated[int, Option(min=0, help="Only the first episodes, from before a change; 0: all.")] = 0,
+    json_: Json = False,
+) -> None:
+    """Learn the interface that an agent knows: its tools and the shapes of their results.
+
+    Only what the agent was shown and answered is read. `--memory` of `adapt run` and `crosswind proxy --adapt` take the
+    file.
+    """
+    from crosswind.adapt.learn import interface_of
+    from crosswind.base.files import replace_file
+    from crosswind.runs.store import iter_records
+
+    found = interface_of(iter_records(folder), episodes or None)
+    if not found:
+        raise CrosswindError(f"{folder}: no episode shows a tool, so there is nothing to learn")
+    data = found.dump()
+    try:
+        replace_file(out, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+    except OSError as error:
+        raise CrosswindError(f"{out}: cannot be written ({error.strerror})") from None
+    shaped = sum(1 for tool in found.tools.values() if tool.shape)
+    if json_:
+        terminal.print_json({"file": str(out), "tools": len(found.tools), "shapes": shaped})
+    else:
+        print(f"wrote {out}: {len(found.tools)} tools, the results of {shaped} of them")
 
 
 @app.command(epilog=epilog("crosswind adapt start embedded:static", "crosswind adapt start openai:MODEL@URL"))
