@@ -30,8 +30,8 @@ from crosswind.words.held_out import HELD_OUT, train_kinds
 
 AIMED = {  # axis of a shift -> parts of the wrapper that can take it off an agent
     "query": ("ask", "stuck"),
-    "action": ("names", "arguments", "check", "redirect", "replan", "stuck", "tell", "notes"),
-    "observation": ("retry", "verify", "redirect", "results", "keys", "pages", "notes"),
+    "action": ("names", "arguments", "check", "redirect", "complete", "replan", "stuck", "tell", "notes"),
+    "observation": ("retry", "verify", "redirect", "results", "keys", "pages", "complete", "notes"),
     "domain": ("names", "arguments", "replan", "stuck", "ask"),
 }
 NEEDED = ("torch", "transformers", "peft", "accelerate")  # of a training

@@ -26,6 +26,7 @@ from crosswind.models.spec import open_agent
 from crosswind.models.wrapping import unwrapped
 
 ASKS = 2  # replies in place of one that cannot work
+RECALLS = 100  # messages whose calls need no tool, in one episode
 LONGEST = 20_000  # characters of notes that are told
 
 
@@ -48,7 +49,7 @@ class AdaptiveAgent(WrappedAgent):
         self.view: list[Message] = []  # the conversation as the agent sees it
         self.held: list[Message] = []  # what waits for calls that are made besides
         self.sent: list[Sent] = []
-        self.seen = 0
+        self.seen = self.recalled = 0
         self.shown: Tools = ()
         self.tools: Tools = ()
 
@@ -122,7 +123,8 @@ class AdaptiveAgent(WrappedAgent):
 
     async def _asked(self, tools: Tools) -> Message:
         """What the agent says, with its calls put right; asked again where they cannot work."""
-        for asks in range(ASKS + 1):
+        asks = 0
+        while True:
             said = await self.inner.reply(self.view, tools)
             self.view.append(said)
             if not said.requests:
@@ -131,16 +133,31 @@ class AdaptiveAgent(WrappedAgent):
             wrong = (
                 {} if asks == ASKS else {i: w for i, one in made.items() if (w := self.mender.objection(one, tools))}
             )
-            if not wrong:
-                break
-            for request in said.requests:  # none of them is made
-                text = wrong.get(request.id, "Not made, because another call of this message cannot work.")
-                self.view.append(Message(role="tool", content=_refused(text), request_id=request.id))
-        self.sent = []
+            if wrong:
+                asks += 1
+                for request in said.requests:  # none of them is made
+                    text = wrong.get(request.id, "Not made, because another call of this message cannot work.")
+                    self.view.append(Message(role="tool", content=_refused(text), request_id=request.id))
+                continue
+            answered = self._begun(said)
+            if self.sent:
+                self.held += answered
+                return said.model_copy(update={"requests": tuple(one.made for one in self.sent)})
+            self.view += answered  # nothing has to be asked of the tools
+            self.recalled += 1
+            if self.recalled > RECALLS:
+                return Message(role="assistant", content=said.content)
+
+    def _begun(self, said: Message) -> list[Message]:
+        """Begin the calls of a message; gives the results of those that need no call."""
+        answered, self.sent = [], []
         for request in said.requests:
             mending = self.mender.handle(request, lambda: self.tools)
-            self.sent.append(Sent(request, mending, next(mending)))
-        return said.model_copy(update={"requests": tuple(one.made for one in self.sent)})
+            try:
+                self.sent.append(Sent(request, mending, next(mending)))
+            except StopIteration as end:
+                answered.append(Message(role="tool", content=end.value, request_id=request.id))
+        return answered
 
 
 def _refused(text: str) -> str:

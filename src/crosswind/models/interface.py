@@ -22,6 +22,10 @@ from crosswind.core.types import Param, Tools, ToolSpec
 MOST_TOOLS, MOST_KEYS = 400, 80  # what a memory holds
 FITS, AHEAD = 0.45, 0.05  # how alike two tools must be, and by how much more than the next
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+READS = frozenset(
+    "browse check count describe display fetch find get inspect list look lookup query read retrieve search see show"
+    " view".split()
+)
 LOOKS = {  # of a text, the first that fits
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
     "moment": re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"),
@@ -46,6 +50,17 @@ def look_of(value: Any) -> str:
     if isinstance(value, int | float):
         return "number"
     return "list" if isinstance(value, list) else "object" if isinstance(value, Mapping) else "nothing"
+
+
+def may_write(name: str, tools: Tools) -> bool:
+    """Could calling a tool change something, by what its name and its description begin with?"""
+    doc = next((tool.doc for tool in tools if tool.name == name), "")
+    return not any(WORD.findall(text)[:1] and _begins(text) in READS for text in (name, doc))
+
+
+def _begins(text: str) -> str:
+    first = WORD.findall(text)[0].lower()
+    return first if first in READS else re.sub(r"(es|s)$", "", first)
 
 
 @dataclass(slots=True)
@@ -123,8 +138,8 @@ class Interface:
             if old in found or new in taken:
                 continue
             rivals = [s for (o, n), s in scores.items() if o == old and n != new and n not in taken]
-            if rivals and score - max(rivals) < AHEAD:
-                continue
+            if rivals and score - max(rivals) < AHEAD and may_write(old, (self.tools[old].spec,)):
+                continue  # of two that read, the second completes the first
             found[old] = new
             taken.add(new)
         return found

@@ -7,21 +7,22 @@ So a repair may take several calls: a repetition, a wait, a successor, the next 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from crosswind.core.types import Request, Tools
+from crosswind.core.types import Request, Tools, ToolSpec
 from crosswind.core.world import bad_arguments
 from crosswind.models import repairs
-from crosswind.models.interface import Interface, matched_params
-from crosswind.models.shapes import in_shape, with_known_keys
+from crosswind.models.interface import Interface, matched_params, may_write, words_of
+from crosswind.models.shapes import found_in, in_shape, joined, lacks, with_known_keys
 
 TRIES = 3  # of a call that fails for a passing reason, after the first
 WAITS = 8  # calls of a tool that waits, for one call
 HOPS = 3  # successors that are followed
 PAGES = 40  # that are read for one list
 EXTRA = 60  # calls that one call of the agent may take besides its own
+KEPT = 50  # results in which something may be found again
 SAME = 2  # times that a call may bring the same result before the agent is told
 
 Mending = Generator[Request, str, str]
@@ -41,6 +42,7 @@ class Mender:
         self.made = 0  # calls besides those of the agent
         self.results: Counter[tuple[str, str]] = Counter()  # how often a call brought a result
         self.last: dict[str, str] = {}  # call -> its last result
+        self.seen: deque[Any] = deque(maxlen=KEPT)  # results as the agent read them
         self._matched: tuple[Tools, dict[str, str]] = ((), {})
 
     # -- before a call
@@ -69,6 +71,8 @@ class Mender:
     def objection(self, request: Request, tools: Tools) -> str:
         """Why a call should not be made as it is; empty where nothing speaks against it."""
         tool = next((tool for tool in tools if tool.name == request.tool), None)
+        if self._recalled(request) is not None or (tool is not None and self._supplier(request, tool, tools)):
+            return ""
         if "check" in self.parts:
             if tool is None:
                 names = ", ".join(tool.name for tool in tools)
@@ -88,6 +92,9 @@ class Mender:
     def handle(self, asked: Request, tools: Callable[[], Tools]) -> Mending:
         """Make a call and what it takes besides; gives the result as the agent reads it."""
         budget, request = self.made + EXTRA, self.fitted(asked, tools())
+        if all(tool.name != request.tool for tool in tools()) and (held := self._recalled(asked)) is not None:
+            return json.dumps(held, ensure_ascii=False)
+        request = yield from self._supplied(asked, request, tools())
         answer = yield request
         tried: Counter[str] = Counter()
         hops = {request.tool}
@@ -110,7 +117,11 @@ class Mender:
             answer = yield self._own(asked, request.tool, request.args)
         if not error:
             answer = yield from self._whole(asked, request, answer, tools())
-        return self._told(asked, request, answer, error, tools())
+        text = self._told(asked, request, answer, error, tools())
+        if not error:
+            text = yield from self._completed(asked, request, text, tools())
+            self.seen.append(repairs.as_data(text))
+        return text
 
     def _own(self, asked: Request, tool: str, args: Any) -> Request:
         """A call that the agent did not ask for."""
@@ -120,7 +131,7 @@ class Mender:
     def _may_repeat(self, request: Request, error: str, tools: Tools) -> bool:
         if "retry" not in self.parts or not repairs.PASSING.search(error):
             return False
-        return not (repairs.UNCERTAIN.search(error) and repairs.may_write(request.tool, tools))
+        return not (repairs.UNCERTAIN.search(error) and may_write(request.tool, tools))
 
     def _follow(self, request: Request, error: str, tools: Tools, hops: set[str]) -> Request | None:
         """The same call of the one tool that an error names, where that takes the same."""
@@ -155,6 +166,93 @@ class Mender:
             page = page._replace(rows=data[page_key], following=data.get(next_key))
         return json.dumps(rows, ensure_ascii=False) if seen else json.dumps(rows) if page is not None else answer
 
+    # -- what is missing
+
+    def _recalled(self, asked: Request) -> Any:
+        """What a reading tool that is gone would answer, out of results that hold it already; None where none does."""
+        known = self.known.tools.get(asked.tool)
+        if "complete" not in self.parts or known is None or known.shape is None or not isinstance(asked.args, Mapping):
+            return None
+        if may_write(asked.tool, (known.spec,)) or len(asked.args) != 1:
+            return None
+        (value,) = asked.args.values()
+        return found_in(reversed(self.seen), value, known.shape)
+
+    def _supplier(self, request: Request, tool: ToolSpec, tools: Tools) -> tuple[str, ToolSpec, dict[str, Any]] | None:
+        """The one required argument that a call lacks, the new tool that gives it, and the arguments of that."""
+        if "replan" not in self.parts or not self.known or not isinstance(request.args, Mapping):
+            return None
+        args = request.args
+        lacking = [name for name, param in tool.params.items() if param.required and name not in args]
+        if len(lacking) != 1 or bad_arguments(tool.params, {**args, lacking[0]: "x"}) is not None:
+            return None
+        words = words_of(lacking[0])
+        taken = set(self.known.tools) | set(self.known.matches(tools).values()) | {tool.name}
+        found, named = [], {one.name for one in repairs.named_in(tool.doc, tools)}
+        for other in tools:
+            needs = {name for name, param in other.params.items() if param.required}
+            speaks = other.name in named or bool(words & words_of(f"{other.name} {other.doc}"))
+            if other.name not in taken and needs <= args.keys() and speaks:
+                found.append((other, {name: args[name] for name in needs}))
+        found = [one for one in found if one[0].name in named] or found
+        return (lacking[0], *found[0]) if len(found) == 1 else None
+
+    def _supplied(self, asked: Request, request: Request, tools: Tools) -> Generator[Request, str, Request]:
+        """A call with the argument that it lacks, if a new tool gives it."""
+        tool = next((tool for tool in tools if tool.name == request.tool), None)
+        supplier = self._supplier(request, tool, tools) if tool is not None else None
+        if supplier is None:
+            return request
+        param, source, args = supplier
+        data = repairs.as_data((yield self._own(asked, source.name, args)))
+        values = (
+            {key: value for key, value in data.items() if not isinstance(value, Mapping | list)}
+            if isinstance(data, Mapping) and not data.get("error")
+            else {}
+        )
+        named = [value for key, value in values.items() if words_of(key) & words_of(param)]
+        value = named[0] if named else next(iter(values.values())) if len(values) == 1 else None
+        return request if value is None else request.model_copy(update={"args": {**request.args, param: value}})
+
+    def _completed(self, asked: Request, request: Request, text: str, tools: Tools) -> Mending:
+        """A result with what it lacks, from new reading tools that take the same arguments."""
+        known = self.known.tools.get(asked.tool)
+        data = repairs.as_data(text)
+        if "complete" not in self.parts or known is None or known.shape is None or not lacks(data, known.shape):
+            return text
+        if not isinstance(request.args, Mapping) or not isinstance(data, Mapping | list):
+            return text
+        called = next((tool for tool in tools if tool.name == request.tool), None)
+        record = data if isinstance(data, Mapping) else {}
+        for other in repairs.named_in(called.doc, tools) if called and record else ():
+            needs = {name: record.get(name) for name, param in other.params.items() if param.required}
+            if other.name not in (request.tool, *self.known.tools) and needs and None not in needs.values():
+                return (yield from self._second_half(asked, other.name, needs, text))
+        if may_write(request.tool, tools):
+            return text
+        for other in tools:
+            if not lacks(data, known.shape):
+                break
+            new = other.name not in self.known.tools and other.name != request.tool
+            if new and not may_write(other.name, tools) and bad_arguments(other.params, request.args) is None:
+                answer = yield self._own(asked, other.name, request.args)
+                if repairs.error_in(answer):
+                    continue
+                more = repairs.read_result(answer, expected=True)
+                whole = joined(data, with_known_keys(more, known.shape))
+                if whole is not None and _closer(whole, data, known.shape.keys):
+                    data = whole
+        return json.dumps(data, ensure_ascii=False)
+
+    def _second_half(self, asked: Request, tool: str, args: dict[str, Any], text: str) -> Mending:
+        """The rest of a call in two stages: the tool that the first names, with what the first gave."""
+        answer = yield self._own(asked, tool, args)
+        if error := repairs.error_in(answer):
+            return repairs.noted(text, f"The next stage, {tool}, failed: {error}")
+        shape = self.known.tools[asked.tool].shape
+        data = repairs.read_result(answer, expected=True)
+        return json.dumps(in_shape(data, shape) if shape else data, ensure_ascii=False)
+
     # -- after it
 
     def _told(self, asked: Request, request: Request, text: str, error: str, tools: Tools) -> str:
@@ -164,7 +262,7 @@ class Mender:
         self.last[call] = text
         if not error:
             return self._in_shape(asked, request, text, tools)
-        if "verify" in self.parts and repairs.UNCERTAIN.search(error) and repairs.may_write(request.tool, tools):
+        if "verify" in self.parts and repairs.UNCERTAIN.search(error) and may_write(request.tool, tools):
             return repairs.noted(text, "It may have been done all the same: look whether it was before you repeat it.")
         if "replan" in self.parts and (note := repairs.precondition(error, request, tools)):
             text = repairs.noted(text, note)
@@ -180,7 +278,7 @@ class Mender:
         shape = known.shape if known else None
         data = repairs.as_data(text)
         if "results" in self.parts:
-            data = repairs.read_result(text)
+            data = repairs.read_result(text, expected=shape is not None)
             if shape is not None:
                 data = in_shape(data, shape, keys="keys" in self.parts)
             elif not isinstance(data, str):
@@ -192,6 +290,15 @@ class Mender:
             self.taught.answered(request.tool, data)
         same = data == repairs.as_data(text)
         return text if same or isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+
+
+def _closer(one: Any, other: Any, keys: Mapping[str, Any]) -> bool:
+    """Does a result have more of some keys than another one?"""
+    counts = [
+        min((len(keys.keys() & row.keys()) for row in (data if isinstance(data, list) else [data])), default=0)
+        for data in (one, other)
+    ]
+    return counts[0] > counts[1]
 
 
 def key_of(request: Request) -> str:

@@ -15,14 +15,10 @@ from xml.etree import ElementTree
 
 from crosswind.core.types import Param, Request, Tools, ToolSpec
 from crosswind.core.world import JSON_TYPES, bad_arguments
-from crosswind.models.interface import WORD, words_of
+from crosswind.models.interface import words_of
 
 NEAR = 0.7  # what a key with a word in common counts for, beside one that is the same
 FITS, AHEAD = 0.5, 0.1  # how well a tool must fit a call, and by how much better than the next
-READS = frozenset(
-    "browse check count describe display fetch find get inspect list look lookup query read retrieve search see show"
-    " view".split()
-)
 PAYLOAD = frozenset(
     "body content contents data items output payload record records response result results rows".split()
 )
@@ -40,17 +36,6 @@ UNCERTAIN = re.compile(
 
 
 # ---------------------------------------------------------------- calls
-
-
-def may_write(name: str, tools: Tools) -> bool:
-    """Could calling a tool change something, by what its name and its description begin with?"""
-    doc = next((tool.doc for tool in tools if tool.name == name), "")
-    return not any(WORD.findall(text)[:1] and _begins(text) in READS for text in (name, doc))
-
-
-def _begins(text: str) -> str:
-    first = WORD.findall(text)[0].lower()
-    return first if first in READS else re.sub(r"(es|s)$", "", first)
 
 
 def tool_for(name: str, args: Any, tools: Tools) -> str:
@@ -152,11 +137,14 @@ def error_in(text: str) -> str:
     return " ".join(str(value) for value in data.values() if isinstance(value, (str, int)))
 
 
-def read_result(text: str) -> Any:
-    """A result as data: tables, XML and lines `key: value` are read; the text itself where it is none of them."""
+def read_result(text: str, *, expected: bool = False) -> Any:
+    """A result as data: tables, XML and lines `key: value` are read; the text itself where it is none of them.
+
+    A single line is read where a record is `expected`; else it may be a sentence.
+    """
     data = as_data(text)
     if isinstance(data, str):
-        found = _table(data) or _xml(data) or _lines(data)
+        found = _table(data) or _xml(data) or _lines(data, 1 if expected else 2)
         return data if found is None else found
     return data
 
@@ -226,15 +214,18 @@ def _element(node: ElementTree.Element) -> Any:
     return {**node.attrib, **{part.tag: _element(part) for part in parts}}
 
 
-def _lines(text: str) -> dict[str, Any] | None:
-    found = [
-        re.fullmatch(r"[-*]?\s*([\w ]{1,40}?)\s*[:=]\s*(.+)", line)
-        for line in text.strip().splitlines()
-        if line.strip()
-    ]
-    if len(found) < 2 or not all(found):
+def _lines(text: str, least: int = 2) -> Any:
+    """Lines `key: value` as a record; blocks of them between empty lines as a list."""
+    blocks = [_block(block) for block in re.split(r"\n\s*\n", text.strip())]
+    if not all(blocks) or sum(map(len, blocks)) < least:
         return None
-    return {match[1]: _scalar(match[2]) for match in found if match}
+    return blocks[0] if len(blocks) == 1 else blocks
+
+
+def _block(text: str) -> dict[str, Any]:
+    """Lines `key: value`; nothing where one of them is something else."""
+    found = [re.fullmatch(r"[-*]?\s*([\w ]{1,40}?)\s*[:=]\s*(.+)", line) for line in text.strip().splitlines()]
+    return {match[1]: _scalar(match[2]) for match in found if match} if all(found) else {}
 
 
 def noted(text: str, note: str) -> str:

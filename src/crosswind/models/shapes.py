@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from crosswind.models.interface import Shape, look_of, words_of
 
 LOOKED = 300  # parts of a result that are looked at
 DEEP = 8  # levels
+HELD = 0.8  # of a record inside another one, to be taken for what was asked
 GOOD = 0.6  # share of the known keys that a part must have
 NUMBERED = re.compile(r"(.*?)[_\s-]?(\d+)")
 
@@ -29,6 +30,39 @@ def in_shape(data: Any, shape: Shape, *, keys: bool = True) -> Any:
     elif not shape.many and isinstance(chosen, list) and len(chosen) == 1:
         chosen = chosen[0]
     return with_known_keys(chosen, shape) if keys else chosen
+
+
+def found_in(results: Iterable[Any], value: Any, shape: Shape) -> Any:
+    """A record in the known shape that earlier results hold inside a record with a value; None where there is none."""
+    for result in results:
+        for part in (result, *_parts(result)):
+            if not isinstance(part, Mapping) or value not in part.values():
+                continue
+            for inner in part.values():
+                if isinstance(inner, Mapping | list) and _fit(inner, shape) > HELD:
+                    return in_shape(inner, shape)
+    return None
+
+
+def lacks(data: Any, shape: Shape) -> bool:
+    """Do the records of a result lack keys that the agent knows?"""
+    rows = data if isinstance(data, list) else [data]
+    return bool(rows) and all(isinstance(row, Mapping) and shape.keys.keys() - row.keys() for row in rows)
+
+
+def joined(one: Any, other: Any) -> Any:
+    """Two results about the same as one: records together, lists by a key that both have; None where neither goes."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return {**other, **one}
+    if not (isinstance(one, list) and isinstance(other, list) and one and len(one) == len(other)):
+        return None
+    if not all(isinstance(row, Mapping) for row in (*one, *other)):
+        return None
+    for key in one[0]:
+        rows = {json.dumps(row.get(key)): row for row in other if key in row}
+        if len(rows) == len(one) and all(json.dumps(row.get(key)) in rows for row in one):
+            return [{**rows[json.dumps(row.get(key))], **row} for row in one]
+    return None
 
 
 def with_known_keys(data: Any, shape: Shape) -> Any:

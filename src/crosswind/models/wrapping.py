@@ -24,7 +24,9 @@ PARTS = {
     "results": "results in tables, XML or wrappers are handed on as plain JSON, in the shape that the agent knows",
     "keys": "keys of results get the names that the agent knows",
     "pages": "lists in pages are read to the end",
-    "replan": "after an error about order or a missing precondition the agent is told which tools give what is missing",
+    "complete": "what a result lacks is looked up in new tools that take the same, or in results that hold it already",
+    "replan": "an argument that only a new tool gives is fetched there; after an error about order the agent is told "
+    "which tools come before",
     "stuck": "an agent that makes the same call again with the same result is told so, with the tools that may help",
     "ask": "an agent that cannot go on is told when to ask the user and when to refuse",
     "tell": "the agent is told when the list of tools changes, during an episode and since the last one",
