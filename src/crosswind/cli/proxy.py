@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +12,11 @@ from typer import Exit, Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Perturb, ServerCommand, ServerUrl, Stack, read_stack
+from crosswind.cli.options import Perturb, ServerCommand, ServerUrl, Stack, names_in, read_stack
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
-    from crosswind.mcp.relay import Plan
+    from crosswind.mcp.relay import Adapting, Plan
 
 TOKEN = "CROSSWIND_PROXY_TOKEN"
 app = App()
@@ -25,6 +26,7 @@ app = App()
     epilog=epilog(
         "crosswind proxy --perturb semantic_rename --log runs/live -- uvx mcp-server-time",
         "crosswind proxy --recipe mixed --seed 7 -- npx -y @modelcontextprotocol/server-filesystem /srv/data",
+        "crosswind proxy --adapt --memory memory.json -- uvx mcp-server-time",
         "crosswind proxy --recipe mild --http 8765 --url https://tools.example.org/mcp",
         exits={
             0: "the client ended the session",
@@ -40,6 +42,13 @@ def proxy(
     stack: Stack = None,
     seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal perturbations.")] = 0,
     log: Annotated[Path | None, Option(metavar="DIR", help="Record sessions in this folder, as a run.")] = None,
+    adapt: Annotated[
+        bool, Option("--adapt", help="Repair the client's calls and results, as the wrapper adaptive: does.")
+    ] = False,
+    memory: Annotated[
+        Path | None, Option(metavar="FILE", help="With --adapt: what the client knows, from `adapt learn`.")
+    ] = None,
+    parts: Annotated[list[str], Option(metavar="PART,...", help="With --adapt: only these parts.")] = [],  # noqa: B006
     url: ServerUrl = "",
     http: Annotated[
         int | None,
@@ -57,7 +66,8 @@ def proxy(
 
     The proxy sits between client and server: it shows perturbed tools and translates calls back. Put it before the
     server's command in your client's configuration. Everything except tools passes through unchanged. Perturbations
-    that need a task are rejected. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
+    that need a task are rejected. With --adapt, it also repairs what a client built for an earlier version of the
+    server gets wrong. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
     a token is generated and printed.
     """
     import asyncio
@@ -72,7 +82,7 @@ def proxy(
         raise CrosswindError("give the server's command after --, or --url, and not both")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
-    plan = _plan(recipe, perturb, stack, seed, timeout)
+    plan = replace(_plan(recipe, perturb, stack, seed, timeout), adapt=_adapting(adapt, memory, names_in(parts)))
     target: list[str] | str = url or command or []
     words = url or " ".join(command or [])
     journal = proxies.Journal(log, words, plan) if log is not None else None
@@ -103,6 +113,22 @@ def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeou
         return Plan(seed=seed, timeout=timeout)
     wanted = load_recipe(recipe) if recipe else named(perturb)
     return Plan(recipe=live.without_tasks(wanted), seed=seed, timeout=timeout)
+
+
+def _adapting(adapt: bool, memory: Path | None, parts: list[str]) -> Adapting | None:
+    """What the proxy repairs."""
+    from crosswind.mcp.relay import Adapting
+    from crosswind.models.interface import read_interface
+    from crosswind.models.wrapping import PARTS
+
+    if not adapt:
+        if memory is not None or parts:
+            raise CrosswindError("--memory and --parts are for --adapt; give that too")
+        return None
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise CrosswindError(f"--parts: no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
+    known = read_interface(str(memory)).dump() if memory is not None else None
+    return Adapting(frozenset(parts or PARTS), known)
 
 
 def _stack(path: Path) -> Layers:

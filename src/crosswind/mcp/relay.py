@@ -17,7 +17,8 @@ from crosswind.base.errors import CannotPerturb, Unfair
 from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import Layers
 from crosswind.core.session import OpenCall, Session
-from crosswind.core.types import ToolCall, ToolError, ToolResult
+from crosswind.core.types import Request, ToolCall, ToolError, ToolResult
+from crosswind.episodes.play import result_text
 from crosswind.episodes.recipe import Recipe
 from crosswind.mcp import live, wire
 from crosswind.mcp import tools as forms
@@ -27,6 +28,9 @@ from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Tool
 from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
 from crosswind.mcp.wire import BadFrame, Message, WireError
+from crosswind.models.interface import Interface
+from crosswind.models.mender import Mender
+from crosswind.models.repairs import as_data, error_in
 
 MOST = 1000  # calls of one client under way; more are read when some are done
 CANCELLED, UNANSWERED, LOST = "cancelled", "unanswered", "infrastructure"  # what became of calls without an answer
@@ -44,6 +48,17 @@ Note = Callable[[Session, OpenCall, bool], None]  # told of a call that is about
 
 
 @dataclass(frozen=True, slots=True)
+class Adapting:
+    """What the proxy does for its client; the same as `adaptive:` does for an agent."""
+
+    parts: frozenset[str]
+    memory: Any = None  # the interface that the client knows, as JSON
+
+    def mender(self) -> Mender:
+        return Mender(self.parts, Interface.load(self.memory) if self.memory else None)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What is laid over a server."""
 
@@ -51,6 +66,7 @@ class Plan:
     stack: Layers | None = None  # instead of a recipe: this very stack
     seed: int = 0
     timeout: float = CALL_TIMEOUT
+    adapt: Adapting | None = None  # repair the client's calls and results
 
     @property
     def perturbs(self) -> bool:
@@ -95,6 +111,7 @@ class Relay:
     ) -> None:
         self.front, self.link, self.plan, self.say = front, link, plan, say
         self.failure = failure or PlanFailure()
+        self.mender = plan.adapt.mender() if plan.adapt else None
         self.session: Session | None = None  # these three from the first listing on
         self.toolbox: ServerTools
         self.listing: Listing
@@ -323,11 +340,28 @@ class Relay:
         session = await self._ready(params)
         more = {key: value for key, value in params.items() if key not in OWN_PARAMS}
         waiting = self._suspended.pop(_state(name, params), None) if params.keys() & CONTINUATION else None
+        modern = wire.VERSION_KEY in record(params.get("_meta"))  # a request of the newer era says its revision
+        if waiting is None and self.mender is not None:
+            await self._mended(
+                id, self.mender, session, Request(id="", tool=name, args=args or {}), more, modern=modern
+            )
+            return
         if waiting is None:
-            before = session.specs
-            waiting = _Waiting(session.begin(ToolCall(name, args or {})))
-            if session.specs is not before:
-                await self._list_changed()
+            waiting = await self._opened(session, ToolCall(name, args or {}))
+        if await self._through(id, name, waiting, session, more):
+            self._finished(waiting, session)
+            await self._reply(id, waiting, session, modern=modern)
+
+    async def _opened(self, session: Session, call: ToolCall) -> _Waiting:
+        """A call that has begun."""
+        before = session.specs
+        waiting = _Waiting(session.begin(call))
+        if session.specs is not before:
+            await self._list_changed()
+        return waiting
+
+    async def _through(self, id: Any, name: str, waiting: _Waiting, session: Session, more: Message) -> bool:
+        """Bring a call to its result; False if the server wants more of the client first, which is told so."""
         opened = waiting.opened
         try:
             while opened.asked is not None:
@@ -337,7 +371,7 @@ class Relay:
                 if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
                     self._suspended[_state(name, value)] = waiting
                     await self._answer(wire.result(id, value))
-                    return
+                    return False
                 answer = self.toolbox.answer(opened.asked, response)
                 waiting.raws.append(response)
                 session.resume(opened, answer)
@@ -346,8 +380,39 @@ class Relay:
             if all(one is not waiting for one in self._suspended.values()):
                 self._lose(session, opened, error)
             raise
-        modern = wire.VERSION_KEY in record(params.get("_meta"))  # a request of the newer era says its revision
-        await self._finish(id, waiting, session, modern=modern)
+        return True
+
+    async def _mended(
+        self, id: Any, mender: Mender, session: Session, asked: Request, more: Message, *, modern: bool
+    ) -> None:
+        """Make a call and what it takes besides, and tell the client what came of it."""
+        if why := mender.objection(mender.fitted(asked, session.tools()), session.tools()):
+            await self._answer(wire.result(id, _spoken(why, is_error=True, modern=modern)))
+            return
+        mending = mender.handle(asked, session.tools)
+        last: _Waiting | None = None
+        try:
+            request = next(mending)
+            while True:
+                last = await self._opened(session, ToolCall(request.tool, request.args))
+                if not await self._through(id, asked.tool, last, session, more):
+                    return
+                self._finished(last, session)
+                more = _again(more)
+                assert last.opened.result is not None
+                request = mending.send(result_text(last.opened.result))
+        except StopIteration as end:
+            text: str = end.value
+        if last is not None and last.opened.result is not None and text == result_text(last.opened.result):
+            await self._reply(id, last, session, modern=modern)
+        elif error_in(text):
+            await self._answer(wire.result(id, _spoken(text, is_error=True, modern=modern)))
+        else:
+            value = _spoken(text, is_error=False, modern=modern)
+            if "outputSchema" in self.listing.shown().get(asked.tool, {}):
+                data = as_data(text)
+                value["structuredContent"] = data if isinstance(data, dict) else {"result": data}
+            await self._answer(wire.result(id, value))
 
     def _lose(self, session: Session, opened: OpenCall, error: BaseException) -> None:
         """Put a call on record that comes to no answer, with what the server was asked all the same."""
@@ -370,15 +435,21 @@ class Relay:
         params = {"name": call.tool, "arguments": dict(call.args), **more}
         return await self.link.request("tools/call", params, timeout=self.plan.timeout)
 
-    async def _finish(self, id: Any, waiting: _Waiting, session: Session, *, modern: bool) -> None:
-        """Answer the client's call."""
+    def _finished(self, waiting: _Waiting, session: Session) -> None:
+        """Put a call on record that has come to its result."""
         opened, result = waiting.opened, waiting.opened.result
         assert result is not None
         if result.error is not None and result.error.code in (SERVER, PROTOCOL):
             text = self.listing.clean(result.error.text, opened.call.tool)
             if text != result.error.text:
                 result = ToolResult(None, ToolError(result.error.code, text))
+            opened.result = result
         self._record(session, opened, result)
+
+    async def _reply(self, id: Any, waiting: _Waiting, session: Session, *, modern: bool) -> None:
+        """Answer the client's call."""
+        opened, result = waiting.opened, waiting.opened.result
+        assert result is not None
         if opened.inner and result is opened.inner[-1][1]:  # as the server gave it
             await self._answer({**waiting.raws[-1], "id": id})
             return
@@ -400,6 +471,12 @@ class Relay:
             await self._answer(wire.notification(wire.LIST_CHANGED))
         for id, _ in list(self._listens.values()):
             await self._answer(wire.notification(wire.LIST_CHANGED, {"_meta": {wire.SUBSCRIPTION_KEY: id}}))
+
+
+def _spoken(text: str, *, is_error: bool, modern: bool) -> Message:
+    """A result in words."""
+    value: Message = {"content": [{"type": "text", "text": text}], "isError": is_error}
+    return {**value, "resultType": "complete"} if modern else value
 
 
 def _key(id: Any) -> str:

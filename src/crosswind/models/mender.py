@@ -150,7 +150,9 @@ class Mender:
         spec = next((tool for tool in tools if tool.name == request.tool), None)
         if "pages" not in self.parts or spec is None or not isinstance(request.args, Mapping):
             return answer
-        page = repairs.page_in(repairs.as_data(answer), spec, request.args)
+        known = self.known.tools.get(asked.tool)
+        before = known.spec.params if known else ()
+        page = repairs.page_in(repairs.as_data(answer), spec, request.args, before)
         rows, seen = list(page.rows) if page else [], set[str]()
         while page is not None and page.following is not None and len(seen) < PAGES:
             if str(page.following) in seen:
@@ -164,7 +166,9 @@ class Mender:
                 return answer
             rows += data[page_key]
             page = page._replace(rows=data[page_key], following=data.get(next_key))
-        return json.dumps(rows, ensure_ascii=False) if seen else json.dumps(rows) if page is not None else answer
+        if page is None or page.following is not None:
+            return answer  # no list in pages, or one that is too long
+        return json.dumps(rows, ensure_ascii=False)
 
     # -- what is missing
 

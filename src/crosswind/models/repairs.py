@@ -18,6 +18,7 @@ from crosswind.core.world import JSON_TYPES, bad_arguments
 from crosswind.models.interface import words_of
 
 NEAR = 0.7  # what a key with a word in common counts for, beside one that is the same
+SIGNS = 3  # of a parameter that takes the next page
 FITS, AHEAD = 0.5, 0.1  # how well a tool must fit a call, and by how much better than the next
 PAYLOAD = frozenset(
     "body content contents data items output payload record records response result results rows".split()
@@ -248,8 +249,12 @@ class Page(NamedTuple):
     param: str  # of the tool, that takes it
 
 
-def page_in(data: Any, tool: ToolSpec, args: Mapping[str, Any]) -> Page | None:
-    """The page that a result is: one list beside one value that the tool takes back under a parameter of its own."""
+def page_in(data: Any, tool: ToolSpec, args: Mapping[str, Any], known: Collection[str] = ()) -> Page | None:
+    """The page that a result is: one list beside one value that the tool takes back under a parameter of its own.
+
+    A parameter is taken if two signs speak for it: it is new, not among the `known` ones, or descriptions or names tie
+    it to the value.
+    """
     if not isinstance(data, Mapping) or len(data) != 2:
         return None
     lists = [key for key, value in data.items() if isinstance(value, list)]
@@ -265,9 +270,23 @@ def page_in(data: Any, tool: ToolSpec, args: Mapping[str, Any]) -> Page | None:
         for name, param in tool.params.items()
         if not param.required and name not in args and (following is None or _takes(param, following))
     ]
-    told = [name for name in free if re.search(rf"\b{re.escape(next_key)}\b", f"{tool.doc} {tool.params[name].doc}")]
-    chosen = told or [name for name in free if words_of(name) & words_of(next_key)]
-    return Page(data[key], key, next_key, following or None, chosen[0]) if len(chosen) == 1 else None
+    signs = {
+        name: 2 * (name not in known)
+        + 2 * _mentions(tool.params[name].doc, next_key)
+        + (_mentions(tool.doc, next_key) and _mentions(tool.doc, name))
+        + bool(words_of(name) & words_of(next_key))
+        for name in free
+    }
+    most = max(signs.values(), default=0)
+    chosen = [name for name, sign in signs.items() if sign == most]
+    if most < SIGNS or len(chosen) != 1:
+        return None
+    return Page(data[key], key, next_key, following or None, chosen[0])
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Does a text have a name as a whole word?"""
+    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 def named_in(text: str, tools: Tools) -> list[ToolSpec]:

@@ -35,7 +35,8 @@ def in_shape(data: Any, shape: Shape, *, keys: bool = True) -> Any:
 def found_in(results: Iterable[Any], value: Any, shape: Shape) -> Any:
     """A record in the known shape that earlier results hold inside a record with a value; None where there is none."""
     for result in results:
-        for part in (result, *_parts(result)):
+        rows = result if isinstance(result, list) else [result]
+        for part in (inner for row in rows for inner in (row, *_parts(row))):
             if not isinstance(part, Mapping) or value not in part.values():
                 continue
             for inner in part.values():
