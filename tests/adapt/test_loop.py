@@ -18,6 +18,7 @@ from crosswind.adapt.plan import AdaptPlan, worlds
 from crosswind.adapt.registry import AgentRegistry
 from crosswind.base.errors import BadFile, CrosswindError, InfrastructureError
 from crosswind.episodes.recipe import named
+from crosswind.runs import runner
 from crosswind.runs import store as stores
 
 NOISE = {
@@ -230,7 +231,7 @@ def test_a_provider_that_fails_stops_the_loop_and_promotes_nothing(
         raise InfrastructureError("the provider is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(loops.runner, "run", gone)
+        patch.setattr(runner, "run", gone)
         with pytest.raises(LoopStopped, match="provider is gone"):
             ran(tmp_path, registry)
     assert [e.sort for e in registry.events()] == ["start"]

@@ -80,10 +80,13 @@ def test_training_goes_on_from_the_version_in_use_and_after_a_failure(
     registry.promote(second.number)
     assert str(registry.folder) in registry.spec(second)  # the registry's own copy
     seen: list[Any] = []
+
+    def keeps(config: Any, *_: Any, **__: Any) -> Any:
+        seen.append(config)
+        fails()
+
     with monkeypatch.context() as patch:
-        patch.setattr(
-            sys.modules["crosswind.train.run"], "train", lambda config, *_, **__: seen.append(config) or fails()
-        )
+        patch.setattr(sys.modules["crosswind.train.run"], "train", keeps)
         with pytest.raises(RuntimeError):
             made(registry, second, tmp_path / "next")
     assert seen[0].start == registry.spec(second).partition("+")[2]
