@@ -14,7 +14,7 @@ from crosswind.cli.app import app
 from crosswind.core.types import ToolCall
 from crosswind.mcp.relay import Adapting, Plan
 from crosswind.mcp.tools import tools_of
-from crosswind.models.interface import Interface
+from crosswind.models.interface import KnownInterface
 from crosswind.models.wrapping import PARTS
 from tests.fake_mcp import TOOLS, Shop
 from tests.mcp.test_proxy import Desk, plan, run, told
@@ -28,7 +28,7 @@ CALLS = (
 
 def memory() -> Any:
     """What a client knows of the shop as it was."""
-    known = Interface()
+    known = KnownInterface()
     known.meet(tool.spec for tool in tools_of(TOOLS).values())
 
     async def work() -> None:

@@ -14,7 +14,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.types import Message, Param, Request, Tools, ToolSpec
 from crosswind.models import repairs
 from crosswind.models.adaptive import AdaptiveAgent, AdaptiveAgents
-from crosswind.models.interface import Interface, Shape, read_interface
+from crosswind.models.interface import KnownInterface, ResultShape, read_interface
 from crosswind.models.shapes import in_shape
 from crosswind.models.source import AgentSettings
 from crosswind.models.wrapping import PARTS
@@ -46,7 +46,7 @@ def played(
     *,
     parts: frozenset[str] = frozenset(PARTS),
     tools: Tools = (FIND, BOOK),
-    known: Interface | None = None,
+    known: KnownInterface | None = None,
 ) -> list[tuple[str, Any]]:
     """The calls that an environment sees which answers with the given results in turn."""
 
@@ -154,8 +154,8 @@ ROWS = [
 SEAT = {"seat_id": "S9", "row": 4}
 
 
-def interface() -> Interface:
-    known = Interface()
+def interface() -> KnownInterface:
+    known = KnownInterface()
     known.meet((FIND, BOOK))
     known.answered("find_flights", ROWS)
     known.answered("book_seat", SEAT)
@@ -204,7 +204,7 @@ def test_results_come_back_in_the_shape_that_is_known(shown: Any) -> None:
     "other", ["none today", 5, {"error": "no_such_city", "message": "Nothing."}, {"a": [1, 2]}, []]
 )
 def test_results_of_no_known_shape_stay_as_they_are(other: Any) -> None:
-    shape = Shape(True)
+    shape = ResultShape(True)
     for row in ROWS:
         shape.learn(row)
     assert in_shape(other, shape) == other
@@ -216,7 +216,9 @@ def test_pages_are_read_to_the_end_and_endless_ones_are_not() -> None:
     made, heard = told([ASKED], pages, (paged, BOOK))
     assert made == [ASKED, (ASKED[0], {**ASKED[1], "page": 1})]
     assert heard == [ROWS]
-    assert len(told([ASKED], pages, (paged, BOOK), off="pages")[0]) == 1
+    made, heard = told([ASKED], pages, (paged, BOOK), off="pages")
+    assert len(made) == 1
+    assert heard == pages[:1]  # that there is more is not hidden
     endless = [{"rows": ROWS[:1], "next_page": 1}] * 5
     assert len(told([ASKED], endless, (paged, BOOK))[0]) == 2
 

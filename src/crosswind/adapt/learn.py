@@ -8,12 +8,12 @@ from typing import Any
 
 from crosswind.core.types import Param, ToolSpec
 from crosswind.episodes.record import Record
-from crosswind.models.interface import Interface
+from crosswind.models.interface import KnownInterface
 
 
-def interface_of(records: Iterable[Record], most: int | None = None) -> Interface:
+def interface_of(records: Iterable[Record], most: int | None = None) -> KnownInterface:
     """What an agent was shown and answered in the first episodes; layers, worlds and verdicts are not looked at."""
-    found = Interface()
+    found = KnownInterface()
     for record in islice(records, most):
         found.meet(_specs(record.tools))
         for step in record.steps:

@@ -28,7 +28,7 @@ from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Tool
 from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
 from crosswind.mcp.wire import BadFrame, Message, WireError
-from crosswind.models.interface import Interface
+from crosswind.models.interface import KnownInterface
 from crosswind.models.mender import Mender
 from crosswind.models.repairs import as_data, error_in
 
@@ -55,7 +55,7 @@ class Adapting:
     memory: Any = None  # the interface that the client knows, as JSON
 
     def mender(self) -> Mender:
-        return Mender(self.parts, Interface.load(self.memory) if self.memory else None)
+        return Mender(self.parts, KnownInterface.load(self.memory) if self.memory else None)
 
 
 @dataclass(frozen=True, slots=True)

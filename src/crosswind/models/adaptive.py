@@ -19,7 +19,7 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Agent, Message, Request, Tools
 from crosswind.models import repairs
-from crosswind.models.interface import Interface, read_interface
+from crosswind.models.interface import KnownInterface, read_interface
 from crosswind.models.mender import Mender, Mending
 from crosswind.models.source import AgentSettings, WrappedAgent
 from crosswind.models.spec import open_agent
@@ -42,9 +42,11 @@ class Sent:
 class AdaptiveAgent(WrappedAgent):
     """One episode of an agent behind the wrapper."""
 
-    def __init__(self, inner: Agent, parts: frozenset[str], known: Interface | None = None, notes: str = "") -> None:
+    def __init__(
+        self, inner: Agent, parts: frozenset[str], known: KnownInterface | None = None, notes: str = ""
+    ) -> None:
         super().__init__(inner)
-        self.parts, self.known, self.notes = parts, known or Interface(), notes
+        self.parts, self.known, self.notes = parts, known or KnownInterface(), notes
         self.mender = Mender(parts, self.known)
         self.view: list[Message] = []  # the conversation as the agent sees it
         self.held: list[Message] = []  # what waits for calls that are made besides
@@ -59,7 +61,7 @@ class AdaptiveAgent(WrappedAgent):
         """Take up what earlier episodes taught."""
         given = state if isinstance(state, dict) else {}
         if "notes" in self.parts and given.get("interface") is not None:
-            taught = Interface.load(given["interface"])
+            taught = KnownInterface.load(given["interface"])
             for name, tool in taught.tools.items():
                 self.known.tools.setdefault(name, tool)
         inner: Any = getattr(self.inner, "memory", self.inner)
@@ -70,7 +72,7 @@ class AdaptiveAgent(WrappedAgent):
         """What this episode and earlier ones taught: the first shape that each tool was known in stays."""
         inner: Any = getattr(self.inner, "memory", self.inner)
         inner_state = inner.save() if callable(getattr(inner, "save", None)) else None
-        merged = Interface()
+        merged = KnownInterface()
         merged.tools = {**self.mender.taught.tools, **self.known.tools}
         return {"interface": merged.dump() if "notes" in self.parts else None, "inner": inner_state}
 
@@ -182,7 +184,7 @@ class AdaptiveAgents:
         self.settings: dict[str, Any] = {**self.inner.settings, "parts": list(wrapping.parts), **digests}
 
     def make(self, drawn: Drawn) -> AdaptiveAgent:
-        known = Interface.load(self.known) if self.known else None
+        known = KnownInterface.load(self.known) if self.known else None
         return AdaptiveAgent(self.inner.make(drawn), self.parts, known, self.notes)
 
     async def aclose(self) -> None:

@@ -64,7 +64,7 @@ def _begins(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Shape:
+class ResultShape:
     """What a tool answers: a list of records or one record, and the keys of a record with the looks of their values."""
 
     many: bool
@@ -86,10 +86,10 @@ class KnownTool:
     """A tool as the agent knows it."""
 
     spec: ToolSpec
-    shape: Shape | None = None  # None: it never answered with records
+    shape: ResultShape | None = None  # None: it never answered with records
 
 
-class Interface:
+class KnownInterface:
     """What an agent knows of its tools."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Interface:
         if not all(isinstance(row, Mapping) for row in rows):
             return
         if known.shape is None:
-            known.shape = Shape(isinstance(content, list))
+            known.shape = ResultShape(isinstance(content, list))
         if known.shape.many is isinstance(content, list):
             for row in rows[:20]:
                 known.shape.learn(row)
@@ -165,7 +165,7 @@ class Interface:
         }
 
     @classmethod
-    def load(cls, data: Any, where: str = "the memory") -> Interface:
+    def load(cls, data: Any, where: str = "the memory") -> KnownInterface:
         """The interface out of JSON."""
         out = cls()
         try:
@@ -174,7 +174,7 @@ class Interface:
                     key: Param(p["type"], p["description"], p["required"], tuple(p["enum"]))
                     for key, p in about["parameters"].items()
                 }
-                shape = about["result"] and Shape(
+                shape = about["result"] and ResultShape(
                     bool(about["result"]["many"]),
                     {key: list(looks) for key, looks in about["result"]["keys"].items()},
                     set(about["result"]["texts"]),
@@ -185,7 +185,7 @@ class Interface:
         return out
 
 
-def read_interface(path: str) -> Interface:
+def read_interface(path: str) -> KnownInterface:
     """The interface in a file that `crosswind adapt learn` wrote."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -193,7 +193,7 @@ def read_interface(path: str) -> Interface:
         raise BadFile(f"{path}: cannot be read ({error.strerror}); write it with `crosswind adapt learn`") from None
     except (ValueError, RecursionError):
         raise BadFile(f"{path}: not JSON; write it with `crosswind adapt learn`") from None
-    return Interface.load(data, path)
+    return KnownInterface.load(data, path)
 
 
 def plain_spec(tool: ToolSpec) -> ToolSpec:

@@ -14,7 +14,7 @@ from typing import Any
 from crosswind.core.types import Request, Tools, ToolSpec
 from crosswind.core.world import bad_arguments
 from crosswind.models import repairs
-from crosswind.models.interface import Interface, matched_params, may_write, words_of
+from crosswind.models.interface import KnownInterface, matched_params, may_write, words_of
 from crosswind.models.shapes import found_in, in_shape, joined, lacks, with_known_keys
 
 TRIES = 3  # of a call that fails for a passing reason, after the first
@@ -35,10 +35,10 @@ RULE = (
 class Mender:
     """The repairs of one conversation."""
 
-    def __init__(self, parts: frozenset[str], known: Interface | None = None) -> None:
+    def __init__(self, parts: frozenset[str], known: KnownInterface | None = None) -> None:
         self.parts = parts
-        self.known = known or Interface()
-        self.taught = Interface()  # what this conversation taught, for later ones
+        self.known = known or KnownInterface()
+        self.taught = KnownInterface()  # what this conversation taught, for later ones
         self.made = 0  # calls besides those of the agent
         self.results: Counter[tuple[str, str]] = Counter()  # how often a call brought a result
         self.last: dict[str, str] = {}  # call -> its last result
@@ -281,6 +281,11 @@ class Mender:
             known = self.known.tools.get(old)
         shape = known.shape if known else None
         data = repairs.as_data(text)
+        spec = next((tool for tool in tools if tool.name == request.tool), None)
+        if spec is not None and isinstance(request.args, Mapping):
+            page = repairs.page_in(data, spec, request.args, known.spec.params if known else ())
+            if page is not None and page.following is not None:
+                return text  # the agent must see that there is more
         if "results" in self.parts:
             data = repairs.read_result(text, expected=shape is not None)
             if shape is not None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from crosswind.models.interface import Shape, look_of, words_of
+from crosswind.models.interface import ResultShape, look_of, words_of
 
 LOOKED = 300  # parts of a result that are looked at
 DEEP = 8  # levels
@@ -17,7 +17,7 @@ GOOD = 0.6  # share of the known keys that a part must have
 NUMBERED = re.compile(r"(.*?)[_\s-]?(\d+)")
 
 
-def in_shape(data: Any, shape: Shape, *, keys: bool = True) -> Any:
+def in_shape(data: Any, shape: ResultShape, *, keys: bool = True) -> Any:
     """A result in a known shape, or the result itself where no part of it fits better. `keys`: with the known names."""
     best, chosen = _fit(data, shape) + 1e-9, data
     for part in _parts(data):
@@ -32,7 +32,7 @@ def in_shape(data: Any, shape: Shape, *, keys: bool = True) -> Any:
     return with_known_keys(chosen, shape) if keys else chosen
 
 
-def found_in(results: Iterable[Any], value: Any, shape: Shape) -> Any:
+def found_in(results: Iterable[Any], value: Any, shape: ResultShape) -> Any:
     """A record in the known shape that earlier results hold inside a record with a value; None where there is none."""
     for result in results:
         rows = result if isinstance(result, list) else [result]
@@ -45,7 +45,7 @@ def found_in(results: Iterable[Any], value: Any, shape: Shape) -> Any:
     return None
 
 
-def lacks(data: Any, shape: Shape) -> bool:
+def lacks(data: Any, shape: ResultShape) -> bool:
     """Do the records of a result lack keys that the agent knows?"""
     rows = data if isinstance(data, list) else [data]
     return bool(rows) and all(isinstance(row, Mapping) and shape.keys.keys() - row.keys() for row in rows)
@@ -66,7 +66,7 @@ def joined(one: Any, other: Any) -> Any:
     return None
 
 
-def with_known_keys(data: Any, shape: Shape) -> Any:
+def with_known_keys(data: Any, shape: ResultShape) -> Any:
     """Records with the keys that the agent knows, where it is clear which is which."""
     rows = data if isinstance(data, list) else [data]
     if not rows or not all(isinstance(row, Mapping) for row in rows):
@@ -78,14 +78,14 @@ def with_known_keys(data: Any, shape: Shape) -> Any:
     return out if isinstance(data, list) else out[0]
 
 
-def _typed(value: Any, key: str, shape: Shape) -> Any:
+def _typed(value: Any, key: str, shape: ResultShape) -> Any:
     """A number as text, where the agent knows text."""
     if isinstance(value, int) and not isinstance(value, bool) and key in shape.texts:
         return str(value)
     return value
 
 
-def renamed(shape: Shape, rows: list[Any]) -> dict[str, str]:
+def renamed(shape: ResultShape, rows: list[Any]) -> dict[str, str]:
     """Keys of today -> keys that are known; those that are not clear are left out."""
     here: dict[str, set[str]] = {}
     for row in rows[:20]:
@@ -119,7 +119,7 @@ def _compatible(looks: set[str], known: list[str]) -> bool:
     return not looks or not known or bool(looks & set(known))
 
 
-def _fit(part: Any, shape: Shape) -> float:
+def _fit(part: Any, shape: ResultShape) -> float:
     """From 0 to 1: how well a part of a result is what the agent knows."""
     if isinstance(part, list):
         if not part:
@@ -132,7 +132,7 @@ def _fit(part: Any, shape: Shape) -> float:
     return 0.0
 
 
-def _record_fit(row: Mapping[str, Any], shape: Shape) -> float:
+def _record_fit(row: Mapping[str, Any], shape: ResultShape) -> float:
     if not shape.keys:
         return 0.0
     same = sum(key in row for key in shape.keys)
