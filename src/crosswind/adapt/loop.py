@@ -212,6 +212,9 @@ class Loop:
             ran = asyncio.run(played())
         except InfrastructureError as error:
             raise LoopStopped(str(error)) from None
+        except runner.Crash as crash:
+            whose = "the agent's code" if crash.by_agent else "crosswind"
+            raise LoopStopped(f"{whose} raised {type(crash.error).__name__} in the episode {crash.key!r}") from crash
         if ran.stopped or ran.broken:
             raise LoopStopped(ran.stopped or "every episode ended as an error of the infrastructure")
         return load_run(folder).records
