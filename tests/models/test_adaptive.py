@@ -290,6 +290,10 @@ def test_what_one_episode_taught_is_there_in_the_next() -> None:
     second = AdaptiveAgent(Scripted(ASKED), frozenset(PARTS))
     second.restore(json.loads(json.dumps(first.save())))
     assert second.known.tools["find_flights"].shape == interface().tools["find_flights"].shape
+    renamed = FIND.replace(name="tool_7")  # and the next one uses it
+    said = asyncio.run(second.reply([Message(role="user", content="go")], (BOOK, renamed)))
+    assert said.requests[0].tool == "tool_7"
+    assert "tool_7" not in json.dumps(second.save())
     without = AdaptiveAgent(Scripted(ASKED), frozenset(PARTS) - {"notes"})
     without.restore(first.save())
     assert not without.known

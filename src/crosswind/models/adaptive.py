@@ -46,7 +46,8 @@ class AdaptiveAgent(WrappedAgent):
         self, inner: Agent, parts: frozenset[str], known: KnownInterface | None = None, notes: str = ""
     ) -> None:
         super().__init__(inner)
-        self.parts, self.known, self.notes = parts, known or KnownInterface(), notes
+        self.parts, self.notes = parts, notes
+        self.known = KnownInterface() if known is None else known
         self.mender = Mender(parts, self.known)
         self.view: list[Message] = []  # the conversation as the agent sees it
         self.held: list[Message] = []  # what waits for calls that are made besides
@@ -105,6 +106,8 @@ class AdaptiveAgent(WrappedAgent):
 
     def _begin(self, tools: Tools) -> None:
         """Tell the notes, and what changed since the interface was learnt."""
+        if "notes" in self.parts and not self.known:
+            self.mender.taught.meet(tools)  # the first conversation of all
         told = [self.notes.strip()[:LONGEST]] if self.notes.strip() else []
         if "tell" in self.parts and self.known:
             before = [known.spec for known in self.known.tools.values()]

@@ -37,7 +37,7 @@ class Mender:
 
     def __init__(self, parts: frozenset[str], known: KnownInterface | None = None) -> None:
         self.parts = parts
-        self.known = known or KnownInterface()
+        self.known = KnownInterface() if known is None else known
         self.taught = KnownInterface()  # what this conversation taught, for later ones
         self.made = 0  # calls besides those of the agent
         self.results: Counter[tuple[str, str]] = Counter()  # how often a call brought a result
@@ -274,6 +274,14 @@ class Mender:
             text = repairs.noted(text, RULE)
         return text
 
+    def _learn(self, name: str, data: Any, tools: Tools) -> None:
+        """Remember a tool and its results for later conversations, unless it is a known one by another name."""
+        if name in self.known.tools:
+            self.known.answered(name, data)
+        elif name not in self.known.matches(tools).values():
+            self.taught.meet(tool for tool in tools if tool.name == name)
+            self.taught.answered(name, data)
+
     def _in_shape(self, asked: Request, request: Request, text: str, tools: Tools) -> str:
         known = self.known.tools.get(asked.tool)
         if known is None:  # the agent called it by its name of today
@@ -295,8 +303,7 @@ class Mender:
         elif "keys" in self.parts and shape is not None:
             data = with_known_keys(data, shape)
         if "notes" in self.parts and not isinstance(data, str):
-            self.taught.meet(tool for tool in tools if tool.name == request.tool)
-            self.taught.answered(request.tool, data)
+            self._learn(request.tool, data, tools)
         same = data == repairs.as_data(text)
         return text if same or isinstance(data, str) else json.dumps(data, ensure_ascii=False)
 
