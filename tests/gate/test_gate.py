@@ -554,3 +554,25 @@ def test_tables_keep_to_the_columns_there_are(bad: Path, monkeypatch: pytest.Mon
     lines = run("gate", bad, "--max-drop", "tier=0.10")[1].splitlines()
     assert max(map(len, lines)) <= 80
     assert {"perception", "pairs", "verdict"} <= {word for line in lines for word in line.split()}  # none is broken
+
+
+def test_a_required_rise_must_be_shown() -> None:
+    worse, better = made_up([(True, False)] * 80), made_up([(True, True)] * 80)
+    rise = [parse_rule("all=0.2")]
+    outcome = examine(better, [], baseline=worse, gains=rise, min_clean=0)
+    assert outcome.verdict == "pass"
+    assert "at least +20 required" in outcome.findings[0].says
+    assert examine(worse, [], baseline=worse, gains=rise, min_clean=0).verdict == "fail"
+    some = made_up([(True, nth % 5 == 0) for nth in range(80)])  # a rise of just 20 points is not sure to be one
+    assert examine(some, [], baseline=worse, gains=rise, min_clean=0).verdict == "inconclusive"
+    with pytest.raises(CrosswindError, match="compare with a baseline"):
+        examine(better, [], gains=rise)
+
+
+def test_an_agent_that_stops_refusing_fails() -> None:
+    before = made_up([(True, True)] * 80, refuse=True)
+    after = made_up([(True, nth % 2 == 0) for nth in range(80)], refuse=True)
+    for now, verdict in ((before, "pass"), (after, "fail")):
+        outcome = examine(now, [], baseline=before, max_refusal_drop=0.1, min_clean=0)
+        (found,) = (f for f in outcome.findings if f.rule.startswith("max-refusal-drop"))
+        assert found.verdict == verdict

@@ -12,7 +12,7 @@ import pytest
 
 from crosswind.mcp import hiding, live, schema, wire
 from crosswind.mcp.listing import parameter_names
-from crosswind.mcp.relay import Plan
+from crosswind.mcp.plan import Plan
 from tests.fake_mcp import TOOLS, Shop
 from tests.mcp.test_proxy import Complaining, Desk, plan, run
 

@@ -19,9 +19,9 @@ import pytest
 from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.types import Receipt
 from crosswind.mcp import wire
+from crosswind.mcp.plan import Plan
 from crosswind.mcp.proxy import Connection, Journal
 from crosswind.mcp.proxy_http import HttpFront
-from crosswind.mcp.relay import Plan
 from crosswind.runs import proxy_sessions
 from crosswind.runs.store import EPISODES, CannotStore, Store, load_run
 from tests.fake_mcp import TOOLS, Shop

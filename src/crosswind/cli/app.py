@@ -180,6 +180,7 @@ def new(
 
 COMMANDS = (
     *(
+        "adapt",
         "baselines",
         "catalog",
         "certify",

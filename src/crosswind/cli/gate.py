@@ -81,6 +81,12 @@ def gate(
         int | None,
         Option(min=0, metavar="N", help="Streams: recover within N episodes of at least four in five changes."),
     ] = None,
+    min_gain: Annotated[
+        list[str], Option(metavar="NAME=SHARE", help="With a baseline: least required rise; repeatable.")
+    ] = [],  # noqa: B006
+    max_refusal_drop: Annotated[
+        float | None, _share("With a baseline: largest allowed drop of right refusals.", 0, 0.999)
+    ] = None,
     max_errors: Annotated[
         float | None, _share("Give no verdict if more episodes than this were lost to infrastructure.", 0, 1)
     ] = None,
@@ -132,6 +138,8 @@ def gate(
         max_false_refusals=held.max_false_refusals if max_false_refusals is None else max_false_refusals,
         min_stability=held.min_stability if min_stability is None else min_stability,
         max_recovery=held.max_recovery if max_recovery is None else max_recovery,
+        gains=[parse_rule(text) for text in min_gain],
+        max_refusal_drop=max_refusal_drop,
         max_errors=held.max_errors if max_errors is None else max_errors,
         unfinished=unfinished,
         trivial=trivial_of(run),

@@ -33,6 +33,7 @@ COMMAND_GROUPS = {
     "Watch production": ("watch",),
     "Test MCP servers, and agents over MCP": ("proxy", "learn", "serve"),
     "Train a model": ("data", "train", "study"),
+    "Adapt an agent to changes": ("adapt",),
     "Write your own worlds and perturbations": ("new", "check", "certify", "play"),
 }
 OPTION_GROUPS = {  # of commands with many options; an option not listed is under "Options"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +12,11 @@ from typer import Exit, Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Perturb, ServerCommand, ServerUrl, Stack, read_stack
+from crosswind.cli.options import Perturb, ServerCommand, ServerUrl, Stack, names_in, read_stack
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
-    from crosswind.mcp.relay import Plan
+    from crosswind.mcp.plan import Adapting, Plan
 
 TOKEN = "CROSSWIND_PROXY_TOKEN"
 app = App()
@@ -26,6 +27,7 @@ app = App()
         "crosswind proxy --perturb semantic_rename --log runs/live -- uvx mcp-server-time",
         "crosswind proxy --recipe mixed --seed 7 -- npx -y @modelcontextprotocol/server-filesystem /srv/data",
         "crosswind proxy --stream evolving --log runs/live -- uvx mcp-server-time",
+        "crosswind proxy --adapt --memory memory.json -- uvx mcp-server-time",
         "crosswind proxy --recipe mild --http 8765 --url https://tools.example.org/mcp",
         exits={
             0: "the client ended the session",
@@ -51,6 +53,13 @@ def proxy(
     ] = "",
     seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal perturbations.")] = 0,
     log: Annotated[Path | None, Option(metavar="DIR", help="Record sessions in this folder, as a run.")] = None,
+    adapt: Annotated[
+        bool, Option("--adapt", help="Repair the client's calls and results, as the wrapper adaptive: does.")
+    ] = False,
+    memory: Annotated[
+        Path | None, Option(metavar="FILE", help="With --adapt: what the client knows, from `adapt learn`.")
+    ] = None,
+    parts: Annotated[list[str], Option(metavar="PART,...", help="With --adapt: only these parts.")] = [],  # noqa: B006
     url: ServerUrl = "",
     http: Annotated[
         int | None,
@@ -68,7 +77,8 @@ def proxy(
 
     The proxy sits between client and server: it shows perturbed tools and translates calls back. Put it before the
     server's command in your client's configuration. Everything except tools passes through unchanged. Perturbations
-    that need a task are rejected. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
+    that need a task are rejected. With --adapt, it also repairs what a client built for an earlier version of the
+    server gets wrong. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
     a token is generated and printed.
     """
     import asyncio
@@ -89,6 +99,7 @@ def proxy(
         raise CrosswindError("--changelog tells what the releases of a stream change; give --stream as well")
     else:
         plan = _plan(recipe, perturb, stack, seed, timeout)
+    plan = replace(plan, adapt=_adapting(adapt, memory, names_in(parts)))
     target: list[str] | str = url or command or []
     words = url or " ".join(command or [])
     journal = proxies.Journal(log, words, plan) if log is not None else None
@@ -109,7 +120,7 @@ def _plan(recipe: str, perturb: list[str], stack: Path | None, seed: int, timeou
     """What is applied to the server; kinds that need a task are refused."""
     from crosswind.episodes.recipe import load_recipe, named
     from crosswind.mcp import live
-    from crosswind.mcp.relay import Plan
+    from crosswind.mcp.plan import Plan
 
     if bool(recipe) + bool(perturb) + (stack is not None) > 1:
         raise CrosswindError("give one of --recipe, --perturb and --stack")
@@ -125,7 +136,7 @@ def _streamed(name: str, changelog: str, log: Path | None, seed: int, timeout: f
     """Releases that change from session to session."""
     from crosswind.episodes.stream import load_plan, with_changes
     from crosswind.mcp import streaming
-    from crosswind.mcp.relay import Plan
+    from crosswind.mcp.plan import Plan
 
     if not alone:
         raise CrosswindError("give one of --stream, --recipe, --perturb and --stack")
@@ -135,6 +146,22 @@ def _streamed(name: str, changelog: str, log: Path | None, seed: int, timeout: f
     if changelog:
         chosen = with_changes(chosen, {"changelog": changelog})
     return Plan(stream=streaming.LiveStream(chosen, log, seed), seed=seed, timeout=timeout)
+
+
+def _adapting(adapt: bool, memory: Path | None, parts: list[str]) -> Adapting | None:
+    """What the proxy repairs."""
+    from crosswind.mcp.plan import Adapting
+    from crosswind.models.interface import read_interface
+    from crosswind.models.wrapping import PARTS
+
+    if not adapt:
+        if memory is not None or parts:
+            raise CrosswindError("--memory and --parts are for --adapt; give that too")
+        return None
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise CrosswindError(f"--parts: no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
+    known = read_interface(str(memory)).dump() if memory is not None else None
+    return Adapting(frozenset(parts or PARTS), known)
 
 
 def _stack(path: Path) -> Layers:

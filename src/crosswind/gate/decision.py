@@ -55,9 +55,34 @@ def decide(
     `tasks` names the task of each pair where several pairs have the same, `checks` the number of checks that share
     the risk of failing wrongly.
     """
+    _check_share(max_drop)
+    least = math.log(1 - LEVEL) / math.log1p(-max_drop) if max_drop > 1e-9 else math.inf
+    return _paired(before, after, -max_drop, least, tasks, checks)
+
+
+def decide_gain(
+    before: Sequence[bool],
+    after: Sequence[bool],
+    min_gain: float,
+    *,
+    tasks: Sequence[Hashable] | None = None,
+    checks: int = 1,
+) -> Decision:
+    """Is the success rate of `after` at least `min_gain` above that of `before`? The lists are paired."""
+    _check_share(min_gain)
+    return _paired(before, after, min_gain, 0.0, tasks, checks)
+
+
+def _paired(
+    before: Sequence[bool],
+    after: Sequence[bool],
+    limit: float,
+    least: float,
+    tasks: Sequence[Hashable] | None,
+    checks: int,
+) -> Decision:
     if len({len(before), len(after), *([] if tasks is None else [len(tasks)])}) > 1:
         raise CrosswindError(f"outcomes come in pairs; got {len(before)} before and {len(after)} after")
-    _check_share(max_drop)
     n, ids = len(before), range(len(before)) if tasks is None else tasks
     nets: Counter[Hashable] = Counter()
     for task, b, a in zip(ids, before, after, strict=True):
@@ -73,9 +98,9 @@ def decide(
         after=sum(after) / n if n else 0.0,
         delta=delta,
         bounds=(low, high),
-        limit=-max_drop,
+        limit=limit,
         spread=spread,
-        least=math.log(1 - LEVEL) / math.log1p(-max_drop) if max_drop > 1e-9 else math.inf,
+        least=least,
         checks=checks,
         broke=sum(b and not a for b, a in zip(before, after, strict=True)),
         fixed=sum(a and not b for b, a in zip(before, after, strict=True)),

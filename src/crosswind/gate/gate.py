@@ -17,7 +17,7 @@ from crosswind.core.types import AXES, TIERS, Model
 from crosswind.episodes.brief import Told
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
-from crosswind.gate.decision import Decision, Word, decide, decide_rate
+from crosswind.gate.decision import Decision, Word, decide, decide_gain, decide_rate
 from crosswind.metrics import formats
 from crosswind.metrics.groups import GROUP_OF
 from crosswind.metrics.scores import Pair, pairs, refused, sides, triviality
@@ -89,6 +89,8 @@ def _share(share: str | float, text: str) -> float:
 
 TRIVIAL_RULE = "better-than-trivial"
 MOST_RULE = "max-false-refusals"  # the one rate that has an upper limit
+GAIN_RULE = "min-gain"
+REFUSAL_RULE = "max-refusal-drop"
 
 
 class Broken(Model):
@@ -117,6 +119,11 @@ class RuleResult(Model):
         return self.decision.before is None
 
     @property
+    def is_gain(self) -> bool:
+        """A rise that is required."""
+        return self.rule.startswith(f"{GAIN_RULE} ")
+
+    @property
     def label(self) -> str:
         """What is judged, as printed everywhere."""
         return f"better than trivial: {self.group}" if self.rule == TRIVIAL_RULE else self.group
@@ -128,7 +135,8 @@ class RuleResult(Model):
         if self.is_rate:
             bounds = [formats.percent(self.most + bound) for bound in (d.low, d.high)]
             return f"{formats.percent(d.after)} [{', '.join(bounds)}]"
-        low, high = (formats.points(bound, -self.most) for bound in (d.low, d.high))
+        limit = self.most if self.is_gain else -self.most
+        low, high = (formats.points(bound, limit) for bound in (d.low, d.high))
         return f"{formats.points(d.delta)} [{low}, {high}]"
 
     @property
@@ -138,6 +146,8 @@ class RuleResult(Model):
             return f"lower bound above {100 * self.most:.3g} %"
         if self.is_rate:
             return f"at {'most' if self.rule.startswith(MOST_RULE) else 'least'} {100 * self.most:g} %"
+        if self.is_gain:
+            return f"at least +{100 * self.most:g}"
         return f"{formats.MINUS}{100 * self.most:g}"
 
     @property
@@ -150,7 +160,7 @@ class RuleResult(Model):
             f"{self.change} over {d.tasks} tasks, {self.allowed}"
             if self.is_rate
             else f"{formats.percent(d.before)} to {formats.percent(d.after)} over {d.n} pairs of {d.tasks} tasks, "
-            f"{self.change} points, {self.allowed} allowed"
+            f"{self.change} points, {self.allowed} {'required' if self.is_gain else 'allowed'}"
         )
         if self.rule == TRIVIAL_RULE and self.verdict == "fail":
             seen += f": no better than {formats.TRIVIAL_AGENT}"
@@ -205,6 +215,8 @@ def examine(
     max_false_refusals: float | None = None,
     min_stability: float | None = None,
     max_recovery: int | None = None,
+    gains: Sequence[Rule] = (),
+    max_refusal_drop: float | None = None,
     max_errors: float = MOST_ERRORS,
     unfinished: Sequence[str] = (),
     trivial: Mapping[str, Sequence[Told]] | None = None,
@@ -213,26 +225,36 @@ def examine(
     """Judge a run by its rules. `unfinished` are reasons why the run cannot be judged at all.
 
     `min_clean` is 0.5 unless given; 0 asks for nothing. `trivial` are episodes of the run as trivial agents played
-    them: a run that cannot be told from theirs does not pass. Without rules these two are all that is checked. Episodes
-    may be briefs if `whole` gives the records of some of them, for what the agent said in those that are listed.
+    them: a run that cannot be told from theirs does not pass. Without rules these two are all that is checked. Next to
+    a baseline, `gains` are rises that groups must show (`most` is the least rise), and `max_refusal_drop` is the
+    largest allowed drop of right refusals, over all conditions together. Episodes may be briefs if `whole` gives the
+    records of some of them, for what the agent said in those that are listed.
     """
+    if baseline is None and (gains or max_refusal_drop is not None):
+        raise CrosswindError("gains and drops of refusals compare with a baseline; give one")
     if baseline is None and any(r.by == CLEAN for r in rules):
         raise CrosswindError("the rule for clean compares with a baseline; give --baseline, or --min-clean 0.8")
     notes: list[str] = []
-    if not rules:
+    if not rules and not gains:
         notes.append("no drop rule was given, so no drop is judged; --max-drop tier=0.10 allows each tier 10 points")
+    impossible: list[Pair] = []
     if baseline is None:
         found = _clean_and_shifted(records, notes)
     else:
-        found = _then_and_now(baseline, records, notes, shifted=any(r.by != CLEAN for r in rules))
+        same = _then_and_now(baseline, records, notes, shifted=any(r.by != CLEAN for r in (*rules, *gains)))
+        found, impossible = [p for p in same if not p[1].refuse], [p for p in same if p[1].refuse]
     tests = [test for one in rules for test in _tests(one, found)]
+    tests += [_gain_test(test) for one in gains for test in _tests(one, found)]
+    if max_refusal_drop is not None:
+        one = Rule(by="all", most=max_refusal_drop)
+        tests.append(_drop_test(one, "right refusals", impossible)._replace(rule=f"{REFUSAL_RULE}={one.most:g}"))
     counted = sides(records)
     if least := MIN_CLEAN if min_clean is None else min_clean:
         tests.append(_rate_test("min-clean", "clean success", least, counted["clean"], lambda r: r.passed))
     shifted = [r for r in records if r.judged and not r.clean]
     if min_refusals:
-        impossible = [r for r in shifted if r.refuse]
-        tests.append(_rate_test("min-refusals", "right refusals", min_refusals, impossible, lambda r: r.passed))
+        to_refuse = [r for r in shifted if r.refuse]
+        tests.append(_rate_test("min-refusals", "right refusals", min_refusals, to_refuse, lambda r: r.passed))
     if max_false_refusals is not None:
         solvable = [r for r in shifted if not r.refuse]
         tests.append(_most_test(MOST_RULE, "false refusals", max_false_refusals, solvable, refused))
@@ -290,6 +312,7 @@ class _Test(NamedTuple):
     most: float
     decide: Callable[[int], Decision]
     broken: Sequence[Told]
+    gained: Callable[[int], Decision] | None = None  # the same pairs, decided as a rise
 
 
 def _records(some: Iterable[Told]) -> list[Record]:
@@ -370,8 +393,18 @@ def _drop_test(one: Rule, name: str, compared: Sequence[Pair]) -> _Test:
     def decided(checks: int) -> Decision:
         return decide(before, after, one.most, tasks=ids, checks=checks)
 
+    def gained(checks: int) -> Decision:
+        return decide_gain(before, after, one.most, tasks=ids, checks=checks)
+
     label = name if one.by in (name, "tier", "axis", "kind") else f"{one.by} {name}"
-    return _Test(str(one), label, one.most, decided, [b for a, b in compared if a.passed and not b.passed])
+    broken = [b for a, b in compared if a.passed and not b.passed]
+    return _Test(str(one), label, one.most, decided, broken, gained)
+
+
+def _gain_test(test: _Test) -> _Test:
+    """A test of a drop as one of a rise over the same pairs."""
+    assert test.gained is not None
+    return test._replace(rule=f"{GAIN_RULE} {test.rule}", decide=test.gained)
 
 
 def _rate_test(rule: str, label: str, least: float, found: Sequence[Told], of: Callable[[Told], bool]) -> _Test:
@@ -412,7 +445,7 @@ def _clean_and_shifted(records: Sequence[Told], notes: list[str]) -> list[Pair]:
 
 
 def _then_and_now(then: Sequence[Told], now: Sequence[Told], notes: list[str], *, shifted: bool) -> list[Pair]:
-    """The same episodes of two runs, without those that are not the same or lack a side.
+    """The same episodes of two runs, without those that are not the same or lack a side; refusals are among them.
 
     `shifted` says that rules are about shifted episodes, so that some must be among them.
     """
@@ -438,4 +471,4 @@ def _then_and_now(then: Sequence[Told], now: Sequence[Told], notes: list[str], *
             f"only {len(found)} of {max(len(then), len(now))} episodes are common to the two runs, so this says little "
             "of the runs as a whole"
         )
-    return [p for p in found if not p[1].refuse]
+    return found

@@ -29,7 +29,8 @@ from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
 from crosswind.mcp import live, wire
 from crosswind.mcp.live import DOMAIN
-from crosswind.mcp.relay import UNANSWERED, Plan, PlanFailure, Relay
+from crosswind.mcp.plan import Plan
+from crosswind.mcp.relay import UNANSWERED, PlanFailure, Relay
 from crosswind.mcp.upstream import ServerLink, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
 from crosswind.runs import proxy_sessions

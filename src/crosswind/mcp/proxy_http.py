@@ -22,8 +22,9 @@ from typing import Any
 from crosswind.base.errors import CrosswindError
 from crosswind.mcp import wire
 from crosswind.mcp.http_server import Answered, HttpRequest, LocalServer
+from crosswind.mcp.plan import Plan
 from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Journal, say, stopped
-from crosswind.mcp.relay import Plan, PlanFailure
+from crosswind.mcp.relay import PlanFailure
 from crosswind.mcp.schema import record
 from crosswind.mcp.wire import CANCELLED, SUBSCRIPTION_KEY, UPSTREAM_GONE, Message, WireError
 

@@ -17,28 +17,27 @@ from functools import partial
 from typing import Any, Protocol
 
 from crosswind.base.errors import CannotPerturb, Unfair
-from crosswind.core.draw import Drawn
-from crosswind.core.perturbation import Layers
 from crosswind.core.session import OpenCall, Session
-from crosswind.core.types import ToolCall, ToolError, ToolResult
-from crosswind.episodes.recipe import Recipe
+from crosswind.core.types import Request, ToolCall, ToolError, ToolResult
+from crosswind.episodes.play import result_text
 from crosswind.episodes.schedule import StreamMark
-from crosswind.mcp import live, wire
+from crosswind.mcp import envelopes, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.listing import Listing
+from crosswind.mcp.plan import Plan
 from crosswind.mcp.schema import Json, record
-from crosswind.mcp.streaming import LiveStream
 from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.tools import PROTOCOL, SERVER, Tool
-from crosswind.mcp.upstream import CALL_TIMEOUT, ServerLink
+from crosswind.mcp.upstream import ServerLink
 from crosswind.mcp.wire import BadFrame, Message, WireError
+from crosswind.models.mender import Mender
+from crosswind.models.repairs import as_data, error_in
 
 MOST = 1000  # calls of one client under way; more are read when some are done
 PATIENCE = 5.0  # seconds for a server to list its tools before its instructions go to the client as they are
 CANCELLED, UNANSWERED, LOST = "cancelled", "unanswered", "infrastructure"  # what became of calls without an answer
 BEGINNINGS = ("initialize", "server/discover")  # requests whose answers hold the server's instructions
 OWN_PARAMS = ("name", "arguments")  # of a call; all others are handed on
-CONTINUATION = {"requestState", "inputResponses"}  # parameters of a call that was put off before
 
 
 class Front(Protocol):
@@ -48,29 +47,6 @@ class Front(Protocol):
 
 
 Note = Callable[[Session, OpenCall, bool], None]  # told of a call that is about to ask the server, or is over (True)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is applied to a server."""
-
-    recipe: Recipe | None = None
-    stack: Layers | None = None  # instead of a recipe: this very stack
-    stream: LiveStream | None = None  # instead of both: releases that change from session to session
-    seed: int = 0
-    timeout: float = CALL_TIMEOUT
-
-    @property
-    def perturbs(self) -> bool:
-        return bool(self.stack) or self.recipe is not None or self.stream is not None
-
-    def draw(self, tools: Mapping[str, Tool], mark: StreamMark | None = None) -> Drawn:
-        """The stack for a server's tools. Raises `CannotPerturb` where there is to be one, and none can be laid."""
-        if self.stream is not None and mark is not None:
-            return self.stream.draw(tools, mark)
-        if self.stack is not None:
-            return live.fitted(tools, self.stack)
-        return live.follow(tools, self.recipe, self.seed)
 
 
 @dataclass(slots=True)
@@ -105,6 +81,7 @@ class Relay:
     ) -> None:
         self.front, self.link, self.plan, self.say = front, link, plan, say
         self.failure = failure or PlanFailure()
+        self.mender = plan.adapt.mender() if plan.adapt else None
         self.session: Session | None = None  # these three from the first listing on
         self.toolbox: ServerTools
         self.listing: Listing
@@ -143,18 +120,19 @@ class Relay:
         if "id" in message and (method == "tools/call" or (method == "tools/list" and self.plan.perturbs)):
             while len(self._calls) >= MOST:
                 await asyncio.wait(self._calls.values(), return_when=asyncio.FIRST_COMPLETED)
-            if _key(id) in self._calls:
+            if envelopes.key(id) in self._calls:
                 await self._answer(wire.failure(id, wire.INVALID_REQUEST, "a request with this id is under way"))
                 return
             work = partial(self._list, id, params)
             if method == "tools/call":
-                work = partial(self._call, id, params) if self.plan.perturbs else partial(self._pass, id, params, frame)
+                calls = self.plan.perturbs or self.mender is not None
+                work = partial(self._call, id, params) if calls else partial(self._pass, id, params, frame)
             task = asyncio.create_task(self._guarded(id, work))
-            self._calls[_key(id)] = task
-            task.add_done_callback(lambda _: self._calls.pop(_key(id), None))
+            self._calls[envelopes.key(id)] = task
+            task.add_done_callback(lambda _: self._calls.pop(envelopes.key(id), None))
             return
         if method == wire.CANCELLED:
-            wanted = _key(params.get("requestId"))
+            wanted = envelopes.key(params.get("requestId"))
             if (running := self._calls.get(wanted)) is not None:
                 running.cancel()
                 if wanted not in self._awaited:  # the server does not know the call by this id, or not yet
@@ -163,13 +141,13 @@ class Relay:
                 return
             self._passed.pop(wanted, None)
         elif method == wire.LISTEN and "id" in message:
-            self._listens[_key(id)] = (id, False)
+            self._listens[envelopes.key(id)] = (id, False)
         elif method in BEGINNINGS:
             self._hello = params
         elif method == wire.INITIALIZED and self._greeted:
             return
         if method is not None and "id" in message:
-            self._passed[_key(id)] = method
+            self._passed[envelopes.key(id)] = method
         try:
             await self.link.channel.write(frame)
         except WireError:
@@ -219,14 +197,14 @@ class Relay:
             record(message["params"]["notifications"])["toolsListChanged"] = True
             frame = wire.dump(message)
         elif method is None:
-            key = _key(message["id"])
+            key = envelopes.key(message["id"])
             if (awaited := self._awaited.pop(key, None)) is not None and not awaited.done():
                 awaited.set_result((message, frame))
                 return
             if key in self._late:
                 self._late.discard(key)
                 return
-            asked = self._passed.pop(_key(message["id"]), None)
+            asked = self._passed.pop(envelopes.key(message["id"]), None)
             self.shook_hands = self.shook_hands or (asked == "initialize" and "result" in message)
             if asked in BEGINNINGS and self._begun(message):
                 frame = wire.dump(message)
@@ -288,7 +266,7 @@ class Relay:
 
     async def _serve_listening(self, id: Any) -> None:
         """Keep a subscription that the server does not offer."""
-        self._listens[_key(id)] = (id, True)
+        self._listens[envelopes.key(id)] = (id, True)
         params = {"notifications": {"toolsListChanged": True}, "_meta": {wire.SUBSCRIPTION_KEY: id}}
         await self._answer(wire.notification(wire.ACKNOWLEDGED, params))
 
@@ -391,33 +369,83 @@ class Relay:
             return
         session = await self._ready(params)
         more = {key: value for key, value in params.items() if key not in OWN_PARAMS}
-        waiting = self._suspended.pop(_state(name, params), None) if params.keys() & CONTINUATION else None
+        waiting = (
+            self._suspended.pop(envelopes.state(name, params), None) if params.keys() & envelopes.CONTINUATION else None
+        )
+        modern = wire.VERSION_KEY in record(params.get("_meta"))  # a request of the newer era says its revision
+        if waiting is None and self.mender is not None:
+            await self._mended(
+                id, self.mender, session, Request(id="", tool=name, args=args or {}), more, modern=modern
+            )
+            return
         if waiting is None:
-            before = session.specs
-            waiting = _Waiting(session.begin(ToolCall(name, args or {})))
-            if session.specs is not before:
-                await self._list_changed()
+            waiting = await self._opened(session, ToolCall(name, args or {}))
+        if await self._through(id, name, waiting, session, more):
+            self._finished(waiting, session)
+            await self._reply(id, waiting, session, modern=modern)
+
+    async def _opened(self, session: Session, call: ToolCall) -> _Waiting:
+        """A call that has begun."""
+        before = session.specs
+        waiting = _Waiting(session.begin(call))
+        if session.specs is not before:
+            await self._list_changed()
+        return waiting
+
+    async def _through(self, id: Any, name: str, waiting: _Waiting, session: Session, more: Message) -> bool:
+        """Bring a call to its result; False if the server wants more of the client first, which is told so."""
         opened = waiting.opened
         try:
             while opened.asked is not None:
                 self.note(session, opened, False)
                 response = await self._ask(opened.asked, more)
-                _as_json(response)
+                envelopes.as_json(response)
                 value = response.get("result")
                 if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
-                    self._suspended[_state(name, value)] = waiting
+                    self._suspended[envelopes.state(name, value)] = waiting
                     await self._answer(wire.result(id, value))
-                    return
+                    return False
                 answer = self.toolbox.answer(opened.asked, response)
                 waiting.raws.append(response)
                 session.resume(opened, answer)
-                more = _again(more)
+                more = envelopes.again(more)
         except BaseException as error:
             if all(one is not waiting for one in self._suspended.values()):
                 self._lose(session, opened, error)
             raise
-        modern = wire.VERSION_KEY in record(params.get("_meta"))  # a request of the newer era says its revision
-        await self._finish(id, waiting, session, modern=modern)
+        return True
+
+    async def _mended(
+        self, id: Any, mender: Mender, session: Session, asked: Request, more: Message, *, modern: bool
+    ) -> None:
+        """Make a call and what it takes besides, and tell the client what came of it."""
+        if why := mender.objection(mender.fitted(asked, session.tools()), session.tools()):
+            await self._answer(wire.result(id, envelopes.spoken(why, is_error=True, modern=modern)))
+            return
+        mending = mender.handle(asked, session.tools)
+        last: _Waiting | None = None
+        try:
+            request = next(mending)
+            while True:
+                last = await self._opened(session, ToolCall(request.tool, request.args))
+                if not await self._through(id, asked.tool, last, session, more):
+                    return
+                self._finished(last, session)
+                more = envelopes.again(more)
+                assert last.opened.result is not None
+                request = mending.send(result_text(last.opened.result))
+        except StopIteration as end:
+            text: str = end.value
+        if last is not None and last.opened.result is not None and text == result_text(last.opened.result):
+            await self._reply(id, last, session, modern=modern)
+        elif error_in(text):
+            await self._answer(wire.result(id, envelopes.spoken(text, is_error=True, modern=modern)))
+        else:
+            value = envelopes.spoken(text, is_error=False, modern=modern)
+            if "outputSchema" in self.listing.shown().get(asked.tool, {}):
+                data = as_data(text)
+                value["structuredContent"] = data if isinstance(data, dict) else {"result": data}
+            await self._answer(wire.result(id, value))
 
     async def _pass(self, id: Any, params: Message, frame: bytes) -> None:
         """Hand a call on as it came, and its answer as well; what is noted of them is for the record alone."""
@@ -425,8 +453,8 @@ class Relay:
         waiting: _Waiting | None = None
         if isinstance(name, str) and (args is None or isinstance(args, dict)):
             session = await self._known(params)
-            if params.keys() & CONTINUATION:
-                waiting = self._suspended.pop(_state(name, params), None)
+            if params.keys() & envelopes.CONTINUATION:
+                waiting = self._suspended.pop(envelopes.state(name, params), None)
             waiting = waiting or _Waiting(session.begin(ToolCall(name, args or {})))
             self.note(session, waiting.opened, False)
         try:
@@ -443,7 +471,7 @@ class Relay:
         """Put the answer to a call that was handed on as it came on record, whatever it is."""
         opened, value = waiting.opened, response.get("result")
         if isinstance(value, dict) and value.get("resultType", "complete") != "complete":
-            self._suspended[_state(name, value)] = waiting
+            self._suspended[envelopes.state(name, value)] = waiting
             return
         assert opened.asked is not None
         try:
@@ -466,7 +494,7 @@ class Relay:
 
     async def _handed_on(self, id: Any, frame: bytes) -> tuple[Message, bytes]:
         """Send a call to the server as it came, and wait for the answer."""
-        key = _key(id)
+        key = envelopes.key(id)
         self._late.discard(key)  # the client uses the id again
         awaited: asyncio.Future[tuple[Message, bytes]] = asyncio.get_running_loop().create_future()
         self._awaited[key] = awaited
@@ -505,16 +533,22 @@ class Relay:
         params = {"name": call.tool, "arguments": dict(call.args), **more}
         return await self.link.request("tools/call", params, timeout=self.plan.timeout)
 
-    async def _finish(self, id: Any, waiting: _Waiting, session: Session, *, modern: bool) -> None:
-        """Answer the client's call."""
+    def _finished(self, waiting: _Waiting, session: Session) -> None:
+        """Put a call on record that has come to its result."""
         opened, result = waiting.opened, waiting.opened.result
         assert result is not None
-        asked = opened.inner[-1][1] if opened.inner else None
         if result.error is not None and result.error.code in (SERVER, PROTOCOL):
             text = self.listing.clean(result.error.text, opened.call.tool)
             if text != result.error.text:
                 result = ToolResult(None, ToolError(result.error.code, text))
+            opened.result = result
         self._record(session, opened, result)
+
+    async def _reply(self, id: Any, waiting: _Waiting, session: Session, *, modern: bool) -> None:
+        """Answer the client's call."""
+        opened, result = waiting.opened, waiting.opened.result
+        assert result is not None
+        asked = opened.inner[-1][1] if opened.inner else None
         if result is asked and result.error is None:  # as the server gave it
             await self._answer({**waiting.raws[-1], "id": id})
             return
@@ -536,29 +570,3 @@ class Relay:
             await self._answer(wire.notification(wire.LIST_CHANGED))
         for id, _ in list(self._listens.values()):
             await self._answer(wire.notification(wire.LIST_CHANGED, {"_meta": {wire.SUBSCRIPTION_KEY: id}}))
-
-
-def _key(id: Any) -> str:
-    """An id as the key of a table: 1 and "1" are two."""
-    return json.dumps(id)
-
-
-def _as_json(response: Message) -> None:
-    """Refuse an answer with numbers that JSON does not have: no layer is to meet them, nor could they be written."""
-    try:
-        wire.dump(response)
-    except BadFrame as bad:
-        raise BadFrame(f"the server's answer is {bad}") from None
-
-
-def _state(name: str, holder: Message) -> str:
-    """What ties a call that was put off to its continuation."""
-    return json.dumps([name, holder.get("requestState")], sort_keys=True)
-
-
-def _again(more: Message) -> Message:
-    """What a further call for the same request of the client takes along: not what was meant for the first."""
-    out = {key: value for key, value in more.items() if key not in CONTINUATION}
-    if isinstance(meta := out.get("_meta"), dict) and "progressToken" in meta:
-        out["_meta"] = {key: value for key, value in meta.items() if key != "progressToken"}
-    return out

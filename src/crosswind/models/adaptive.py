@@ -1,109 +1,120 @@
 """`adaptive:SPEC`: any agent behind a wrapper that takes shifts of the environment off it, as far as it can.
 
-    adaptive:openai:MODEL                  with all parts
-    adaptive:off=retry,tell:openai:MODEL   without some
-    adaptive:only=names:embedded:static    with one
-
 The wrapper sees what the agent sees: the conversation and the tools shown. The agent sees the conversation as the
-wrapper tells it, in which its calls bear the names it gave them. Calls that the wrapper repeats take steps of the
-episode, and calls that it sends back to the agent cost a reply; neither is free, and both are counted.
+wrapper tells it, in which its calls bear the names it gave them. Calls that the wrapper makes besides take steps of the
+episode, and calls that it sends back to the agent cost a reply; neither is free, and both are counted. Its options are
+in `wrapping.py`, what it does with one call in `mender.py`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from crosswind.base.errors import CrosswindError
+from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Agent, Message, Request, Tools
-from crosswind.core.world import bad_arguments
 from crosswind.models import repairs
+from crosswind.models.interface import KnownInterface, read_interface
+from crosswind.models.mender import Mender, Mending
 from crosswind.models.source import AgentSettings, WrappedAgent
 from crosswind.models.spec import open_agent
+from crosswind.models.wrapping import unwrapped
 
-PARTS = {
-    "names": "calls of unknown tools go to the one shown that fits them",
-    "arguments": "arguments get the keys, types and spellings that the tool shown takes",
-    "check": "calls that the tool shown would refuse come back to the agent, with what it takes, before they are made",
-    "retry": "calls that failed for a passing reason are made again, up to three times",
-    "verify": "after a write whose outcome is not known the agent is told to look before it repeats it",
-    "results": "results in tables, XML or wrappers are handed on as plain JSON",
-    "stuck": "an agent that makes the same call again with the same result is told so",
-    "tell": "the agent is told when the list of tools changes during an episode",
-}
-TRIES = 3  # of a call that fails for a passing reason, after the first
 ASKS = 2  # replies in place of one that cannot work
-SAME = 2  # times that a call may bring the same result before the agent is told
+RECALLS = 100  # messages whose calls need no tool, in one episode
+LONGEST = 20_000  # characters of notes that are told
 
 
 @dataclass
 class Sent:
-    """A call on its way: as the agent wrote it, and as it was made."""
+    """A call of the agent on its way: its repair, and the call that was made last."""
 
     asked: Request
+    mending: Mending
     made: Request
-    tries: int = 0
 
 
 class AdaptiveAgent(WrappedAgent):
     """One episode of an agent behind the wrapper."""
 
-    def __init__(self, inner: Agent, parts: frozenset[str]) -> None:
+    def __init__(
+        self, inner: Agent, parts: frozenset[str], known: KnownInterface | None = None, notes: str = ""
+    ) -> None:
         super().__init__(inner)
-        self.parts = parts
+        self.parts, self.notes = parts, notes
+        self.known = KnownInterface() if known is None else known
+        self.mender = Mender(parts, self.known)
         self.view: list[Message] = []  # the conversation as the agent sees it
-        self.held: list[Message] = []  # what waits for calls that are made again
+        self.held: list[Message] = []  # what waits for calls that are made besides
         self.sent: list[Sent] = []
-        self.seen = self.again = 0
+        self.seen = self.recalled = 0
         self.shown: Tools = ()
-        self.results: Counter[tuple[str, str]] = Counter()  # how often a call brought a result
-        self.last: dict[str, str] = {}  # call -> its last result
+        self.tools: Tools = ()
+
+    # -- memory in a stream
+
+    def restore(self, state: Any) -> None:
+        """Take up what earlier episodes taught."""
+        given = state if isinstance(state, dict) else {}
+        if "notes" in self.parts and given.get("interface") is not None:
+            taught = KnownInterface.load(given["interface"])
+            for name, tool in taught.tools.items():
+                self.known.tools.setdefault(name, tool)
+        inner: Any = getattr(self.inner, "memory", self.inner)
+        if callable(getattr(inner, "restore", None)):
+            inner.restore(given.get("inner"))
+
+    def save(self) -> Any:
+        """What this episode and earlier ones taught: the first shape that each tool was known in stays."""
+        inner: Any = getattr(self.inner, "memory", self.inner)
+        inner_state = inner.save() if callable(getattr(inner, "save", None)) else None
+        merged = KnownInterface()
+        merged.tools = {**self.mender.taught.tools, **self.known.tools}
+        return {"interface": merged.dump() if "notes" in self.parts else None, "inner": inner_state}
+
+    # -- the conversation
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         news, self.seen = [m for m in chat[self.seen :] if m.role != "assistant"], len(chat)
+        self.tools = tools
         answers = {m.request_id: m.content for m in news if m.role == "tool"}
-        repeated = []
+        going = []
         for sent in self.sent:
             if sent.made.id not in answers:
-                continue  # the episode ended first, or it has been handed on
-            if self._may_repeat(sent, answers[sent.made.id], tools):
-                self.again += 1
-                sent.tries += 1
-                sent.made = sent.made.model_copy(update={"id": f"again_{self.again}"})
-                repeated.append(sent)
-            else:
-                self.held.append(self._handed_on(sent, answers[sent.made.id], tools))
+                continue  # the episode ended first
+            try:
+                sent.made = sent.mending.send(answers[sent.made.id])
+                going.append(sent)
+            except StopIteration as end:
+                self.held.append(Message(role="tool", content=end.value, request_id=sent.asked.id))
         self.held += [m for m in news if m.role != "tool"]
-        self.sent = repeated
-        if repeated:
-            return Message(role="assistant", requests=tuple(sent.made for sent in repeated))
+        self.sent = going
+        if going:
+            return Message(role="assistant", requests=tuple(sent.made for sent in going))
+        first = not self.view
         self.view += self.held
         self.held = []
+        if first:
+            self._begin(tools)
         self._tell(tools)
         return await self._asked(tools)
 
-    # -- results
-
-    def _may_repeat(self, sent: Sent, text: str, tools: Tools) -> bool:
-        error = repairs.error_in(text)
-        if "retry" not in self.parts or not repairs.PASSING.search(error) or sent.tries >= TRIES:
-            return False
-        return not (repairs.UNCERTAIN.search(error) and repairs.may_write(sent.made.tool, tools))
-
-    def _handed_on(self, sent: Sent, text: str, tools: Tools) -> Message:
-        """A result as the agent reads it."""
-        call = _key(sent.made)
-        self.results[call, text] += 1
-        self.last[call] = text
-        error = repairs.error_in(text)
-        if not error and "results" in self.parts:
-            text = repairs.plain_result(text)
-        if "verify" in self.parts and repairs.UNCERTAIN.search(error) and repairs.may_write(sent.made.tool, tools):
-            text = repairs.noted(text, "It may have been done all the same: look whether it was before you repeat it.")
-        return Message(role="tool", content=text, request_id=sent.asked.id)
+    def _begin(self, tools: Tools) -> None:
+        """Tell the notes, and what changed since the interface was learnt."""
+        if "notes" in self.parts and not self.known:
+            self.mender.taught.meet(tools)  # the first conversation of all
+        told = [self.notes.strip()[:LONGEST]] if self.notes.strip() else []
+        if "tell" in self.parts and self.known:
+            before = [known.spec for known in self.known.tools.values()]
+            if change := repairs.changed_tools(before, tools):
+                told.append(change)
+        if told and self.view:
+            self._note("\n".join(told), at=0)
 
     def _tell(self, tools: Tools) -> None:
         change = repairs.changed_tools(self.shown, tools) if self.shown and "tell" in self.parts else ""
@@ -111,55 +122,47 @@ class AdaptiveAgent(WrappedAgent):
         if change:
             self._note(change)
 
-    def _note(self, note: str) -> None:
-        last = self.view[-1]
-        self.view[-1] = last.model_copy(update={"content": repairs.noted(last.content, note)})
-
-    # -- calls
+    def _note(self, note: str, at: int = -1) -> None:
+        message = self.view[at]
+        self.view[at] = message.model_copy(update={"content": repairs.noted(message.content, note)})
 
     async def _asked(self, tools: Tools) -> Message:
         """What the agent says, with its calls put right; asked again where they cannot work."""
-        for asks in range(ASKS + 1):
+        asks = 0
+        while True:
             said = await self.inner.reply(self.view, tools)
             self.view.append(said)
             if not said.requests:
                 return said
-            sent = [Sent(request, self._made(request, tools)) for request in said.requests]
-            wrong = {} if asks == ASKS else {s.asked.id: w for s in sent if (w := self._objection(s.made, tools))}
-            if not wrong:
-                break
-            for one in sent:  # none of them is made
-                text = wrong.get(one.asked.id, "Not made, because another call of this message cannot work.")
-                self.view.append(Message(role="tool", content=_refused(text), request_id=one.asked.id))
-        self.sent = sent
-        return said.model_copy(update={"requests": tuple(one.made for one in sent)})
+            made = {request.id: self.mender.fitted(request, tools) for request in said.requests}
+            wrong = (
+                {} if asks == ASKS else {i: w for i, one in made.items() if (w := self.mender.objection(one, tools))}
+            )
+            if wrong:
+                asks += 1
+                for request in said.requests:  # none of them is made
+                    text = wrong.get(request.id, "Not made, because another call of this message cannot work.")
+                    self.view.append(Message(role="tool", content=_refused(text), request_id=request.id))
+                continue
+            answered = self._begun(said)
+            if self.sent:
+                self.held += answered
+                return said.model_copy(update={"requests": tuple(one.made for one in self.sent)})
+            self.view += answered  # nothing has to be asked of the tools
+            self.recalled += 1
+            if self.recalled > RECALLS:
+                return Message(role="assistant", content=said.content)
 
-    def _made(self, request: Request, tools: Tools) -> Request:
-        name, args = request.tool, request.args
-        shown = {tool.name: tool for tool in tools}
-        if "names" in self.parts and name not in shown:
-            name = repairs.tool_for(name, args, tools) or name
-        if "arguments" in self.parts and name in shown:
-            args = repairs.arguments_for(args, shown[name].params)
-        return request.model_copy(update={"tool": name, "args": args})
-
-    def _objection(self, request: Request, tools: Tools) -> str:
-        """Why a call should not be made as it is; empty where nothing speaks against it."""
-        tool = next((tool for tool in tools if tool.name == request.tool), None)
-        if "check" in self.parts:
-            if tool is None:
-                names = ", ".join(tool.name for tool in tools)
-                return f"There is no tool {request.tool[:64]!r}. The tools are: {names}."
-            if bad := bad_arguments(tool.params, request.args):
-                return f"{bad}. The tool is {repairs.signature(tool)}."
-        call = _key(request)
-        if "stuck" in self.parts and self.results[call, self.last.get(call, "")] >= SAME:
-            return "The same call was made before and brought the same result. Do something else, or end."
-        return ""
-
-
-def _key(request: Request) -> str:
-    return f"{request.tool} {request.args!r}"
+    def _begun(self, said: Message) -> list[Message]:
+        """Begin the calls of a message; gives the results of those that need no call."""
+        answered, self.sent = [], []
+        for request in said.requests:
+            mending = self.mender.handle(request, lambda: self.tools)
+            try:
+                self.sent.append(Sent(request, mending, next(mending)))
+            except StopIteration as end:
+                answered.append(Message(role="tool", content=end.value, request_id=request.id))
+        return answered
 
 
 def _refused(text: str) -> str:
@@ -172,32 +175,34 @@ class AdaptiveAgents:
     resumes = False
 
     def __init__(self, spec: str, settings: AgentSettings) -> None:
-        chosen, spec = _chosen(spec)
-        self.parts = frozenset(chosen)
+        wrapping, spec = unwrapped(spec)
+        self.parts = frozenset(wrapping.parts)
+        self.known = read_interface(wrapping.memory).dump() if wrapping.memory else None
+        self.notes = _read_notes(wrapping.notes) if wrapping.notes else ""
         self.inner = open_agent(spec, settings)
-        which = "" if len(chosen) == len(PARTS) else f"only={','.join(chosen)}:"
-        self.name = f"adaptive:{which}{self.inner.name}"
+        self.name = wrapping.around(self.inner.name)
         self.price, self.concurrency, self.ending = self.inner.price, self.inner.concurrency, self.inner.ending
-        self.settings: dict[str, Any] = {**self.inner.settings, "parts": chosen}
+        files = {"notes": self.notes, "memory": self.known}
+        digests = {name: _digest(value) for name, value in files.items() if value}
+        self.settings: dict[str, Any] = {**self.inner.settings, "parts": list(wrapping.parts), **digests}
 
     def make(self, drawn: Drawn) -> AdaptiveAgent:
-        return AdaptiveAgent(self.inner.make(drawn), self.parts)
+        known = KnownInterface.load(self.known) if self.known else None
+        return AdaptiveAgent(self.inner.make(drawn), self.parts, known, self.notes)
 
     async def aclose(self) -> None:
         await self.inner.aclose()
 
 
-def _chosen(spec: str) -> tuple[list[str], str]:
-    """The parts that a spec switches on, and the spec of the agent behind."""
-    option, _, rest = spec.partition(":")
-    word, equals, names = option.partition("=")
-    if not equals or word not in ("only", "off"):
-        return list(PARTS), spec
-    given = [name.strip() for name in names.split(",") if name.strip()]
-    if unknown := [name for name in given if name not in PARTS]:
-        raise CrosswindError(f"adaptive has no part {unknown[0]!r}; its parts are {', '.join(PARTS)}")
-    if not rest:
-        raise CrosswindError(
-            f"adaptive:{spec} names no agent; expected adaptive:{option}:SPEC, as adaptive:{option}:retrier"
-        )
-    return [name for name in PARTS if (name in given) == (word == "only")], rest
+def _digest(value: Any) -> str:
+    """What stands for a file among the settings, so that a resumed run notices a change."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _read_notes(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CrosswindError(f"notes={path}: cannot be read ({error.strerror}); give a text file") from None
+    except UnicodeDecodeError:
+        raise BadFile(f"{path}: is not UTF-8 text; give a text file") from None

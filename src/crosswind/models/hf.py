@@ -46,7 +46,7 @@ class HuggingFace:
     slots: int | None = None  # conversations that are kept on the device; None: as many as there is room for
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
-        path, adapter = _parts(rest)
+        path, adapter = model_and_adapter(rest)
         if not path:
             raise CrosswindError(f"hf:{rest}: expected hf:PATH or hf:PATH+ADAPTER")
         if adapter and "/" not in adapter:
@@ -214,7 +214,7 @@ def _trained_with(path: Path) -> str:
         return "text"
 
 
-def _parts(rest: str) -> tuple[str, str]:
+def model_and_adapter(rest: str) -> tuple[str, str]:
     """The model and the adapter of a spec; what lies on the disk may have a plus in its name."""
     for cut in (len(rest), *(i for i in range(len(rest) - 1, 0, -1) if rest[i] == "+")):
         if os.path.exists(rest[:cut]):

@@ -10,19 +10,16 @@ import csv
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from crosswind.core.types import Param, Tools, ToolSpec
+from crosswind.core.types import Param, Request, Tools, ToolSpec
 from crosswind.core.world import JSON_TYPES, bad_arguments
+from crosswind.models.interface import words_of
 
 NEAR = 0.7  # what a key with a word in common counts for, beside one that is the same
+SIGNS = 3  # of a parameter that takes the next page
 FITS, AHEAD = 0.5, 0.1  # how well a tool must fit a call, and by how much better than the next
-WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-READS = frozenset(
-    "browse check count describe display fetch find get inspect list look lookup query read retrieve search see show"
-    " view".split()
-)
 PAYLOAD = frozenset(
     "body content contents data items output payload record records response result results rows".split()
 )
@@ -40,22 +37,6 @@ UNCERTAIN = re.compile(
 
 
 # ---------------------------------------------------------------- calls
-
-
-def words_of(text: str) -> set[str]:
-    """The words of a name or a sentence, without common endings."""
-    return {re.sub(r"(?<=\w{3})(es|s|ed|ing)$", "", word.lower()) for word in WORD.findall(text)}
-
-
-def may_write(name: str, tools: Tools) -> bool:
-    """Could calling a tool change something, by what its name and its description begin with?"""
-    doc = next((tool.doc for tool in tools if tool.name == name), "")
-    return not any(WORD.findall(text)[:1] and _begins(text) in READS for text in (name, doc))
-
-
-def _begins(text: str) -> str:
-    first = WORD.findall(text)[0].lower()
-    return first if first in READS else re.sub(r"(es|s)$", "", first)
 
 
 def tool_for(name: str, args: Any, tools: Tools) -> str:
@@ -157,16 +138,23 @@ def error_in(text: str) -> str:
     return " ".join(str(value) for value in data.values() if isinstance(value, (str, int)))
 
 
-def plain_result(text: str) -> str:
-    """A result as plain JSON: tables, XML and lines `key: value` are read, and wrappers are taken off."""
+def read_result(text: str, *, expected: bool = False) -> Any:
+    """A result as data: tables, XML and lines `key: value` are read; the text itself where it is none of them.
+
+    A single line is read where a record is `expected`; else it may be a sentence.
+    """
     data = as_data(text)
     if isinstance(data, str):
-        found = _table(data) or _xml(data) or _lines(data)
-        return text if found is None else json.dumps(found, ensure_ascii=False)
-    inside = data
-    while isinstance(inside, Mapping) and (key := _payload(inside)):
-        inside = inside[key]
-    return text if inside is data else json.dumps(inside, ensure_ascii=False)
+        found = _table(data) or _xml(data) or _lines(data, 1 if expected else 2)
+        return data if found is None else found
+    return data
+
+
+def unwrapped_result(data: Any) -> Any:
+    """What a result is about, without wrappers that only say how the request went."""
+    while isinstance(data, Mapping) and (key := _payload(data)):
+        data = data[key]
+    return data
 
 
 def _payload(data: Mapping[str, Any]) -> str:
@@ -227,15 +215,18 @@ def _element(node: ElementTree.Element) -> Any:
     return {**node.attrib, **{part.tag: _element(part) for part in parts}}
 
 
-def _lines(text: str) -> dict[str, Any] | None:
-    found = [
-        re.fullmatch(r"[-*]?\s*([\w ]{1,40}?)\s*[:=]\s*(.+)", line)
-        for line in text.strip().splitlines()
-        if line.strip()
-    ]
-    if len(found) < 2 or not all(found):
+def _lines(text: str, least: int = 2) -> Any:
+    """Lines `key: value` as a record; blocks of them between empty lines as a list."""
+    blocks = [_block(block) for block in re.split(r"\n\s*\n", text.strip())]
+    if not all(blocks) or sum(map(len, blocks)) < least:
         return None
-    return {match[1]: _scalar(match[2]) for match in found if match}
+    return blocks[0] if len(blocks) == 1 else blocks
+
+
+def _block(text: str) -> dict[str, Any]:
+    """Lines `key: value`; nothing where one of them is something else."""
+    found = [re.fullmatch(r"[-*]?\s*([\w ]{1,40}?)\s*[:=]\s*(.+)", line) for line in text.strip().splitlines()]
+    return {match[1]: _scalar(match[2]) for match in found if match} if all(found) else {}
 
 
 def noted(text: str, note: str) -> str:
@@ -246,6 +237,89 @@ def noted(text: str, note: str) -> str:
     message = data.get("message")
     added = {"message": f"{message} {note}"} if data.get("error") and isinstance(message, str) else {"note": note}
     return json.dumps({**data, **added}, ensure_ascii=False)
+
+
+class Page(NamedTuple):
+    """A page of a list: its rows, and what to ask for the next one."""
+
+    rows: list[Any]
+    key: str  # of the rows
+    next_key: str
+    following: Any  # None: it is the last
+    param: str  # of the tool, that takes it
+
+
+def page_in(data: Any, tool: ToolSpec, args: Mapping[str, Any], known: Collection[str] = ()) -> Page | None:
+    """The page that a result is: one list beside one value that the tool takes back under a parameter of its own.
+
+    A parameter is taken if two signs speak for it: it is new, not among the `known` ones, or descriptions or names tie
+    it to the value.
+    """
+    if not isinstance(data, Mapping) or len(data) != 2:
+        return None
+    lists = [key for key, value in data.items() if isinstance(value, list)]
+    if len(lists) != 1:
+        return None
+    (key,) = lists
+    next_key = next(name for name in data if name != key)
+    following = data[next_key]
+    if isinstance(following, bool) or not (following is None or isinstance(following, (int, str))):
+        return None
+    free = [
+        name
+        for name, param in tool.params.items()
+        if not param.required and name not in args and (following is None or _takes(param, following))
+    ]
+    signs = {
+        name: 2 * (name not in known)
+        + 2 * _mentions(tool.params[name].doc, next_key)
+        + (_mentions(tool.doc, next_key) and _mentions(tool.doc, name))
+        + bool(words_of(name) & words_of(next_key))
+        for name in free
+    }
+    most = max(signs.values(), default=0)
+    chosen = [name for name, sign in signs.items() if sign == most]
+    if most < SIGNS or len(chosen) != 1:
+        return None
+    return Page(data[key], key, next_key, following or None, chosen[0])
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Does a text have a name as a whole word?"""
+    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+
+
+def named_in(text: str, tools: Tools) -> list[ToolSpec]:
+    """The tools that a text names."""
+    return [tool for tool in tools if re.search(rf"(?<![\w-]){re.escape(tool.name)}(?![\w-])", text)]
+
+
+def waiting_tool(error: str, called: str, tools: Tools) -> str:
+    """The tool that an error says to call before the same call again: named in it, and taking no argument."""
+    named = [tool for tool in named_in(error, tools) if tool.name != called]
+    free = [tool for tool in named if not any(param.required for param in tool.params.values())]
+    return free[0].name if len(named) == len(free) == 1 else ""
+
+
+ORDER = re.compile(r"\b(first|before|prior|must|require\w*|need\w*|missing|not (yet|been)|without)\b", re.IGNORECASE)
+
+
+def precondition(error: str, request: Request, tools: Tools) -> str:
+    """What an agent is told of an error about order: tools that the error names or that speak of what is missing."""
+    named = [tool for tool in named_in(error, tools) if tool.name != request.tool]
+    if not named and not ORDER.search(error):
+        return ""
+    found = named or nearest(error, tuple(tool for tool in tools if tool.name != request.tool))
+    return f"Something has to come before this call. See {'; '.join(map(signature, found))}." if found else ""
+
+
+def nearest(text: str, tools: Tools, most: int = 3) -> list[ToolSpec]:
+    """The tools whose names and descriptions have most in common with a text."""
+    wanted = words_of(text)
+    ranked = sorted(
+        ((len(wanted & words_of(f"{t.name} {t.doc}")), t.name, t) for t in tools), key=lambda r: (-r[0], r[1])
+    )
+    return [tool for score, _, tool in ranked[:most] if score]
 
 
 def signature(tool: ToolSpec) -> str:
