@@ -14,7 +14,8 @@ from crosswind.adapt.registry import AgentRegistry
 from crosswind.cli.app import app
 from tests.gate_runs import folder_of, played
 
-ALARM = {"type": "alarm", "channel": "tools", "at": 4, "shift": {"kind": "name_noise", "severity": 3}}
+SHIFT = {"axis": "action", "kind": "name_noise", "severity": 3, "confidence": 0.9}
+ALARM = {"type": "alarm", "channel": "tools", "at": 4, "since": 2, "shift": SHIFT}
 LOOSE = ["--max-forget", "0.5", "--min-gain", "0.05", "--max-refusal-drop", "0.6"]
 
 

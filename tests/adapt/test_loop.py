@@ -12,7 +12,7 @@ import pytest
 from crosswind.adapt import loop as loops
 from crosswind.adapt import registry as registries
 from crosswind.adapt import ways
-from crosswind.adapt.alarms import name_of, read_alarms
+from crosswind.adapt.alarms import chosen_alarms, name_of
 from crosswind.adapt.loop import AdaptDone, Loop, LoopStopped
 from crosswind.adapt.plan import AdaptPlan, worlds
 from crosswind.adapt.registry import AgentRegistry
@@ -21,13 +21,14 @@ from crosswind.episodes.recipe import named
 from crosswind.runs import runner
 from crosswind.runs import store as stores
 
+SHIFT = {"axis": "action", "kind": "name_noise", "severity": 3, "tools": ["find_places"], "confidence": 0.9}
 NOISE = {
     "type": "alarm",
     "channel": "tools",
     "at": 40,
     "since": 31,
     "evidence": {"p": 0.001},
-    "shift": {"axis": "action", "kind": "name_noise", "severity": 3, "tools": ["find_places"], "confidence": 0.9},
+    "shift": SHIFT,
     "recipe": None,
     "predicted_loss": 0.5,
     "episodes": ["e31"],
@@ -41,7 +42,7 @@ def alarm_file(folder: Path, *alarms: dict[str, Any]) -> Path:
 
 
 def plan_for(folder: Path, registry: AgentRegistry, **changes: Any) -> AdaptPlan:
-    alarms = read_alarms(alarm_file(folder, NOISE))
+    alarms = chosen_alarms(alarm_file(folder, NOISE))
     current = loops.parent_of(folder / "out", registry)
     new, old = worlds(alarms, [], registry, current, [])
     usual: dict[str, Any] = {
@@ -138,7 +139,7 @@ def test_another_version_that_does_better_is_switched_to(tmp_path: Path, registr
 
 def test_notes_say_what_to_do_and_what_is_known(tmp_path: Path, registry: AgentRegistry) -> None:
     shift = {**NOISE["shift"], "layer": {"kind": "name_noise", "names": {"find_places": "findPlacesV2"}}}  # type: ignore[dict-item]
-    alarms = read_alarms(alarm_file(tmp_path, {**NOISE, "shift": shift}))
+    alarms = chosen_alarms(alarm_file(tmp_path, {**NOISE, "shift": shift}))
     text = ways.notes_on(plan_for(tmp_path, registry, alarms=tuple(alarms)))
     assert "find_places is now findPlacesV2" in text
     assert "What to do:" in text
@@ -264,24 +265,24 @@ def test_other_options_in_the_same_folder_and_damaged_stages_are_told(tmp_path: 
         ("{", "not JSON"),
         ('{"type": "alarm", "at": 3}', "channel"),
         ('{"type": "summary"}', "no alarm in it"),
-        ('{"type": "alarm", "channel": "c", "at": 1, "shift": {"kind": "x", "severity": 9}}', "severity"),
+        (json.dumps({**NOISE, "shift": {**SHIFT, "severity": 9}}), "severity"),
     ],
 )
 def test_bad_alarms_are_told_with_their_line(tmp_path: Path, line: str, told: str) -> None:
     path = tmp_path / "alarms.jsonl"
     path.write_text(line + "\n")
     with pytest.raises(BadFile, match=told):
-        read_alarms(path)
+        chosen_alarms(path)
 
 
 def test_alarms_without_a_shift_or_with_an_unknown_kind_are_told(tmp_path: Path, registry: AgentRegistry) -> None:
     current = registry.version(1)
-    nameless = read_alarms(alarm_file(tmp_path, {**NOISE, "shift": None}))
+    nameless = chosen_alarms(alarm_file(tmp_path, {**NOISE, "shift": None}))
     with pytest.raises(CrosswindError, match="nothing to reproduce"):
         worlds(nameless, [], registry, current, [])
-    unknown = read_alarms(alarm_file(tmp_path, {**NOISE, "shift": {"kind": "name_nois"}}))
+    unknown = chosen_alarms(alarm_file(tmp_path, {**NOISE, "shift": {**SHIFT, "kind": "name_nois"}}))
     with pytest.raises(CrosswindError, match="did you mean name_noise"):
         worlds(unknown, [], registry, current, [])
     given = {"name": "watch-name_noise", "summary": "", "stack": [{"kind": "name_noise", "severity": 2}]}
-    found = read_alarms(alarm_file(tmp_path, NOISE, {**NOISE, "recipe": given}), [2])
+    found = chosen_alarms(alarm_file(tmp_path, NOISE, {**NOISE, "recipe": given}), [2])
     assert [name_of(one) for one in worlds(found, [], registry, current, [])[0]] == ["name_noise:2"]

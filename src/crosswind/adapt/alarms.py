@@ -1,59 +1,20 @@
-"""Alarms as the loop reads them: the JSON lines of `crosswind watch --json`, or a file in the same form.
-
-Only what the loop needs is read; fields that are not known here are ignored, so that older and newer files work.
-"""
+"""What the loop takes from the alarms of `crosswind watch --json`: which to act on, and a recipe for each."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.yaml_files import complaint
 from crosswind.core.registry import did_you_mean, perturbations
-from crosswind.core.types import Model
-from crosswind.episodes.recipe import Choice, Recipe, recipes
-
-SHORT = 200  # characters of a file's line that an error repeats
+from crosswind.episodes.recipe import Choice, Recipe
+from crosswind.watch.alarms import Alarm, read_alarms
 
 
-class GivenShift(Model):
-    """What changed, as far as the alarm names it."""
-
-    model_config = ConfigDict(extra="ignore", strict=False)
-    kind: str
-    axis: str = ""
-    severity: int = Field(default=3, ge=1, le=5)
-    tools: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    layer: dict[str, Any] | None = None
-    confidence: float = Field(default=1.0, ge=0, le=1)
-
-
-class GivenAlarm(Model):
-    """One alarm."""
-
-    model_config = ConfigDict(extra="ignore", strict=False)
-    type: Literal["alarm"] = "alarm"
-    channel: str
-    at: int
-    since: int | None = None
-    shift: GivenShift | None = None
-    recipe: dict[str, Any] | str | None = None
-    predicted_loss: float | None = None
-
-    @property
-    def label(self) -> str:
-        """A few words for tables and reasons."""
-        kind = self.shift.kind if self.shift else "unnamed shift"
-        return f"{kind} on {self.channel} at episode {self.at}"
-
-
-def read_alarms(path: Path, chosen: Sequence[int] = ()) -> list[GivenAlarm]:
+def chosen_alarms(path: Path, chosen: Sequence[int] = ()) -> list[Alarm]:
     """The alarms of a file; with `chosen`, those with these numbers, counted from 1."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -61,24 +22,7 @@ def read_alarms(path: Path, chosen: Sequence[int] = ()) -> list[GivenAlarm]:
         raise BadFile(f"{path}: file not found; expected JSON lines of `crosswind watch --json`") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{path}: cannot be read as UTF-8 text ({error})") from None
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError):
-            raise BadFile(f"{path}:{number}: not JSON; expected one alarm per line: {line[:SHORT]!r}") from None
-        if not isinstance(data, dict) or data.get("type") != "alarm":
-            continue  # progress and summaries of the same command
-        try:
-            found.append(GivenAlarm.model_validate(data))
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise BadFile(
-                f"{path}:{number}: {place}: {complaint(first)}; expected an alarm of `crosswind watch`"
-            ) from None
+    found = list(read_alarms(text.splitlines(), str(path)))
     if not found:
         raise BadFile(f"{path}: no alarm in it; there is nothing to adapt to")
     if bad := [n for n in chosen if not 1 <= n <= len(found)]:
@@ -86,13 +30,9 @@ def read_alarms(path: Path, chosen: Sequence[int] = ()) -> list[GivenAlarm]:
     return [found[n - 1] for n in dict.fromkeys(chosen)] if chosen else found
 
 
-def recipe_of(alarm: GivenAlarm) -> Recipe | None:
+def recipe_of(alarm: Alarm) -> Recipe | None:
     """The recipe that reproduces an alarm; None where it names neither a recipe nor a kind."""
     given = alarm.recipe
-    if isinstance(given, str):
-        if given not in recipes:
-            raise CrosswindError(f"{alarm.label}: no recipe {given!r}; {did_you_mean(given, recipes.names())}")
-        return recipes[given]
     if given is not None:
         try:
             recipe = Recipe.model_validate(given, strict=False)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from crosswind.adapt.alarms import GivenAlarm, name_of, recipe_of
+from crosswind.adapt.alarms import name_of, recipe_of
 from crosswind.adapt.registry import AgentRegistry, Version, Way
 from crosswind.base.errors import CrosswindError
 from crosswind.core.registry import perturbations
@@ -17,6 +17,7 @@ from crosswind.episodes.schedule import Schedule
 from crosswind.episodes.suite import CLEAN, Condition, Suite
 from crosswind.gate.gate import Rule
 from crosswind.metrics.scores import drop, pairs
+from crosswind.watch.alarms import Alarm
 from crosswind.words.held_out import train_kinds
 
 OLD, NEW = "old", "new"
@@ -32,7 +33,7 @@ class AdaptPlan(Model):
     agent: str  # the spec of the version in use
     parent: int
     way: Way
-    alarms: tuple[GivenAlarm, ...]
+    alarms: tuple[Alarm, ...]
     new: tuple[Recipe, ...]  # worlds that the alarms report
     old: tuple[Recipe, ...]  # worlds that the agent was adapted to before, and those named with --old
     domains: tuple[str, ...]
@@ -94,7 +95,7 @@ def refusing() -> Recipe:
 
 
 def worlds(
-    alarms: list[GivenAlarm],
+    alarms: list[Alarm],
     extra_new: list[Recipe],
     registry: AgentRegistry,
     current: Version,

@@ -148,7 +148,7 @@ def _plan(
 ) -> AdaptPlan:
     """The options as a plan. A folder that has one keeps its parent, so that what was promoted is not adapted again."""
     from crosswind.adapt import ways
-    from crosswind.adapt.alarms import read_alarms
+    from crosswind.adapt.alarms import chosen_alarms
     from crosswind.adapt.loop import parent_of
     from crosswind.adapt.plan import AdaptPlan, worlds
     from crosswind.adapt.registry import WAYS
@@ -178,7 +178,7 @@ def _plan(
         options = load(train, changes).model_dump(mode="json", exclude_unset=True)
     elif train is not None or changes:
         raise CrosswindError("--train and --set are for --way train; leave them out")
-    found = read_alarms(alarms, chosen) if alarms is not None else []
+    found = chosen_alarms(alarms, chosen) if alarms is not None else []
     besides = [named([text]) for text in new]
     new_worlds, old_worlds = worlds(found, besides, store, current, [named([text]) for text in old])
     return AdaptPlan(

@@ -51,6 +51,12 @@ class Alarm(Model):
         return self.shift is None or bool(self.evidence.get("impact", "").startswith("costs"))
 
     @property
+    def label(self) -> str:
+        """A few words for tables and reasons."""
+        kind = self.shift.kind if self.shift else "unnamed shift"
+        return f"{kind} on {self.channel} at episode {self.at}"
+
+    @property
     def line(self) -> str:
         """The alarm as one line of JSON."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
@@ -76,5 +82,5 @@ def read_alarms(lines: Iterable[str], name: str = "the alarms") -> Iterator[Alar
             raise BadFile(
                 f"{name}, line {nth}: not an alarm ({place}: {first['msg']}); write it with watch --json"
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise BadFile(f"{name}, line {nth}: not JSON; expected the output of `crosswind watch --json`") from None
