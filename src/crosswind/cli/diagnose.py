@@ -14,11 +14,13 @@ from crosswind.cli.options import Json, RunFolder
 from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
+    from crosswind.episodes.brief import Told
     from crosswind.episodes.record import Record
     from crosswind.metrics.diagnosis import Diagnosis
     from crosswind.metrics.diagnosis.repair import Repair
+    from crosswind.runs.store import AnyRun
 
-    Found = list[tuple[Record, Diagnosis]]
+    Found = list[tuple[Told, Diagnosis]]
 
 EXAMPLES = 3  # keys that the table names for each cause
 app = App()
@@ -38,40 +40,55 @@ def diagnose(
     ] = False,
     agent: Annotated[str, Option(show_default="the run's", help="Agent to replay with, as for `run --agent`.")] = "",
     limit: Annotated[int, Option(min=1, help="Failed episodes to repair.")] = 50,
+    again: Annotated[
+        bool, Option("--again", help="Diagnose every failure with this version, whatever the run has stored.")
+    ] = False,
     json_: Json = False,
 ) -> None:
     """Name the stage and the cause of each failure.
 
-    The stored trajectory is compared with the certified solution, which is drawn again. With --repair each failed
+    A run stores the diagnosis of each failure when it plays the episode; failures without one are diagnosed now, by
+    comparing the trajectory with the certified solution, which is drawn again. With --repair each failed
     episode is replayed from the point of failure without the layers of one channel (query, tools, observations,
     rules), and the table counts the channels whose removal restores success. Agents that cannot continue a
     conversation play from the start.
     """
-    from crosswind.metrics.diagnosis import diagnose as explain
-    from crosswind.runs.store import load_run
+    from crosswind.runs.store import open_run
 
-    run = load_run(folder)
-    failed = [record for record in run.records if record.outcome == "fail"]
-    found: Found = []
-    with Display("diagnosing", quiet=json_) as display:
-        for n, record in enumerate(failed, 1):
-            display.say(f"{n} of {len(failed)}", terminal.short(record.key, 60))
-            found.append((record, explain(record)))
+    run = open_run(folder)
+    found = _found(run, again, json_)
     repairs: list[Repair] = []
     if repair:
         spec = agent or str(run.manifest.agent)
         if not spec:
             raise CrosswindError(f"{folder} does not say which agent played; name it with --agent")
-        repairs = _repairs(found[:limit], spec, json_)
+        some = found[:limit]
+        records = run.whole(one for one, _ in some)
+        repairs = _repairs([(record, said) for record, (_, said) in zip(records, some, strict=True)], spec, json_)
     if json_:
         terminal.print_json(_data(found, repairs, repair))
         return
-    _print(found, len(run.records))
+    _print(found, len(run.told))
     if repair:
         _print_repairs(repairs)
 
 
-def _repairs(found: Found, spec: str, quiet: bool) -> list[Repair]:
+def _found(run: AnyRun, again: bool, quiet: bool) -> Found:
+    """Every failure with what is known of it, in the order of the run."""
+    from crosswind.metrics.diagnosis import diagnose as explain
+    from crosswind.metrics.diagnosis import stored
+
+    failed = [one for one in run.told if one.outcome == "fail"]
+    known = {one.key: said for one in failed if not again and (said := stored(one))}
+    unknown = [one for one in failed if one.key not in known]
+    with Display("diagnosing", quiet=quiet) as display:
+        for n, record in enumerate(run.each(unknown), 1):
+            display.say(f"{n} of {len(unknown)}", terminal.short(record.key, 60))
+            known[record.key] = explain(record)
+    return [(one, known[one.key]) for one in failed]
+
+
+def _repairs(found: list[tuple[Record, Diagnosis]], spec: str, quiet: bool) -> list[Repair]:
     """Play episodes again, one channel repaired at a time."""
     import asyncio
 

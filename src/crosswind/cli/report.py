@@ -53,14 +53,14 @@ def report(
     from crosswind.report import markdown as md
     from crosswind.report.content import content
     from crosswind.runs.analysis import analyse
-    from crosswind.runs.store import load_run
+    from crosswind.runs.store import open_run
 
     _one_form(json_, markdown)
     quiet = json_ or markdown
     page_wanted = out is not None or not quiet
     with Display("reading", quiet=quiet) as display:
         display.say(str(folder))
-        run = load_run(folder, damaged=True)
+        run = open_run(folder, damaged=True)
         found = analyse(run, baselines=baselines, opened=episodes if page_wanted else 0)
         said = content(found)
     if found.baselines.unsaved:
@@ -99,14 +99,14 @@ def compare(
     """
     from crosswind.report import compare as pairs
     from crosswind.runs.comparison import compare as compare_runs
-    from crosswind.runs.store import load_run
+    from crosswind.runs.store import open_run
 
     _one_form(json_, markdown)
     if len(folders) < 2:
         raise CrosswindError(f"{len(folders)} run given; `crosswind compare` takes two or more folders")
     with Display("reading", quiet=json_ or markdown) as display:
         display.say(*map(str, folders))
-        said = compare_runs([load_run(folder, damaged=True) for folder in folders], opened=episodes, partial=partial)
+        said = compare_runs([open_run(folder, damaged=True) for folder in folders], opened=episodes, partial=partial)
     if json_:
         terminal.print_json(pairs.as_json(said))
     elif markdown:
@@ -141,40 +141,54 @@ def show(
     from crosswind.episodes.suite import known_name
     from crosswind.metrics.diagnosis import CAUSES
     from crosswind.report import show as shown
-    from crosswind.runs.reading import read
-    from crosswind.runs.store import load_run
+    from crosswind.runs.store import open_run
 
+    if episode:
+        _show_one(folder, episode, json_)
+        return
     if outcome not in ("", "pass", "fail", "error", "unjudged"):
         raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail, error or unjudged")
     causes = [known_name("cause", name, CAUSES) for name in names_in(cause)]
-    run = load_run(folder, damaged=True)
-    there = dict.fromkeys(kind for record in run.records for kind in record.kinds)
+    run = open_run(folder, damaged=True)
+    there = dict.fromkeys(kind for one in run.told for kind in one.kinds)
     kinds = {known_name("kind", name, there, f" in {folder}") for name in names_in(kind)}
-    conditions = list(dict.fromkeys(record.condition for record in run.records))
+    conditions = list(dict.fromkeys(one.condition for one in run.told))
     if condition and not any(condition in name for name in conditions):
         raise UnknownName(f"no condition of {folder} contains {condition!r}; {did_you_mean(condition, conditions)}")
-    if episode:
-        number, record = shown.pick(run.records, episode)
-        if json_:
-            terminal.print_json(record.model_dump(mode="json"))
-        else:
-            shown.episode(terminal.console(), read(record), number)
-        return
     chosen = [
         (n, r)
-        for n, r in enumerate(run.records, 1)
+        for n, r in shown.numbered(run.told)
         if outcome in ("", r.outcome)
         and condition in r.condition
         and (not kinds or kinds.intersection(r.kinds))
         and (not causes or r.cause in causes)
     ]
     if json_:
-        fields = {"key", "task_id", "condition", "outcome", "ended", "stage", "cause"}
-        terminal.print_json([{"number": n, **r.model_dump(mode="json", include=fields)} for n, r in chosen])
+        fields = ("key", "task_id", "condition", "outcome", "ended", "stage", "cause")
+        terminal.print_json([{"number": n, **{name: getattr(r, name) for name in fields}} for n, r in chosen])
     else:
         shown.listing(terminal.console(), run, chosen, limit)
         for problem in run.problems:
             print(f"note: {terminal.safe(problem)}")
+
+
+def _show_one(folder: Path, wanted: str, json_: bool) -> None:
+    """Show one episode; by its number nothing else of the run is read."""
+    from crosswind.report import show as shown
+    from crosswind.runs.reading import read
+    from crosswind.runs.store import load_manifest, open_run, read_records
+
+    load_manifest(folder)
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and int(wanted) else 0
+    record = next(read_records(folder, [number - 1]), None) if number else None
+    if record is None:
+        run = open_run(folder, damaged=True)
+        number, found = shown.pick(run.told, wanted)
+        (record,) = run.whole([found])
+    if json_:
+        terminal.print_json(record.model_dump(mode="json"))
+    else:
+        shown.episode(terminal.console(), read(record), number)
 
 
 def _one_form(json_: bool, markdown: bool) -> None:

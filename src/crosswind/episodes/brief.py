@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Axis, Model, Tier
-from crosswind.episodes.record import SCHEMA, Outcome, Record, Stage, Usage, draw_of
+from crosswind.episodes.record import SCHEMA, Mistake, Outcome, Record, Stage, Usage, draw_of
 from crosswind.episodes.schedule import StreamMark, key_of, pair_of
 
 
@@ -51,6 +51,7 @@ class Brief:
     retries: int
     seconds: float
     cost: float | None
+    at_fault: tuple[int, str, str, str, str] | None = None  # the fields of its mistake
     own_key: str = ""  # where it is not made of task, condition and trial
     mark: StreamMark | None = None
     at: int = -1  # its line in the run, from 0; -1: it has none
@@ -73,6 +74,8 @@ class Brief:
         values = [shared.setdefault(v, v) if type(v) is str and name in _OFTEN else v for name, v in _NAMED(row)]
         kinds = tuple(values[_KINDS])
         values[_KINDS] = shared.setdefault(kinds, kinds)
+        if values[_AT_FAULT]:
+            values[_AT_FAULT] = tuple(shared.setdefault(v, v) for v in values[_AT_FAULT])
         brief = cls(*values)
         brief.at = at
         return brief
@@ -111,6 +114,13 @@ class Brief:
         return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
 
     @property
+    def mistake(self) -> Mistake | None:
+        """What it went wrong with first."""
+        if self.at_fault is None:
+            return None
+        return Mistake(**dict(zip(Mistake.model_fields, self.at_fault, strict=True)))  # type: ignore[arg-type]
+
+    @property
     def usage(self) -> Usage:
         """What it cost."""
         return Usage(**{name: getattr(self, name) for name in Usage.model_fields})
@@ -119,7 +129,7 @@ class Brief:
 Told: TypeAlias = Record | Brief  # whatever says how an episode ended
 
 COLUMNS = tuple(name for name in Brief.__slots__ if name not in ("mark", "at"))  # of a row in an index
-_KINDS = COLUMNS.index("kinds")
+_KINDS, _AT_FAULT = COLUMNS.index("kinds"), COLUMNS.index("at_fault")
 _OFTEN = frozenset(
     ("task_id", "condition", "domain", "family", "draw", "agent", "outcome", "ended", "judge", "stage", "cause", "why")
 )
@@ -158,6 +168,7 @@ class _Told(Model):
     judge: str = ""
     stage: Stage | None = None
     cause: str | None = None
+    mistake: Mistake | None = None
     why: str = ""
     steps: list[Any]
     gold_steps: int = 0
@@ -180,7 +191,9 @@ def _brief(found: Record | _Told, length: int, exposed: bool, draw: str, at: int
     own = "" if found.key == key_of(found.task_id, found.condition, found.trial) else found.key
     usage = {name: getattr(found.usage, name) for name in Usage.model_fields}
     same = {name: getattr(found, name) for name in _SAME}
-    return Brief(**same, **usage, length=length, exposed=exposed, draw=draw, own_key=own, at=at)
+    mistake = found.mistake
+    fault = (mistake.step, mistake.tool, mistake.error, mistake.key, mistake.why) if mistake else None
+    return Brief(**same, **usage, length=length, exposed=exposed, draw=draw, at_fault=fault, own_key=own, at=at)
 
 
 def as_row(brief: Brief) -> bytes:

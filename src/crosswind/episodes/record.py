@@ -53,6 +53,16 @@ Stage = Annotated[str, BeforeValidator(lambda name: FORMER_STAGES.get(name, name
 Outcome = Literal["pass", "fail", "error", "unjudged"]  # unjudged: a session without a task; counts nowhere
 
 
+class Mistake(Model):
+    """What a failed episode went wrong with first: where, and with which tool, error and key of this episode."""
+
+    step: int  # from 1; one more than there are steps where the final message is what went wrong
+    tool: str = ""  # as the agent called it; where it never called one, the tool of the call that is missing
+    error: str = ""  # code of the error that the call got
+    key: str = ""  # parameter that the tool does not take, lacks, or got with another value
+    why: str = ""  # in words
+
+
 class Usage(Model):
     """What an episode cost."""
 
@@ -174,6 +184,7 @@ class Record(Model):
     budget: int = 0
     stage: Stage | None = None  # where a failed episode broke,
     cause: str | None = None  # and how
+    mistake: Mistake | None = None  # with what
     usage: Usage = Usage()
     mark: StreamMark | None = None  # of an episode in a stream
 

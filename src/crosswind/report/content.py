@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from crosswind.episodes.record import Mistake
 from crosswind.metrics import Summary, formats, summary
 from crosswind.metrics.interactions import Interaction, interactions
 from crosswind.metrics.scores import pairs
 from crosswind.metrics.streams import StreamSummary
 from crosswind.report import streams
+from crosswind.report.advice import Advice, advice
 from crosswind.runs.analysis import Analysis
 from crosswind.runs.baselines import Baselines
 from crosswind.runs.reading import Reading
-from crosswind.runs.store import StoredRun
+from crosswind.runs.store import AnyRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,14 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    run: StoredRun
+    run: AnyRun
     summary: Summary
     verdict: str
     scale: Scale | None  # None where there are no baselines
     readings: tuple[Reading, ...]  # episodes to open
+    advice: tuple[Advice, ...] = ()  # what to do next
+    mistakes: Mapping[str, Mistake] = field(default_factory=dict)  # what failures went wrong with, by key
+    measured: int = 0  # episodes whose certified way was walked again for the measures
     stream: StreamSummary | None = None  # of a run of streams
     interactions: tuple[Interaction, ...] = ()  # of kinds that were played alone and together
     unplayed: tuple[str, ...] = ()  # why there are no baselines, for each domain that has none
@@ -52,6 +58,11 @@ class Content:
             "suite": manifest.name,
             "seed": manifest.seed,
             "problems": self.run.problems,
+            "advice": [
+                {"do": one.what, "why": one.why, "failures": one.failures, "of": one.of, "command": one.command}
+                | {"named": [{"field": what, "name": name, "failures": n} for what, name, n in one.named]}
+                for one in self.advice
+            ],
             "summary": self.summary.model_dump(mode="json"),
             "stream": self.stream.model_dump(mode="json") if self.stream else None,
             "interactions": [one.model_dump(mode="json") for one in self.interactions],
@@ -73,6 +84,9 @@ def content(found: Analysis) -> Content:
         verdict=streams.sentence(found.stream, agent) if found.stream else verdict(found.summary, agent),
         scale=scale(beside, found.summary, agent) if beside.sample else None,
         readings=found.readings,
+        advice=tuple(advice(found.run, found.summary, found.mistakes)),
+        mistakes=found.mistakes,
+        measured=len(found.measures),
         stream=found.stream,
         interactions=tuple(interactions(found.run.records)),
         unplayed=beside.unplayed,
@@ -94,8 +108,8 @@ def verdict(found: Summary, agent: str) -> str:
     return " ".join(filter(None, (headline(found, agent), refusals(found))))
 
 
-def headline(found: Summary, agent: str) -> str:
-    """Success on solvable tasks: what changed, where most, and why."""
+def headline(found: Summary, agent: str, *, brief: bool = False) -> str:
+    """Success on solvable tasks: what changed, where most, and why; a brief one says only how far."""
     if not found.episodes:
         return f"{agent} has no finished episode that counts, so there is no result yet."
     clean, shifted = found.trivial.get("clean"), found.trivial.get("shifted")
@@ -110,10 +124,13 @@ def headline(found: Summary, agent: str) -> str:
         did = f"solves {solved}" if solved else "played no solvable task"
         out = f"{agent} {did}; no solvable task was played both clean and shifted, so no change can be measured"
     else:
+        change = found.drop
+        short = brief and change.clear
+        size = f"a {'fall' if change.delta < 0 else 'rise'} of {formats.points(abs(change.delta)).lstrip('+')} points"
         out = (
-            f"{agent} solves {formats.percent(found.drop.clean)} of the solvable tasks in the clean world and "
-            f"{formats.percent(found.drop.shifted)} of them in the open world: {formats.wording(found.drop)}"
-            f"{_where(found)}"
+            f"{agent} solves {formats.percent(change.clean)} of the solvable tasks in the clean world and "
+            f"{formats.percent(change.shifted)} of them in the open world: "
+            f"{size if short else formats.wording(change)}{'' if brief else _where(found)}"
         )
         if shifted and not shifted.better:
             out += f". In the open world it is {formats.trivial(shifted)}"

@@ -1,8 +1,7 @@
-"""The report on a run as one page: no script, nothing loaded from elsewhere, every text escaped."""
+"""The report on a run as one page: one script of this package, nothing loaded from elsewhere, every text escaped."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from crosswind.base.version import __version__
@@ -11,10 +10,14 @@ from crosswind.core.types import TIERS
 from crosswind.episodes.record import Usage
 from crosswind.metrics import Averages, By, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
-from crosswind.report import charts, interactions, parts, streams
+from crosswind.report import charts, finder, interactions, parts, streams
+from crosswind.report.advice import base
 from crosswind.report.content import Content, Scale, headline, refusals
+from crosswind.report.finder import drop_links, link, of_group
+from crosswind.report.front import certainty, first_screen, stacked
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
+from crosswind.report.show import numbered
 from crosswind.runs.baselines import TELLS
 
 SIDES = ("clean", "shifted")
@@ -51,14 +54,15 @@ def page(said: Content) -> str:
     sections = [
         ("stream", "Success over time", streams.section(said.stream)) if said.stream else None,
         ("scale", "For scale", _scale(said)) if said.scale or said.unplayed else None,
+        ("kinds", "Each perturbation, worst first", _kinds(said)) if found.drops.get("condition") else None,
         ("tiers", "Tier by axis", _tiers(said)) if found.drops.get("cell") else None,
-        ("kinds", "Each perturbation", _kinds(said)) if found.drops.get("condition") else None,
         ("refusals", "Refusals", _refusals(found)) if found.refusals["shifted"].right.n else None,
         ("doses", "Severity", _doses(found)) if found.drops.get("severity") else None,
         ("causes", "Why it fails", _causes(found)) if found.causes or found.stages else None,
         ("tasks", "Kinds of task", _tasks(found)) if found.drop else None,
-        ("behaviour", "How it works", _behaviour(found)),
+        ("behaviour", "How it works", _behaviour(said)),
         ("costs", "Costs and exclusions", _costs(said)),
+        ("find", "All episodes", _find(said)) if said.run.told else None,
         ("episodes", "Episodes to open", _episodes(said)) if said.readings else None,
     ]
     agent = said.run.manifest.agent
@@ -67,6 +71,7 @@ def page(said: Content) -> str:
         _header(said),
         [section for section in sections if section],
         _footer(said),
+        script="finder.js",
     )
 
 
@@ -83,18 +88,21 @@ def _header(said: Content) -> Markup:
     return join(
         div("mark", "crosswind"),
         tag("p", clipped(manifest.agent, 200), " · ", " · ".join(facts), class_="facts"),
-        tag("h1", clipped(said.verdict if said.stream else headline(found, manifest.agent), 600)),
-        tag("p", refusals(found), class_="lead"),
-        parts.tiles(_tiles(found)),
+        tag("h1", clipped(said.verdict if said.stream else headline(found, manifest.agent, brief=True), 600)),
+        tag("p", tag("b", certainty(found)), " ", refusals(found), class_="lead"),
         (tag("p", f"Note: {problem}.", class_="warn") for problem in said.run.problems),
+        first_screen(said),
+        parts.tiles(_tiles(found)),
     )
 
 
 def _tiles(found: Summary) -> Iterator[parts.Tile]:
     counted = "solvable pair" if found.drop else "solvable episode"
-    for name, cell in (("clean world", found.clean), ("open world", found.shifted)):
+    worlds = (("clean world", found.clean, {"side": 1}), ("open world", found.shifted, {"pair": 1}))
+    for name, cell, side in worlds:
         under = f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, counted)}"
-        yield f"Solved, {name}", formats.percent(cell.rate), under, ""
+        figure = link(formats.percent(cell.rate), **side) if found.drop else formats.percent(cell.rate)
+        yield f"Solved, {name}", figure, under, ""
     if found.drop:
         yield parts.tile("Change", found.drop)
         if found.drop.exposed:
@@ -105,7 +113,9 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
     if refusals.right.n:
         for name, cell in (("Right refusals", refusals.right), ("False refusals", refusals.false)):
             under = f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, 'episode')}; always refusing: 100"
-            yield name, formats.percent(cell.rate), f"{under}{formats.PERCENT}", ""
+            refuse = int(name == "Right refusals")
+            figure = link(formats.percent(cell.rate), judged=1, clean=0, refuse=refuse)
+            yield name, figure, f"{under}{formats.PERCENT}", ""
     if found.score:
         bounds = f"{found.score.low:.2f} to {found.score.high:.2f}; trivial agents 0, oracle 1"
         yield "Score", f"{found.score.value:.2f}", bounds, ""
@@ -158,10 +168,19 @@ def _said_no(found: Summary) -> str:
 
 def _refusals(found: Summary) -> Markup:
     kinds = {name: one for name, one in found.refused["kind"].items() if one.right.n}
-    rows: list[Sequence[Pieces]] = [(kind, formats.share(one.right)) for kind, one in sorted(kinds.items())]
+    rows: list[Sequence[Pieces]] = [
+        (kind, link(formats.share(one.right), only=kind, refuse=1, judged=1)) for kind, one in sorted(kinds.items())
+    ]
     rows.append(("all shifted", formats.share(found.refusals["shifted"].right)))
-    tiers = [(tier, formats.share(one.false)) for tier, one in found.refused["tier"].items() if one.false.n]
-    sides = [(f"all {side}", formats.share(found.refusals[side].false)) for side in SIDES]
+    tiers = [
+        (tier, link(formats.share(one.false), tier=tier, refuse=0, judged=1))
+        for tier, one in found.refused["tier"].items()
+        if one.false.n
+    ]
+    sides = [
+        (f"all {side}", link(formats.share(found.refusals[side].false), clean=int(side == "clean"), refuse=0, judged=1))
+        for side in SIDES
+    ]
     return join(
         lead(
             "Tasks that cannot be done, with or without a perturbation, count here and not in figures of success. "
@@ -183,14 +202,15 @@ def _refusals(found: Summary) -> Markup:
 def _tiers(said: Content) -> Markup:
     found = said.summary
     tiers, published = (
-        {"": [(tier, "", drop) for tier in TIERS if (drop := found.drops[by].get(tier))]} for by in TIERINGS
+        {"": [(tier, drop_links(drop, by), drop) for tier in TIERS if (drop := found.drops[by].get(tier))]}
+        for by in TIERINGS
     )
     return join(
         lead(
             "Change in points on solvable tasks that meet one obstacle, by what the obstacle demands of the agent "
             f"(tier) and what it changes (axis). {parts.method(found.drops['cell'], 'cell')}"
         ),
-        parts.heat(found.drops["cell"]),
+        parts.heat(found.drops["cell"], _cell_links),
         tag("h3", "Tiers"),
         parts.changes(tiers, SIDES),
         tag("h3", "Tiers as published"),
@@ -204,22 +224,34 @@ def _tiers(said: Content) -> Markup:
     )
 
 
+def _cell_links(drop: Drop) -> Markup:
+    return link(formats.pairs(drop), **(of_group("cell", drop.name) or {}), pair=1)
+
+
 def _kinds(said: Content) -> Markup:
-    found = said.summary
-    kinds, stacked = found.drops.get("kind", {}), {r.condition for r in said.run.records if len(r.layers) > 1}
-    groups: dict[str, list[tuple[str, str, Drop]]] = {}
-    for tier in TIERS:
-        some = [d for name, d in kinds.items() if perturbations[name].tier == tier]
-        groups[tier] = [(d.name, parts.under(d, perturbations[d.name].axis), d) for d in parts.worst_first(some)]
-    others = [d for name, d in found.drops["condition"].items() if name in stacked]
-    groups["several at once"] = [(clipped(d.name, 80), parts.under(d), d) for d in parts.worst_first(others)]
+    found, several = said.summary, stacked(said)
+    kinds = found.drops.get("kind", {})
+    others = [drop for name, drop in found.drops["condition"].items() if name in several]
+    rows = [
+        (clipped(drop.name, 80), (_sort(drop), " ", drop_links(drop, by)), drop)
+        for drop in parts.worst_first((*kinds.values(), *others))
+        for by in (("condition" if drop.name in several else "kind"),)
+    ]
     return join(
         lead(
             f"Points show the change on solvable tasks, lines its interval. {parts.method(kinds, 'kind')} Filled "
             "points are clear by both; hollow ones may be chance, with the number of tasks that would decide."
         ),
-        parts.changes({name: group for name, group in groups.items() if group}, SIDES),
+        parts.changes({"": rows}, SIDES),
     )
+
+
+def _sort(drop: Drop) -> str:
+    """The tier and the axis of a kind, and the change where its obstacle was seen."""
+    if drop.name not in perturbations:
+        return parts.under(drop, "several at once")
+    one = perturbations[drop.name]
+    return parts.under(drop, f"{one.tier} · {one.axis}")
 
 
 def _doses(found: Summary) -> Markup:
@@ -238,7 +270,12 @@ def _doses(found: Summary) -> Markup:
     clean = found.clean.rate or 0.0
     top = tag("tr", tag("td"), (tag("th", str(n), scope="col") for n in range(1, 6)), class_="c5")
     rows = (
-        tag("tr", tag("th", kind, scope="row"), (parts.heat_cell(row.get(n)) for n in range(1, 6)), class_="c5")
+        tag(
+            "tr",
+            tag("th", kind, scope="row"),
+            (parts.heat_cell(row.get(n), _dose_links) for n in range(1, 6)),
+            class_="c5",
+        )
         for kind, row in several.items()
     )
     return join(
@@ -249,21 +286,27 @@ def _doses(found: Summary) -> Markup:
     )
 
 
+def _dose_links(drop: Drop) -> Markup:
+    return link(formats.pairs(drop), **(of_group("kind@severity", drop.name) or {}), pair=1)
+
+
 def _causes(found: Summary) -> Markup:
     return join(
         lead("Stage says where a failed episode broke, cause says how: the first mistake that was not put right."),
-        div("two", _bars("Stage", found.stages, STAGES), _bars("Cause", found.causes, CAUSES)),
+        div("two", _bars("Stage", "stage", found.stages, STAGES), _bars("Cause", "cause", found.causes, CAUSES)),
     )
 
 
-def _bars(heading: str, counts: Mapping[str, int], meant: Mapping[str, str]) -> Markup:
+def _bars(heading: str, field: str, counts: Mapping[str, int], meant: Mapping[str, str]) -> Markup:
     total = sum(counts.values())
     rows = (
         tag(
             "li",
             span("name", clipped(name, 60), small(meant.get(name))),
             span("plot", charts.bar(n / total, "pale" if name == "undetermined" else "")),
-            span("value", tag("b", n), f" · {formats.percent(n / total)}"),
+            span(
+                "value", tag("b", link(f"{n:,}", **{field: name}, outcome="fail")), f" · {formats.percent(n / total)}"
+            ),
         )
         for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )
@@ -275,14 +318,20 @@ def _tasks(found: Summary) -> Markup:
         "The same changes by domain, level and family. The level is the length of the clean solution: 2 to 3 calls, "
         "4 to 6, 7 to 12."
     )
-    return join(lead(told), parts.grouped_changes(found.drops, parts.TASKS, SIDES))
+    return join(lead(told), parts.grouped_changes(found.drops, parts.TASKS, SIDES, drop_links))
 
 
-def _behaviour(found: Summary) -> Markup:
+def _behaviour(said: Content) -> Markup:
+    found = said.summary
     again = [found.pass_hat_k.get(side, ()) for side in SIDES]
     ks = range(max(map(len, again), default=0))
     rows = [(f"{k + 1}", *(_all_pass(side[k]) if k < len(side) else "–" for side in again)) for k in ks]
     told = "How the agent works, clean and shifted."
+    if found.study and said.measured < found.episodes:
+        told += (
+            f" Turns, tokens and time are over all {formats.many(found.episodes, 'episode')}; the other figures need "
+            f"the certified solution and are over {said.measured:,} spread evenly."
+        )
     return join(
         lead(told if found.study else f"{told} {UNMEASURED}"),
         table(("", *SIDES), _measures(found.study)) if found.study else None,
@@ -329,7 +378,7 @@ def _costs(said: Content) -> Markup:
     return join(
         table(("", "in all", "per episode"), rows),
         tag("h3", "Left out"),
-        note(told),
+        note(told, (" ", link("These episodes", outcome="error"), ".") if excluded.episodes else None),
         tag("ul", reasons, class_="note") if excluded.reasons else None,
         note(f"{formats.many(excluded.unpaired, 'shifted episode')} have no clean episode.")
         if excluded.unpaired
@@ -337,10 +386,25 @@ def _costs(said: Content) -> Markup:
     )
 
 
+def _find(said: Content) -> Markup:
+    return join(
+        lead(
+            "Every figure above leads here. Select, search, or give the number of an episode to ",
+            tag("code", "crosswind show"),
+            ", which shows it step by step.",
+        ),
+        finder.section(said.run, said.mistakes, (one.record.key for one in said.readings)),
+    )
+
+
 def _episodes(said: Content) -> Markup:
     opened = next((i for i, one in enumerate(said.readings) if one.record.outcome == "fail"), None)
-    shown = parts.fitting(parts.episode(one, open_=i == opened) for i, one in enumerate(said.readings))
-    every = len(said.run.records)
+    keys = {one.record.key for one in said.readings}
+    numbers = {one.key: n for n, one in numbered(said.run.told) if one.key in keys}
+    shown = parts.fitting(
+        parts.episode(one, open_=i == opened, number=numbers.get(one.record.key)) for i, one in enumerate(said.readings)
+    )
+    every = len(said.run.told)
     told = (
         f"{len(shown)} of {formats.many(every, 'episode')}: "
         "failures first, one for each cause and kind before a second. "
@@ -360,14 +424,13 @@ def _episodes(said: Content) -> Markup:
 
 def _footer(said: Content) -> Markup:
     manifest = said.run.manifest
-    suite, agent = shlex.quote(clipped(manifest.name, 200)), shlex.quote(clipped(manifest.agent, 300))
     verb, times = ("stream", "streams") if said.stream else ("run", "trials")
-    command = f"crosswind {verb} {suite} --agent {agent} --seed {manifest.seed}"
+    command = base(manifest, verb)
     if manifest.trials > 1:
         command += f" --{times} {manifest.trials}"
     return join(
         tag("h3", "Repeat this run"),
-        tag("pre", command),
+        parts.command(command),
         tag(
             "p",
             f"Played with crosswind {manifest.crosswind}, judged by verifier {manifest.judge}, reported by crosswind "

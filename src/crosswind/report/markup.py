@@ -1,13 +1,15 @@
 """HTML that is safe by construction: plain strings are escaped, and only elements made here are not.
 
 There is no way to hand over text as markup. Attributes are written by this package alone; those that could load or
-run something are refused, so that a page has no address in it but places within itself.
+run something are refused, so that a page has no address in it but places within itself. The one script that a page may
+have comes from this package; what it shows is data, which nothing runs.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 
 LONGEST = 20_000  # characters of one text
@@ -18,7 +20,7 @@ _HIDDEN = re.compile(
 )
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _ATTRIBUTE = re.compile(r"(?!on|src|style$|srcset)[a-zA-Z][a-zA-Z0-9-]*")
-_EMPTY = frozenset({"meta", "line", "circle", "rect"})
+_EMPTY = frozenset({"meta", "line", "circle", "rect", "input"})
 
 
 class Markup:
@@ -93,6 +95,31 @@ def style(css: str) -> Markup:
     if "<" in css or "url(" in css or "@import" in css:
         raise ValueError("a style sheet loads nothing and holds no markup")
     return Markup(f"<style>{css}</style>")
+
+
+def script(code: str) -> Markup:
+    """A script of this package."""
+    if "</" in code or "<!--" in code or "://" in code:
+        raise ValueError("a script loads nothing and holds no markup")
+    return Markup(f"<script>{code}</script>")
+
+
+def data(id_: str, value: object) -> Markup:
+    """JSON for a script: the browser neither runs nor shows it. Nothing in it can end the element."""
+    text = json.dumps(_visible(value), ensure_ascii=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(f'<script type="application/json" id="{escape(id_)}">{text}</script>')
+
+
+def _visible(value: object) -> object:
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {visible(str(key)): _visible(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return value if all(type(one) is int for one in value) else [_visible(one) for one in value]
+    return value
 
 
 def _html(pieces: Pieces) -> Iterable[str]:

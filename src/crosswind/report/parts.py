@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 
 from crosswind.base.version import __version__
 from crosswind.core.types import AXES, TIERS
 from crosswind.metrics import By, Drop, formats
-from crosswind.report import charts
+from crosswind.report import charts, markup
 from crosswind.report.episode import STEPS, Exchange, Line, ending, lines_of
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, note, small, span, style, tag
 from crosswind.runs.reading import Reading
@@ -26,17 +26,20 @@ TASKS: tuple[tuple[By, str, str], ...] = (
     ("level", "Level", "level "),
     ("family", "Family", ""),
 )
-Tile = tuple[str, str, str, str]  # a name, the figure, a line under it, and the class of the figure
+Tile = tuple[str, Pieces, str, str]  # a name, the figure, a line under it, and the class of the figure
 
 
 # ---------------------------------------------------------------- the frame
 
 
-def frame(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]], footer: Markup) -> str:
-    """A whole page; a section is an anchor, a heading and what stands under it."""
-    css = resources.files("crosswind.report").joinpath("style.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+def frame(
+    title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]], footer: Markup, *, script: str = ""
+) -> str:
+    """A whole page; a section is an anchor, a heading and what stands under it. `script` is a file of this package."""
+    css, code = _file("style.css"), _file(script) if script else ""
+    policy = f"default-src 'none'; style-src '{_digest(css)}'; base-uri 'none'; form-action 'none'"
+    if code:
+        policy += f"; script-src '{_digest(code)}'"
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -53,8 +56,22 @@ def frame(title: str, header: Markup, sections: Sequence[tuple[str, str, Markup]
         tag("header", header, links),
         tag("main", (tag("section", tag("h2", h), inner, id=anchor) for anchor, h, inner in sections)),
         tag("footer", footer),
+        markup.script(code) if code else None,
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en').html}\n"
+
+
+def _file(name: str) -> str:
+    return resources.files("crosswind.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def command(text: str) -> Markup:
+    """A command to copy."""
+    return tag("pre", tag("code", clipped(text, 600)), class_="command")
 
 
 def tile(name: str, drop: Drop, *, fewer_is_better: bool = False) -> Tile:
@@ -90,7 +107,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Pieces]]) -> Markup:
 # ---------------------------------------------------------------- changes
 
 
-def changes(groups: Mapping[str, Sequence[tuple[str, str, Drop]]], names: tuple[str, str]) -> Markup:
+def changes(groups: Mapping[str, Sequence[tuple[str, Pieces, Drop]]], names: tuple[str, str]) -> Markup:
     """Changes as a forest plot, in groups with headings: name, a line under it, and the change."""
     drops = [drop for group in groups.values() for *_, drop in group]
     if not drops:
@@ -118,7 +135,7 @@ def method(drops: Mapping[str, Drop], group: str) -> str:
     return f"{interval}; p is Holm-adjusted over {len(drops)} {group}s." if len(drops) > 1 else f"{interval}."
 
 
-def _change(name: str, under: str, drop: Drop, scale: charts.ChangeScale) -> Markup:
+def _change(name: str, under: Pieces, drop: Drop, scale: charts.ChangeScale) -> Markup:
     colour = charts.sign_class(drop.delta, drop.clear)
     return tag(
         "li",
@@ -148,14 +165,20 @@ def under(drop: Drop, axis: str = "") -> str:
 
 
 def grouped_changes(
-    drops: Mapping[By, Mapping[str, Drop]], which: Sequence[tuple[By, str, str]], names: tuple[str, str]
+    drops: Mapping[By, Mapping[str, Drop]],
+    which: Sequence[tuple[By, str, str]],
+    names: tuple[str, str],
+    links: Callable[[Drop, By], Markup] | None = None,
 ) -> Markup:
     """Changes by several groupings: the grouping, its heading, and what goes before the name of a group.
 
-    A grouping with many groups is folded.
+    A grouping with many groups is folded. `links` leads to the episodes of a change.
     """
     groups = {
-        heading: [(clipped(f"{before}{d.name}", 80), under(d), d) for d in drops.get(by, {}).values()]
+        heading: [
+            (clipped(f"{before}{d.name}", 80), (under(d), " ", links(d, by)) if links else under(d), d)
+            for d in drops.get(by, {}).values()
+        ]
         for by, heading, before in which
     }
     folded = {heading: rows for heading, rows in groups.items() if len(rows) > MANY}
@@ -168,7 +191,7 @@ def grouped_changes(
     )
 
 
-def heat_cell(drop: Drop | None) -> Markup:
+def heat_cell(drop: Drop | None, links: Callable[[Drop], Markup] | None = None) -> Markup:
     """One cell of a heat table."""
     if drop is None or not drop.pairs:
         return tag("td", tag("span", "–", aria_hidden="true"), span("hidden", "no pairs"), class_="none")
@@ -178,16 +201,16 @@ def heat_cell(drop: Drop | None) -> Markup:
         "td",
         tag("b", formats.points(drop.delta)),
         small(formats.span(drop.low, drop.high)),
-        small(formats.pairs(drop)),
+        small(links(drop) if links else formats.pairs(drop)),
         class_=colour or None,
     )
 
 
-def heat(cells: Mapping[str, Drop]) -> Markup:
+def heat(cells: Mapping[str, Drop], links: Callable[[Drop], Markup] | None = None) -> Markup:
     """Tier by axis; `cells` are named as `drops(..., "cell")` names them."""
     top = tag("tr", tag("td"), (tag("th", axis, scope="col") for axis in AXES))
     body = (
-        tag("tr", tag("th", tier, scope="row"), (heat_cell(cells.get(f"{tier} x {axis}")) for axis in AXES))
+        tag("tr", tag("th", tier, scope="row"), (heat_cell(cells.get(f"{tier} x {axis}"), links) for axis in AXES))
         for tier in TIERS
     )
     return tag("table", tag("thead", top), tag("tbody", body), class_="heat")
@@ -196,7 +219,7 @@ def heat(cells: Mapping[str, Drop]) -> Markup:
 # ---------------------------------------------------------------- episodes
 
 
-def episode(shown: Reading, *, by: str = "", open_: bool = False) -> Markup:
+def episode(shown: Reading, *, by: str = "", open_: bool = False, number: int | None = None) -> Markup:
     """One episode to open: what the agent saw beside what the world saw, and the certified way."""
     record = shown.record
     cause = record.cause or (shown.diagnosis.cause if shown.diagnosis else None)
@@ -208,7 +231,8 @@ def episode(shown: Reading, *, by: str = "", open_: bool = False) -> Markup:
         span("small task", clipped(record.task_id, 120)),
         span("small", formats.many(len(record.steps), "step")),
     )
-    return tag("details", top, div("inside", _inside(shown)), open=open_)
+    anchor = None if number is None else f"e{number}"
+    return tag("details", top, div("inside", _inside(shown)), open=open_, id=anchor)
 
 
 def fitting(pieces: Iterable[Markup]) -> list[Markup]:
@@ -297,13 +321,31 @@ def _step(line: Line) -> Markup:
         "step wrong" if line.diverges else "step",
         div("nth", line.step if line.step is not None else ""),
         div("flags", flags) if flags else None,
-        _side("agent", "agent", [line.agent] if line.agent else [], heard),
-        _side("world", "world", line.world, []),
-        _side("gold", f"certified way, step {line.gold_step}", [line.gold] if line.gold else [], []),
+        _sides(line, heard),
     )
 
 
-def _side(side: str, label: str, exchanges: Sequence[Exchange], more: Sequence[Markup]) -> Markup:
+def _sides(line: Line, heard: Sequence[Markup]) -> list[Markup]:
+    """The three columns of a step; those that are equal are shown once, over the room of all of them."""
+    agent, gold = [line.agent] if line.agent else [], [line.gold] if line.gold else []
+    certified = f"certified way, step {line.gold_step}"
+    if agent and list(line.world) == agent and gold == agent:
+        return [_side("agent three", f"agent, world and {certified}", agent, heard, told=True)]
+    if agent and list(line.world) == agent:
+        return [_side("agent two", "agent and world", agent, heard, told=True), _side("gold", certified, gold, [])]
+    if gold and list(line.world) == gold:
+        both = f"world and {certified}"
+        return [_side("agent", "agent", agent, heard), _side("world two", both, gold, [], told=True)]
+    return [
+        _side("agent", "agent", agent, heard),
+        _side("world", "world", line.world, []),
+        _side("gold", certified, gold, []),
+    ]
+
+
+def _side(
+    side: str, label: str, exchanges: Sequence[Exchange], more: Sequence[Markup], *, told: bool = False
+) -> Markup:
     parts = [
         (
             div("call text", clipped(one.call, SHOWN)),
@@ -311,4 +353,4 @@ def _side(side: str, label: str, exchanges: Sequence[Exchange], more: Sequence[M
         )
         for one in exchanges
     ]
-    return div(side if parts or more else f"{side} empty", div("label", label), parts, more)
+    return div(side if parts or more else f"{side} empty", div("label told" if told else "label", label), parts, more)

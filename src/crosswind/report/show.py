@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Brief, Told
 from crosswind.metrics import formats
+from crosswind.metrics.groups import Some
 from crosswind.report.episode import Exchange, Line, ending, lines_of
 from crosswind.runs.reading import Reading
-from crosswind.runs.store import StoredRun
+from crosswind.runs.store import AnyRun
 
 COLOURS = {"pass": "green", "fail": "red", "error": "yellow", "unjudged": "cyan"}
 
 
-def pick(records: Sequence[Record], wanted: str) -> tuple[int, Record]:
+def numbered(told: Iterable[Some]) -> Iterator[tuple[int, Some]]:
+    """Episodes with their numbers: the line in the run, from 1, or the place among those given."""
+    for place, one in enumerate(told, 1):
+        yield (one.at + 1 if isinstance(one, Brief) and one.at >= 0 else place), one
+
+
+def pick(told: Sequence[Some], wanted: str) -> tuple[int, Some]:
     """An episode by its number in the list, its key, or a part of the key that only one has."""
-    if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(records):
-        return int(wanted), records[int(wanted) - 1]
-    exact = [(n, r) for n, r in enumerate(records, 1) if r.key == wanted]
-    found = exact or [(n, r) for n, r in enumerate(records, 1) if wanted in r.key]
+    records = list(numbered(told))
+    if wanted.isascii() and wanted.isdigit() and (at := [(n, one) for n, one in records if n == int(wanted)]):
+        return at[0]
+    exact = [(n, r) for n, r in records if r.key == wanted]
+    found = exact or [(n, r) for n, r in records if wanted in r.key]
     if len(found) == 1:
         return found[0]
     if not found:
@@ -37,7 +45,7 @@ def pick(records: Sequence[Record], wanted: str) -> tuple[int, Record]:
     raise CrosswindError(f"{len(found)} episodes have {terminal.short(wanted, 120)!r} in their key: {few}, ...")
 
 
-def listing(console: Console, run: StoredRun, chosen: Sequence[tuple[int, Record]], limit: int) -> None:
+def listing(console: Console, run: AnyRun, chosen: Sequence[tuple[int, Told]], limit: int) -> None:
     """The episodes of a run, one line each, numbered by their place in it."""
     table = terminal.table_of("#", "outcome", "condition", "task", "steps", "ended", "cause")
     for n, record in chosen[:limit]:
@@ -46,7 +54,7 @@ def listing(console: Console, run: StoredRun, chosen: Sequence[tuple[int, Record
             Text(record.outcome, style=COLOURS[record.outcome]),
             terminal.short(record.condition, 40),
             terminal.short(record.task_id, 60),
-            f"{len(record.steps)}/{record.budget}",
+            f"{record.length}/{record.budget}",
             record.ended,
             terminal.short(record.cause or "", 30),
         )
@@ -54,9 +62,9 @@ def listing(console: Console, run: StoredRun, chosen: Sequence[tuple[int, Record
         console.print(table)
     some = f"{min(len(chosen), limit)} of " if len(chosen) > limit else ""
     more = "; --limit lists more" if len(chosen) > limit else ""
-    matching = f"{len(chosen)} of " if len(chosen) < len(run.records) else ""
+    matching = f"{len(chosen)} of " if len(chosen) < len(run.told) else ""
     agent, folder = terminal.short(run.manifest.agent, 80), shlex.quote(terminal.safe(str(run.folder)))
-    console.print(Text(f"{some}{matching}{formats.many(len(run.records), 'episode')} by {agent}{more}."))
+    console.print(Text(f"{some}{matching}{formats.many(len(run.told), 'episode')} by {agent}{more}."))
     if chosen:
         console.print(Text(f"Open one by its number: crosswind show {folder} {chosen[0][0]}"))
 

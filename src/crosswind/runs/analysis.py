@@ -1,6 +1,9 @@
 """Everything that a report on a run needs, computed once: figures, baselines, and episodes with their gold.
 
-Baselines that are not stored with the run yet are played now (`baselines.py`).
+Baselines that are not stored with the run yet are played now (`baselines.py`). Of a run of any size all episodes count
+towards every figure but two sorts, which need the certified way of an episode and so take the time of playing it: the
+measures, over `MEASURED` episodes spread evenly, and what failures went wrong with where the run did not store it, for
+`EXPLAINED` of them.
 """
 
 from __future__ import annotations
@@ -8,52 +11,69 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Told
+from crosswind.episodes.record import Mistake
+from crosswind.metrics.groups import Some
 from crosswind.metrics.measures import Measures
 from crosswind.metrics.scores import Summary, summary
 from crosswind.metrics.streams import StreamSummary, summarise
 from crosswind.runs.baselines import Baselines, play_baselines
 from crosswind.runs.reading import Reader, Reading, is_walkable
-from crosswind.runs.store import StoredRun
+from crosswind.runs.store import AnyRun
 
 OPENED = 48  # episodes to open
+MEASURED = 1_500  # episodes whose certified way is walked again
+EXPLAINED = 300  # failures that are diagnosed again, if the run has not stored what they went wrong with
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """A run and what was computed from it."""
 
-    run: StoredRun
+    run: AnyRun
     summary: Summary
     measures: Mapping[str, Measures]  # by key; none where a domain cannot be walked again
+    mistakes: Mapping[str, Mistake]  # what failures went wrong with, by key, as far as that is known
     readings: tuple[Reading, ...]  # the episodes to open
     baselines: Baselines
     stream: StreamSummary | None  # of a run of streams
 
 
-def analyse(run: StoredRun, *, baselines: int | None = None, opened: int = OPENED) -> Analysis:
-    """Work out what a run shows. Gold is walked once for each episode.
+def analyse(run: AnyRun, *, baselines: int | None = None, opened: int = OPENED) -> Analysis:
+    """Work out what a run shows. Gold is walked at most once for each episode.
 
     `baselines` is the number of shifted episodes on which scripted agents are played, 150 unless given. Where a server
     is shared by all, or a domain is not loaded, nothing is played or walked, and the figures of `study` are left out.
     """
-    measured = all(is_walkable(name) for name in {record.domain for record in run.records})
-    chosen = select(run.records, opened)
-    reader = Reader((record.key for record in chosen), measured=measured)
+    measured = all(is_walkable(name) for name in {one.domain for one in run.told})
+    chosen = select(run.told, opened)
+    failed = [one for one in run.told if one.outcome == "fail"]
+    unknown = spread([one for one in failed if one.mistake is None and one.cause], EXPLAINED) if measured else []
+    reader = Reader((one.key for one in chosen), (one.key for one in unknown), measured=measured)
     played = play_baselines(run, baselines, reader.read_and_redraw)
-    for record in run.records:
+    judged = [one for one in run.told if one.judged]
+    wanted = {one.key for one in (*chosen, *unknown, *(spread(judged, MEASURED) if measured else ()))}
+    for record in run.each(one for one in run.told if one.key in wanted):
         reader.read(record)
     return Analysis(
         run=run,
-        summary=summary(run.records, measures=reader.measures if measured else False, trivial=played.trivial),
+        summary=summary(run.told, measures=reader.measures if measured else False, trivial=played.trivial),
         measures=reader.measures,
-        readings=tuple(reader.readings[record.key] for record in chosen),
+        mistakes={**{one.key: one.mistake for one in failed if one.mistake is not None}, **reader.mistakes},
+        readings=tuple(reader.readings[one.key] for one in chosen),
         baselines=played,
-        stream=summarise(run.records) if any(record.mark and record.judged for record in run.records) else None,
+        stream=summarise(run.told) if any(one.mark and one.judged for one in run.told) else None,
     )
 
 
-def select(records: Sequence[Record], limit: int) -> list[Record]:
+def spread(some: Sequence[Some], limit: int) -> list[Some]:
+    """As many of them as the limit allows, evenly over all."""
+    if len(some) <= limit:
+        return list(some)
+    return [some[i * len(some) // limit] for i in range(limit)]
+
+
+def select(records: Sequence[Told], limit: int) -> list[Told]:
     """Episodes worth opening: failures first, one for each cause and kind before a second of any, then others.
 
     Among failures those come first whose clean episode passed. A fifth of `limit`, and what the failures leave, goes
@@ -68,7 +88,7 @@ def select(records: Sequence[Record], limit: int) -> list[Record]:
     return [*taken, *others[: limit - len(taken)]]
 
 
-def _spread(records: Sequence[Record]) -> list[Record]:
+def _spread(records: Sequence[Told]) -> list[Told]:
     """The same, the first of each cause and condition before the second of any."""
     nth: dict[tuple[str | None, str], int] = {}
     placed: list[tuple[int, int]] = []

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from crosswind.base.errors import CrosswindError
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Told
 from crosswind.metrics.groups import By
 from crosswind.metrics.scores import (
     CleanAndRobust,
@@ -23,7 +23,7 @@ from crosswind.metrics.streams import StreamPairs, paired
 from crosswind.runs.analysis import select
 from crosswind.runs.baselines import trivial_of
 from crosswind.runs.reading import Reading, read_both
-from crosswind.runs.store import StoredRun, same_ending
+from crosswind.runs.store import AnyRun, same_ending
 
 COMMON = 0.5  # of the episodes of two runs; with less in common, they are not compared
 GROUPS: tuple[By, ...] = ("tier", "cell", "kind", "condition", "severity", "domain", "level", "family")
@@ -63,7 +63,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    runs: dict[str, StoredRun]
+    runs: dict[str, AnyRun]
     summaries: dict[str, Summary]
     versus: tuple[Contrast, ...]
     ranks: CleanAndRobust | None  # of three runs or more
@@ -73,7 +73,7 @@ class Comparison:
         return next(iter(self.runs))
 
 
-def compare(runs: Sequence[StoredRun], *, opened: int = 24, partial: bool = False) -> Comparison:
+def compare(runs: Sequence[AnyRun], *, opened: int = 24, partial: bool = False) -> Comparison:
     """Compare each run with the first over the episodes that all of them have.
 
     Runs with little in common are refused, unless the comparison may be a `partial` one.
@@ -82,12 +82,12 @@ def compare(runs: Sequence[StoredRun], *, opened: int = 24, partial: bool = Fals
     named = dict(zip(_names(runs), runs, strict=True))
     shared = _shared(runs)
     if not shared:
-        counts = " and ".join(f"{run.folder} ({len(run.records):,})" for run in runs)
+        counts = " and ".join(f"{run.folder} ({len(run.told):,})" for run in runs)
         raise CrosswindError(
             f"0 of the episodes of {counts} are common to them; runs can be compared if they have the same suite and "
             "seed"
         )
-    played = {name: [r for r in run.records if r.key in shared] for name, run in named.items()}
+    played = {name: [r for r in run.told if r.key in shared] for name, run in named.items()}
     first, *others = named
     versus = [_versus(name, named[first], named[name], shared, opened) for name in others]
     if not partial and not all(one.stream for one in versus):  # streams are paired by position
@@ -111,7 +111,7 @@ def _refuse_strangers(first: str, versus: Sequence[Contrast]) -> None:
             )
 
 
-def _names(runs: Sequence[StoredRun]) -> list[str]:
+def _names(runs: Sequence[AnyRun]) -> list[str]:
     """What each run is called: its agent, and its folder or a number where that does not tell it apart."""
     agents = [run.manifest.agent for run in runs]
     out: list[str] = []
@@ -121,24 +121,25 @@ def _names(runs: Sequence[StoredRun]) -> list[str]:
     return out
 
 
-def _shared(runs: Sequence[StoredRun]) -> set[str]:
+def _shared(runs: Sequence[AnyRun]) -> set[str]:
     """Keys of the episodes that count and are the same in all runs."""
-    every = [{r.key: r.layers for r in run.records if r.judged} for run in runs]
-    return {key for key, layers in every[0].items() if all(one.get(key) == layers for one in every[1:])}
+    every = [{r.key: r.draw for r in run.told if r.judged} for run in runs]
+    return {key for key, draw in every[0].items() if all(one.get(key) == draw for one in every[1:])}
 
 
-def _versus(name: str, first: StoredRun, second: StoredRun, shared: Container[str], opened: int) -> Contrast:
-    before = {r.key: r for r in first.records if r.key in shared}
-    same = [(before[r.key], r) for r in second.records if r.key in shared]
-    theirs = {r.key: r.layers for r in first.records if r.judged}
-    other = sum(r.judged and r.key in theirs and theirs[r.key] != r.layers for r in second.records)
+def _versus(name: str, first: AnyRun, second: AnyRun, shared: Container[str], opened: int) -> Contrast:
+    before = {r.key: r for r in first.told if r.key in shared}
+    same = [(before[r.key], r) for r in second.told if r.key in shared]
+    theirs = {r.key: r.draw for r in first.told if r.judged}
+    other = sum(r.judged and r.key in theirs and theirs[r.key] != r.draw for r in second.told)
+    chosen = _changed(same, opened)
     counted = {side: [(before[r.key], r) for r in of] for side, of in sides(b for _, b in same).items()}
     beyond = [(a, b) for a, b in same if not b.clean] or same
     groups: dict[By, dict[str, Drop]] = {}
     for by in GROUPS:  # what was seen in the second run says nothing of the first
         found = grouped_drops(counted["shifted"], by)
         groups[by] = {name: one.model_copy(update={"exposed": None}) for name, one in found.items()}
-    keys = {r.key for r in first.records} | {r.key for r in second.records}
+    keys = {r.key for r in first.told} | {r.key for r in second.told}
     return Contrast(
         name=name,
         clean=drop("clean", counted["clean"]),
@@ -150,12 +151,12 @@ def _versus(name: str, first: StoredRun, second: StoredRun, shared: Container[st
         unshared=len(keys) - len(same) - other,
         other=other,
         changed=sum(a.passed != b.passed for a, b in same),
-        opened=tuple(read_both(before[r.key], r) for r in _changed(same, opened)),
-        stream=paired(first.records, second.records),
+        opened=tuple(map(read_both, first.whole(before[r.key] for r in chosen), second.whole(chosen))),
+        stream=paired(first.told, second.told),
     )
 
 
-def _changed(pairs: Sequence[tuple[Record, Record]], limit: int) -> list[Record]:
+def _changed(pairs: Sequence[tuple[Told, Told]], limit: int) -> list[Told]:
     """Episodes that one passed and the other failed; those that broke first."""
     broke = select([b for a, b in pairs if a.passed and not b.passed], limit)
     fixed = select([b for a, b in pairs if b.passed and not a.passed], limit)

@@ -10,7 +10,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.registry import domains
 from crosswind.episodes.play import step_data
-from crosswind.episodes.record import Record, redrawn
+from crosswind.episodes.record import Mistake, Record, redrawn
 from crosswind.metrics.diagnosis import Diagnosis, diagnose
 from crosswind.metrics.measures import Gold, Measures, measure
 
@@ -118,23 +118,29 @@ def beside(record: Record, drawn: Drawn | None, missing: str = "") -> Reading:
 class Reader:
     """Reads the episodes of one run. Nothing but the results is kept: a walk holds a whole world."""
 
-    def __init__(self, opened: Iterable[str], *, measured: bool) -> None:
-        self.opened, self.measured = frozenset(opened), measured
+    def __init__(self, opened: Iterable[str], explained: Iterable[str] = (), *, measured: bool) -> None:
+        self.opened, self.explained, self.measured = frozenset(opened), frozenset(explained), measured
+        self.mistakes: dict[str, Mistake] = {}
         self.measures: dict[str, Measures] = {}
         self.readings: dict[str, Reading] = {}
 
     def read_and_redraw(self, record: Record) -> Drawn | None:
         """Keep what the report shows of an episode, and draw it again; None where it can no longer be certified."""
         drawn, missing = draw_again(record)
-        if record.key in self.opened:
-            self.readings[record.key] = beside(record, drawn, missing)
+        if record.key in self.opened or record.key in self.explained:
+            found = beside(record, drawn, missing)
+            if record.key in self.opened:
+                self.readings[record.key] = found
+            if record.key in self.explained and found.diagnosis:
+                self.mistakes[record.key] = found.diagnosis.mistake
         if drawn is not None:
             self._measure(record, Gold(drawn.certificate.task, drawn.certificate.gold))
         return drawn
 
     def read(self, record: Record) -> None:
         """Read an episode, unless that has been done."""
-        if record.key in self.opened and record.key not in self.readings:
+        shown = record.key not in self.opened or record.key in self.readings
+        if not shown or (record.key in self.explained and record.key not in self.mistakes):
             self.read_and_redraw(record)
         self._measure(record)
 

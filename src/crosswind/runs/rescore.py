@@ -72,7 +72,9 @@ def _judged(record: Record, out: Rescored) -> Record:
     if verdict.outcome == record.outcome:
         return record.model_copy(update=fresh)
     out.changed.append(_change(record, verdict))
-    return diagnosed(record.model_copy(update={**fresh, "stage": None, "cause": None}), certificate(record))
+    return diagnosed(
+        record.model_copy(update={**fresh, "stage": None, "cause": None, "mistake": None}), certificate(record)
+    )
 
 
 def _change(record: Record, verdict: Verdict) -> ChangedVerdict:

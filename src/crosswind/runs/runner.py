@@ -233,7 +233,7 @@ def diagnosed(record: Record, gold: Certificate) -> Record:
     if record.outcome != "fail":
         return record
     found = diagnose(record, gold)
-    return record.model_copy(update={"stage": found.stage, "cause": found.cause})
+    return record.model_copy(update={"stage": found.stage, "cause": found.cause, "mistake": found.mistake})
 
 
 # ---------------------------------------------------------------- many

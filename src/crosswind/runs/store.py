@@ -82,7 +82,11 @@ class StoredRun:
 
     def whole(self, some: Iterable[Told]) -> list[Record]:
         """The records of some of its episodes."""
-        return [one for one in some if isinstance(one, Record)]
+        return list(self.each(some))
+
+    def each(self, some: Iterable[Told]) -> Iterator[Record]:
+        """The same one after the other."""
+        return (one for one in some if isinstance(one, Record))
 
 
 @dataclass(slots=True)
@@ -102,12 +106,20 @@ class BriefRun:
     def whole(self, some: Iterable[Told]) -> list[Record]:
         """The records of some of its episodes, in the order given."""
         asked = list(some)
-        stored = read_records(self.folder, (one.at for one in asked if isinstance(one, Brief)))
-        found = {record.key: record for record in stored}
-        if foreign := [one.key for one in asked if isinstance(one, Brief) and one.key not in found]:
-            told = f"an index names the episode {foreign[0]!r}, and its lines have another one there"
-            raise BadFile(f"{self.folder / SEGMENTS}: {told}; delete the files *{INDEX}: they are made again")
-        return [one if isinstance(one, Record) else found[one.key] for one in asked]
+        found = {record.key: record for record in self.each(asked)}
+        return [found[one.key] for one in asked]
+
+    def each(self, some: Iterable[Told]) -> Iterator[Record]:
+        """The same one after the other, in the order of the run: no more than one is in memory."""
+        asked = list(some)
+        expected = {one.key for one in asked}
+        briefs = [one for one in asked if isinstance(one, Brief)]
+        for record in read_records(self.folder, (one.at for one in briefs)):
+            if record.key not in expected:
+                said = f"an index names other episodes than its lines hold, such as {record.key!r}"
+                raise BadFile(f"{self.folder / SEGMENTS}: {said}; delete the files *{INDEX}: they are made again")
+            yield record
+        yield from (one for one in asked if isinstance(one, Record))
 
 
 AnyRun = StoredRun | BriefRun

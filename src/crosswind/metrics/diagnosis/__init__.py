@@ -11,14 +11,17 @@ from collections.abc import Callable, Mapping
 
 from crosswind.core.certify import Certificate
 from crosswind.core.types import Model
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Told
+from crosswind.episodes.record import Mistake, Record
 from crosswind.episodes.record import certificate as certified
 from crosswind.metrics.diagnosis.case import Case
 from crosswind.metrics.diagnosis.evidence import Divergence
 from crosswind.metrics.diagnosis.questions import bad_write, ending, never_made, to_be_refused, unheeded, unsafe
+from crosswind.metrics.diagnosis.subjects import went_wrong_with
 
 UNDETERMINED = "undetermined"
 EXCEPTION = "exception"
+LONGEST_WHY = 300  # characters of a reason that are stored with an episode
 STAGES: Mapping[str, str] = {
     "understanding": "missed something in the request, the user's answers or the list of tools",
     "feedback": "missed something in a result, an error or a change of mind",
@@ -69,6 +72,14 @@ class Diagnosis(Model):
     cause: str  # of CAUSES
     step: int  # from 1; one more than there are steps where the final message is what went wrong
     why: str  # in words
+    tool: str = ""  # what it went wrong with, as in `Mistake`
+    error: str = ""
+    key: str = ""
+
+    @property
+    def mistake(self) -> Mistake:
+        """The part of it that is stored with the episode beside its stage and cause."""
+        return Mistake(step=self.step, tool=self.tool, error=self.error, key=self.key, why=self.why[:LONGEST_WHY])
 
 
 def diagnose(record: Record, certificate: Certificate | None = None) -> Diagnosis:
@@ -80,8 +91,18 @@ def diagnose(record: Record, certificate: Certificate | None = None) -> Diagnosi
         return Diagnosis(stage=UNDETERMINED, cause=EXCEPTION, step=len(record.steps) + 1, why=why)
     case = Case(record, certificate or certified(record))
     for found in divergences(case):
-        return Diagnosis(stage=found.stage, cause=found.cause, step=found.step, why=found.why)
+        tool, error, key = went_wrong_with(case, found)
+        return Diagnosis(
+            stage=found.stage, cause=found.cause, step=found.step, why=found.why, tool=tool, error=error, key=key
+        )
     return Diagnosis(stage=UNDETERMINED, cause=UNDETERMINED, step=case.end, why=CAUSES[UNDETERMINED])
+
+
+def stored(one: Told) -> Diagnosis | None:
+    """What the run that played an episode found, if it stored that."""
+    if one.mistake is None or one.cause is None:
+        return None
+    return Diagnosis(stage=one.stage or UNDETERMINED, cause=one.cause, **one.mistake.model_dump())
 
 
 def divergences(case: Case) -> list[Divergence]:
