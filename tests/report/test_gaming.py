@@ -181,7 +181,7 @@ def test_a_figure_is_the_same_everywhere(run: cw.Run) -> None:
     assert f"clean {clean}, shifted {shifted}".replace(formats.PERCENT, " %") in repr(run)
 
     page = html.page(content(analyse(run.stored, baselines=0, opened=0)))
-    tiles = re.findall(r'<dd class="big[^"]*">([^<]*)</dd>', page)
+    tiles = [re.sub("<[^>]*>", "", one) for one in re.findall(r'<dd class="big[^"]*">(.*?)</dd>', page)]
     assert tiles[:3] == [clean, shifted, change]
 
     gate = run.gate({"all": 0.1}, min_clean=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from crosswind.runs.store import AnyRun
 
 MOST = 4  # pieces of advice
 NAMED = 2  # names of one sort in a piece of advice
+RARE = 0.03  # share of the failures of a cause below which a name tells nothing
 KINDS = 3  # that a command plays again
 LOST = 0.05  # share of episodes lost to the infrastructure from which on that comes first
 REMEDIES: Mapping[str, str] = {
@@ -72,12 +74,13 @@ def _of(one: Pattern, failures: int, run: AnyRun) -> Advice:
         for name, n in _top(counts, NAMED if what == "tool" else 1)
     ]
     named += [("kind", kind, n) for kind, n in _top(one.kinds, NAMED)]
+    telling = [(what, name, n) for what, name, n in named if n >= max(2, RARE * one.failures)]
     return Advice(
         what=REMEDIES.get(one.cause, f"Read the episodes with the cause {one.cause}"),
         failures=one.failures,
         of=failures,
-        named=tuple(named),
-        command=again(run, [kind for kind, _ in _top(one.kinds, KINDS)]) or _shown(run, one.cause),
+        named=tuple(telling or named[:1]),
+        command=again(run, [kind for kind, _ in _top(one.kinds, KINDS)], one.cause) or _shown(run, one.cause),
         find={"cause": one.cause, "outcome": "fail"},
         why=one.cause,
     )
@@ -156,12 +159,13 @@ def base(manifest: Manifest, verb: str = "run") -> str:
     return f"crosswind {verb} {suite} --agent {agent} --seed {manifest.seed}"
 
 
-def again(run: AnyRun, kinds: Sequence[str]) -> str:
+def again(run: AnyRun, kinds: Sequence[str], cause: str) -> str:
     """The command that plays the same episodes of some kinds again; empty where the run is not one of a suite."""
     stacks = any(len(one.kinds) > 1 for one in run.told)
     if not kinds or stacks or not run.manifest.suite or any(one.mark for one in run.told):
         return ""
-    return f"{base(run.manifest)} --only {','.join(kinds)} --out {_folder(run.folder, '-again')}"
+    out = _folder(run.folder, f"-{re.sub('[^a-z0-9]+', '-', cause.lower())[:40]}")
+    return f"{base(run.manifest)} --only {','.join(kinds)} --out {out}"
 
 
 def _shown(run: AnyRun, cause: str) -> str:

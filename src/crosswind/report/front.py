@@ -124,6 +124,7 @@ def _advice(one: Advice) -> Markup:
         "li",
         tag("b", one.what, "."),
         tag("p", covers, join(" Most often: ", named, ".") if named else None),
+        small("After a change, play these kinds again:" if " --only " in one.command else "Try:"),
         parts.command(one.command),
     )
 
