@@ -191,6 +191,7 @@ COMMANDS = (
         "doctor",
         "gate",
         "import_log",
+        "leaderboard",
         "learn",
         "merge",
         "play",

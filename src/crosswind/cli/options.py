@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from crosswind.base.errors import BadFile
+from crosswind.base.errors import BadFile, CrosswindError
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
@@ -25,6 +25,7 @@ Ending = Annotated[
 ]
 Force = Annotated[bool, Option("--force", help="Overwrite existing files.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
+Markdown = Annotated[bool, Option("--markdown", help="Print Markdown and nothing else.")]
 Perturb = Annotated[list[str], Option(metavar="KIND[:SEVERITY]", help="Perturbation to apply; repeatable.")]
 RunFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run (its --out).")]
 Seed = Annotated[int, Option(min=0, help="Random seed; equal seeds give equal episodes.")]
@@ -37,6 +38,22 @@ SuiteName = Annotated[str, Option(help="Suite name (see `crosswind catalog`) or 
 def names_in(given: Sequence[str]) -> list[str]:
     """The names of an option that is repeatable and takes several at once, separated by commas."""
     return [name.strip() for text in given for name in text.split(",") if name.strip()]
+
+
+def one_form(json_: bool, markdown: bool) -> None:
+    """Refuse two forms of output at once."""
+    if json_ and markdown:
+        raise CrosswindError("--json and --markdown both say what to print; give one of them")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Put a page in place, whole or not at all."""
+    from crosswind.base.files import replace_file
+
+    try:
+        replace_file(path, page.encode())
+    except OSError as error:
+        raise CrosswindError(f"{path}: cannot be written ({error.strerror}); choose another file with -o") from None
 
 
 def read_stack(path: Path) -> Layers:

@@ -11,10 +11,9 @@ from typer import Argument, Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, RunFolder, names_in
+from crosswind.cli.options import Json, Markdown, RunFolder, names_in, one_form, write_page
 from crosswind.cli.progress import Display
 
-Markdown = Annotated[bool, Option("--markdown", help="Print Markdown and nothing else.")]
 app = App()
 
 
@@ -55,7 +54,7 @@ def report(
     from crosswind.runs.analysis import analyse
     from crosswind.runs.store import open_run
 
-    _one_form(json_, markdown)
+    one_form(json_, markdown)
     quiet = json_ or markdown
     page_wanted = out is not None or not quiet
     with Display("reading", quiet=quiet) as display:
@@ -67,7 +66,7 @@ def report(
         told = f"warning: {found.baselines.unsaved}; the baselines are in this report and are not stored with the run"
         print(terminal.safe(told), file=sys.stderr)
     if page_wanted:
-        _write(out or folder / "report.html", html.page(said))
+        write_page(out or folder / "report.html", html.page(said))
     if json_:
         terminal.print_json(said.as_json())
     elif markdown:
@@ -101,7 +100,7 @@ def compare(
     from crosswind.runs.comparison import compare as compare_runs
     from crosswind.runs.store import open_run
 
-    _one_form(json_, markdown)
+    one_form(json_, markdown)
     if len(folders) < 2:
         raise CrosswindError(f"{len(folders)} run given; `crosswind compare` takes two or more folders")
     with Display("reading", quiet=json_ or markdown) as display:
@@ -112,7 +111,7 @@ def compare(
     elif markdown:
         print(pairs.markdown(said), end="")
     else:
-        _write(out, pairs.page(said))
+        write_page(out, pairs.page(said))
         print(terminal.safe(pairs.verdict(said)))
         for note in pairs.notes(said):
             print(f"note: {terminal.safe(note)}")
@@ -189,18 +188,3 @@ def _show_one(folder: Path, wanted: str, json_: bool) -> None:
         terminal.print_json(record.model_dump(mode="json"))
     else:
         shown.episode(terminal.console(), read(record), number)
-
-
-def _one_form(json_: bool, markdown: bool) -> None:
-    if json_ and markdown:
-        raise CrosswindError("--json and --markdown both say what to print; give one of them")
-
-
-def _write(path: Path, page: str) -> None:
-    """Put a page in place, whole or not at all."""
-    from crosswind.base.files import replace_file
-
-    try:
-        replace_file(path, page.encode())
-    except OSError as error:
-        raise CrosswindError(f"{path}: cannot be written ({error.strerror}); choose another file with -o") from None
