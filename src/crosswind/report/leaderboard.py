@@ -132,8 +132,8 @@ def _table(said: Leaderboard) -> Markup:
     )
     return join(
         lead(
-            "Clean, shifted and change count solvable tasks only; refusals are apart. The score is 0 for agents that do "
-            "nothing, echo, refuse everything or guess, and 1 for the oracle. Choose a heading to sort."
+            "Clean, shifted and change count solvable tasks only; refusals are apart. The score is 0 for agents that "
+            "do nothing, echo, refuse everything or guess, and 1 for the oracle. Choose a heading to sort."
         ),
         tag("table", tag("thead", top), tag("tbody", body), class_="ranks", id="ranks"),
         note("Grey rows are scripted agents: what can be had without solving anything, and what can be reached."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosswind.base.errors import CrosswindError
@@ -68,9 +68,7 @@ def leaderboard(folders: Sequence[Path]) -> Leaderboard:
                 for name, some in played.played.items()
             }
             reference = len(played.sample), [Entry(name, one) for name, one in scripted.items()]
-    named = [
-        Entry(name, e.summary, e.folder, e.seed, e.problems) for name, e in zip(_names(entries), entries, strict=True)
-    ]
+    named = [replace(one, name=name) for name, one in zip(_names(entries), entries, strict=True)]
     ranked = sorted([*named, *reference[1]], key=_rank)
     return Leaderboard(heads[0][1].name, tuple(ranked), tuple(_notes(heads, entries, reference[0])))
 
