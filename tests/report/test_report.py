@@ -39,7 +39,7 @@ from crosswind.runs.analysis import analyse, select
 from crosswind.runs.baselines import NAMES, sample
 from crosswind.runs.comparison import compare
 from crosswind.runs.reading import read
-from crosswind.runs.store import Manifest, StoredRun, as_line
+from crosswind.runs.store import Manifest, StoredRun, as_line, open_run
 from tests.test_rooms import FILES, imported
 
 
@@ -606,3 +606,56 @@ def test_hidden_characters_are_made_visible() -> None:
     assert visible("a\x00b\x1b[2J\u202ec\ud800\u200b\n\t") == "a\\u0000b\\u001b[2J\\u202ec\\ud800\\u200b\n\t"
     assert visible("žluťoučký 東京 مرحبا") == "žluťoučký 東京 مرحبا"
     assert clipped("x" * 12, 10) == "x" * 10 + "… [2 more characters]"
+
+
+# ---------------------------------------------------------------- runs of any size
+
+
+def test_briefs_give_the_same_report_as_whole_records(tmp_path: Path) -> None:
+    run = run_of(played("by_name", "tiers", 1), tmp_path / "a", suite="tiers")
+    other = run_of(played("retrier", "tiers", 1), tmp_path / "b", suite="tiers")
+    whole, small = (content(analyse(one, baselines=0, opened=6)) for one in (run, open_run(run.folder)))
+    assert small.as_json() == whole.as_json()
+    assert html.page(small) == html.page(whole)
+    both = compare([run, other], opened=4), compare([open_run(run.folder), open_run(other.folder)], opened=4)
+    assert compare_page(both[0]) == compare_page(both[1])
+
+
+def test_measures_of_a_large_run_are_of_a_sample_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crosswind.runs.analysis.MEASURED", 8)
+    walked = counted(monkeypatch)
+    run_of(played("retrier"), tmp_path)
+    said = content(analyse(open_run(tmp_path), baselines=0, opened=0))
+    assert len(walked) == said.measured == 8
+    assert "over 8 spread evenly" in Reader(html.page(said)).text
+    assert said.summary.episodes == 20
+
+
+def test_showing_an_episode_by_number_parses_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_of(played("oracle"), tmp_path)
+    monkeypatch.setattr("crosswind.runs.store.iter_briefs", None)
+    monkeypatch.setattr("crosswind.runs.store.iter_records", None)
+    done = crosswind("show", str(tmp_path), "7", "--json")
+    assert json.loads(done.output)["key"] == played("oracle")[6].key
+
+
+def test_diagnose_reads_what_the_run_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crosswind.cli.diagnose import app as diagnosing
+
+    def asked(*more: str) -> Any:
+        done = CliRunner().invoke(diagnosing, [str(tmp_path), "--json", *more])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.output)
+
+    failures = [r for r in played("by_name") if r.outcome == "fail"]
+    found = {r.key: diagnose(r) for r in failures}
+    stored = tuple(
+        r.model_copy(update={"mistake": found[r.key].mistake}) if r.key in found else r for r in played("by_name")
+    )
+    run_of(stored, tmp_path)
+    walked = counted(monkeypatch)
+    first = asked()
+    assert walked == []
+    assert {one["key"]: one["why"] for one in first["episodes"]} == {key: one.why for key, one in found.items()}
+    assert any(one["tool"] for one in first["episodes"])
+    assert asked("--again") == first

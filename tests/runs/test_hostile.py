@@ -232,7 +232,7 @@ def canary() -> Iterator[tuple[int, list[str]]]:
         server.server_close()
 
 
-def rendered(page: Path, profile: Path) -> str:
+def rendered(page: Path, profile: Path, fragment: str = "") -> str:
     """The document after a browser has run whatever there is to run."""
     command = [chromium(), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
     command += [
@@ -240,7 +240,7 @@ def rendered(page: Path, profile: Path) -> str:
         "--no-first-run",
         "--virtual-time-budget=2000",
         "--dump-dom",
-        page.as_uri(),
+        page.as_uri() + fragment,
     ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 

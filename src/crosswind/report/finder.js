@@ -20,6 +20,7 @@
   const SAID = {broke: ["", "passed clean, failed shifted"], fixed: ["", "failed clean, passed shifted"],
     pair: ["", "shifted, counted in the change"], side: ["", "clean, counted in the change"],
     clean: ["shifted", "clean world"], refuse: ["solvable", "to be refused"], judged: ["", "judged"]};
+  const NAMED = {only: "kind alone", key: "parameter"};
   const CHOICES = ["outcome", "kind", "cause", "family"], RANK = [1, 3, 2, 4];
   let filters = {}, found = [], shown = 0, hay = null;
 
@@ -60,7 +61,7 @@
     const box = at("chips"), some = Object.keys(filters).filter(field => field !== "text");
     box.replaceChildren();
     for (const field of some) {
-      const said = (SAID[field] || [])[Number(filters[field])] || field + ": " + filters[field];
+      const said = (SAID[field] || [])[Number(filters[field])] || (NAMED[field] || field) + ": " + filters[field];
       const button = element("button", "chip", said + " \u00d7");
       button.type = "button";
       button.setAttribute("aria-label", "Remove the filter " + said);
