@@ -623,6 +623,7 @@ def test_briefs_give_the_same_report_as_whole_records(tmp_path: Path) -> None:
 
 def test_measures_of_a_large_run_are_of_a_sample_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crosswind.runs.analysis.MEASURED", 8)
+    monkeypatch.setattr("crosswind.runs.analysis.EXPLAINED", 0)
     walked = counted(monkeypatch)
     run_of(played("retrier"), tmp_path)
     said = content(analyse(open_run(tmp_path), baselines=0, opened=0))

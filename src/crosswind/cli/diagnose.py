@@ -125,7 +125,10 @@ def _data(found: Found, repairs: list[Repair], repaired: bool) -> dict[str, Any]
     out: dict[str, Any] = {
         "stages": dict(Counter(said.stage for _, said in found).most_common()),
         "causes": dict(Counter(said.cause for _, said in found).most_common()),
-        "episodes": [{"key": r.key, "condition": r.condition, **said.model_dump()} for r, said in found],
+        "episodes": [
+            {"key": r.key, "condition": r.condition, **said.model_dump(exclude={"key"}), "parameter": said.key}
+            for r, said in found
+        ],
     }
     if repaired:
         out["repairs"] = [{**r.model_dump(), "confirmed": r.confirmed} for r in repairs]

@@ -22,6 +22,7 @@ COMMAND_GROUPS = {
         "stream",
         "report",
         "compare",
+        "leaderboard",
         "show",
         "diagnose",
         "baselines",

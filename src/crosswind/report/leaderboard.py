@@ -11,7 +11,7 @@ from crosswind.metrics.scores import Cell, Summary
 from crosswind.report import markdown as md
 from crosswind.report import parts
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
-from crosswind.runs.ranking import Entry, Leaderboard
+from crosswind.runs.ranking import Leaderboard, LeaderboardRow
 
 HEADS = ("agent", "score", "clean", "shifted", "change", "right refusals", "false refusals", "episodes", "cost")
 
@@ -31,7 +31,7 @@ def sentence(said: Leaderboard) -> str:
     return out
 
 
-def cells(one: Entry) -> list[tuple[str, str, float | None]]:
+def cells(one: LeaderboardRow) -> list[tuple[str, str, float | None]]:
     """Figure, what stands under it, and the value to sort by, for each column after the agent."""
     found = one.summary
     change, cost = found.drop, found.usage.cost
@@ -63,7 +63,7 @@ def rows(said: Leaderboard) -> list[list[str]]:
     return [[_name(one), *(_joined(*cell[:2]) for cell in cells(one))] for one in said.entries]
 
 
-def _name(one: Entry) -> str:
+def _name(one: LeaderboardRow) -> str:
     return f"({one.name}, scripted)" if one.reference else one.name
 
 
@@ -114,7 +114,7 @@ def page(said: Leaderboard) -> str:
         tag("h1", clipped(sentence(said), 600)),
         (tag("p", f"Note: {told}.", class_="warn") for told in said.notes),
     )
-    footer = tag("p", f"Ranked by crosswind {__version__}. Intervals are 95{formats.PERCENT}.")
+    footer = tag("p", f"LeaderboardRow by crosswind {__version__}. Intervals are 95{formats.PERCENT}.")
     return parts.frame(
         f"crosswind: {clipped(said.suite, 80)}",
         header,
@@ -145,12 +145,12 @@ def _head(name: str, nth: int) -> Markup:
     return tag("th", button, scope="col", class_="num" if nth else None, aria_sort="descending" if nth == 3 else None)
 
 
-def _agent(one: Entry) -> Iterator[Markup]:
+def _agent(one: LeaderboardRow) -> Iterator[Markup]:
     yield tag("b", clipped(one.name, 100))
     yield small("scripted agent" if one.reference else clipped(one.folder, 200))
 
 
-def _cells(one: Entry) -> Iterator[Markup]:
+def _cells(one: LeaderboardRow) -> Iterator[Markup]:
     for (figure, under, value), head in zip(cells(one), HEADS[1:], strict=True):
         order = "" if value is None else f"{value:.6f}"
         yield tag("td", tag("b", figure), small(under) if under else None, class_="num", data_v=order, data_head=head)

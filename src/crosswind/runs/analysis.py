@@ -49,10 +49,10 @@ def analyse(run: AnyRun, *, baselines: int | None = None, opened: int = OPENED) 
     chosen = select(run.told, opened)
     failed = [one for one in run.told if one.outcome == "fail"]
     unknown = spread([one for one in failed if one.mistake is None and one.cause], EXPLAINED) if measured else []
-    reader = Reader((one.key for one in chosen), (one.key for one in unknown), measured=measured)
+    sampled = spread([one for one in run.told if one.judged], MEASURED) if measured else []
+    reader = Reader(*({one.key for one in some} for some in (chosen, unknown, sampled)))
     played = play_baselines(run, baselines, reader.read_and_redraw)
-    judged = [one for one in run.told if one.judged]
-    wanted = {one.key for one in (*chosen, *unknown, *(spread(judged, MEASURED) if measured else ()))}
+    wanted = reader.opened | reader.explained | reader.measured
     for record in run.each(one for one in run.told if one.key in wanted):
         reader.read(record)
     return Analysis(

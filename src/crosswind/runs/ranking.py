@@ -17,7 +17,7 @@ SAME = {"suite": "suite", "conditions": "kinds installed", "judge": "version of 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LeaderboardRow:
     """One run in a leaderboard, or one scripted agent that is there for reference."""
 
     name: str
@@ -36,11 +36,11 @@ class Leaderboard:
     """Runs of one suite with the same rules, best first, and scripted agents for reference."""
 
     suite: str
-    entries: tuple[Entry, ...]
+    entries: tuple[LeaderboardRow, ...]
     notes: tuple[str, ...] = ()
 
     @property
-    def runs(self) -> list[Entry]:
+    def runs(self) -> list[LeaderboardRow]:
         return [one for one in self.entries if not one.reference]
 
 
@@ -49,9 +49,9 @@ def leaderboard(folders: Sequence[Path]) -> Leaderboard:
 
     Runs of different suites, kinds, verifiers or endings are refused: their figures do not compare.
     """
-    entries: list[Entry] = []
+    entries: list[LeaderboardRow] = []
     heads: list[tuple[Path, Manifest]] = []
-    reference: tuple[int, list[Entry]] = (0, [])
+    reference: tuple[int, list[LeaderboardRow]] = (0, [])
     for folder in folders:
         if any(folder.resolve() == other.resolve() for other, _ in heads):
             raise CrosswindError(f"{folder} is given twice; name each run once")
@@ -61,24 +61,24 @@ def leaderboard(folders: Sequence[Path]) -> Leaderboard:
         heads.append((folder, run.manifest))
         played = play_baselines(run, None, lambda record: draw_again(record)[0])
         found = summary(run.told, measures=False, by=("tier",), trivial=played.trivial)
-        entries.append(Entry(run.manifest.agent, found, str(folder), run.manifest.seed, tuple(run.problems)))
+        entries.append(LeaderboardRow(run.manifest.agent, found, str(folder), run.manifest.seed, tuple(run.problems)))
         if len(played.sample) > reference[0]:
             scripted = {
                 name: summary(some, measures=False, by=("tier",), trivial=played.trivial)
                 for name, some in played.played.items()
             }
-            reference = len(played.sample), [Entry(name, one) for name, one in scripted.items()]
+            reference = len(played.sample), [LeaderboardRow(name, one) for name, one in scripted.items()]
     named = [replace(one, name=name) for name, one in zip(_names(entries), entries, strict=True)]
     ranked = sorted([*named, *reference[1]], key=_rank)
     return Leaderboard(heads[0][1].name, tuple(ranked), tuple(_notes(heads, entries, reference[0])))
 
 
-def _rank(one: Entry) -> tuple[float, float, str]:
+def _rank(one: LeaderboardRow) -> tuple[float, float, str]:
     cell = one.summary.shifted if one.summary.shifted.n else one.summary.clean
     return -(cell.rate or 0.0), -(one.summary.score.value if one.summary.score else 0.0), one.name
 
 
-def _names(entries: Sequence[Entry]) -> list[str]:
+def _names(entries: Sequence[LeaderboardRow]) -> list[str]:
     """Agents, and their folders where that does not tell them apart."""
     agents = [one.name for one in entries]
     return [one.name if agents.count(one.name) == 1 else f"{one.name} ({Path(one.folder).name})" for one in entries]
@@ -103,7 +103,7 @@ def _remedy(field: str, folder: Path) -> str:
     return f", or judge the older one again: crosswind rescore {folder} --write" if field == "judge" else ""
 
 
-def _notes(heads: Sequence[tuple[Path, Manifest]], entries: Iterable[Entry], sample: int) -> Iterable[str]:
+def _notes(heads: Sequence[tuple[Path, Manifest]], entries: Iterable[LeaderboardRow], sample: int) -> Iterable[str]:
     seeds = sorted({manifest.seed for _, manifest in heads})
     if len(seeds) > 1:
         yield f"seeds differ ({', '.join(map(str, seeds))}): these runs have different tasks, so use the intervals"

@@ -118,8 +118,8 @@ def beside(record: Record, drawn: Drawn | None, missing: str = "") -> Reading:
 class Reader:
     """Reads the episodes of one run. Nothing but the results is kept: a walk holds a whole world."""
 
-    def __init__(self, opened: Iterable[str], explained: Iterable[str] = (), *, measured: bool) -> None:
-        self.opened, self.explained, self.measured = frozenset(opened), frozenset(explained), measured
+    def __init__(self, opened: Iterable[str], explained: Iterable[str], measured: Iterable[str]) -> None:
+        self.opened, self.explained, self.measured = frozenset(opened), frozenset(explained), frozenset(measured)
         self.mistakes: dict[str, Mistake] = {}
         self.measures: dict[str, Measures] = {}
         self.readings: dict[str, Reading] = {}
@@ -145,5 +145,5 @@ class Reader:
         self._measure(record)
 
     def _measure(self, record: Record, known: Gold | None = None) -> None:
-        if self.measured and record.judged and record.key not in self.measures:
+        if record.key in self.measured and record.judged and record.key not in self.measures:
             self.measures[record.key] = measure(record, known)
