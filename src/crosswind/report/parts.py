@@ -20,6 +20,7 @@ SHOWN = 1_500  # characters of one text in an episode
 BYTES = 8_000_000  # of episodes on a page
 HEATS = 9  # steps of colour
 WORTH = 0.05  # from this unclear change on, the page says how many tasks would show it
+WIDE = 5  # columns that fit on a phone
 MANY = 16  # groups beyond which a grouping is folded
 TASKS: tuple[tuple[By, str, str], ...] = (
     ("domain", "Domain", ""),
@@ -98,10 +99,20 @@ def tiles(entries: Iterable[Tile]) -> Markup:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Pieces]]) -> Markup:
-    """A plain table; every column but the first holds numbers."""
+    """A plain table; every column but the first holds numbers. A wide one stacks its cells on a phone."""
+    wide = len(heads) > WIDE
     top = tag("tr", (tag("th", h, scope="col", class_="num" if i else None) for i, h in enumerate(heads)))
-    body = (tag("tr", (tag("td", cell, class_="num" if i else None) for i, cell in enumerate(row))) for row in rows)
-    return div("scroll", tag("table", tag("thead", top), tag("tbody", body)))
+    body = (
+        tag(
+            "tr",
+            (
+                tag("td", cell, class_="num" if i else None, data_head=heads[i] if wide and i else None)
+                for i, cell in enumerate(row)
+            ),
+        )
+        for row in rows
+    )
+    return div("scroll", tag("table", tag("thead", top), tag("tbody", body), class_="ranks plain" if wide else None))
 
 
 # ---------------------------------------------------------------- changes
