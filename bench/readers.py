@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from large_run import measured
+from large_run import measured  # type: ignore[import-not-found]  # beside this file
 
 from crosswind.runs.store import Store, iter_briefs, iter_records, load_manifest
 
