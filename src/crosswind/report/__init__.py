@@ -4,6 +4,8 @@ Nothing is played or walked here: `runs/analysis.py` and `runs/comparison.py` do
 
 content.py      a report as data: summary, verdict, baselines, episodes to open
 html.py         the same as one page; markdown.py: as Markdown
+front.py        its first screen; advice.py: what to do next; finder.py, finder.js: the list of all episodes
+leaderboard.py  many runs in one table that sorts (sorting.js)
 compare.py      two runs or more, paired
 episode.py      the steps of an episode beside its certified way; show.py: in the terminal
 table.py        the table that `crosswind run` prints; formats.py: numbers as people read them
