@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Model
-from crosswind.episodes.record import Record
+from crosswind.episodes.brief import Told
 from crosswind.metrics.stats import resampled, sums_by
 
 
@@ -32,9 +32,9 @@ class Interaction(Model):
     high: float  # and its interval over tasks
 
 
-def interactions(records: Iterable[Record]) -> list[Interaction]:
+def interactions(records: Iterable[Told]) -> list[Interaction]:
     """The pairs of kinds that a run has both alone and together, by name; tasks to refuse are left out."""
-    found: dict[tuple[str, ...], dict[str, Record]] = {}
+    found: dict[tuple[str, ...], dict[str, Told]] = {}
     for record in records:
         if record.judged and not record.refuse and len(record.kinds) <= 2:
             found.setdefault(tuple(sorted(record.kinds)), {})[record.pair] = record
@@ -47,7 +47,7 @@ def interactions(records: Iterable[Record]) -> list[Interaction]:
     return out
 
 
-def _interaction(kinds: tuple[str, ...], fours: Sequence[Sequence[Record]]) -> Interaction:
+def _interaction(kinds: tuple[str, ...], fours: Sequence[Sequence[Told]]) -> Interaction:
     passed = [[float(record.passed) for record in four] for four in fours]
     clean, first, second, both = (sum(column) / len(passed) for column in zip(*passed, strict=True))
     values = [(four[0].task_id, ab + none - a - b) for four, (none, a, b, ab) in zip(fours, passed, strict=True)]

@@ -88,7 +88,7 @@ def content(found: Analysis) -> Content:
         mistakes=found.mistakes,
         measured=len(found.measures),
         stream=found.stream,
-        interactions=tuple(interactions(found.run.records)),
+        interactions=tuple(interactions(found.run.told)),
         unplayed=beside.unplayed,
     )
 
