@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.base.errors import CannotDraw, CannotPerturb, Unfair
-from crosswind.core import conduct, evidence, footprints, laws, processes, refusal_proofs, secrets, task_laws, verdicts
+from crosswind.core import (
+    aggregates,
+    conduct,
+    evidence,
+    footprints,
+    laws,
+    processes,
+    promises,
+    refusal_proofs,
+    secrets,
+    task_laws,
+    verdicts,
+)
 from crosswind.core.certify import certify, certify_task
 from crosswind.core.domain import Domain
 from crosswind.core.drawing import Drawn, draw_unaudited
@@ -75,6 +87,7 @@ def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
         if not out:
             evidence.lasting(domain, tasks)
             evidence.agreed(domain, tasks)
+            promises.kept(domain, tasks)
     except Unfair as unfair:
         out.append(Complaint(unfair.law, domain.name, unfair.reason))
     return out
@@ -101,6 +114,9 @@ def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Spli
         walked = [(task, Walks(domain, task).clean) for task in tasks]
         evidence.chosen_for_a_reason(domain, walked)
         evidence.worked_out(domain, walked)
+        aggregates.over_what_is_named(domain, walked)
+        promises.needed(domain, walked)
+        promises.in_their_roles(domain, walked)
         if guessed := task_laws.unguessable(domain, tasks):
             return [Complaint("leak", where, guessed)]
     except Unfair as unfair:
