@@ -166,6 +166,8 @@ def audit_kind(
                 examine(drawn, [(kind, severity)], n)
             conduct.open_handed(drawn.certificate.gold)
             conduct.announced(drawn.certificate.gold)
+            conduct.whole(drawn.certificate.gold)
+            conduct.unhurried(_walks_of(drawn))
             task_laws.untied_through(_walks_of(drawn))
             leaks = task_laws.quotable(domain, drawn.certificate.gold, drawn.certificate.clean)
             quoted += [] if leaks is None else [leaks]

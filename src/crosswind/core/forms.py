@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from crosswind.base.errors import Unfair
@@ -135,6 +136,33 @@ def _form_is_said(gold: Walk, n: int, spec: ToolSpec, name: str, sent: Any, mean
         raise Unfair(
             "secrets", f"{spec.name}: {name} must be written {sent!r} where {meant!r} was shown, and no text says so"
         )
+
+
+def not_crossed(gold: Walk) -> None:
+    """No secrets: two arguments that reach the world each as the other do so by a text that speaks of both."""
+    session = gold.session
+    if all(layer.is_passthrough for layer in session.layers):
+        return
+    own: set[str] | None = None
+    for n, step in enumerate(gold.steps):
+        spec, sent = session.ever.get(step.call.tool), step.call.args
+        for call, _ in step.inner if spec is not None and len(sent) > 1 else ():
+            if call.args == sent:
+                continue
+            for one, two in combinations(sent.keys() & call.args.keys(), 2):
+                if sent[one] == sent[two] or (call.args[one], call.args[two]) != (sent[two], sent[one]):
+                    continue
+                own = own_texts(session) if own is None else own
+                texts = [t for t in (session.policy(), *docs([spec] if spec else [])) if t not in own]
+                texts += [s.result.error.text for s in gold.steps[:n] if s.result.error]
+                said_so = "\n".join(texts).replace("_", " ").lower()
+                if not all(name.replace("_", " ").lower() in said_so for name in (one, two)):
+                    a, b = sorted((one, two))
+                    raise Unfair(
+                        "secrets",
+                        f"{step.call.tool}: {a!r} reaches the world as {b!r} and the other way round, and no text shown "
+                        "for it speaks of both; say which parameter means what",
+                    )
 
 
 def replayed(gold: Walk, n: int) -> Session:
