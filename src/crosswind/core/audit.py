@@ -40,6 +40,7 @@ DRAWS = 4  # draws that a kind is judged by
 RIVALS = 3  # other draws that each of them is compared with
 SHUFFLES = (0, 1, 2)
 TELLING = {"code", "footprint", "grounded", "leak", "mentions", "secrets", "value"}  # a kind that breaks one is unfair
+OWN = {"code", "footprint", "seeded", "task"}  # laws whose breach lies in the domain, whatever kind brings it to light
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +265,22 @@ def _require(sort: str, name: str, audit: Callable[..., list[Complaint]], *parts
             _known.clear()
         complaints = _known[key] = _verdict(audit, parts)
     for complaint in complaints:
-        if complaint.law != "applies":
+        if complaint.law == "applies":
+            continue
+        if sort == "perturbation" and do_not_fit(name, parts[1], complaint.law):
             raise CannotPerturb(
-                f"the {sort} {name} is unfair and cannot be used: {complaint}", law=complaint.law, at_fault="code"
+                f"the domain {parts[1].name} and {name} do not fit: {complaint.law}: {complaint.reason}",
+                applies=False,
+                law=complaint.law,
             )
+        raise CannotPerturb(
+            f"the {sort} {name} is unfair and cannot be used: {complaint}", law=complaint.law, at_fault="code"
+        )
+
+
+def do_not_fit(kind: str, domain: Domain, law: str) -> bool:
+    """Is a breach neither's fault: of a kind of ours, fair elsewhere, over somebody's domain that is fair by itself?"""
+    return law not in OWN and not perturbations.origin(kind) and bool(domains.origin(domain.name))
 
 
 def _verdict(audit: Callable[..., list[Complaint]], parts: tuple[Any, ...]) -> list[Complaint]:

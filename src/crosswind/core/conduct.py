@@ -280,9 +280,12 @@ def whole(gold: Walk) -> None:
     for told in gold.told:
         steps = [s for s in gold.steps[told.first : told.after] if s.result.error is None]
         for n, step in enumerate(steps[1:], 1):
-            before = next((s for s in steps[:n] if s.call == step.call), None)
-            if before is None or before.result == step.result or step.call.tool in (ASK, SAY):
+            at = next((i for i, s in enumerate(steps[:n]) if s.call == step.call), None)
+            if at is None or steps[at].result == step.result or step.call.tool in (ASK, SAY):
                 continue
+            before = steps[at]
+            if None in secrets.flat(before.result.content) or any(_wrote(s, gold) for s in steps[at:n]):
+                continue  # a null says itself that something is not known yet
             texts = [t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own]
             texts += [s.result.error.text for s in gold.steps[: told.after] if s.result.error]
             inner = {str(v) for _, result in before.inner for _, v in secrets.scalars(result.content)}
@@ -294,6 +297,11 @@ def whole(gold: Walk) -> None:
                     f"{step.call.tool!r} answers the same call otherwise when it is made again, and nothing shown says "
                     "that there is more to come",
                 )
+
+
+def _wrote(step: Step, gold: Walk) -> bool:
+    entries = gold.session.world.entries
+    return any(c.tool in entries and entries[c.tool].effects and r.error is None for c, r in step.inner)
 
 
 DENIALS = re.compile(

@@ -158,7 +158,8 @@ def _otherwise(
         tries += [
             (key, {**(row or {}), column: other})
             for column, value in (row or {}).items()
-            for other in sorted(held.get(f"{key[0]}.{column}", set()) - {value})
+            for other in sorted(held.get(f"{key[0]}.{column}", ()))
+            if other != value
         ]
         tries += [(key, None)] if row else []
     for at in (None, *tries[:VARIANTS]):
@@ -189,7 +190,7 @@ def _remembers(
         return f"tool {name!r} answers without a look at any row: it remembers what it was asked in another world"
     rows = {key: row for key in seen if (row := domain.state(task).start(*key)) is not None}
     edits: dict[Key, Row | None] = {
-        key: {c: _other(v) if isinstance(v, (int, float)) else v for c, v in row.items()} for key, row in rows.items()
+        key: {c: _moved(v) for c, v in row.items()} for key, row in rows.items()
     }
     copied = [path for path, v in shown if any(row.get(path) == v and v != _other(v) for row in rows.values())]
     numbers = [path for path, v in shown if path in copied and isinstance(v, (int, float))]
@@ -343,6 +344,15 @@ def _other(value: Any) -> Any:
     if isinstance(value, (int, float)):
         return value + 1
     return f"{value}x" if isinstance(value, str) else value
+
+
+def _moved(value: Any) -> Any:
+    """A value with every number in it changed."""
+    if isinstance(value, Mapping):
+        return {key: _moved(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_moved(one) for one in value]
+    return _other(value) if isinstance(value, (int, float)) else value
 
 
 def _missing(domain: Domain, columns: dict[str, set[str]]) -> list[Found]:

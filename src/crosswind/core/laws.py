@@ -145,8 +145,14 @@ def grounded(walks: Walks, *, own: bool = False) -> None:
 
 
 def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequence[Any]) -> Any:
-    """Another listed value that leads to another end; None: whichever is chosen, the end is the same."""
+    """Another listed value that leads to another end; None: whichever is chosen, the end is the same.
+
+    One that leaves undone what was asked for, where the note of the parameter says what each choice does, is no choice.
+    """
     gold = walks.gold
+    spec = gold.session.ever.get(call.tool)
+    note = spec.params[name].doc if spec and name in spec.params else ""
+    told = all(values.shown(one, note) for one in listed if isinstance(one, str)) and len(_stems(note)) > 2 * len(listed)
     for other in listed:
         if other == value:
             continue
@@ -154,6 +160,8 @@ def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequen
             there = walks.instead(call, call.with_args(**{name: other}))
         except Unfair:
             continue  # whoever tries it notices
+        if told and there.changes != gold.changes and there.changes.items() <= gold.changes.items():
+            continue
         if (there.end, there.changes) != (gold.end, gold.changes):
             return other
     return None
