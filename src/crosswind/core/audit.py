@@ -280,7 +280,8 @@ def _require(sort: str, name: str, audit: Callable[..., list[Complaint]], *parts
 
 def do_not_fit(kind: str, domain: Domain, law: str) -> bool:
     """Is a breach neither's fault: of a kind of ours, fair elsewhere, over somebody's domain that is fair by itself?"""
-    return law not in OWN and not perturbations.origin(kind) and bool(domains.origin(domain.name))
+    ours = perturbations[kind].__module__.startswith("crosswind.perturbations.")
+    return ours and law not in OWN and bool(domains.origin(domain.name))
 
 
 def _verdict(audit: Callable[..., list[Complaint]], parts: tuple[Any, ...]) -> list[Complaint]:

@@ -278,10 +278,10 @@ def whole(gold: Walk) -> None:
     session = gold.session
     own = secrets.own_texts(session)
     for told in gold.told:
-        steps = [s for s in gold.steps[told.first : told.after] if s.result.error is None]
+        steps = gold.steps[told.first : told.after]
         for n, step in enumerate(steps[1:], 1):
-            at = next((i for i, s in enumerate(steps[:n]) if s.call == step.call), None)
-            if at is None or steps[at].result == step.result or step.call.tool in (ASK, SAY):
+            at = next((i for i, s in enumerate(steps[:n]) if s.call == step.call and not s.result.error), None)
+            if at is None or step.result.error or steps[at].result == step.result or step.call.tool in (ASK, SAY):
                 continue
             before = steps[at]
             if None in secrets.flat(before.result.content) or any(_wrote(s, gold) for s in steps[at:n]):
@@ -307,8 +307,8 @@ def _wrote(step: Step, gold: Walk) -> bool:
 DENIALS = re.compile(
     r"\b(nothing (?:was|has been|is) \w+|rejected|refused|declined|denied|turned down|not accepted|cancelled"
     r"|no \w+ (?:was|were|has been|have been) \w+"
-    r"|(?:was|were|has|have|is|could|did|been) ?(?:not|n't)(?: been| be)? (?:made|done|changed|written|booked|carried out"
-    r"|saved|stored|created|sent|placed|completed|executed|performed|take effect))\b",
+    r"|(?:was|were|has|have|is|could|did|been) ?(?:not|n't)(?: been| be)? (?:made|done|changed|written|booked"
+    r"|carried out|saved|stored|created|sent|placed|completed|executed|performed|take effect))\b",
     re.IGNORECASE,
 )
 

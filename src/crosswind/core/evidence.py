@@ -43,7 +43,7 @@ RULES = re.compile(
     rf"|any)\b|{CHOOSING.pattern}",
     re.IGNORECASE,
 )
-LIMITS = re.compile(  # "at least 12 metres", "no later than 2031-01-14": a bound, and no choice of the first or the last
+LIMITS = re.compile(  # "at least 12 metres", "no later than 2031-01-14": a bound, and no choice of first or last
     r"\b(?:at (?:the )?(?:very )?(?:least|most|latest|earliest)|(?:(?:no|not|nothing|none) )?\w+ than|(?:up|down) to)"
     r"(?= (?:\S+ ){0,2}?\S*\d)",
     re.IGNORECASE,
@@ -101,7 +101,9 @@ def _reasons(clean: Walk, n: int, rows: Rows, id: str) -> set[Reason] | None:
 
 def _ruled(texts: Sequence[str], rows: Rows) -> bool:
     """Does a sentence make a rule about ids or about something that a row holds besides figures?"""
-    ids = {key for id, row in rows.items() for key, value in row.items() if value == id}  # "no berth", "a room" says little
+    ids = {
+        key for id, row in rows.items() for key, value in row.items() if value == id
+    }  # "no berth", "a room" says little
     held = LABELS | {
         w for row in rows.values() for key in row.keys() - ids for w in legends.stems(key.replace("_", " "))
     } - {"of"}

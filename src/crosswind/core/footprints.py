@@ -189,9 +189,7 @@ def _remembers(
     if shown and entry.reads and not looked:
         return f"tool {name!r} answers without a look at any row: it remembers what it was asked in another world"
     rows = {key: row for key in seen if (row := domain.state(task).start(*key)) is not None}
-    edits: dict[Key, Row | None] = {
-        key: {c: _moved(v) for c, v in row.items()} for key, row in rows.items()
-    }
+    edits: dict[Key, Row | None] = {key: {c: _moved(v) for c, v in row.items()} for key, row in rows.items()}
     copied = [path for path, v in shown if any(row.get(path) == v and v != _other(v) for row in rows.values())]
     numbers = [path for path, v in shown if path in copied and isinstance(v, (int, float))]
     other = domain.world(task)

@@ -160,8 +160,8 @@ def not_crossed(gold: Walk) -> None:
                     a, b = sorted((one, two))
                     raise Unfair(
                         "secrets",
-                        f"{step.call.tool}: {a!r} reaches the world as {b!r} and the other way round, and no text shown "
-                        "for it speaks of both; say which parameter means what",
+                        f"{step.call.tool}: {a!r} reaches the world as {b!r} and the other way round, and no text "
+                        "shown for it speaks of both; say which parameter means what",
                     )
 
 

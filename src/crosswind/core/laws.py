@@ -152,7 +152,9 @@ def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequen
     gold = walks.gold
     spec = gold.session.ever.get(call.tool)
     note = spec.params[name].doc if spec and name in spec.params else ""
-    told = all(values.shown(one, note) for one in listed if isinstance(one, str)) and len(_stems(note)) > 2 * len(listed)
+    told = all(values.shown(one, note) for one in listed if isinstance(one, str)) and len(_stems(note)) > 2 * len(
+        listed
+    )
     for other in listed:
         if other == value:
             continue

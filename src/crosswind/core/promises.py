@@ -198,7 +198,7 @@ ROLES: Sequence[tuple[frozenset[str], frozenset[str]]] = tuple(
 
 
 def in_their_roles(domain: Domain, walked: Iterable[tuple[Task, Walk]]) -> None:
-    """No secrets: what the request gives as the one end of something is not sent as the other, unless a text says so."""
+    """No secrets: what the request gives as one end of something is not sent as the other, unless a text says so."""
     for task, clean in walked:
         if isinstance(clean.end, Refusal):
             continue

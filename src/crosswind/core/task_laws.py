@@ -40,7 +40,11 @@ class ShuffledRows(Perturbation):
     only: str = ""  # the one tool whose rows are shuffled
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
-        if result.error or (self.only and call.tool != self.only) or promises_order(memo.tools.get(call.tool), memo.tools):
+        if (
+            result.error
+            or (self.only and call.tool != self.only)
+            or promises_order(memo.tools.get(call.tool), memo.tools)
+        ):
             return result
         content = self._shuffled(result.content)
         return result if content is result.content else ToolResult(content)
@@ -69,7 +73,9 @@ def promises_order(spec: ToolSpec | None, tools: Mapping[str, ToolSpec] | None =
     if spec is None or _is_ordered(spec.doc):
         return spec is not None
     meant = {*MENTION.findall(spec.doc)} if tools else set()
-    return any(meant & {one.name, *one.ids} and _is_ordered(one.doc) for one in (tools or {}).values()) if meant else False
+    return (
+        any(meant & {one.name, *one.ids} and _is_ordered(one.doc) for one in (tools or {}).values()) if meant else False
+    )
 
 
 @lru_cache(maxsize=4096)

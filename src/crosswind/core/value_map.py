@@ -22,6 +22,7 @@ from crosswind.text.values import numbers
 Scalar = str | int | float
 Place = tuple[str, str, str]  # "argument" or "result", tool, key
 ROWS = 2000  # rows of the world that a map is tried on
+TRIED = 8  # values that a rule with numbers is tried on
 
 
 class ValueMap(Perturbation):
@@ -267,13 +268,14 @@ class ValueMap(Perturbation):
         said = self.legend(key)
         if not isinstance(said, str) or not any(c.isalpha() for c in said):
             raise Unfair("legend", f"{who} has no legend for {key}: got {said!r}; complete the sentence '{key} is ...'")
-        wrong = [(v, shown) for shown, v in seen.items() if not _follows(said, key, shown, v)]
-        if len(wrong) > len(seen) // 2:
+        tried = list(islice(seen.items(), TRIED))
+        wrong = [(v, shown) for shown, v in tried if not _follows(said, key, shown, v)]
+        if len(wrong) > len(tried) // 2:
             value, shown = wrong[0]
             raise Unfair(
                 "legend",
-                f"{who} writes {key} = {value!r} as {shown!r}, and the numbers of its legend do not lead there: {said!r}; "
-                "let the legend say by what number it is written",
+                f"{who} writes {key} = {value!r} as {shown!r}, and the numbers of its legend do not lead there: "
+                f"{said!r}; let the legend say by what number it is written",
             )
         table = self.table(key)
         if missing := [shown for shown in table.values() if str(shown) not in said]:

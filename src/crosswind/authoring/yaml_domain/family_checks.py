@@ -197,7 +197,9 @@ class FamilyChecks(Checker):
         for name in schema.holes(text):
             self.one_of(name, details, place, "detail")
         if found_in := _BRACED.search(text):
-            raise self.fail(place, f"{found_in[0]} stands in braces; write {found_in[1]} without them: braces are for details")
+            raise self.fail(
+                place, f"{found_in[0]} stands in braces; write {found_in[1]} without them: braces are for details"
+            )
         if set("{}") & set(schema.without_holes(text)):
             raise self.fail(place, "a brace is left over; details are written as {detail}, results as $step.key")
         for step, key in schema.STEP.findall(text):
