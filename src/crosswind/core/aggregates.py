@@ -21,7 +21,7 @@ from crosswind.core.types import Key, Refusal, Row, Step, Task
 from crosswind.text import values
 
 UNEXPLAINED = 2  # tasks, before a family is refused: one may be read wrongly
-ROWS = 40  # rows that are taken away in turn
+ROWS = 60  # rows that are taken away in turn
 BY_CUSTOM = re.compile(  # words that everybody can put a limit to
     r"\b(morning|noon|afternoon|evening|night|day|week\w*|month\w*|quarter|year|century|above average|below average"
     r"|average|mean|median|half|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april"
@@ -71,7 +71,8 @@ def _counted(
     if not before:
         return
     without: dict[tuple[int, int], list[Any]] = {}  # the list and the place in it: the answers without that row
-    for table, id in seen[: ROWS * len(before)]:
+    shown = {str(value) for _, value in scalars(step.result.content)}
+    for table, id in sorted(seen, key=lambda key: key[1] not in shown)[:ROWS]:
         other = task.replace(edits={**task.edits, f"{table}/{id}": None})
         try:
             after = lists(domain.world(other).call(step.call).content)
