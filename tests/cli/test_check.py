@@ -17,11 +17,13 @@ from crosswind.authoring.new import write
 from crosswind.cli import app as cli
 from crosswind.core import audit
 from crosswind.core.registry import domains, perturbations
+from crosswind.episodes import builtin_suites, stream
 
 
 @pytest.fixture(autouse=True)
 def shed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a domain, a perturbation and an agent; two domains and two kinds, so that checks are quick."""
+    assert {builtin_suites, stream}  # they name kinds as they are imported, which is before these are gone
     for registry in plugins.REGISTRIES:
         registry.names()
     monkeypatch.chdir(tmp_path)
