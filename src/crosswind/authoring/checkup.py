@@ -107,7 +107,8 @@ def check_domain(name: str, progress: Progress) -> Checkup:
     rows: list[dict[str, Any]] = []
     with out.guard("families"):
         rows = survey_clean([name], progress=progress)
-    told: dict[str, str] = {}  # reasons, and where each was first told
+    tools = {row["where"].partition("/")[0].partition(".")[2]: row["reason"] for row in rows if "." in row["where"]}
+    told = {reason: f"tool {tool}" for tool, reason in tools.items() if tool}  # reasons, and where each is told
     for row in rows:
         _clean_line(out, domain, row, told)
     if rows:

@@ -12,7 +12,7 @@ from crosswind.base.errors import Unfair
 from crosswind.core import secrets
 from crosswind.core.footprints import collect, fitting
 from crosswind.core.forms import replayed
-from crosswind.core.legends import WORD, stems
+from crosswind.core.legends import SENTENCE, WORD, stems
 from crosswind.core.oracle import Told, Walk, Walks
 from crosswind.core.session import MENTION, Session
 from crosswind.core.types import ASK, SAY, Refusal, Step, ToolCall
@@ -275,8 +275,6 @@ MORE = re.compile(
 
 def whole(gold: Walk) -> None:
     """No secrets: where one call shows another part of a result each time it is made, something shown says so."""
-    session = gold.session
-    own = secrets.own_texts(session)
     for told in gold.told:
         steps = gold.steps[told.first : told.after]
         for n, step in enumerate(steps[1:], 1):
@@ -286,17 +284,26 @@ def whole(gold: Walk) -> None:
             before = steps[at]
             if None in secrets.flat(before.result.content) or any(_wrote(s, gold) for s in steps[at:n]):
                 continue  # a null says itself that something is not known yet
-            texts = [t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own]
-            texts += [s.result.error.text for s in gold.steps[: told.after] if s.result.error]
             inner = {str(v) for _, result in before.inner for _, v in secrets.scalars(result.content)}
             keys = {key for _, result in before.inner for path, _ in secrets.scalars(result.content) for key in path}
-            texts += [t for t in secrets.said(before.result.content) if t not in inner | keys]
-            if not MORE.search("\n".join(texts).replace("_", " ")):
+            texts = [t for t in secrets.said(before.result.content) if t not in inner | keys]
+            if not MORE.search("\n".join([*_added(gold, told.after), *texts]).replace("_", " ")):
                 raise Unfair(
                     "secrets",
                     f"{step.call.tool!r} answers the same call otherwise when it is made again, and nothing shown says "
                     "that there is more to come",
                 )
+
+
+def _added(gold: Walk, until: int) -> list[str]:
+    """The sentences that layers add to policy and descriptions, the errors and the user's words up to a step."""
+    session = gold.session
+    own = {part for text in secrets.own_texts(session) for part in SENTENCE.split(text)}
+    shown = [session.policy(), *secrets.docs(session.ever.values())]
+    out = [part for text in shown for part in SENTENCE.split(text) if part not in own]
+    for step in gold.steps[:until]:
+        out += [*step.heard, *([step.result.error.text] if step.result.error else ())]
+    return out
 
 
 def _wrote(step: Step, gold: Walk) -> bool:
@@ -362,10 +369,7 @@ def unhurried(walks: Walks) -> None:
         if domain.family(task).goal(task, domain.state(task), there.session.world.state, there.final):
             return
         why = f"it ends with {there.final!r}"
-    own = secrets.own_texts(session)
-    texts = [t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own]
-    texts += [t for step in gold.steps for t in (*step.heard, *([step.result.error.text] if step.result.error else ()))]
-    if not LIMITED.search("\n".join(texts)):
+    if not LIMITED.search("\n".join(_added(gold, len(gold.steps)))):
         raise Unfair(
             "slack",
             f"after {len(gold.steps) + SPARE} look-ups that do no harm the way no longer leads to the end ({why}), and "

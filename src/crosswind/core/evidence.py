@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations_with_replacement, islice, product
+from itertools import combinations_with_replacement
 from typing import Any
 
 from crosswind.base.errors import Unfair
 from crosswind.core import legends
 from crosswind.core.domain import Domain, words_for
-from crosswind.core.footprints import collect, fitting
+from crosswind.core.footprints import look_ups
 from crosswind.core.oracle import Walk, walk
 from crosswind.core.secrets import docs, is_label, is_same, said, scalars
 from crosswind.core.task_laws import promises_order
@@ -411,23 +411,13 @@ def agreed(domain: Domain, tasks: Iterable[Task]) -> None:
 
 def _looked_up(domain: Domain, task: Task, steps: Sequence[Step]) -> Iterator[tuple[ToolSpec, list[tuple[str, Row]]]]:
     """What each look-up shows of which thing, in a world where nothing was written."""
-    pool: dict[str, dict[Any, None]] = {}
-    collect(pool, task, steps)
-    for name, entry in domain.world_class.entries.items():
-        if entry.effects:
-            continue
-        made = [step.call for step in steps if step.call.tool == name]
-        choices = [fitting(p, q.type, q.enum, pool) for p, q in entry.spec.params.items()]
-        made += [
-            ToolCall(name, dict(zip(entry.spec.params, args, strict=True))) for args in islice(product(*choices), 8)
-        ]
-        for call in made:
-            content = domain.world(task).call(call).content
-            labels = [v for v in call.args.values() if is_label(v)]
-            if isinstance(content, Mapping) and len(labels) == 1:
-                yield entry.spec, [(labels[0], content)]
-            elif isinstance(content, list):
-                yield entry.spec, [pair for rows in _tables(content) for pair in rows.items() if is_label(pair[0])]
+    for call in look_ups(domain, task, steps):
+        spec, content = domain.world_class.entries[call.tool].spec, domain.world(task).call(call).content
+        labels = [v for v in call.args.values() if is_label(v)]
+        if isinstance(content, Mapping) and len(labels) == 1:
+            yield spec, [(labels[0], content)]
+        elif isinstance(content, list):
+            yield spec, [pair for rows in _tables(content) for pair in rows.items() if is_label(pair[0])]
 
 
 def _qualified(spec: ToolSpec, key: str) -> set[str]:

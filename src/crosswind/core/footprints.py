@@ -21,6 +21,7 @@ from crosswind.core.world import MISSING, STATUS, Entry, World
 TRIES = 40  # calls that are tried until a tool answers
 ANSWERS = 3  # answers of a tool that are looked at
 WORDS = 8  # different words at most in a column whose words are tried one by one
+LOOKS = 8  # calls of a look-up with values that fit
 VARIANTS = 24  # worlds with another word in a row that a call is tried in
 
 Found = tuple[str, str]  # the tool, and what is wrong
@@ -31,6 +32,7 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
     out: dict[Found, None] = dict.fromkeys(wrong_declarations(domain.world_class))
     walks: list[tuple[Task, list[Step]]] = []
     columns: dict[str, set[str]] = {}
+    halted = False
     pool: dict[str, dict[Any, None]] = {}
     for task in tasks:
         seen: set[Key] = set()
@@ -41,6 +43,7 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
             steps = made.steps
         except Unfair as unfair:
             if unfair.law == "footprint":
+                halted = True
                 out["", unfair.reason] = None  # anything else is the business of the task's own certificate
         walks.append((task, steps))
         collect(pool, task, steps)
@@ -84,13 +87,13 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
                 answered += works
                 if why:
                     out[name, why] = None
-        if not answered:
+        if not answered and not halted:  # else the walks hold too few values
             out[
                 name, f"tool {name!r} could not be exercised: no call with values from the walks succeeds ({error})"
             ] = None
         if good and (why := _fails_on_odd_arguments(domain, entry, *good)):
             out[name, why] = None
-    return [*out, *_missing(domain, columns)]
+    return [*out, *(() if halted else _missing(domain, columns))]
 
 
 def _fails_on_odd_arguments(domain: Domain, entry: Entry, task: Task, call: ToolCall) -> str:
@@ -289,6 +292,18 @@ def _calls(
                 for step in steps:  # once more with what the walk leaves
                     world.call(step.call)
                 yield task, world, ToolCall(name, dict(args))
+
+
+def look_ups(domain: Domain, task: Task, steps: Sequence[Step]) -> Iterator[ToolCall]:
+    """Calls of every tool that writes nothing: those of a walk, and others with values from it."""
+    pool: dict[str, dict[Any, None]] = {}
+    collect(pool, task, steps)
+    for name, entry in domain.world_class.entries.items():
+        if not entry.effects:
+            yield from (step.call for step in steps if step.call.tool == name)
+            choices = [fitting(p, q.type, q.enum, pool) for p, q in entry.spec.params.items()]
+            for args in islice(product(*choices), LOOKS):
+                yield ToolCall(name, dict(zip(entry.spec.params, args, strict=True)))
 
 
 def fitting(name: str, type_: str, enum: tuple[str, ...], pool: dict[str, dict[Any, None]]) -> list[Any]:

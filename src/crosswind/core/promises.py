@@ -5,8 +5,8 @@ requests that hold nothing idle.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise, product
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from crosswind.base.errors import Unfair
@@ -15,12 +15,11 @@ from crosswind.core.aggregates import lists
 from crosswind.core.domain import Domain
 from crosswind.core.evidence import is_number
 from crosswind.core.flow import rng_for
-from crosswind.core.footprints import collect, fitting
+from crosswind.core.footprints import look_ups
 from crosswind.core.oracle import Walk, walk
-from crosswind.core.types import Refusal, Row, Step, Task, ToolCall, ToolSpec
+from crosswind.core.types import Refusal, Row, Task, ToolSpec
 from crosswind.text import values
 
-CALLS = 12  # of each look-up, in one world
 TRIES = 20  # requests that are proposed until a detail is another
 
 # ---------------------------------------------------------------- tools
@@ -35,7 +34,7 @@ def kept(domain: Domain, tasks: Iterable[Task]) -> None:
         except Unfair:
             continue
         used = domain.world(task)
-        for call in _look_ups(domain, task, steps):
+        for call in look_ups(domain, task, steps):
             alone = domain.world(task).call(call)
             if used.call(call) != alone:
                 raise Unfair(
@@ -48,19 +47,6 @@ def kept(domain: Domain, tasks: Iterable[Task]) -> None:
                 shown.setdefault(call.tool, []).extend(lists(alone.content))
     for name, tables in shown.items():
         in_order(domain.world_class.entries[name].spec, tables)
-
-
-def _look_ups(domain: Domain, task: Task, steps: Sequence[Step]) -> Iterator[ToolCall]:
-    """Calls of every tool that writes nothing: those of a walk, and others with values from it."""
-    pool: dict[str, dict[Any, None]] = {}
-    collect(pool, task, steps)
-    for name, entry in domain.world_class.entries.items():
-        if entry.effects:
-            continue
-        made = [step.call for step in steps if step.call.tool == name]
-        choices = [fitting(p, q.type, q.enum, pool) for p, q in entry.spec.params.items()]
-        made += [ToolCall(name, dict(zip(entry.spec.params, args, strict=True))) for args in product(*choices)]
-        yield from islice(made, CALLS)
 
 
 _LATE, _EARLY = "newest latest last", "oldest earliest soonest next first"

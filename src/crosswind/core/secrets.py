@@ -278,10 +278,10 @@ def _explained(gold: Walk, told: Told, content: Any, shown: list[Any]) -> None:
     for pair in pairs:
         if not _reads(gold, told, legend, pair, same=same):
             path, rivals, meant, _ = pair
-            was = f"shown as {rivals[0]!r}" if rivals else "not shown"
+            read = f"{rivals[0]!r} is read as {meant!r}" if rivals else f"{meant!r} is not shown"
             raise Unfair(
                 "secrets",
-                f"{told.call.tool}: {_key(path) or 'the result'} {meant!r} is {was}, and no text shown for it says "
+                f"{told.call.tool}: {_key(path) or 'the result'} {read}, and no text shown for it says "
                 "how to read it; say by what number, unit or table, or derive the kind from `ValueMap`",
             )
 
