@@ -212,6 +212,6 @@ def _is_spoken_of(key: str, held: Sequence[Any], whole: str, docs: str) -> bool:
     own = {word for word in legends.stems(key.replace("_", " ")) if len(word) > 2}
     kinds = {word for v in held if isinstance(v, str) and not any(c.isdigit() for c in v) for word in legends.stems(v)}
     low = whole.lower()
-    if any(word[:5] in low for word in own | {k for k in kinds if len(k) > 3}):
+    if any(word[: max(4, len(word) - 2)] in low for word in own | {k for k in kinds if len(k) > 3}):
         return True
     return any(RULES.search(part) and legends.stems(part) & (own | kinds) for part in legends.SENTENCE.split(docs))
