@@ -365,9 +365,8 @@ def unhurried(walks: Walks) -> None:
     except Unfair as unfair:
         why = unfair.reason
     else:
-        domain, task = walks.domain, walks.shifted
-        if domain.family(task).goal(task, domain.state(task), there.session.world.state, there.final):
-            return
+        if not isinstance(there.end, Refusal):
+            return  # another answer: the way round counts calls, and knows nothing of these
         why = f"it ends with {there.final!r}"
     if not LIMITED.search("\n".join(_added(gold, len(gold.steps)))):
         raise Unfair(
