@@ -398,6 +398,8 @@ def test_a_domain_that_is_loaded_again_has_its_own_rows(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- what does not fit
 
 WRONG = [
+    ("It opens at $more.opens.", "It opens at {$more.opens}.", "{$more.opens} stands in braces; write $more.opens"),
+    ("It opens at $more.opens.", "It opens at {$more.opens .", "a brace is left over"),
     # YAML itself
     ("columns: {name: {name: person}}", "columns: &a {name: {name: person}}", "the anchor &a is not allowed"),
     ("opens: {time:", "opens: !!str {time:", "the tag"),

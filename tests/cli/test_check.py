@@ -17,11 +17,13 @@ from crosswind.authoring.new import write
 from crosswind.cli import app as cli
 from crosswind.core import audit
 from crosswind.core.registry import domains, perturbations
+from crosswind.episodes import builtin_suites, stream
 
 
 @pytest.fixture(autouse=True)
 def shed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a domain, a perturbation and an agent; two domains and two kinds, so that checks are quick."""
+    assert {builtin_suites, stream}  # they name kinds as they are imported, which is before these are gone
     for registry in plugins.REGISTRIES:
         registry.names()
     monkeypatch.chdir(tmp_path)
@@ -86,6 +88,20 @@ def test_a_domain_that_is_right(tmp_path: Path) -> None:
     plain = crosswind("check", "shed", coding="ascii")  # by its name, on a terminal without signs
     assert "ok family best_fee" in flat(plain)
     assert plain.isascii()
+
+
+def test_a_kind_of_ours_that_does_not_fit_a_fair_domain_is_nobodys_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = audit.audit_kind
+
+    def judged(kind: str, *rest: Any, **more: Any) -> list[audit.Complaint]:
+        found = right(kind, *rest, **more)
+        return [audit.Complaint("ties", kind, "the rows come otherwise")] if kind == "semantic_rename" else found
+
+    monkeypatch.setattr(audit, "audit_kind", judged)
+    text = flat(crosswind("check", made("domain", "shed")))
+    said = "the domain shed and semantic_rename do not fit: ties: the rows come otherwise"
+    assert f"- semantic_rename does not apply: {said}" in text
+    assert "✓ kinds 1 of 3 are fair here: transient_error" in text
 
 
 DOMAINS = [

@@ -131,6 +131,7 @@ def test_a_map_without_a_legend_is_refused_when_it_is_defined() -> None:
 BAD: list[tuple[str, Any, str]] = [
     ("legend", lambda self, key: "...", "has no legend for price: got '...'"),
     ("write", lambda self, key, value: value // 100, "writes price = 46 as 0, which it reads as 0.0"),
+    ("legend", lambda self, key: "in euros, raised by 7", "the numbers of its legend do not lead there"),
     ("legend", lambda self, key: "scaled by a number", "no text shown for it says how to read it"),
 ]
 

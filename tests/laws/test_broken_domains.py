@@ -186,6 +186,97 @@ IN_FOUR_DAYS = (
     ("of {shed} and tell", "of {shed} in 4 days and tell"),
     ("Lend it. What", "Lend it in 4 days. What"),
 )
+RATED = 'sum(row["rating"] >= 3 for row in {})'
+COUNT = (  # how many items there are of a kind, of which those below 3 are left out
+    ("PER_SHED = 16", "PER_SHED = 48"),
+    (
+        "What does the best-rated {kind} in the shed of {shed} cost a week?",
+        "How many items of the kind {kind} has {shed}?",
+    ),
+    (
+        "How much is the {kind} with the highest rating at {shed} for a week?",
+        "Count what is of the kind {kind} at {shed}.",
+    ),
+    ("return f\"It costs {details['fee']} euros a week.\"", f"return f'There are {{{RATED.format('found')}}}.'"),
+    (
+        ANSWER,
+        "n = "
+        + RATED.format('items_in(start, task.wanted["shed"], task.wanted["kind"]).values()')
+        + '\n        return (Expected("number", n, unit="count"),) if best else ()',
+    ),
+)
+SAID_COUNT = (
+    ("items of the kind {kind} has {shed}", "items of the kind {kind} rated 3 or better has {shed}"),
+    ("Count what is of the kind {kind} at {shed}", "Count what is of the kind {kind} at {shed}, rated no lower than 3"),
+)
+FOUND = 'row = self.found("items", item_id, "item")\n        return {"kind"'
+CACHED = ((FOUND, FOUND.replace("self.found(", 'self.__dict__.setdefault("kept", self.found(').replace('m")', 'm"))')),)
+CACHED_BY_ID = ((FOUND, CACHED[0][1].replace('"kept"', 'f"kept {item_id}"')),)
+LONG_ENOUGH = (  # any that is good enough is asked for, and the best is wanted
+    (
+        "Lend {member_id} the best-rated {kind} in the shed of {shed} and tell me what it costs a week.",
+        "Lend {member_id} a {kind} with a rating of at least 1 in the shed of {shed}.",
+    ),
+    (
+        "wants the {kind} with the highest rating at {shed}. Lend it. What is the weekly fee?",
+        "wants a {kind} at {shed}, rated no lower than 1. Lend one.",
+    ),
+)
+PROMISED_FEES = (
+    '"""Items of a kind in a shed, with ratings."""',
+    '"""Items of a kind in a shed, the one with the highest rating first."""',
+)
+COLOUR = (  # a wish that nobody follows
+    ("tell me what it costs a week.", "tell me what it costs a week. Paint its label {colour}."),
+    ("What is the weekly fee?", "What is the weekly fee? Paint its label {colour}."),
+    (
+        '("member", "who", "whom", "id"), "a member"),',
+        '("member", "who", "whom", "id"), "a member"),\n        "colour": Detail("colour", "Which colour?", '
+        'read_choice({"red": (), "blue": ()}), ("colour",), "in some colour"),',
+    ),
+    ("rng.randrange(state.size))}", 'rng.randrange(state.size)), "colour": rng.choice(("red", "blue"))}'),
+)
+PAINTED = tuple(
+    (old, new.replace('"plan": "basic"', '"plan": colour').replace('("basic", "premium")', '("red", "blue")'))
+    for old, new in PLAN
+    if '"basic")' not in new
+)
+FOLLOWED = (
+    *COLOUR,
+    *PAINTED,
+    ("def loan(state: State, item_id: str, member_id: str)", 'def loan(state, item_id, member_id, plan="red")'),
+    ('return [loan(start, best, task.wanted["member_id"])]', "return [loan(start, best, *self.whom(task))]"),
+    ('return [loan(start, id, task.wanted["member_id"]) for', "return [loan(start, id, *self.whom(task)) for"),
+    (
+        "    def conceivable_ends(",
+        '    def whom(self, task):\n        return task.wanted["member_id"], task.wanted["colour"]\n\n'
+        "    def conceivable_ends(",
+    ),
+    (
+        'kind, shed, member_id = yield from self.all(brief, "kind", "shed", "member_id")',
+        'kind, shed, member_id, colour = yield from self.all(brief, "kind", "shed", "member_id", "colour")',
+    ),
+)
+
+
+def roles(borrower: str, shed: str) -> tuple[tuple[str, str], ...]:
+    """Lending that is sent the member and the shed under these names."""
+    return (
+        (
+            "def lend_item(self, item_id: str, member_id: str)",
+            f"def lend_item(self, item_id: str, {borrower}: str, {shed}: str)",
+        ),
+        (
+            'self.found("members", member_id, "member")\n'
+            "        (((_, id), row),) = loan(self.state, item_id, member_id)",
+            f'self.found("members", {borrower}, "member")\n'
+            f"        (((_, id), row),) = loan(self.state, item_id, {borrower})",
+        ),
+        ('"member_id": member_id})).content', f'"{borrower}": member_id, "{shed}": shed}})).content'),
+        ('"member_id": Detail("member id"', '"member_id": Detail("borrower"'),
+    )
+
+
 POLICY = '"You work for sheds that lend items. '
 
 BROKEN: dict[str, tuple[tuple[tuple[str, str], ...], str, str]] = {
@@ -305,6 +396,12 @@ BROKEN: dict[str, tuple[tuple[tuple[str, str], ...], str, str]] = {
     "any will do, and one is right": (ANY, "grounded", "no other will do"),
     "two tools contradict each other": (TWO_FACES, "secrets", "shows the rating"),
     "a row that changes as it is derived": (WORN_OUT, "seeded", "derived for the"),
+    "a count that leaves out what nobody names": (COUNT, "grounded", "are counted"),
+    "a look-up that keeps its first answer": (CACHED, "footprint", "once something else was looked up"),
+    "one of those that are good enough": (LONG_ENOUGH, "grounded", "no other will do"),
+    "an order that is not kept": ((PROMISED_FEES,), "ties", "its rows come in another order"),
+    "a wish that nobody follows": (COLOUR, "goal", "the request states the colour"),
+    "sent as the opposite": (roles("lender", "borrower"), "secrets", "is sent the borrower as 'lender'"),
     "a tool raises": (
         (('"fee": row["fee"]}', '"fee": row["cost"]}'),),
         "code",
@@ -379,6 +476,19 @@ def test_what_breaks_a_law_may_be_mended(load: Load) -> None:
         for c in audit_domain(load(*ANY, every, (", *super().answer(task, start, end))", ",)")), ["lend_best"])
         if c.law == "grounded"
     ]
+    past = (
+        ('"fee": 2 + h[3] % 40', '"fee": 2 + h[3] % 40, "past": [{"fee": 3 + h[4] % 9}, {"fee": 3 + h[5] % 9}]'),
+        ('"items.kind,fee,shed"', '"items.kind,fee,shed,past"'),
+        (DETAILS, DETAILS.replace('"fee"', '"past": row["past"], "fee"', 1)),
+    )
+    assert audit_domain(load(*past), ["best_fee"]) == []  # a column may hold a list of records
+    assert audit_domain(load(*COUNT, *SAID_COUNT), ["best_fee"]) == []
+    assert audit_domain(load(*CACHED_BY_ID)) == []
+    enough = load(*LONG_ENOUGH, every, (", *super().answer(task, start, end))", ",)"))
+    assert audit_domain(enough, ["lend_best"]) == []
+    assert audit_domain(load(PROMISED_FEES, sort)) == []
+    assert audit_domain(load(*FOLLOWED)) == []
+    assert audit_domain(load(*roles("borrower", "lender"))) == []
     declared = (('"items.kind,fee,shed"', '"items.kind,fee,shed,rating"'), (DETAILS, "return dict(row)"))
     assert audit_domain(load(*declared)) == []
 

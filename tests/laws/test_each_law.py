@@ -236,6 +236,16 @@ def test_goal_is_judged_without_the_oracle(monkeypatch: pytest.MonkeyPatch) -> N
     assert "state" in unfair.reason
 
 
+def test_goal_refuses_last_words_that_the_user_would_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = type(poi().families["best_price"])
+    monkeypatch.setattr(family, "understood", lambda self, task, text: "question")
+    asked = refused(task("best_price"))
+    assert asked.law == "goal"
+    assert "takes the oracle's last words for a question" in asked.reason
+    monkeypatch.setattr(family, "understood", lambda self, task, text: "answer")
+    assert certify(poi(), task("best_price")).proof == "replay"
+
+
 def test_the_goal_does_not_call_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_solve(*_: object) -> None:
         raise AssertionError("the goal called solve")

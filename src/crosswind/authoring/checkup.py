@@ -18,7 +18,7 @@ from crosswind.authoring import plugins
 from crosswind.authoring.domain_checks import relative_path
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.core import laws
-from crosswind.core.audit import audit_kind, is_auditable
+from crosswind.core.audit import audit_kind, do_not_fit, is_auditable
 from crosswind.core.domain import Domain
 from crosswind.core.draw import SEVERITY, Drawn, draw
 from crosswind.core.perturbation import SEVERITIES
@@ -107,7 +107,8 @@ def check_domain(name: str, progress: Progress) -> Checkup:
     rows: list[dict[str, Any]] = []
     with out.guard("families"):
         rows = survey_clean([name], progress=progress)
-    told: dict[str, str] = {}  # reasons, and where each was first told
+    tools = {row["where"].partition("/")[0].partition(".")[2]: row["reason"] for row in rows if "." in row["where"]}
+    told = {reason: f"tool {tool}" for tool, reason in tools.items() if tool}  # reasons, and where each is told
     for row in rows:
         _clean_line(out, domain, row, told)
     if rows:
@@ -127,7 +128,9 @@ def check_domain(name: str, progress: Progress) -> Checkup:
     for kind in kinds:
         with out.guard(kind):
             (row,) = survey([name], [kind], 2, 0, SEVERITY, without=unfair, looks=3, progress=progress)
-            if row["failed"]:
+            if row["failed"] and all(do_not_fit(kind, domain, law) for law in row["laws"]):
+                out.add("none", kind, f"does not apply: the domain and {kind} do not fit: {_counted(row['reasons'])}")
+            elif row["failed"]:
                 out.add("no", kind, f"no fair draw for {row['failed']} tasks: {_counted(row['reasons'])}")
             elif not row["applies"]:
                 out.add("none", kind, f"does not apply: {_why_not(row['why_not'])}")

@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.base.errors import CannotDraw, CannotPerturb, Unfair
-from crosswind.core import conduct, evidence, footprints, laws, processes, refusal_proofs, secrets, task_laws, verdicts
+from crosswind.core import (
+    aggregates,
+    conduct,
+    evidence,
+    footprints,
+    laws,
+    processes,
+    promises,
+    refusal_proofs,
+    secrets,
+    task_laws,
+    verdicts,
+)
 from crosswind.core.certify import certify, certify_task
 from crosswind.core.domain import Domain
 from crosswind.core.drawing import Drawn, draw_unaudited
@@ -28,6 +40,7 @@ DRAWS = 4  # draws that a kind is judged by
 RIVALS = 3  # other draws that each of them is compared with
 SHUFFLES = (0, 1, 2)
 TELLING = {"code", "footprint", "grounded", "leak", "mentions", "secrets", "value"}  # a kind that breaks one is unfair
+OWN = {"code", "footprint", "seeded", "task"}  # laws whose breach lies in the domain, whatever kind brings it to light
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +88,7 @@ def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
         if not out:
             evidence.lasting(domain, tasks)
             evidence.agreed(domain, tasks)
+            promises.kept(domain, tasks)
     except Unfair as unfair:
         out.append(Complaint(unfair.law, domain.name, unfair.reason))
     return out
@@ -101,6 +115,9 @@ def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Spli
         walked = [(task, Walks(domain, task).clean) for task in tasks]
         evidence.chosen_for_a_reason(domain, walked)
         evidence.worked_out(domain, walked)
+        aggregates.over_what_is_named(domain, walked)
+        promises.needed(domain, walked)
+        promises.in_their_roles(domain, walked)
         if guessed := task_laws.unguessable(domain, tasks):
             return [Complaint("leak", where, guessed)]
     except Unfair as unfair:
@@ -150,6 +167,8 @@ def audit_kind(
                 examine(drawn, [(kind, severity)], n)
             conduct.open_handed(drawn.certificate.gold)
             conduct.announced(drawn.certificate.gold)
+            conduct.whole(drawn.certificate.gold)
+            conduct.unhurried(_walks_of(drawn))
             task_laws.untied_through(_walks_of(drawn))
             leaks = task_laws.quotable(domain, drawn.certificate.gold, drawn.certificate.clean)
             quoted += [] if leaks is None else [leaks]
@@ -246,10 +265,23 @@ def _require(sort: str, name: str, audit: Callable[..., list[Complaint]], *parts
             _known.clear()
         complaints = _known[key] = _verdict(audit, parts)
     for complaint in complaints:
-        if complaint.law != "applies":
+        if complaint.law == "applies":
+            continue
+        if sort == "perturbation" and do_not_fit(name, parts[1], complaint.law):
             raise CannotPerturb(
-                f"the {sort} {name} is unfair and cannot be used: {complaint}", law=complaint.law, at_fault="code"
+                f"the domain {parts[1].name} and {name} do not fit: {complaint.law}: {complaint.reason}",
+                applies=False,
+                law=complaint.law,
             )
+        raise CannotPerturb(
+            f"the {sort} {name} is unfair and cannot be used: {complaint}", law=complaint.law, at_fault="code"
+        )
+
+
+def do_not_fit(kind: str, domain: Domain, law: str) -> bool:
+    """Is a breach neither's fault: of a kind of ours, fair elsewhere, over somebody's domain that is fair by itself?"""
+    ours = perturbations[kind].__module__.startswith("crosswind.perturbations.")
+    return ours and law not in OWN and bool(domains.origin(domain.name))
 
 
 def _verdict(audit: Callable[..., list[Complaint]], parts: tuple[Any, ...]) -> list[Complaint]:

@@ -75,6 +75,8 @@ def _certified(walks: Walks, *, release: bool) -> str:
     secrets.read_off(walks.gold)
     forms.written_as_shown(walks.gold)
     secrets.sent_off(walks.gold)
+    forms.not_crossed(walks.gold)
+    conduct.truthful(walks.gold)
     secrets.without(walks)
     if not walks.clean.proof and _is_ours(walks):
         task_laws.untied(walks.domain, walks.tasks[0], walks.clean)

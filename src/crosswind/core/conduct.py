@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from itertools import islice, product
+from itertools import cycle, islice, product
 from typing import Any
 
 from crosswind.base.errors import Unfair
 from crosswind.core import secrets
 from crosswind.core.footprints import collect, fitting
 from crosswind.core.forms import replayed
-from crosswind.core.legends import WORD, stems
+from crosswind.core.legends import SENTENCE, WORD, stems
 from crosswind.core.oracle import Told, Walk, Walks
 from crosswind.core.session import MENTION, Session
-from crosswind.core.types import ASK, SAY, Step, ToolCall
+from crosswind.core.types import ASK, SAY, Refusal, Step, ToolCall
 from crosswind.text import values
 
 ORDERS = re.compile(
@@ -26,6 +26,13 @@ ORDERS = re.compile(
 CHOICES = re.compile(  # as an order: at the head of a clause, or after a word that leads to a verb
     r"(?:^|[,;:] *|\b(?:always|never|must|only|to|please|should|not|don't|and|then|we|you|who|will|shall) +)"
     r"(take|choose|pick|select|prefer|favou?r|book|reserve|order|buy|recommend|send|ignore|disregard)\b",
+    re.IGNORECASE,
+)
+SUMS = re.compile(  # as an order, like the above: to make another figure of one
+    r"(?:^|[,;:] *|\b(?:always|must|please|should|and|then|to|we|you|who|will|shall|so) +)"
+    r"(?:please |kindly |just )?"
+    r"(deduct|subtract|add|multiply|divide|round|convert|reduce|raise|increase|decrease|double|halve|count|include"
+    r"|exclude|leave out|take off|knock off|put on top|discount|top up)\b",
     re.IGNORECASE,
 )
 EXTREMES = re.compile(r"\b(least|most|best|worst|top|minimum|maximum|\w{2,}est)\b", re.IGNORECASE)
@@ -46,6 +53,9 @@ OPPOSITES: Mapping[str, str] = {
     )
     for one, other in (pair.split(), pair.split()[::-1])
 }
+
+
+SPARE = 5  # look-ups, besides as many as the way has steps
 
 
 def heeded(walks: Walks, *, ours: bool = False) -> None:
@@ -72,6 +82,8 @@ def heeded(walks: Walks, *, ours: bool = False) -> None:
             if old is new or old == new or old not in new:
                 continue
             for sentence in re.split(r"(?<=[.!?;])\s+|\n+", new.replace(old, " ", 1)):
+                if layer.is_passthrough and SUMS.search(sentence):
+                    raise Unfair("kept", f"{layer.kind!r} asks for what the goal does not follow: {sentence.strip()!r}")
                 if (
                     not _orders(sentence, described=old is not here.policy and old is not here.query)
                     or MENTION.search(sentence)
@@ -252,3 +264,113 @@ def _tells_all(told: Told, step: Step) -> bool:
     return all(
         values.shown(v, shown) or str(v) in shown for _, v in secrets.scalars(told.result.content) if v is not None
     )
+
+
+MORE = re.compile(
+    rf"{AGAIN.pattern}|\b(more|next|page|part|rest|remain\w*|left|further|continue\w*|cursor|batch\w*|total|of \d+"
+    r"|first \d+|up to \d+|at most|piece|stages?|incomplete|partial\w*)\b",
+    re.I,
+)
+
+
+def whole(gold: Walk) -> None:
+    """No secrets: where one call shows another part of a result each time it is made, something shown says so."""
+    for told in gold.told:
+        steps = gold.steps[told.first : told.after]
+        for n, step in enumerate(steps[1:], 1):
+            at = next((i for i, s in enumerate(steps[:n]) if s.call == step.call and not s.result.error), None)
+            if at is None or step.result.error or steps[at].result == step.result or step.call.tool in (ASK, SAY):
+                continue
+            before = steps[at]
+            if None in secrets.flat(before.result.content) or any(_wrote(s, gold) for s in steps[at:n]):
+                continue  # a null says itself that something is not known yet
+            inner = {str(v) for _, result in before.inner for _, v in secrets.scalars(result.content)}
+            keys = {key for _, result in before.inner for path, _ in secrets.scalars(result.content) for key in path}
+            texts = [t for t in secrets.said(before.result.content) if t not in inner | keys]
+            if not MORE.search("\n".join([*_added(gold, told.after), *texts]).replace("_", " ")):
+                raise Unfair(
+                    "secrets",
+                    f"{step.call.tool!r} answers the same call otherwise when it is made again, and nothing shown says "
+                    "that there is more to come",
+                )
+
+
+def _added(gold: Walk, until: int) -> list[str]:
+    """The sentences that layers add to policy and descriptions, the errors and the user's words up to a step."""
+    session = gold.session
+    own = {part for text in secrets.own_texts(session) for part in SENTENCE.split(text)}
+    shown = [session.policy(), *secrets.docs(session.ever.values())]
+    out = [part for text in shown for part in SENTENCE.split(text) if part not in own]
+    for step in gold.steps[:until]:
+        out += [*step.heard, *([step.result.error.text] if step.result.error else ())]
+    return out
+
+
+def _wrote(step: Step, gold: Walk) -> bool:
+    entries = gold.session.world.entries
+    return any(c.tool in entries and entries[c.tool].effects and r.error is None for c, r in step.inner)
+
+
+DENIALS = re.compile(
+    r"\b(nothing (?:was|has been|is) \w+|rejected|refused|declined|denied|turned down|not accepted|cancelled"
+    r"|no \w+ (?:was|were|has been|have been) \w+"
+    r"|(?:was|were|has|have|is|could|did|been) ?(?:not|n't)(?: been| be)? (?:made|done|changed|written|booked"
+    r"|carried out|saved|stored|created|sent|placed|completed|executed|performed|take effect))\b",
+    re.IGNORECASE,
+)
+
+
+def truthful(gold: Walk) -> None:
+    """No secrets: no error says that nothing was done where something was."""
+    entries = gold.session.world.entries
+    for step in gold.steps:
+        if step.result.error is None or not (found := DENIALS.search(step.result.error.text)):
+            continue
+        done = [c.tool for c, r in step.inner if r.error is None and c.tool in entries and entries[c.tool].effects]
+        if done:
+            raise Unfair(
+                "secrets",
+                f"an error of {step.call.tool!r} says {found[0]!r}, and {done[0]!r} was done: who believes it does it "
+                "twice; say that nobody knows what became of it, or undo it",
+            )
+
+
+LIMITED = re.compile(
+    r"\b(limit\w*|at most|no more than|only|deadline|until|before|by then|minutes?|hours?|seconds?|time|times|budget"
+    r"|clos\w+|open\w*|left|remain\w*|quota|allow\w*|per|once|expire\w*|valid|longer|soon|change\w*|number of)\b",
+    re.IGNORECASE,
+)
+
+
+def unhurried(walks: Walks) -> None:
+    """Slack: who looks something up that is not needed still gets there, unless a text that is shown sets a limit."""
+    gold = walks.gold
+    if isinstance(gold.end, Refusal) or all(layer.is_passthrough for layer in walks.layers):
+        return
+    session = gold.session
+    harmless = [
+        step.call
+        for step in gold.calls
+        if (spec := session.ever.get(step.call.tool)) is not None
+        and not spec.writes
+        and not spec.opaque
+        and step.result.error is None
+        and not session.since.get(step.call.tool)
+    ]
+    if not harmless:
+        return
+    spare = islice(cycle(harmless[:3]), len(gold.steps) + SPARE)
+    try:
+        there = walks.after([*spare])
+    except Unfair as unfair:
+        why = unfair.reason
+    else:
+        if not isinstance(there.end, Refusal):
+            return  # another answer: the way round counts calls, and knows nothing of these
+        why = f"it ends with {there.final!r}"
+    if not LIMITED.search("\n".join(_added(gold, len(gold.steps)))):
+        raise Unfair(
+            "slack",
+            f"after {len(gold.steps) + SPARE} look-ups that do no harm the way no longer leads to the end ({why}), and "
+            "nothing shown sets a limit; announce it, or leave room",
+        )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations_with_replacement, islice, product
+from itertools import combinations_with_replacement
 from typing import Any
 
 from crosswind.base.errors import Unfair
 from crosswind.core import legends
 from crosswind.core.domain import Domain, words_for
-from crosswind.core.footprints import collect, fitting
+from crosswind.core.footprints import look_ups
 from crosswind.core.oracle import Walk, walk
 from crosswind.core.secrets import docs, is_label, is_same, said, scalars
 from crosswind.core.task_laws import promises_order
@@ -43,6 +43,11 @@ RULES = re.compile(
     rf"|any)\b|{CHOOSING.pattern}",
     re.IGNORECASE,
 )
+LIMITS = re.compile(  # "at least 12 metres", "no later than 2031-01-14": a bound, and no choice of first or last
+    r"\b(?:at (?:the )?(?:very )?(?:least|most|latest|earliest)|(?:(?:no|not|nothing|none) )?\w+ than|(?:up|down) to)"
+    r"(?= (?:\S+ ){0,2}?\S*\d)",
+    re.IGNORECASE,
+)
 LABELS = frozenset({"id", "number", "digit", "code", "reference", "letter", "name", "alphabet", "alphabetically"})
 
 
@@ -57,7 +62,7 @@ def chosen_for_a_reason(domain: Domain, walked: Iterable[tuple[Task, Walk]]) -> 
     for task, clean in walked:
         if task.refuse or isinstance(clean.end, Refusal):
             continue
-        words = frozenset(map(str.lower, CHOOSING.findall(task.brief.query)))
+        words = frozenset(map(str.lower, CHOOSING.findall(LIMITS.sub("", task.brief.query))))
         told = [str(e.value) for e in domain.family(task).answer(task, domain.state(task), clean.session.world.state)]
         for n, step in enumerate(clean.calls):
             for rows in _tables(step.result.content):
@@ -87,7 +92,7 @@ def _reasons(clean: Walk, n: int, rows: Rows, id: str) -> set[Reason] | None:
         return None
     earlier = [v for s in clean.calls[:n] for _, v in scalars(s.result.content)]
     found = _set_apart(rows, id, texts, earlier)
-    if found is None or not any(map(CHOOSING.search, texts)):
+    if found is None or not any(CHOOSING.search(LIMITS.sub("", text)) for text in texts):
         return None if found is None else set()
     if promises_order(spec):
         found |= {("", end) for end, at in (("first", 0), ("last", -1)) if [*rows][at] == id}
@@ -95,15 +100,20 @@ def _reasons(clean: Walk, n: int, rows: Rows, id: str) -> set[Reason] | None:
 
 
 def _ruled(texts: Sequence[str], rows: Rows) -> bool:
-    """Does a sentence make a rule about ids, or about something in a row other than figures?"""
-    held = LABELS | {w for row in rows.values() for key in row for w in legends.stems(key.replace("_", " "))} - {"of"}
+    """Does a sentence make a rule about ids, or about something that a row holds besides figures?"""
+    ids = {
+        key for id, row in rows.items() for key, value in row.items() if value == id
+    }  # "no berth", "a room" says little
+    held = LABELS | {
+        w for row in rows.values() for key in row.keys() - ids for w in legends.stems(key.replace("_", " "))
+    } - {"of"}
     figures = {
-        w for row in rows.values() for k, v in row.items() if _is_number(v) for w in legends.stems(k.replace("_", " "))
+        w for row in rows.values() for k, v in row.items() if is_number(v) for w in legends.stems(k.replace("_", " "))
     }
     return any(
         RULES.search(sentence) and legends.stems(sentence) & (held - figures)
         for text in texts
-        for sentence in legends.SENTENCE.split(text)
+        for sentence in legends.SENTENCE.split(LIMITS.sub("", text))
     )
 
 
@@ -149,7 +159,7 @@ def _set_apart(rows: Rows, id: str, texts: Sequence[str], earlier: Sequence[Any]
         for key, value in mine.items():
             held: list[Any] = [rows[one][key] for one in group]
             moment = isinstance(value, str) and bool(values.dates(value) or values.times(value))
-            if not (all(map(_is_number, held)) or (moment and all(isinstance(v, str) for v in held))):
+            if not (all(map(is_number, held)) or (moment and all(isinstance(v, str) for v in held))):
                 continue
             if len({*held}) > 1:
                 out |= {(key, end) for end, pick in (("least", min), ("greatest", max)) if value == pick(held)}
@@ -158,7 +168,7 @@ def _set_apart(rows: Rows, id: str, texts: Sequence[str], earlier: Sequence[Any]
 
 def _tests(rows: Rows, mine: Row, whole: str, earlier: Sequence[Any]) -> Iterator[set[str]]:
     """The rows that pass each test which one passes: what was named or seen before, limits, yes and no, plain words."""
-    numbers = {*values.numbers(whole), *filter(_is_number, earlier)}
+    numbers = {*values.numbers(whole), *filter(is_number, earlier)}
     limits = [*values.dates(whole), *values.times(whole)]
     for key, value in mine.items():
         held = {one: row[key] for one, row in rows.items()}
@@ -166,7 +176,7 @@ def _tests(rows: Rows, mine: Row, whole: str, earlier: Sequence[Any]) -> Iterato
             for part in value:
                 if values.shown(part, whole) or part in earlier:
                     yield {one for one, v in held.items() if isinstance(v, (list, tuple)) and part in v}
-        elif _is_number(value) and all(map(_is_number, held.values())):
+        elif is_number(value) and all(map(is_number, held.values())):
             yield from (
                 {o for o, v in held.items() if v >= n}
                 for n in [max((n for n in numbers if n <= value), default=None)]
@@ -190,7 +200,7 @@ def _tests(rows: Rows, mine: Row, whole: str, earlier: Sequence[Any]) -> Iterato
             yield {one for one, v in held.items() if v == value}
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -250,19 +260,19 @@ Figure = tuple[str, ...]  # where a figure stands: the tool, its how manieth cal
 
 def _figures(clean: Walk) -> dict[Figure, float]:
     """Figures of a walk that stand at one place in all walks of a family, those of whole lists included."""
-    out: dict[Figure, float] = {("stated", k): v for k, v in clean.session.task.wanted.items() if _is_number(v)}
+    out: dict[Figure, float] = {("stated", k): v for k, v in clean.session.task.wanted.items() if is_number(v)}
     later = [{str(v) for _, v in scalars(s.call.args)} for s in clean.calls]
     for n, step in enumerate(clean.calls):
         place = (step.call.tool, str(sum(s.call.tool == step.call.tool for s in clean.calls[:n])))
         for path, value in scalars(step.result.content):
-            if _is_number(value) and not any(part.isdigit() for part in path):
+            if is_number(value) and not any(part.isdigit() for part in path):
                 out[(*place, *path)] = value
         for rows in _lists(step.result.content):
             out[(*place, "rows")] = len(rows)
             met = [row for row in rows if {*map(str, row.values())} & set().union(*later[n + 1 :])]
             for key in rows[0]:
                 held: list[Any] = [row.get(key) for row in rows]
-                if all(map(_is_number, held)):
+                if all(map(is_number, held)):
                     kinds = {"sum": sum(held), "least": min(held), "greatest": max(held)}
                     out |= {(*place, key, how): value for how, value in kinds.items()}
                     if len(met) == 1:
@@ -401,23 +411,13 @@ def agreed(domain: Domain, tasks: Iterable[Task]) -> None:
 
 def _looked_up(domain: Domain, task: Task, steps: Sequence[Step]) -> Iterator[tuple[ToolSpec, list[tuple[str, Row]]]]:
     """What each look-up shows of which thing, in a world where nothing was written."""
-    pool: dict[str, dict[Any, None]] = {}
-    collect(pool, task, steps)
-    for name, entry in domain.world_class.entries.items():
-        if entry.effects:
-            continue
-        made = [step.call for step in steps if step.call.tool == name]
-        choices = [fitting(p, q.type, q.enum, pool) for p, q in entry.spec.params.items()]
-        made += [
-            ToolCall(name, dict(zip(entry.spec.params, args, strict=True))) for args in islice(product(*choices), 8)
-        ]
-        for call in made:
-            content = domain.world(task).call(call).content
-            labels = [v for v in call.args.values() if is_label(v)]
-            if isinstance(content, Mapping) and len(labels) == 1:
-                yield entry.spec, [(labels[0], content)]
-            elif isinstance(content, list):
-                yield entry.spec, [pair for rows in _tables(content) for pair in rows.items() if is_label(pair[0])]
+    for call in look_ups(domain, task, steps):
+        spec, content = domain.world_class.entries[call.tool].spec, domain.world(task).call(call).content
+        labels = [v for v in call.args.values() if is_label(v)]
+        if isinstance(content, Mapping) and len(labels) == 1:
+            yield spec, [(labels[0], content)]
+        elif isinstance(content, list):
+            yield spec, [pair for rows in _tables(content) for pair in rows.items() if is_label(pair[0])]
 
 
 def _qualified(spec: ToolSpec, key: str) -> set[str]:

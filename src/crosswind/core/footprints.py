@@ -21,6 +21,7 @@ from crosswind.core.world import MISSING, STATUS, Entry, World
 TRIES = 40  # calls that are tried until a tool answers
 ANSWERS = 3  # answers of a tool that are looked at
 WORDS = 8  # different words at most in a column whose words are tried one by one
+LOOKS = 8  # calls of a look-up with values that fit
 VARIANTS = 24  # worlds with another word in a row that a call is tried in
 
 Found = tuple[str, str]  # the tool, and what is wrong
@@ -31,6 +32,7 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
     out: dict[Found, None] = dict.fromkeys(wrong_declarations(domain.world_class))
     walks: list[tuple[Task, list[Step]]] = []
     columns: dict[str, set[str]] = {}
+    halted = False
     pool: dict[str, dict[Any, None]] = {}
     for task in tasks:
         seen: set[Key] = set()
@@ -41,6 +43,7 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
             steps = made.steps
         except Unfair as unfair:
             if unfair.law == "footprint":
+                halted = True
                 out["", unfair.reason] = None  # anything else is the business of the task's own certificate
         walks.append((task, steps))
         collect(pool, task, steps)
@@ -84,13 +87,13 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
                 answered += works
                 if why:
                     out[name, why] = None
-        if not answered:
+        if not answered and not halted:  # else the walks hold too few values
             out[
                 name, f"tool {name!r} could not be exercised: no call with values from the walks succeeds ({error})"
             ] = None
         if good and (why := _fails_on_odd_arguments(domain, entry, *good)):
             out[name, why] = None
-    return [*out, *_missing(domain, columns)]
+    return [*out, *(() if halted else _missing(domain, columns))]
 
 
 def _fails_on_odd_arguments(domain: Domain, entry: Entry, task: Task, call: ToolCall) -> str:
@@ -158,7 +161,8 @@ def _otherwise(
         tries += [
             (key, {**(row or {}), column: other})
             for column, value in (row or {}).items()
-            for other in sorted(held.get(f"{key[0]}.{column}", set()) - {value})
+            for other in sorted(held.get(f"{key[0]}.{column}", ()))
+            if other != value
         ]
         tries += [(key, None)] if row else []
     for at in (None, *tries[:VARIANTS]):
@@ -188,9 +192,7 @@ def _remembers(
     if shown and entry.reads and not looked:
         return f"tool {name!r} answers without a look at any row: it remembers what it was asked in another world"
     rows = {key: row for key in seen if (row := domain.state(task).start(*key)) is not None}
-    edits: dict[Key, Row | None] = {
-        key: {c: _other(v) if isinstance(v, (int, float)) else v for c, v in row.items()} for key, row in rows.items()
-    }
+    edits: dict[Key, Row | None] = {key: {c: _moved(v) for c, v in row.items()} for key, row in rows.items()}
     copied = [path for path, v in shown if any(row.get(path) == v and v != _other(v) for row in rows.values())]
     numbers = [path for path, v in shown if path in copied and isinstance(v, (int, float))]
     other = domain.world(task)
@@ -292,6 +294,18 @@ def _calls(
                 yield task, world, ToolCall(name, dict(args))
 
 
+def look_ups(domain: Domain, task: Task, steps: Sequence[Step]) -> Iterator[ToolCall]:
+    """Calls of every tool that writes nothing: those of a walk, and others with values from it."""
+    pool: dict[str, dict[Any, None]] = {}
+    collect(pool, task, steps)
+    for name, entry in domain.world_class.entries.items():
+        if not entry.effects:
+            yield from (step.call for step in steps if step.call.tool == name)
+            choices = [fitting(p, q.type, q.enum, pool) for p, q in entry.spec.params.items()]
+            for args in islice(product(*choices), LOOKS):
+                yield ToolCall(name, dict(zip(entry.spec.params, args, strict=True)))
+
+
 def fitting(name: str, type_: str, enum: tuple[str, ...], pool: dict[str, dict[Any, None]]) -> list[Any]:
     if enum:
         return list(enum)[:3]
@@ -343,6 +357,15 @@ def _other(value: Any) -> Any:
     if isinstance(value, (int, float)):
         return value + 1
     return f"{value}x" if isinstance(value, str) else value
+
+
+def _moved(value: Any) -> Any:
+    """A value with every number in it changed."""
+    if isinstance(value, Mapping):
+        return {key: _moved(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_moved(one) for one in value]
+    return _other(value) if isinstance(value, (int, float)) else value
 
 
 def _missing(domain: Domain, columns: dict[str, set[str]]) -> list[Found]:

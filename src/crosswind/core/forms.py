@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from crosswind.base.errors import Unfair
 from crosswind.core import entity_names
 from crosswind.core.oracle import Told, Walk
-from crosswind.core.secrets import docs, is_same, legend_of, own_texts, said, scalars
+from crosswind.core.secrets import docs, flat, is_same, legend_of, own_texts, said
 from crosswind.core.session import Session
 from crosswind.core.types import SAY, ToolSpec
 
@@ -36,12 +37,14 @@ def keyed(gold: Walk) -> None:
 
 
 def _columns_are_known(gold: Walk, told: Told, content: Any, shown: list[Any]) -> None:
-    keys = max((list(row) for row in _records(content)), key=len, default=[])
-    held = {str(value) for _, value in scalars(content)}
+    bare = [(rows, headers) for rows, headers in map(_bare, shown) if rows]
+    keys = max((list(row) for row in _records(content)), key=len, default=[]) if bare else []
+    if len(keys) < 2:
+        return
+    held = {str(value) for value in flat(content)}
     words = {word for value in held for word in _WORD.findall(value.lower())}
-    for one in shown if len(keys) > 1 else ():
-        rows, headers = _bare(one)
-        if not rows or not any({*map(str, row)} <= held for row in rows):
+    for rows, headers in bare:
+        if not any({*map(str, row)} <= held for row in rows):
             continue
         labels = [{w for text in header for w in _WORD.findall(str(text).lower())} - words for header in headers]
         if any(len(own) >= min(len(keys), len(rows[0])) for own in labels):
@@ -72,21 +75,25 @@ def _bare(content: Any) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
     rows: list[Sequence[Any]] = []
     headers: list[Sequence[Any]] = []
     if isinstance(content, str):
+        if _CELL.search(content) is None:
+            return rows, headers
         lines = [[cell for cell in _CELL.split(line) if cell] for line in content.splitlines()]
         if len({len(line) for line in lines}) == 1 and len(lines[0]) > 1:
             rows, headers = list(lines), [lines[0]]
-    elif isinstance(content, Mapping):
-        for value in content.values():
-            inner, more = _bare(value)
-            rows, headers = rows + inner, headers + more
-        if not rows:
-            headers.append(list(content))
-    elif isinstance(content, (list, tuple)):
-        if len(content) > 1 and not any(isinstance(one, (Mapping, list, tuple)) for one in content):
-            return [content], [content]
-        for one in content:
+        return rows, headers
+    if not isinstance(content, (Mapping, list, tuple)):
+        return rows, headers
+    parts = list(content.values() if isinstance(content, Mapping) else content)
+    single = not any(isinstance(one, (Mapping, list, tuple)) for one in parts)
+    if single and len(parts) > 1 and not isinstance(content, Mapping):
+        return [parts], [parts]
+    for one in parts:
+        if isinstance(one, (str, Mapping, list, tuple)):
             inner, more = _bare(one)
-            rows, headers = rows + inner, headers + more
+            rows += inner
+            headers += more
+    if isinstance(content, Mapping) and not rows:
+        headers.append(list(content))
     return rows, headers
 
 
@@ -129,6 +136,33 @@ def _form_is_said(gold: Walk, n: int, spec: ToolSpec, name: str, sent: Any, mean
         raise Unfair(
             "secrets", f"{spec.name}: {name} must be written {sent!r} where {meant!r} was shown, and no text says so"
         )
+
+
+def not_crossed(gold: Walk) -> None:
+    """No secrets: two arguments that reach the world each as the other do so by a text that speaks of both."""
+    session = gold.session
+    if all(layer.is_passthrough for layer in session.layers):
+        return
+    own: set[str] | None = None
+    for n, step in enumerate(gold.steps):
+        spec, sent = session.ever.get(step.call.tool), step.call.args
+        for call, _ in step.inner if spec is not None and len(sent) > 1 else ():
+            if call.args == sent:
+                continue
+            for one, two in combinations(sent.keys() & call.args.keys(), 2):
+                if sent[one] == sent[two] or (call.args[one], call.args[two]) != (sent[two], sent[one]):
+                    continue
+                own = own_texts(session) if own is None else own
+                texts = [t for t in (session.policy(), *docs([spec] if spec else [])) if t not in own]
+                texts += [s.result.error.text for s in gold.steps[:n] if s.result.error]
+                said_so = "\n".join(texts).replace("_", " ").lower()
+                if not all(name.replace("_", " ").lower() in said_so for name in (one, two)):
+                    a, b = sorted((one, two))
+                    raise Unfair(
+                        "secrets",
+                        f"{step.call.tool}: {a!r} reaches the world as {b!r} and the other way round, and no text "
+                        "shown for it speaks of both; say which parameter means what",
+                    )
 
 
 def replayed(gold: Walk, n: int) -> Session:

@@ -90,6 +90,8 @@ def reached(domain: Domain, task: Task, gold: Walk) -> None:
             raise Unfair(
                 "goal", f"the oracle's end fails the check {check.name!r}: {check.why}; it said {gold.final!r}"
             )
+    if domain.grounds and domain.family(task).understood(task, gold.final) == "question":
+        raise Unfair("goal", f"the user takes the oracle's last words for a question and goes on: {gold.final!r}")
 
 
 def refused(gold: Walk) -> None:
@@ -145,8 +147,16 @@ def grounded(walks: Walks, *, own: bool = False) -> None:
 
 
 def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequence[Any]) -> Any:
-    """Another listed value that leads to another end; None: whichever is chosen, the end is the same."""
+    """Another listed value that leads to another end; None: whichever is chosen, the end is the same.
+
+    One that leaves undone what was asked for, where the note of the parameter says what each choice does, is no choice.
+    """
     gold = walks.gold
+    spec = gold.session.ever.get(call.tool)
+    note = spec.params[name].doc if spec and name in spec.params else ""
+    told = all(values.shown(one, note) for one in listed if isinstance(one, str)) and len(_stems(note)) > 2 * len(
+        listed
+    )
     for other in listed:
         if other == value:
             continue
@@ -154,6 +164,8 @@ def _matters(walks: Walks, call: ToolCall, name: str, value: Any, listed: Sequen
             there = walks.instead(call, call.with_args(**{name: other}))
         except Unfair:
             continue  # anyone who tries it notices
+        if told and there.changes != gold.changes and there.changes.items() <= gold.changes.items():
+            continue
         if (there.end, there.changes) != (gold.end, gold.changes):
             return other
     return None

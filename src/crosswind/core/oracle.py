@@ -136,15 +136,18 @@ def walk(
     plans: dict[int, list[ToolCall]] | None = None,
     seen: set[Key] | None = None,
     instead: Swap | None = None,
+    first: Sequence[ToolCall] = (),
 ) -> Walk:
     """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at.
 
-    With `instead`, each call of the solution is made as that gives it.
+    With `instead`, each call of the solution is made as that gives it. The calls of `first` are made before it begins.
 
     The world is fenced: a tool that reads or writes what it does not declare raises `Unfair`.
     """
     session = Session.of(domain.prepare(task, layers), task, layers, fenced=True)
     session.world.state.seen = seen
+    for call in first:
+        session.call(call)
     oracle = _Oracle(session, plans or {})
     oracle.instead = instead
     try:
@@ -500,6 +503,11 @@ class Walks:
         n = len(self.layers)
         self.count += 1
         return walk(self.domain, self.shifted, self.layers, self.plans(n), instead=swap(call, other))
+
+    def after(self, first: Sequence[ToolCall]) -> Walk:
+        """Gold by somebody who made other calls before."""
+        self.count += 1
+        return walk(self.domain, self.shifted, self.layers, self.plans(len(self.layers)), first=first)
 
     def under(self, layer: Perturbation) -> Walk:
         """Gold with one more layer on top, which leaves the task as it is."""

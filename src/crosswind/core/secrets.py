@@ -40,6 +40,21 @@ def scalars(content: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
         yield path, content
 
 
+def flat(content: Any) -> list[Any]:
+    """The single values of some content, without the keys that lead to them."""
+    out: list[Any] = []
+    left = [content]
+    while left:
+        one = left.pop()
+        if isinstance(one, Mapping):
+            left.extend(one.values())
+        elif isinstance(one, (list, tuple)):
+            left.extend(one)
+        else:
+            out.append(one)
+    return out
+
+
 def shape(content: Any) -> Any:
     """What content looks like with its values left out: keys, lengths and JSON types."""
     if isinstance(content, Mapping):
@@ -222,14 +237,30 @@ def _pairs(content: Any, shown: list[Any]) -> tuple[list[Pair], bool]:
     ], False
 
 
+def _told(content: Any) -> list[Any]:
+    """The single values of some content that say something: neither null nor yes and no."""
+    return [value for value in flat(content) if value is not None and not isinstance(value, bool)]
+
+
+def _standing(shown: list[Any]) -> set[str]:
+    """Every value that was shown, and every token of the texts among them."""
+    seen = [value for one in shown for value in flat(one)]
+    known = {str(value) for value in seen}
+    known.update(t.strip(".:!") for value in seen if isinstance(value, str) for t in _TOKEN.findall(value))
+    return known
+
+
 def _explained(gold: Walk, told: Told, content: Any, shown: list[Any]) -> None:
     """Raise `Unfair` for a value that the solution is told and nobody could read off what was shown."""
+    known: set[str] | None = None
+    if not any(type(one) is type(content) for one in shown):
+        known = _standing(shown)
+        if all(str(value) in known for value in _told(content)):
+            return  # in another form altogether, and every value stands there: most results that layers rewrite
     pairs, same = _pairs(content, shown)
     loose = [p for p in pairs if not same or not any(shape(r) == shape(p[2]) for r in p[1])]
     if loose:  # it may stand somewhere else
-        seen = [value for one in shown for _, value in scalars(one)]
-        known = {str(value) for value in seen}
-        known.update(t.strip(".:!") for value in seen if isinstance(value, str) for t in _TOKEN.findall(value))
+        known = _standing(shown) if known is None else known
         pairs = [p for p in pairs if p not in loose or str(p[2]) not in known]
     if not pairs:
         return
@@ -245,10 +276,10 @@ def _explained(gold: Walk, told: Told, content: Any, shown: list[Any]) -> None:
     for pair in pairs:
         if not _reads(gold, told, legend, pair, same=same):
             path, rivals, meant, _ = pair
-            was = f"shown as {rivals[0]!r}" if rivals else "not shown"
+            read = f"{rivals[0]!r} is read as {meant!r}" if rivals else f"{meant!r} is not shown"
             raise Unfair(
                 "secrets",
-                f"{told.call.tool}: {_key(path) or 'the result'} {meant!r} is {was}, and no text shown for it says "
+                f"{told.call.tool}: {_key(path) or 'the result'} {read}, and no text shown for it says "
                 "how to read it; say by what number, unit or table, or derive the kind from `ValueMap`",
             )
 

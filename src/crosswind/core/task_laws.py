@@ -15,7 +15,7 @@ from crosswind.core.domain import Domain
 from crosswind.core.flow import once_each
 from crosswind.core.oracle import Walk, Walks, remembered, swap, walk
 from crosswind.core.perturbation import Memo, Perturbation, Rank, check_class
-from crosswind.core.session import Session
+from crosswind.core.session import MENTION, Session
 from crosswind.core.types import Axis, Key, Refusal, Step, Task, Tier, ToolCall, ToolResult, ToolSpec
 from crosswind.text import values
 
@@ -40,7 +40,11 @@ class ShuffledRows(Perturbation):
     only: str = ""  # the one tool whose rows are shuffled
 
     def encode_result(self, call: ToolCall, result: ToolResult, memo: Memo) -> ToolResult:
-        if result.error or (self.only and call.tool != self.only) or promises_order(memo.tools.get(call.tool)):
+        if (
+            result.error
+            or (self.only and call.tool != self.only)
+            or promises_order(memo.tools.get(call.tool), memo.tools)
+        ):
             return result
         content = self._shuffled(result.content)
         return result if content is result.content else ToolResult(content)
@@ -64,9 +68,14 @@ class ShuffledRows(Perturbation):
 check_class(ShuffledRows)
 
 
-def promises_order(spec: ToolSpec | None) -> bool:
-    """Does a tool's description say in which order its rows come?"""
-    return spec is not None and _is_ordered(spec.doc)
+def promises_order(spec: ToolSpec | None, tools: Mapping[str, ToolSpec] | None = None) -> bool:
+    """Does a tool's description say in which order its rows come, or that of a tool that it says it stands for?"""
+    if spec is None or _is_ordered(spec.doc):
+        return spec is not None
+    meant = {*MENTION.findall(spec.doc)} if tools else set()
+    return (
+        any(meant & {one.name, *one.ids} and _is_ordered(one.doc) for one in (tools or {}).values()) if meant else False
+    )
 
 
 @lru_cache(maxsize=4096)

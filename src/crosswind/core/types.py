@@ -163,11 +163,18 @@ class ToolSpec:
         return self.replace(name=name, ids=self.ids.union({name}, *(o.ids for o in others)), **changes)
 
     def with_param(
-        self, name: str, type: str, doc: str = "", *, required: bool = False, says: str | None = None
+        self,
+        name: str,
+        type: str,
+        doc: str = "",
+        *,
+        required: bool = False,
+        says: str | None = None,
+        enum: tuple[str, ...] = (),
     ) -> ToolSpec:
-        """The same with one more parameter; `says` is what its description says of it."""
+        """The same with one more parameter; `says` is what its description says of it, `enum` lists its values."""
         whole = self.doc if says is None else f"{self.doc} {says}".rstrip()
-        return self.replace(params={**self.params, name: Param(type, doc, required)}, doc=whole)
+        return self.replace(params={**self.params, name: Param(type, doc, required, enum)}, doc=whole)
 
     def without_param(self, *names: str) -> ToolSpec:
         return self.replace(params={k: v for k, v in self.params.items() if k not in names})

@@ -13,13 +13,16 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from crosswind.base.errors import Unfair
+from crosswind.core.legends import Legend
 from crosswind.core.perturbation import Memo, Perturbation, Rank, Scene
 from crosswind.core.types import Axis, Flow, Param, Step, Task, Tier, ToolCall, ToolResult, Tools, ToolSpec, failed
 from crosswind.core.world import brief_of, kind_of
+from crosswind.text.values import numbers
 
 Scalar = str | int | float
 Place = tuple[str, str, str]  # "argument" or "result", tool, key
 ROWS = 2000  # rows of the world that a map is tried on
+TRIED = 8  # values that a rule with numbers is tried on
 
 
 class ValueMap(Perturbation):
@@ -265,9 +268,25 @@ class ValueMap(Perturbation):
         said = self.legend(key)
         if not isinstance(said, str) or not any(c.isalpha() for c in said):
             raise Unfair("legend", f"{who} has no legend for {key}: got {said!r}; complete the sentence '{key} is ...'")
+        tried = list(islice(seen.items(), TRIED))
+        wrong = [(v, shown) for shown, v in tried if not _follows(said, key, shown, v)]
+        if len(wrong) > len(tried) // 2:
+            value, shown = wrong[0]
+            raise Unfair(
+                "legend",
+                f"{who} writes {key} = {value!r} as {shown!r}, and the numbers of its legend do not lead there: "
+                f"{said!r}; let the legend say by what number it is written",
+            )
         table = self.table(key)
         if missing := [shown for shown in table.values() if str(shown) not in said]:
             raise Unfair("legend", f"{who} writes {key} as {missing[0]!r}, which its legend does not mention: {said!r}")
+
+
+def _follows(said: str, key: str, shown: Any, value: Any) -> bool:
+    """Does a rule that has numbers lead from what is shown to what is meant? A rule without any is not judged here."""
+    if isinstance(shown, str) or isinstance(value, str) or not numbers(said):
+        return True
+    return Legend([said], ()).number(key, [shown], value, ())
 
 
 def _mapped(content: Any, keys: Sequence[str], way: Callable[[str, Any], Any], key: str = "") -> Any:

@@ -90,7 +90,7 @@ def _row(
     domain: Domain, families: Sequence[str], kind: str, count: int, seed: int, severity: int, looks: int
 ) -> dict[str, Any]:
     certified = refused = not_applicable = failed = 0
-    reasons, why_not, where = Counter[str](), Counter[str](), Counter[str]()
+    reasons, why_not, where, laws = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for looked, task in enumerate(_tasks(domain, families, seed)):
         if certified == count or looked >= looks * (count + len(families)):
             break
@@ -101,6 +101,7 @@ def _row(
                 failed += 1
                 refused += 1
                 reasons[_said(cannot, task)] += 1
+                laws[cannot.law] += 1
             else:
                 not_applicable += 1
                 why_not[_said(cannot, task)] += 1
@@ -118,6 +119,7 @@ def _row(
         "failed": failed,
         "not_applicable": not_applicable,
         "families": dict(where),
+        "laws": dict(laws.most_common()),  # that the draws broke which failed
         "reasons": dict(reasons.most_common()),
         "why_not": dict(why_not.most_common()),
     }
@@ -126,6 +128,7 @@ def _row(
 def _said(error: Unfair | CannotPerturb, task: Task) -> str:
     """A reason without the task that it came up in, so that the same ones are counted together."""
     text = f"{error.law}: {error.reason}" if isinstance(error, Unfair) else bare_reason(str(error))
+    text = re.sub(r" \(drawn for [^ )]+\)", "", text)  # the task of an audit, which is not this one
     return text.replace(f" in {task.id}", "").replace(f" for {task.id}", "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
@@ -10,6 +11,7 @@ from crosswind.authoring.yaml_domain.checks import Checker
 from crosswind.base.yaml_files import Place
 
 PICKS = "max, min, only, count, sum"
+_BRACED = re.compile(rf"\{{({schema.STEP.pattern})\}}")
 HOPES = 2000  # ends that a refusal proof may have to rule out
 
 
@@ -194,6 +196,12 @@ class FamilyChecks(Checker):
     def text(self, place: Place, text: str, details: Sequence[str], found: Mapping[str, schema.YamlStep]) -> None:
         for name in schema.holes(text):
             self.one_of(name, details, place, "detail")
+        if found_in := _BRACED.search(text):
+            raise self.fail(
+                place, f"{found_in[0]} stands in braces; write {found_in[1]} without them: braces are for details"
+            )
+        if set("{}") & set(schema.without_holes(text)):
+            raise self.fail(place, "a brace is left over; details are written as {detail}, results as $step.key")
         for step, key in schema.STEP.findall(text):
             self.result(place, schema.Ref(step=step, key=key), found)
 

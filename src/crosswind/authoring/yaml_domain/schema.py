@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 _DETAIL = re.compile(r"\{(\w*)\}")
 STEP = re.compile(r"\$(\w+)\.(\w+)")
+_REFERENCE = re.compile(rf"{_DETAIL.pattern}|{STEP.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,7 @@ def without_holes(text: str) -> str:
 
 def filled(text: str, details: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]]) -> str:
     """A text with its references put in."""
-    text = STEP.sub(lambda m: str(found[m[1]][m[2]]), text)
-    return _DETAIL.sub(lambda m: str(details[m[1]]), text)
+    return _REFERENCE.sub(lambda m: str(found[m[2]][m[3]] if m[2] else details[m[1]]), text)
 
 
 # ---------------------------------------------------------------- the parts of a file

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -163,9 +164,15 @@ def _is_stated(reading: AnswerText, expected: Expected, allies: Sequence[Expecte
     return not rivals or _is_committed(reading, expected.kind, own, rivals, given)
 
 
+@lru_cache(maxsize=8)
+def _read(text: str) -> AnswerText:
+    """A reading, kept while the same message is asked what it states and what it contradicts."""
+    return AnswerText(text)
+
+
 def contradicts(text: str, facts: Sequence[Expected], *, given: str = "") -> list[Expected]:
     """The facts that a text states otherwise: it commits to values of their kind, and to none that is right."""
-    reading, request = AnswerText(text), AnswerText(given)
+    reading, request = _read(text), _read(given)
     return [fact for fact in facts if _is_contradicted(reading, fact, request)]
 
 
@@ -239,7 +246,7 @@ def _is_committed(reading: AnswerText, kind: Kind, own: list[Claim], rivals: lis
 
 def states(text: str, expected: Sequence[Expected], *, given: str = "") -> bool:
     """Whether a text commits to every expected value; docs/answers.md has the rule."""
-    reading, request = AnswerText(text), AnswerText(given)
+    reading, request = _read(text), _read(given)
     for index, item in enumerate(expected):
         allies = (*expected[:index], *expected[index + 1 :])
         if not _is_stated(reading, item, allies, request):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from crosswind.text.speech import deeds, request
@@ -12,8 +13,9 @@ from crosswind.text.speech.success import BUT, states_success, success_outweighs
 Speech = Literal["answer", "question", "refusal"]
 
 
+@lru_cache(maxsize=64)
 def classify(text: str) -> Speech:
-    """What the message is, without regard to a task."""
+    """What the message is, without regard to a task. Cached, since laws and judge ask about one message in turn."""
     sentences = sentences_in(text)
     asks = [sentence.text for n, sentence in enumerate(sentences) if request.asks_user(sentences, n)]
     verdict = _on_inability(sentences, asks)
@@ -22,6 +24,7 @@ def classify(text: str) -> Speech:
     return "question" if asks and not _only_offers(sentences, asks) else "answer"
 
 
+@lru_cache(maxsize=64)
 def offers(text: str) -> bool:
     """Whether all that the message asks is whether to go ahead or to do something: "Shall I book it?"."""
     sentences = sentences_in(text)
