@@ -293,13 +293,14 @@ def _step(line: Line) -> Markup:
     flags = [span("chip turn", "first divergence")] if line.diverges else []
     flags += [span("chip met", f"obstacle: {kind}") for kind in line.met]
     heard = [div("text", f"user: {clipped(text, SHOWN)}") for text in line.heard]
+    gold = "certified way" if line.gold_step is None else f"certified way, step {line.gold_step}"
     return div(
         "step wrong" if line.diverges else "step",
         div("nth", line.step if line.step is not None else ""),
         div("flags", flags) if flags else None,
         _side("agent", "agent", [line.agent] if line.agent else [], heard),
         _side("world", "world", line.world, []),
-        _side("gold", f"certified way, step {line.gold_step}", [line.gold] if line.gold else [], []),
+        _side("gold", gold, [line.gold] if line.gold else [], []),
     )
 
 
