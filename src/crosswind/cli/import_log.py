@@ -1,4 +1,4 @@
-"""`crosswind import`: runs out of the logs of other frameworks."""
+"""`crosswind import`: make runs of the logs of other frameworks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `crosswind run` prints in the end."""
+"""What `crosswind run` prints at the end."""
 
 from __future__ import annotations
 

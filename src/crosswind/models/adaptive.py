@@ -1,4 +1,4 @@
-"""`adaptive:SPEC`: any agent behind a wrapper that takes shifts of the environment off it, as far as it can.
+"""`adaptive:SPEC`: any agent behind a wrapper that spares it changes of the environment, as far as it can.
 
     adaptive:openai:MODEL                  with all parts
     adaptive:off=retry,tell:openai:MODEL   without some
