@@ -745,7 +745,7 @@ def test_a_slip_is_answered_as_a_session_does_mended_and_not_learnt() -> None:
         (row,) = rows(shown)
         assert at not in row.learn
         assert row.learn == frozenset(shown.turns) - {at}
-        with pytest.raises(CrosswindError, match="cannot say that a turn is not learnt"):
+        with pytest.raises(CrosswindError, match="cannot mark a turn as not learnt"):
             next(written(shown, "trl"))
         assert [m.get("weight") for m in next(written(shown, "openai"))["messages"]].count(0) == 1
     assert codes["unknown_tool"] > 5

@@ -1,4 +1,4 @@
-"""What agents that learn over a stream or a career have in common; not an agent itself."""
+"""Common parts of agents that learn over a stream or a career; not an agent itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scripted agents have in common; not an agent itself."""
+"""Common parts of scripted agents; not an agent itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents have in common that work out the task themselves; not an agent itself."""
+"""Common parts of agents that work out the task themselves; not an agent itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `import crosswind` offers beyond the nouns of the engine: evaluate an agent, play one episode, read runs.
+"""What `import crosswind` offers beyond the types of the engine: evaluate an agent, play one episode, read runs.
 
 evaluate.py    an agent over a suite; run.py: the run, its frame, drops, report and gate
 episode.py     one episode: draw, certify, play, judge

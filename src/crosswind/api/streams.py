@@ -71,7 +71,7 @@ async def astream(
         episodes: Episodes per stream (default: the plan's).
         frozen: Keep the first release, or state every fact, for comparison.
         memory: "notes" gives the agent tools by which it keeps notes; by default it has what it keeps itself.
-        notes_size: Characters of notes that fit.
+        notes_size: Largest number of characters in the notes.
         out: Folder for the run. If it holds a run of the same agent and plan, that run is resumed. By default the run
             is in a temporary folder, which is deleted with the run.
         settings: Options of a model named by a spec, such as {"temperature": 0}.

@@ -1,4 +1,7 @@
-"""Files that survive a crash: replaced whole or not at all, on the disk when a call returns; locks that die with us."""
+"""Files that survive a crash, replaced whole or not at all and on disk when a call returns; locks that end with us.
+
+The lock of a run's folder is in `runs/store.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import BinaryIO
 
 @contextmanager
 def exclusive_lock(path: Path) -> Iterator[bool]:
-    """A file that this process holds and others see; False: another one holds it. It goes with its owner."""
+    """Hold a file as a lock that others see; False: another process holds it. It ends with its owner."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with synced_file(path) as file:
         try:

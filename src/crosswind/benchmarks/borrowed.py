@@ -1,4 +1,4 @@
-"""What benchmarks have in common whose world, gold and judge are another package's; not a benchmark itself.
+"""Common parts of benchmarks whose world, gold and judge come from another package; not a benchmark itself.
 
 Their tasks are numbered and come to an end. A gold is a list of calls for each turn of a conversation: `solve` makes
 them and reads no result, so a certificate says that the recorded solution still gets through, and not that its values

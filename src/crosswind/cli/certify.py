@@ -37,7 +37,7 @@ def certify(
 ) -> None:
     """Prove that tasks are fair, clean and perturbed.
 
-    A certified task can be solved, shown by replaying its solution, or refusing it is right, shown by a proof. A draw
+    A task is certified by replaying its solution, or by a proof that refusing it is right. A draw
     that breaks a law is rejected with the reason and drawn again.
     """
     from crosswind.core.registry import did_you_mean, domains, perturbations

@@ -140,7 +140,9 @@ def data(
         raise CrosswindError("--json prints a document on stdout, where the rows would go; give a file as --out")
     how = protocol or ("text" if format == "verl" else "native")
     if format == "verl" and how == "native":
-        raise CrosswindError("verl takes rows from Parquet, whose columns have one type; use --protocol text")
+        raise CrosswindError(
+            "verl reads Parquet, where a column has one type, so rows cannot hold native calls; use --protocol text"
+        )
     config = _config(
         domains=dict(_weighted(text) for text in domain or ["poi"]),
         recipe=recipe,
@@ -156,12 +158,12 @@ def data(
     )
     if config.slips and format not in SAYS:
         raise CrosswindError(
-            f"--slips is {config.slips:g}, and {format} cannot say that a turn is not learnt; "
+            f"--slips is {config.slips:g}, and {format} cannot mark a turn as not learnt; "
             f"write --format {' or '.join(SAYS)}"
         )
     if from_ and format not in SAYS:
         raise CrosswindError(
-            f"{format} cannot say that a turn is not learnt, as corrections need; write --format {' or '.join(SAYS)}"
+            f"{format} cannot mark a turn as not learnt, as corrections need; write --format {' or '.join(SAYS)}"
         )
     check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
     resolved = config.resolved().model_dump(mode="json")

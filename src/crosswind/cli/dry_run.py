@@ -1,4 +1,4 @@
-"""`crosswind run --dry-run`: how much a run would be, without asking the agent."""
+"""`crosswind run --dry-run`: how much a run would take, without asking the agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`crosswind import`: runs out of the logs of other frameworks."""
+"""`crosswind import`: make runs of the logs of other frameworks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EPILOG = epilog(
 
 @app.command("import", epilog=EPILOG)
 def import_log(
-    log: Annotated[Path, Argument(help="A log of Inspect (.eval or .json) of a crosswind task.")],
+    log: Annotated[Path, Argument(help="An Inspect log (.eval or .json) of a crosswind task.")],
     out: Annotated[Path, Option(help="Folder for the run; it must be new.")],
     json_: Json = False,
 ) -> None:

@@ -51,17 +51,17 @@ def learn(
         Path | None, Option(metavar="SNAPSHOT", help="Write nothing; list changes since this snapshot.")
     ] = None,
     update: Annotated[
-        bool, Option("--update", help="With --check: then take the snapshot anew, and note what changed.")
+        bool, Option("--update", help="With --check: also update the snapshot, and note what changed.")
     ] = False,
     ignore: Annotated[
         list[str] | None,
-        Option(metavar="RULE", help="With --check: pass over a sort of change, or SORT:NAME; * matches anything."),
+        Option(metavar="RULE", help="With --check: ignore a sort of change, or SORT:NAME; * matches anything."),
     ] = None,
     breaking: Annotated[
         bool, Option("--breaking", help="With --check: only changes that may break a client count.")
     ] = False,
     history: Annotated[
-        Path | None, Option(metavar="SNAPSHOT", help="Start nothing; list what changed at each update of it.")
+        Path | None, Option(metavar="SNAPSHOT", help="Start no server; list what each update of this snapshot changed.")
     ] = None,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for the server to start and list its tools.")] = 30.0,
     force: Force = False,
@@ -73,8 +73,8 @@ def learn(
     --check, the server is compared with an earlier snapshot: tools, parameters, keys of results, hints, prompts,
     resources and instructions; each change says whether it may break a client.
 
-    The server is started in a fresh copy of --folder, or in an empty folder: give files of its command by absolute
-    paths. In the command, {folder} is replaced by that folder.
+    The server is started in a fresh copy of --folder, or in an empty folder, so name files in its command by
+    absolute paths. In the command, {folder} is replaced by that folder.
     """
     from crosswind.mcp.learn import look
     from crosswind.mcp.wire import WireError

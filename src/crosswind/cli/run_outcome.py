@@ -1,4 +1,4 @@
-"""What `crosswind run` prints in the end."""
+"""What `crosswind run` prints at the end."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         if ran.raising:
             go_on = "Fix the agent and use a new folder. With --max-exceptions 0 a run never stops for exceptions."
         told = terminal.short(ran.stopped, 400)
-        console.print(f"Stopped: {told}. About {ran.left} episodes are left. {go_on}", style="yellow")
+        left = f"About {formats.many(ran.left, 'episode')} left. " if ran.left else ""
+        console.print(f"Stopped: {told}. {left}{go_on}", style="yellow")
     console.print(f"Next: crosswind {_plugins()}report {folder}", soft_wrap=True)
 
 

@@ -82,7 +82,7 @@ def openenv(
         Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required beyond this machine."),
     ] = "",
     sessions: Annotated[int, Option(metavar="N", min=1, help="Connections at a time.")] = 1000,
-    idle: Annotated[float, Option(min=1, help="Seconds of silence until a connection is closed.")] = 600.0,
+    idle: Annotated[float, Option(min=1, help="Seconds of silence before a connection is closed.")] = 600.0,
     ending: Ending = "",
 ) -> None:
     """Serve episodes over a WebSocket that speaks OpenEnv's protocol.

@@ -32,7 +32,7 @@ EPILOG = epilog(
 def stream(
     plan: Annotated[
         str,
-        Argument(help="evolving, gradual, recurring, cascading, earned, drifting, careers, or a YAML file."),
+        Argument(help="evolving, gradual, recurring, cascading, earned, lifecycle, drifting, careers, or a YAML file."),
     ],
     agent: Annotated[str, Option(help="Agent, as for `crosswind run --agent`.")],
     out: Annotated[
@@ -51,9 +51,9 @@ def stream(
     memory: Annotated[
         str, Option(metavar="notes", show_default="the agent's own", help="Give the agent tools to keep notes.")
     ] = "",
-    notes_size: Annotated[int, Option(min=1, max=50_000, help="Characters of notes that fit.")] = 4_000,
+    notes_size: Annotated[int, Option(min=1, max=50_000, help="Largest number of characters in the notes.")] = 4_000,
     check: Annotated[
-        bool, Option("--check", help="Only see whether the agent plays the same after a kill: 10 episodes, not kept.")
+        bool, Option("--check", help="Only check that the agent plays the same after a kill: 10 episodes, not stored.")
     ] = False,
     seed: Seed = 0,
     ending: Ending = "",

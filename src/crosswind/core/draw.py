@@ -25,8 +25,8 @@ def draw(
 ) -> Drawn:
     """One certified stack of the kinds named, each with its own severity if given as a pair.
 
-    With `strict`, a kind that finds nothing to bite on is an error; otherwise it is left out, and said so. Raises
-    `CannotPerturb`, whose `at_fault` says whether the draw, the task or the code of a plug-in is to blame.
+    With `strict`, a kind that finds nothing to change is an error; otherwise it is left out, and the result says so.
+    Raises `CannotPerturb`, whose `at_fault` says whether the draw, the task or the code of a plug-in is to blame.
     """
     wanted = [(k, severity) if isinstance(k, str) else k for k in kinds]
     require_fair(domain, task.family, [kind for kind, _ in wanted])

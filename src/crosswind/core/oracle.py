@@ -1,4 +1,4 @@
-"""The oracle: a family's own solution, walked through layers by somebody who knows every way round.
+"""The oracle: a family's own solution, walked through layers by somebody who knows every workaround.
 
 `walk` drives the solution once; `Walks` keeps the walks through each prefix of a stack. A walk is recorded and never
 edited: it is the gold trajectory, the proof that a task can be solved, and a demonstration to train on.

@@ -1,4 +1,4 @@
-"""A perturbation: an obstacle between world and agent, and the way round it. One frozen value is one draw.
+"""A perturbation: an obstacle between world and agent, and its workaround. One frozen value is one draw.
 
 A layer never does anything itself: `handle` and `perform` are generators that ask, and somebody else sends. What it
 must remember during an episode is in the memo it is handed, as plain data.

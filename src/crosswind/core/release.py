@@ -1,4 +1,4 @@
-"""Releases: versions of a whole interface. A release is one stack, drawn once and met unchanged by every task.
+"""Releases: versions of a whole interface. A release is one stack, drawn once and the same for every task.
 
 A layer is drawn with every tool counted as on the way, then certified over probes: tasks of every family. It must bite
 on some of them; a task that a release does not touch is certified all the same (`certify(..., release=True)`).

@@ -1,4 +1,4 @@
-"""What figures, rules and lists need of a finished episode, in a twentieth of the room that its record takes.
+"""What figures, rules and lists need of a finished episode, in a twentieth of the space that its record takes.
 
 A `Brief` has the names of a `Record`, so that what counts episodes takes either (`Told`). It lacks what was said and
 done: who shows an episode, or looks into its steps, reads its record (`runs/store.py`, `read_records`).

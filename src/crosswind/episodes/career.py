@@ -1,8 +1,9 @@
 """Careers: tasks of one user in one world that persists, some of which need what was told in an earlier one.
 
-A `CareerPlan` says how many, as data. A `Career` is drawn along the way of the oracle: facts are told in passing, and
-later requests need them (`facts.py`). When it is played, each task starts from the state that this agent left, and is
-certified there; a task that has become impossible is forfeited. `career_laws.py` judges a whole career.
+A `CareerPlan` says, as data, how many there are and how far each fact is from its need. A `Career` is drawn along the
+way of the oracle: facts are told in passing, and later requests need them (`facts.py`). When it is played, each task
+starts from the state that this agent left, and is certified there; a task that has become impossible is forfeited.
+`career_laws.py` judges a whole career.
 """
 
 from __future__ import annotations

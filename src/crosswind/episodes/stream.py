@@ -332,4 +332,6 @@ def with_changes(plan: P, changes: Mapping[str, object]) -> P:
     try:
         return cast(P, type(plan).model_validate({**plan.model_dump(), **changes}))
     except ValidationError as error:
-        raise CrosswindError(f"the stream {plan.name}: {complaint(error.errors()[0])}") from None
+        first = error.errors()[0]
+        where = "".join(f"{part}: " for part in first["loc"])
+        raise CrosswindError(f"the stream {plan.name}: {where}{complaint(first)}") from None

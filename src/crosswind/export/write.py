@@ -1,4 +1,4 @@
-"""Write a run in the format of another tool: a log of Inspect AI, trajectories of Harbor (ATIF), or a Parquet table.
+"""Write a run in the format of another tool: an Inspect AI log, Harbor trajectories (ATIF), or a Parquet table.
 
 All are written from the stored lines alone, one episode after the other, without the other tool. What the agent saw
 is the conversation; what the world saw is added as metadata. A message with several calls was stored as several steps,

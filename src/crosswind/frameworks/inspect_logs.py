@@ -63,14 +63,14 @@ def _read(path: Path) -> Any:
         from inspect_ai.log import read_eval_log
     except ImportError:
         raise CrosswindError(
-            "reading a log of Inspect needs the package inspect-ai; install it: pip install 'crosswind[inspect]'"
+            "reading an Inspect log needs the package inspect-ai; install it: pip install 'crosswind[inspect]'"
         ) from None
     if not path.is_file():
-        raise BadFile(f"{path}: no such file; expected an .eval or .json log of Inspect")
+        raise BadFile(f"{path}: no such file; expected an Inspect log, .eval or .json")
     try:
         return read_eval_log(str(path))
     except Exception as error:  # whatever a damaged archive raises in there
-        raise BadFile(f"{path}: cannot be read as a log of Inspect ({type(error).__name__}: {error})") from None
+        raise BadFile(f"{path}: cannot be read as an Inspect log ({type(error).__name__}: {error})") from None
 
 
 def _record(path: Path, sample: object, data: object) -> Record:

@@ -296,9 +296,9 @@ def _sentence(verdict: str, findings: Sequence[RuleResult], reasons: Sequence[st
     named = [*(f.group for f in found if f.rule != TRIVIAL_RULE)]
     names = "; ".join([*named, *([f"better than trivial: {trivial}"] if trivial else [])])
     if verdict == "pass":
-        return f"Pass: all {len(findings)} checks are within what is allowed."
+        return f"Pass: all {len(findings)} checks are within their limits."
     if verdict == "fail":
-        return f"Fail: {len(found)} of {len(findings)} checks are beyond what is allowed ({names})."
+        return f"Fail: {len(found)} of {len(findings)} checks failed ({names})."
     if verdict == "infrastructure":
         return f"No verdict: {reasons[0]}."
     return f"Inconclusive: {len(found)} of {len(findings)} checks need more tasks ({names})."

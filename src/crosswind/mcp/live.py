@@ -268,7 +268,7 @@ def without_tasks(recipe: Recipe) -> Recipe:
     if bad:
         reasons = "; ".join(f"{kind}: {needs_task(kind)}" for kind in dict.fromkeys(bad))
         raise CrosswindError(
-            f"a live server comes without a task, which some kinds need ({reasons}); "
+            f"a live server has no task, which some kinds need ({reasons}); "
             f"these work without one: {', '.join(applicable())}"
         )
     stack = []

@@ -128,7 +128,8 @@ class Running:
             if isinstance(error, TimeoutError):
                 raise WireError(f"the server was not ready within {server.start_timeout:g} seconds{said}") from None
             if isinstance(error, WireError):
-                raise WireError(f"{error}{said}") from None
+                why = str(error)  # may end in a question
+                raise WireError(why + (said.removeprefix(".") if why.endswith("?") else said)) from None
             raise
         return self.remote
 

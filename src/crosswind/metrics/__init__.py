@@ -1,4 +1,4 @@
-"""What episodes add up to: paired statistics, scores by every grouping, and what failed episodes died of."""
+"""What episodes add up to: paired statistics, scores by every grouping, and why episodes failed."""
 
 from __future__ import annotations
 

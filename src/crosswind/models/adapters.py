@@ -1,4 +1,4 @@
-"""Adapters by name: those that come with the package, and any that training made, in the form that an engine wants.
+"""Adapters by name: those that come with the package and those that training made, in the form an engine needs.
 
 `static` and `paft` are in the package as one GGUF file each, with a card. llama.cpp takes them as they are; for
 transformers they are turned into PEFT's folder once and kept in the user's cache. A folder that training wrote goes the

@@ -1,4 +1,4 @@
-"""`adaptive:SPEC`: any agent behind a wrapper that takes shifts of the environment off it, as far as it can.
+"""`adaptive:SPEC`: any agent behind a wrapper that spares it changes of the environment, as far as it can.
 
 The wrapper sees what the agent sees: the conversation and the tools shown. The agent sees the conversation as the
 wrapper tells it, in which its calls bear the names it gave them. Calls that the wrapper makes besides take steps of the

@@ -246,7 +246,7 @@ class PythonAgents:
         if not isinstance(text, (str, Finish)):
             raise AgentException(
                 f"TypeError: {self.name} returned {_returned(text)}; expected the final answer: done(...), "
-                "cannot(...) or a str. Return what is to be said to the user, or '' for nothing"
+                "cannot(...) or a str. Return what to say to the user, or '' for nothing"
             )
         return text
 

@@ -331,7 +331,7 @@ class RemoteModel:
         if fault.sort == "tools":
             return "the server takes no tools: leave out --protocol native, or switch them on (see crosswind doctor)"
         if fault.sort == "unreachable":
-            return f"is a server running at {strip_credentials(self.url)}? `crosswind doctor {self.name}` looks"
+            return f"is a server running at {strip_credentials(self.url)}? `crosswind doctor {self.name}` checks"
         return ""
 
 

@@ -222,7 +222,7 @@ def _tiers(one: Contrast, names: tuple[str, str]) -> Markup:
 def _kinds(one: Contrast, names: tuple[str, str]) -> Markup:
     found = parts.worst_first(one.groups["condition"].values())
     return join(
-        lead(f"{parts.method(one.groups['condition'], 'condition')} Filled points are clear by both."),
+        lead(f"{parts.method(one.groups['condition'], 'condition')} Filled points are clear by interval and test."),
         parts.changes({"": [(clipped(d.name, 80), "", d) for d in found]}, names),
     )
 

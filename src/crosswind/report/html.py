@@ -39,8 +39,8 @@ MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("made the right call after a fault", "resumed_rate", formats.percent),
     ("collateral writes per episode", "collateral_writes", formats.number),
     ("duplicate writes per episode", "duplicate_writes", formats.number),
-    ("claimed a success that was none", "false_success_rate", formats.percent),
-    ("did the right thing and said a wrong one", "wrong_answer_rate", formats.percent),
+    ("claimed a success that did not happen", "false_success_rate", formats.percent),
+    ("did the right thing but gave a wrong answer", "wrong_answer_rate", formats.percent),
     ("turns per episode", "turns", formats.number),
     ("input tokens per episode", "input_tokens", formats.whole),
     ("output tokens per episode", "output_tokens", formats.whole),
@@ -183,7 +183,7 @@ def _refusals(found: Summary) -> Markup:
     ]
     return join(
         lead(
-            "Tasks that cannot be done, with or without a perturbation, count here and not in figures of success. "
+            "Tasks that cannot be done, with or without a perturbation, count here and not towards success. "
             f"An agent that always refuses has 100{formats.PERCENT} in both tables, and solves "
             "nothing."
         ),
@@ -240,7 +240,7 @@ def _kinds(said: Content) -> Markup:
     return join(
         lead(
             f"Points show the change on solvable tasks, lines its interval. {parts.method(kinds, 'kind')} Filled "
-            "points are clear by both; hollow ones may be chance, with the number of tasks that would decide."
+            "points are clear by interval and test; hollow ones may be chance, and say how many tasks would decide."
         ),
         parts.changes({"": rows}, SIDES),
     )
@@ -258,7 +258,7 @@ def _doses(found: Summary) -> Markup:
     doses = {int(name): drop for name, drop in found.drops["severity"].items() if name.isdigit()}
     if len(doses) < 2:
         only = ", ".join(map(str, doses))
-        return lead(f"All perturbations of this run have severity {only}; the suite doses plays each at 1 to 5.")
+        return lead(f"All perturbations of this run have severity {only}; the suite `doses` plays each one at 1 to 5.")
     cells = found.cells["severity"]
     points = [(n, cell.rate or 0.0, cell.low, cell.high) for n in sorted(doses) if (cell := cells[str(n)]).n]
     by_kind: dict[str, dict[int, Drop]] = {}
@@ -292,7 +292,7 @@ def _dose_links(drop: Drop) -> Markup:
 
 def _causes(found: Summary) -> Markup:
     return join(
-        lead("Stage says where a failed episode broke, cause says how: the first mistake that was not put right."),
+        lead("The stage says where a failed episode broke, the cause how: its first mistake that was not corrected."),
         div("two", _bars("Stage", "stage", found.stages, STAGES), _bars("Cause", "cause", found.causes, CAUSES)),
     )
 

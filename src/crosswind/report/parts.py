@@ -339,7 +339,7 @@ def _step(line: Line) -> Markup:
 def _sides(line: Line, heard: Sequence[Markup]) -> list[Markup]:
     """The three columns of a step; those that are equal are shown once, over the room of all of them."""
     agent, gold = [line.agent] if line.agent else [], [line.gold] if line.gold else []
-    certified = f"certified way, step {line.gold_step}"
+    certified = "certified way" if line.gold_step is None else f"certified way, step {line.gold_step}"
     if agent and list(line.world) == agent and gold == agent:
         return [_side("agent three", f"agent, world and {certified}", agent, heard, told=True)]
     if agent and list(line.world) == agent:

@@ -38,8 +38,8 @@ FILE = "baselines.jsonl"
 PLAYED = 150  # shifted episodes on which baselines are played
 NAMES = ("oracle", "memoriser", *TRIVIAL)
 TELLS = {
-    "oracle": "walks the certified way: what can be reached",
-    "memoriser": "replays the clean way whatever it meets: what knowing the clean world by heart is worth",
+    "oracle": "follows the certified way: the best that can be reached",
+    "memoriser": "replays the clean way whatever it meets: what it is worth to know the clean world by heart",
     "refuser": "refuses everything",
     "echo": "says the request back",
     "idle": "does nothing",

@@ -1,4 +1,4 @@
-"""The manifest of a run, `run.json`: what is run, how far it came, and whether two runs are one."""
+"""The manifest of a run, `run.json`: what is run, how far it got, and whether two runs are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a run: a manifest, one line for each finished episode, and a lock that dies with its owner.
+"""The folder of a run: a manifest, one line for each finished episode, and a lock that ends with its owner.
 
     run.json               what is run, written atomically; `Manifest`
     episodes.jsonl         one line of JSON for each finished episode, on the disk before it counts; `Record`

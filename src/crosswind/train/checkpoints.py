@@ -1,4 +1,4 @@
-"""Checkpoints of a training: what says that one is whole, which are, and what becomes of the others."""
+"""Checkpoints of a training run: what marks one as whole, which ones are, and what becomes of the others."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _THOUGHT = re.compile(r"<think>(.*?)</think>\n?", re.S)
 def written(shown: Demonstration, form: Format, protocol: Protocol = "native") -> Iterator[Data]:
     """A demonstration in a format: a row, or one for each menu of tools where the format can say what is learnt."""
     if shown.slipped and form not in SAYS:
-        raise CrosswindError(f"{form} cannot say that a turn is not learnt, which slips are; write {' or '.join(SAYS)}")
+        raise CrosswindError(f"{form} cannot mark a turn as not learnt, as slips need; write {' or '.join(SAYS)}")
     for nth, row in enumerate(rows(shown)):
         if nth == 0 or form in SAYS:  # the others learn every turn of the agent
             yield WRITERS[form](row, protocol)

@@ -1,4 +1,4 @@
-"""How far a training is, and runs in between that measure its model: one sort of update tells of both."""
+"""How far a training run is, and the runs in between that measure its model: one sort of update for both."""
 
 from __future__ import annotations
 

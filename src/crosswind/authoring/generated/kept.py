@@ -1,6 +1,6 @@
 """Domains that passed, kept in the user's cache folder, so that no other process draws and judges them again.
 
-A file is found only under the very code that drew and judged it, as verdicts are (`core/verdicts.py`). One that cannot
+A file is found only by the same code that drew and judged it, as verdicts are (`core/verdicts.py`). One that cannot
 be read is made again.
 """
 
