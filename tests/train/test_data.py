@@ -488,8 +488,8 @@ def test_what_is_too_long_is_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"share": 1.5}, "at most 1"),
-        ({"share": -0.1}, "at least 0"),
+        ({"share": 1.5}, "less than or equal to 1"),
+        ({"share": -0.1}, "greater than or equal to 0"),
         ({"domains": {}}, "a name or more"),
         ({"domains": {"poi": 0.0}}, "the weight of 'poi' is 0; expected a number above 0"),
         ({"domains": {"poi": 1, "retail": math.nan}}, "finite number"),
