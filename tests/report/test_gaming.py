@@ -87,7 +87,17 @@ def test_a_guesser_is_trivial_whether_or_not_a_report_was_made(tmp_path: Path) -
 
 def test_a_refusal_with_a_wrong_cause_is_not_told_as_none() -> None:
     wrong = [r.model_copy(update={"outcome": "fail"}) if r.refuse else r for r in played("refuser")]
-    assert "It refuses 0\N{NO-BREAK SPACE}% of the 4 episodes that should be refused" in verdict(summary(wrong), "mine")
+    found = summary(wrong)
+    told = verdict(found, "mine")
+    assert "It refuses all 4 episodes that should be refused, 0 of them rightly (for the right reason" in told
+    assert "refuses 0\N{NO-BREAK SPACE}%" not in told
+    assert score_rows(found)[-1][-2] == "0\N{NO-BREAK SPACE}% of 4, 4 wrongly"
+    assert "wrongly" not in str(score_rows(summary(played("refuser"))))
+    some = [
+        r.model_copy(update={"ended": "answer"}) if r.key == next(w.key for w in wrong if w.refuse) else r
+        for r in wrong
+    ]
+    assert "It refuses 3 of the 4 episodes that should be refused, 0 of them rightly" in verdict(summary(some), "mine")
 
 
 @settings(max_examples=60, deadline=None)

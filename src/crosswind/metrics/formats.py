@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosswind.metrics.scores import Cell, Drop, NetScore, Triviality, tasks_needed
+from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality, tasks_needed
 from crosswind.metrics.stats import minimum_detectable_effect
 
 MINUS = "\N{MINUS SIGN}"
@@ -84,6 +84,22 @@ def wording(change: Drop) -> str:
 def share(found: Cell) -> str:
     """A share with its interval and what it is of."""
     return "–" if found.rate is None else f"{percent(found.rate)} ({range_of(found.low, found.high)}; {found.n:,})"
+
+
+def refused(found: RefusalShares) -> str:
+    """What became of the episodes to refuse where some refusals were wrong."""
+    every, right = found.right.passed + found.wrong.passed, found.right.passed
+    of = f"all {every:,}" if every == found.right.n else f"{every:,} of the"
+    left = f"{found.right.n:,} " if every < found.right.n else ""
+    return (
+        f"refuses {of} {left}episode{'s' * (found.right.n != 1)} that should be refused, {right:,} of them rightly "
+        "(for the right reason, with nothing left changed)"
+    )
+
+
+def wrongly(found: RefusalShares) -> str:
+    """What stands behind a share of right refusals where others were wrong; empty where none was."""
+    return f", {found.wrong.passed:,} wrongly" if found.wrong.passed else ""
 
 
 def score(found: NetScore | None) -> str:

@@ -29,13 +29,17 @@ def headline(said: Comparison) -> str:
 
 
 def refusals(said: Comparison) -> str:
-    """Right refusals, and false ones where the difference is clear."""
+    """Right refusals, wrong ones where there are any, and false ones where the difference is clear."""
     out = []
     for one in said.versus:
         for what, found in (("right refusals", one.right), ("false refusals", one.false)):
             if one.main and found and (what == "right refusals" or found.clear):
                 shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
                 out.append(f"{what.capitalize()}: {shares}, {formats.wording(found)}.")
+    for name, found in said.summaries.items():
+        shares = found.refusals["shifted"]
+        if shares.wrong.passed:
+            out.append(f"{name} {formats.refused(shares)}.")
     return " ".join(out)
 
 
@@ -171,7 +175,8 @@ def _runs(said: Comparison) -> Markup:
             f"{formats.points(found.drop.delta)} ({formats.span(found.drop.low, found.drop.high)})"
             if found.drop
             else "–",
-            *(formats.percent(c.rate) for c in (found.refusals["shifted"].right, found.refusals["shifted"].false)),
+            formats.percent(found.refusals["shifted"].right.rate) + formats.wrongly(found.refusals["shifted"]),
+            formats.percent(found.refusals["shifted"].false.rate),
             formats.score(found.score),
             f"{found.episodes:,}",
             formats.number(found.usage.cost),

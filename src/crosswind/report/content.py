@@ -138,10 +138,12 @@ def headline(found: Summary, agent: str, *, brief: bool = False) -> str:
 
 
 def refusals(found: Summary) -> str:
-    """Right and false refusals, in one sentence; empty if no task should be refused."""
+    """Right, wrong and false refusals, in a sentence or two; empty if no task should be refused."""
     shares = found.refusals["shifted"]
     if not found.episodes or not shares.right.n:
         return ""
+    if shares.wrong.passed:
+        return f"It {formats.refused(shares)}. Of the solvable ones it refuses {formats.percent(shares.false.rate)}."
     return (
         f"It refuses {formats.percent(shares.right.rate)} of the {formats.many(shares.right.n, 'episode')} that should "
         f"be refused, and {formats.percent(shares.false.rate)} of the solvable ones (an agent that always refuses: "

@@ -163,15 +163,18 @@ def _beside(scale: Scale) -> Markup:
 
 def _said_no(found: Summary) -> str:
     refusals = found.refusals["shifted"]
-    return f"refuses {formats.percent(refusals.right.rate)} rightly, {formats.percent(refusals.false.rate)} falsely"
+    right = f"{formats.percent(refusals.right.rate)} rightly{formats.wrongly(refusals)}"
+    return f"refuses {right}, {formats.percent(refusals.false.rate)} falsely"
 
 
 def _refusals(found: Summary) -> Markup:
     kinds = {name: one for name, one in found.refused["kind"].items() if one.right.n}
     rows: list[Sequence[Pieces]] = [
-        (kind, link(formats.share(one.right), only=kind, refuse=1, judged=1)) for kind, one in sorted(kinds.items())
+        (kind, link(formats.share(one.right) + formats.wrongly(one), only=kind, refuse=1, judged=1))
+        for kind, one in sorted(kinds.items())
     ]
-    rows.append(("all shifted", formats.share(found.refusals["shifted"].right)))
+    shifted = found.refusals["shifted"]
+    rows.append(("all shifted", formats.share(shifted.right) + formats.wrongly(shifted)))
     tiers = [
         (tier, link(formats.share(one.false), tier=tier, refuse=0, judged=1))
         for tier, one in found.refused["tier"].items()
@@ -184,8 +187,8 @@ def _refusals(found: Summary) -> Markup:
     return join(
         lead(
             "Tasks that cannot be done, with or without a perturbation, count here and not in figures of success. "
-            f"An agent that always refuses has 100{formats.PERCENT} in both tables, and solves "
-            "nothing."
+            f"An agent that always refuses, and for the right reason, has 100{formats.PERCENT} in both tables, and "
+            "solves nothing. Wrongly refused: for a wrong reason or none, or with something left changed."
         ),
         div(
             "two",

@@ -36,11 +36,10 @@ def change_cells(drop: Drop) -> list[str]:
 
 def refusal_cells(found: RefusalShares | None) -> list[str]:
     """Shares of right and false refusals, each with the number of episodes."""
-    cells = (found.right, found.false) if found else ()
-    return [f"{formats.percent(c.rate)} of {c.n}" if c.n else "" for c in cells] or [
-        "",
-        "",
-    ]
+    if found is None:
+        return ["", ""]
+    right, false = (f"{formats.percent(c.rate)} of {c.n}" if c.n else "" for c in (found.right, found.false))
+    return [right + formats.wrongly(found), false]
 
 
 def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
