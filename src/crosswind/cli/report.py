@@ -72,9 +72,10 @@ def report(
     elif markdown:
         print(md.report(said), end="")
     else:
-        print(terminal.safe(said.verdict))
+        for told in filter(None, (said.verdict, said.details)):
+            print(terminal.wrapped(told))
         for note in (*said.run.problems, *said.unplayed):
-            print(f"note: {terminal.safe(note)}")
+            print(terminal.wrapped(f"note: {note}"))
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
 
 
@@ -112,9 +113,10 @@ def compare(
         print(pairs.markdown(said), end="")
     else:
         write_page(out, pairs.page(said))
-        print(terminal.safe(pairs.verdict(said)))
+        for told in filter(None, (pairs.verdict(said), pairs.details(said))):
+            print(terminal.wrapped(told))
         for note in pairs.notes(said):
-            print(f"note: {terminal.safe(note)}")
+            print(terminal.wrapped(f"note: {note}"))
         print(f"wrote {terminal.safe(str(out))}")
 
 

@@ -35,7 +35,7 @@ def refusals(said: Comparison) -> str:
         for what, found in (("right refusals", one.right), ("false refusals", one.false)):
             if one.main and found and (what == "right refusals" or found.clear):
                 shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
-                out.append(f"{what.capitalize()}: {shares}, {formats.wording(found)}.")
+                out.append(f"{what.capitalize()}: {shares}, {formats.brief(found)}.")
     for name, found in said.summaries.items():
         shares = found.refusals["shifted"]
         if shares.wrong.passed:
@@ -60,14 +60,30 @@ def _sentence(said: Comparison, one: Contrast) -> str:
     world = "in the open world" if one.shifted else "in the clean world"
     out = (
         f"{little}On the solvable tasks that both played {world}, {one.name} solves {formats.percent(main.shifted)} "
-        f"and {said.first} {formats.percent(main.clean)}: {better}{formats.wording(main)}."
+        f"and {said.first} {formats.percent(main.clean)}: {better}{formats.brief(main)}."
     )
     return out + "".join(_weak(said, name) for name in (one.name, *([said.first] if one is said.versus[0] else [])))
 
 
 def _weak(said: Comparison, name: str) -> str:
     clean = said.summaries[name].trivial.get("clean")
-    return f" {name} is {formats.trivial(clean)}." if clean and not clean.better else ""
+    return f" {name} is {formats.TRIVIAL}." if clean and not clean.better else ""
+
+
+def details(said: Comparison) -> str:
+    """What the verdict rests on: how sure each difference is, and by which figures a run is no better."""
+    out = []
+    for one in said.versus:
+        named = (("success", one.main), ("right refusals", one.right), ("false refusals", one.false))
+        for what, found in named if one.main and one.stream is None else ():
+            if found and (what != "false refusals" or found.clear):
+                out.append(f"{one.name}, {what}: {formats.certainty(found)}")
+    for name, summary in said.summaries.items():
+        if (clean := summary.trivial.get("clean")) and not clean.better:
+            out.append(f"{name}: {formats.no_better(clean)}")
+    if any(found.refusals["shifted"].wrong.passed for found in said.summaries.values()):
+        out.append(formats.RIGHTLY)
+    return " ".join(out)
 
 
 # ---------------------------------------------------------------- as JSON
@@ -77,6 +93,7 @@ def as_json(said: Comparison) -> dict[str, Any]:
     """Everything but the episodes."""
     return {
         "verdict": verdict(said),
+        "details": details(said),
         "runs": {
             name: {
                 "folder": str(said.runs[name].folder),
@@ -135,6 +152,7 @@ def page(said: Comparison) -> str:
         tag("p", " · ".join(clipped(name, 100) for name in said.runs), class_="facts"),
         tag("h1", clipped(headline(said), 1200)),
         lead(clipped(refusals(said), 1200)) if refusals(said) else None,
+        note(clipped(details(said), 2500)) if details(said) else None,
         parts.tiles(_tiles(said)),
         (tag("p", f"Note: {told}.", class_="warn") for told in notes(said)),
     )
@@ -257,6 +275,7 @@ def markdown(said: Comparison) -> str:
     out = [
         "## crosswind: comparison",
         md.literal(verdict(said), 1500),
+        *([md.literal(details(said), 2500)] if details(said) else []),
         *(f"> Note: {md.literal(told, 400)}" for told in notes(said)),
         md.scores("run", said.summaries),
     ]

@@ -12,9 +12,9 @@ from crosswind.metrics import Averages, By, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
 from crosswind.report import charts, finder, interactions, parts, streams
 from crosswind.report.advice import base
-from crosswind.report.content import Content, Scale, headline, refusals
+from crosswind.report.content import Content, Scale, details, headline, refusals
 from crosswind.report.finder import drop_links, link, of_group
-from crosswind.report.front import certainty, first_screen, stacked
+from crosswind.report.front import first_screen, stacked
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
 from crosswind.report.show import numbered
@@ -89,7 +89,7 @@ def _header(said: Content) -> Markup:
         div("mark", "crosswind"),
         tag("p", clipped(manifest.agent, 200), " · ", " · ".join(facts), class_="facts"),
         tag("h1", clipped(said.verdict if said.stream else headline(found, manifest.agent, brief=True), 600)),
-        tag("p", tag("b", certainty(found)), " ", refusals(found), class_="lead"),
+        tag("p", refusals(found), " ", details(found), class_="lead"),
         (tag("p", f"Note: {problem}.", class_="warn") for problem in said.run.problems),
         first_screen(said),
         parts.tiles(_tiles(found)),
@@ -106,7 +106,7 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
     if found.drop:
         yield parts.tile("Change", found.drop)
         if found.drop.exposed:
-            yield parts.tile("Change where it was seen", found.drop.exposed)
+            yield parts.tile("Change where the obstacle was seen", found.drop.exposed)
     if found.mild:
         yield parts.tile("Change at severity 1", found.mild)
     refusals = found.refusals["shifted"]
@@ -218,9 +218,10 @@ def _tiers(said: Content) -> Markup:
         parts.changes(tiers, SIDES),
         tag("h3", "Tiers as published"),
         note(
-            "The same episodes by the published definitions: noise and changes of form (perception), interface and "
-            "behaviour of the tools (interaction), incomplete or conflicting information (reasoning), memory and "
-            "knowledge (internalization)."
+            "Other groups under the same names, so the figures differ from those above, which go by what an obstacle "
+            "demands of the agent. Here the same episodes are grouped by the published definitions: noise and "
+            "changes of form (perception), interface and behaviour of the tools (interaction), incomplete or "
+            "conflicting information (reasoning), memory and knowledge (internalization)."
         ),
         parts.changes(published, SIDES),
         interactions.section(said.interactions),

@@ -69,6 +69,7 @@ def report(said: Content) -> str:
     out = [
         f"## crosswind: {literal(manifest.agent)} on {literal(manifest.name)}",
         literal(said.verdict, 800),
+        *([literal(said.details, 1200)] if said.details else []),
         f"{formats.many(found.episodes, 'episode')}, {formats.many(found.tasks, 'task')}, seed {manifest.seed}. "
         "Changes are in percentage points on solvable tasks, shifted minus clean, each with its own 95 % interval; "
         "bold ones are clear, also after Holm's correction over the groups of the table.",
