@@ -20,7 +20,7 @@ from crosswind.report import compare as comparing
 from crosswind.report.content import details, verdict
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
-from crosswind.report.table import CHANGE, HEADS, LEGEND, as_text, change_cells, score_rows
+from crosswind.report.table import CHANGE, HEADS, LEGEND, as_text, change_cells, score_rows, wrapped
 from crosswind.runs import comparison, store
 from crosswind.runs.baselines import trivial_of
 from crosswind.runs.runner import Progress
@@ -125,7 +125,7 @@ class Run:
 
     def __str__(self) -> str:
         tally, found = self._tally(), self._scores()
-        lines = [as_text(HEADS, score_rows(found)).rstrip(), *map(terminal.wrapped, self._notes(tally, found))]
+        lines = [as_text(HEADS, score_rows(found)).rstrip(), *map(wrapped, self._notes(tally, found))]
         return terminal.safe("\n".join([*lines, *([tally.raised] if tally.raised else [])]))
 
     def __repr__(self) -> str:
@@ -316,13 +316,14 @@ class RunComparison:
 
     def __str__(self) -> str:
         more = filter(None, (self.verdict, comparing.details(self.found)))
-        return "\n".join([terminal.safe(as_text(self._heads, self._rows()).rstrip()), *map(terminal.wrapped, more)])
+        return "\n".join([terminal.safe(as_text(self._heads, self._rows()).rstrip()), *map(wrapped, more)])
 
     def __repr__(self) -> str:
         return f"<RunComparison of {', '.join(self.found.runs)}>"
 
     def _repr_html_(self) -> str:
-        return join(html_table(self._heads, self._rows()), tag("p", self.verdict)).html
+        told = (tag("p", text) for text in (self.verdict, *comparing.details(self.found).splitlines()))
+        return join(html_table(self._heads, self._rows()), told).html
 
     def report(self, path: str | os.PathLike[str] = "compare.html") -> Path:
         """Write the comparison as one HTML page and return its path."""

@@ -96,15 +96,6 @@ def marked(mark: str, name: str, text: str, width: int = 24) -> str:
     return safe(whole).encode(coding, "backslashreplace").decode(coding)
 
 
-def wrapped(text: str) -> str:
-    """Prose, made safe and broken between words at the width of the terminal; its own line breaks stay."""
-    wide = columns()
-    lines = (
-        textwrap.wrap(line, wide, break_long_words=False, break_on_hyphens=False) for line in safe(text).splitlines()
-    )
-    return "\n".join("\n".join(some) for some in lines)
-
-
 def columns() -> int:
     """How wide output may be: COLUMNS, the terminal, or 140 where there is neither."""
     return shutil.get_terminal_size((140, 24)).columns

@@ -51,6 +51,7 @@ def report(
     from crosswind.report import html
     from crosswind.report import markdown as md
     from crosswind.report.content import content
+    from crosswind.report.table import wrapped
     from crosswind.runs.analysis import analyse
     from crosswind.runs.store import open_run
 
@@ -73,9 +74,9 @@ def report(
         print(md.report(said), end="")
     else:
         for told in filter(None, (said.verdict, said.details)):
-            print(terminal.wrapped(told))
+            print(wrapped(told))
         for note in (*said.run.problems, *said.unplayed):
-            print(terminal.wrapped(f"note: {note}"))
+            print(wrapped(f"note: {note}"))
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
 
 
@@ -98,6 +99,7 @@ def compare(
     With three or more runs, it also gives the rank correlation of clean score and robustness.
     """
     from crosswind.report import compare as pairs
+    from crosswind.report.table import wrapped
     from crosswind.runs.comparison import compare as compare_runs
     from crosswind.runs.store import open_run
 
@@ -114,9 +116,9 @@ def compare(
     else:
         write_page(out, pairs.page(said))
         for told in filter(None, (pairs.verdict(said), pairs.details(said))):
-            print(terminal.wrapped(told))
+            print(wrapped(told))
         for note in pairs.notes(said):
-            print(terminal.wrapped(f"note: {note}"))
+            print(wrapped(f"note: {note}"))
         print(f"wrote {terminal.safe(str(out))}")
 
 

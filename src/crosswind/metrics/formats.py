@@ -88,7 +88,8 @@ def certainty(change: Drop) -> str:
     few = ""
     if change.low > 0 or change.high < 0:
         few = f", and though the interval leaves out 0, {many(change.tasks, 'task')} are too few for the exact test"
-    return f"Is that sure? No, it may be chance: {seen}, {adjusted(change)}{few}; {more(change)}."
+    no = "No, it may be chance" if change.delta else "No, a change may have been missed"
+    return f"Is that sure? {no}: {seen}, {adjusted(change)}{few}; {more(change)}."
 
 
 def share(found: Cell) -> str:

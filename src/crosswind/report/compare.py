@@ -25,7 +25,7 @@ def verdict(said: Comparison) -> str:
 
 def headline(said: Comparison) -> str:
     """Success on solvable tasks, a sentence for each run after the first."""
-    return " ".join(_sentence(said, one) for one in said.versus)
+    return " ".join(filter(None, (*(_sentence(said, one) for one in said.versus), _weak(said))))
 
 
 def refusals(said: Comparison) -> str:
@@ -36,10 +36,10 @@ def refusals(said: Comparison) -> str:
             if one.main and found and (what == "right refusals" or found.clear):
                 shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
                 out.append(f"{what.capitalize()}: {shares}, {formats.brief(found)}.")
-    for name, found in said.summaries.items():
-        shares = found.refusals["shifted"]
-        if shares.wrong.passed:
-            out.append(f"{name} {formats.refused(shares)}.")
+    for name, summary in said.summaries.items():
+        refused = summary.refusals["shifted"]
+        if refused.wrong.passed:
+            out.append(f"{name} {formats.refused(refused)}.")
     return " ".join(out)
 
 
@@ -58,20 +58,22 @@ def _sentence(said: Comparison, one: Contrast) -> str:
         return f"{little}{one.name} and {said.first} share no solvable episode, so nothing is known of their success."
     better = f"{one.name} is {'better' if main.delta > 0 else 'worse'}, " if main.clear else ""
     world = "in the open world" if one.shifted else "in the clean world"
-    out = (
+    return (
         f"{little}On the solvable tasks that both played {world}, {one.name} solves {formats.percent(main.shifted)} "
         f"and {said.first} {formats.percent(main.clean)}: {better}{formats.brief(main)}."
     )
-    return out + "".join(_weak(said, name) for name in (one.name, *([said.first] if one is said.versus[0] else [])))
 
 
-def _weak(said: Comparison, name: str) -> str:
-    clean = said.summaries[name].trivial.get("clean")
-    return f" {name} is {formats.TRIVIAL}." if clean and not clean.better else ""
+def _weak(said: Comparison) -> str:
+    """Which runs are no better than trivial ones, in one sentence; empty where there is none."""
+    solvable = [one.name for one in said.versus if one.main and one.stream is None]
+    told = [said.first, *solvable] if solvable else []
+    weak = [name for name in told if (c := said.summaries[name].trivial.get("clean")) and not c.better]
+    return f"{' and '.join(weak)} {'is' if len(weak) == 1 else 'are'} {formats.TRIVIAL}." if weak else ""
 
 
 def details(said: Comparison) -> str:
-    """What the verdict rests on: how sure each difference is, and by which figures a run is no better."""
+    """What the verdict rests on, a line each: how sure a difference is, and by which figures a run is no better."""
     out = []
     for one in said.versus:
         named = (("success", one.main), ("right refusals", one.right), ("false refusals", one.false))
@@ -83,7 +85,7 @@ def details(said: Comparison) -> str:
             out.append(f"{name}: {formats.no_better(clean)}")
     if any(found.refusals["shifted"].wrong.passed for found in said.summaries.values()):
         out.append(formats.RIGHTLY)
-    return " ".join(out)
+    return "\n".join(out)
 
 
 # ---------------------------------------------------------------- as JSON

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 
@@ -53,6 +54,12 @@ def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     for row in rows:
         table.add_row(*map(terminal.safe, row))
     return printed(lambda console: console.print(terminal.fitted(table)))
+
+
+def wrapped(text: str) -> str:
+    """Prose, made safe and broken between words at the width of the terminal; its own line breaks stay."""
+    wide, lines = terminal.columns(), terminal.safe(text).splitlines()
+    return "\n".join(textwrap.fill(line, wide, break_long_words=False, break_on_hyphens=False) for line in lines)
 
 
 def printed(show: Callable[[Console], None]) -> str:
