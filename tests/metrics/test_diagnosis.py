@@ -265,6 +265,25 @@ def test_saying_done_where_refusing_is_right() -> None:
     assert named(episode, [*gold(episode)[:-1], say("Done.")]) == ("self-assessment", "missed refusal")
 
 
+@pytest.mark.parametrize("read", [False, True], ids=["at once", "after reading"])
+def test_a_refusal_that_does_not_count_is_told_as_one(read: bool) -> None:
+    episode = drawn_for("poi", "best_price", "unsolvable")
+    before = gold(episode)[:-1] if read else []
+    wrong = call("finish", {"status": "cannot", "reason": "not_allowed", "message": "I cannot do this."})
+    said = {}
+    for how, end in (("reason", wrong), ("words", say("I cannot do this: there is no such place."))):
+        lines = iter([*before, end])
+        agent = Reciter(lines)
+        trajectory = asyncio.run(play(episode.drawn, agent, how, ending="finish"))
+        record = recorded(episode, trajectory, seed=0, usage=Usage())
+        assert (record.outcome, record.ended) == ("fail", "refusal")
+        said[how] = diagnose(record, episode.drawn.certificate)
+    assert said["reason"].cause == ("misread result" if read else "missed refusal")
+    assert "refused with the reason not_allowed, where the facts support" in said["reason"].why
+    assert said["words"].cause == "missed refusal"
+    assert 'refused in words; a refusal must be given by finish(status="cannot", reason=...)' in said["words"].why
+
+
 def test_recovered_detours_do_not_count() -> None:
     """A wrong name, a malformed call and a look elsewhere come first; the last write left out is what matters."""
     episode = drawn_for("poi", "cancel_visit")

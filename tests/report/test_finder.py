@@ -15,7 +15,7 @@ from crosswind.metrics.diagnosis import CAUSES
 from crosswind.metrics.mistakes import patterns
 from crosswind.report import front, html, parts
 from crosswind.report.advice import REMEDIES
-from crosswind.report.content import Content, content
+from crosswind.report.content import Content, content, details
 from crosswind.report.finder import columns
 from crosswind.report.markup import data
 from crosswind.runs.analysis import analyse
@@ -115,10 +115,10 @@ def test_the_first_screen_says_whether_it_is_sure_and_what_hurts_most(said: Cont
     kinds = said.summary.drops["kind"].values()
     worst = front.worst_of(said.summary)
     assert worst[0].delta == min(drop.delta for drop in kinds)
-    assert "Is that sure? Yes: " in front.certainty(said.summary)
+    assert "Is that sure? Yes: " in details(said.summary)
     run_of(played("by_name"), tmp_path)
     few = content(analyse(open_run(tmp_path), baselines=0, opened=0))
-    assert "Is that sure? No, it may be chance" in front.certainty(few.summary)
+    assert "Is that sure? No, it may be chance" in details(few.summary)
     assert "Play more tasks" in few.advice[-1].what
     needed = int(re.search(r"--tasks (\d+)", few.advice[-1].command)[1])  # type: ignore[index]
     assert needed > few.summary.tasks

@@ -87,7 +87,17 @@ def test_a_guesser_is_trivial_whether_or_not_a_report_was_made(tmp_path: Path) -
 
 def test_a_refusal_with_a_wrong_cause_is_not_told_as_none() -> None:
     wrong = [r.model_copy(update={"outcome": "fail"}) if r.refuse else r for r in played("refuser")]
-    assert "It refuses 0\N{NO-BREAK SPACE}% of the 4 episodes that should be refused" in verdict(summary(wrong), "mine")
+    found = summary(wrong)
+    told = verdict(found, "mine")
+    assert "It refuses all 4 episodes that should be refused, 0 of them rightly, and 100\N{NO-BREAK SPACE}% of" in told
+    assert "refuses 0\N{NO-BREAK SPACE}%" not in told
+    assert score_rows(found)[-1][-2] == "0\N{NO-BREAK SPACE}% of 4, 4 wrongly"
+    assert "wrongly" not in str(score_rows(summary(played("refuser"))))
+    some = [
+        r.model_copy(update={"ended": "answer"}) if r.key == next(w.key for w in wrong if w.refuse) else r
+        for r in wrong
+    ]
+    assert "It refuses 3 of the 4 episodes that should be refused, 0 of them rightly" in verdict(summary(some), "mine")
 
 
 @settings(max_examples=60, deadline=None)
@@ -222,11 +232,14 @@ def test_an_adjusted_p_says_so_and_what_it_would_take() -> None:
     )  # fmt: skip
     assert not found.clear
     assert formats.adjusted(found) == "p = 1.00 (Holm, 32 tests)"
-    assert "not clear: the exact test gives p = 1.00 (Holm, 32 tests; 6 tasks are too few; " in formats.wording(found)
+    assert formats.brief(found) == "a fall of 100 points, which may be chance"
+    assert "p = 1.00 (Holm, 32 tests), and though the interval leaves out 0, 6 tasks are too few" in (
+        formats.certainty(found)
+    )
     needed = tasks_needed(found)
     assert needed
     assert 2 / 2**needed <= 0.05 / 32 < 2 / 2 ** (needed - 1)  # all broken again
-    assert f"about {needed} tasks would show a change of this size" in formats.wording(found)
+    assert f"about {needed} tasks would show a change of this size" in formats.certainty(found)
 
 
 def test_old_stored_runs_and_baselines_are_read(tmp_path: Path) -> None:

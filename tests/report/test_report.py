@@ -31,7 +31,7 @@ from crosswind.metrics.diagnosis import diagnose
 from crosswind.report import html, markdown, parts, show
 from crosswind.report.compare import page as compare_page
 from crosswind.report.compare import verdict as compare_verdict
-from crosswind.report.content import Content, content, verdict
+from crosswind.report.content import Content, content, details, verdict
 from crosswind.report.episode import lines_of
 from crosswind.report.markup import clipped, join, tag, visible
 from crosswind.runs import runner
@@ -236,10 +236,14 @@ def test_verdicts(said: Content, tmp_path: Path) -> None:
     oracle = summary(played("oracle"), measures=False)
     assert "no change seen" in verdict(oracle, "oracle")
     few = summary(played("by_name"), measures=False)
-    assert "not clear: the exact test gives" in verdict(few, "by_name")
-    assert "tasks would show a change of this size" in verdict(few, "by_name")
+    assert "which may be chance" in verdict(few, "by_name")
+    assert "Is that sure? No, it may be chance" in details(few)
+    assert "tasks would show a change of this size" in details(few)
     idle = summary(played("idle"), measures=False)
     assert verdict(idle, "idle").startswith("idle is no better than an agent that does nothing")
+    assert details(idle).startswith("No better: it solves 0")
+    for one in (oracle, few, idle):
+        assert len(re.findall(r"[.!?](?= |$)", verdict(one, "mine"))) <= 3
     clean = summary([r for r in played("oracle") if r.clean], measures=False)
     assert "no solvable task was played both clean and shifted" in verdict(clean, "oracle")
     assert "no result yet" in verdict(summary([], measures=False), "nobody")
@@ -660,3 +664,10 @@ def test_diagnose_reads_what_the_run_stored(tmp_path: Path, monkeypatch: pytest.
     assert {one["key"]: one["why"] for one in first["episodes"]} == {key: one.why for key, one in found.items()}
     assert any(one["tool"] for one in first["episodes"])
     assert asked("--again") == first
+    assert [played("by_name")[one["number"] - 1].key for one in first["episodes"]] == [r.key for r in failures]
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(diagnosing, [str(tmp_path)]).output
+    assert all(len(line) <= 80 for line in shown.splitlines() if "crosswind show" not in line)
+    assert f"crosswind show {tmp_path} {first['episodes'][0]['number']}" in shown
+    causes = [one["cause"] for one in first["episodes"]]
+    assert all(word in shown for word in " ".join(causes).split())  # whole, not cut to pieces

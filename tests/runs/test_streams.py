@@ -12,6 +12,7 @@ from crosswind.base.errors import CrosswindError, Unfair
 from crosswind.core.certify import certify
 from crosswind.core.registry import domains
 from crosswind.episodes.record import Record, redrawn
+from crosswind.episodes.schedule import StreamMark
 from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
 from crosswind.gate.gate import examine
 from crosswind.metrics.streams import paired, summarise
@@ -20,6 +21,7 @@ from crosswind.report import compare as compared_page
 from crosswind.report.content import content
 from crosswind.report.html import page
 from crosswind.report.markdown import report
+from crosswind.report.streams import sentence
 from crosswind.runs.analysis import analyse
 from crosswind.runs.comparison import compare
 from crosswind.runs.runner import Limits
@@ -73,6 +75,33 @@ def test_reference_agents_land_where_theory_puts_them(tmp_path: Path) -> None:
     assert all(
         r.passed or after != before for before, r, after in zip(learnt[:-1], records[1:], learnt[1:], strict=True)
     )
+
+
+def in_turn(some: list[Record], outcomes: str, release: int) -> list[Record]:
+    """One stream with these outcomes, p or f, in which every so many episodes a release comes."""
+    return [
+        r.model_copy(
+            update={
+                "outcome": {"p": "pass", "f": "fail"}[outcome],
+                "trial": 0,
+                "mark": StreamMark(number=n, version=1 + n // release),
+            }
+        )
+        for n, (r, outcome) in enumerate(zip(some, outcomes, strict=False))
+    ]
+
+
+def test_recovery_counts_only_what_success_fell_from(tmp_path: Path) -> None:
+    some = played(tmp_path, "oracle")
+    never = summarise(in_turn(some, "f" * 11 + "p" + "f" * 28, 4))  # one success, by chance, just before a change
+    assert (never.window, never.falls, never.recovered, never.recovery) == (2, 0, None, None)
+    assert sentence(never, "mine").endswith("there is nothing to recover from.")
+    assert "over 2 episodes" in sentence(never, "mine")
+    back = summarise(in_turn(some, "pppp" + "ffpp" + "pppp" + "ffff", 4))  # within a release of four, then not
+    assert (back.falls, back.recovered, back.recovery) == (2, 0.5, 2.0)
+    assert "50\N{NO-BREAK SPACE}% of the 2 changes after which success fell" in sentence(back, "mine")
+    slow = summarise(in_turn(some, "p" * 20 + "f" * 10 + "p" * 10, 20))
+    assert (slow.window, slow.falls, slow.recovered, slow.recovery) == (10, 1, 1.0, 9.0 + 0)
 
 
 def test_an_object_is_handed_what_it_saved(tmp_path: Path) -> None:

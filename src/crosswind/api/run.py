@@ -17,10 +17,10 @@ from crosswind.metrics import drops as drops_of
 from crosswind.metrics import summary as summary_of
 from crosswind.metrics.scores import cell, sides
 from crosswind.report import compare as comparing
-from crosswind.report.content import verdict
+from crosswind.report.content import details, verdict
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
-from crosswind.report.table import CHANGE, HEADS, as_text, change_cells, score_rows
+from crosswind.report.table import CHANGE, HEADS, LEGEND, as_text, change_cells, score_rows, wrapped
 from crosswind.runs import comparison, store
 from crosswind.runs.baselines import trivial_of
 from crosswind.runs.runner import Progress
@@ -111,7 +111,8 @@ class Run:
 
     def _notes(self, tally: Progress, found: Summary) -> list[str]:
         """What belongs under the table."""
-        out = [verdict(found, self.manifest.agent)]
+        out = [LEGEND] if found.drop else []
+        out += filter(None, (verdict(found, self.manifest.agent), details(found)))
         out.append(f"{len(self)} episodes of {self.manifest.agent} on {self.manifest.name}; {tally.spent.in_words}.")
         if tally.errors:
             lost = f"{tally.errors} ended as errors of the infrastructure and count nowhere"
@@ -124,7 +125,7 @@ class Run:
 
     def __str__(self) -> str:
         tally, found = self._tally(), self._scores()
-        lines = [as_text(HEADS, score_rows(found)).rstrip(), *self._notes(tally, found)]
+        lines = [as_text(HEADS, score_rows(found)).rstrip(), *map(wrapped, self._notes(tally, found))]
         return terminal.safe("\n".join([*lines, *([tally.raised] if tally.raised else [])]))
 
     def __repr__(self) -> str:
@@ -314,13 +315,15 @@ class RunComparison:
         return ("run", "episodes", "pairs", "tasks", f"{self.found.first} %", "this run %", CHANGE[-1])
 
     def __str__(self) -> str:
-        return terminal.safe(f"{as_text(self._heads, self._rows())}{self.verdict}")
+        more = filter(None, (self.verdict, comparing.details(self.found)))
+        return "\n".join([terminal.safe(as_text(self._heads, self._rows()).rstrip()), *map(wrapped, more)])
 
     def __repr__(self) -> str:
         return f"<RunComparison of {', '.join(self.found.runs)}>"
 
     def _repr_html_(self) -> str:
-        return join(html_table(self._heads, self._rows()), tag("p", self.verdict)).html
+        told = (tag("p", text) for text in (self.verdict, *comparing.details(self.found).splitlines()))
+        return join(html_table(self._heads, self._rows()), told).html
 
     def report(self, path: str | os.PathLike[str] = "compare.html") -> Path:
         """Write the comparison as one HTML page and return its path."""

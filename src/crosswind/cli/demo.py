@@ -207,7 +207,10 @@ def sentences(found: Comparison) -> list[str]:
     measured = (
         "Measured: {} solves {} of the clean episodes and {} of the perturbed ones; {} solves {} and {}."
     ).format(static, *shares[:2], paft, *shares[2:])
-    sure = f"How sure: from {static} to {paft}, success on perturbed episodes shows {formats.wording(change)}."
+    sure = (
+        f"From {static} to {paft}, success on perturbed episodes shows {formats.brief(change)}. "
+        f"{formats.certainty(change)}"
+    )
     if not change.clear:
         means = "What it means: so few episodes cannot tell the two models apart."
     elif change.delta > 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Found = list[tuple[Told, Diagnosis]]
 
-EXAMPLES = 3  # keys that the table names for each cause
+EXAMPLES = 3  # reasons that the table gives for each cause
 app = App()
 
 
@@ -66,9 +67,9 @@ def diagnose(
         records = run.whole(one for one, _ in some)
         repairs = _repairs([(record, said) for record, (_, said) in zip(records, some, strict=True)], spec, json_)
     if json_:
-        terminal.print_json(_data(found, repairs, repair))
+        terminal.print_json(_data(found, _numbers(run), repairs, repair))
         return
-    _print(found, len(run.told))
+    _print(found, _numbers(run), len(run.told), folder)
     if repair:
         _print_repairs(repairs)
 
@@ -119,14 +120,27 @@ def _repairs(found: list[tuple[Record, Diagnosis]], spec: str, quiet: bool) -> l
     return asyncio.run(run())
 
 
-def _data(found: Found, repairs: list[Repair], repaired: bool) -> dict[str, Any]:
+def _numbers(run: AnyRun) -> dict[str, int]:
+    """The number by which `show` knows each episode."""
+    from crosswind.report.show import numbered
+
+    return {one.key: number for number, one in numbered(run.told)}
+
+
+def _data(found: Found, numbers: dict[str, int], repairs: list[Repair], repaired: bool) -> dict[str, Any]:
     from crosswind.metrics.diagnosis.repair import agreement
 
     out: dict[str, Any] = {
         "stages": dict(Counter(said.stage for _, said in found).most_common()),
         "causes": dict(Counter(said.cause for _, said in found).most_common()),
         "episodes": [
-            {"key": r.key, "condition": r.condition, **said.model_dump(exclude={"key"}), "parameter": said.key}
+            {
+                "number": numbers[r.key],
+                "key": r.key,
+                "condition": r.condition,
+                **said.model_dump(exclude={"key"}),
+                "parameter": said.key,
+            }
             for r, said in found
         ],
     }
@@ -136,20 +150,34 @@ def _data(found: Found, repairs: list[Repair], repaired: bool) -> dict[str, Any]
     return out
 
 
-def _print(found: Found, episodes: int) -> None:
+def _print(found: Found, numbers: dict[str, int], episodes: int, folder: Path) -> None:
+    from crosswind.metrics import formats
+
     console = terminal.console()
     if not found:
         console.print(f"None of {episodes} episodes failed.")
         return
-    table = terminal.table_of("stage", "cause", "failures", "share", "such as", "why")
+    table = terminal.table_of("stage", "cause", "failures", "share", "number", "why")
     counts = Counter((said.stage, said.cause) for _, said in found)
     for (stage, cause), n in counts.most_common():
         these = [(r, said) for r, said in found if (said.stage, said.cause) == (stage, cause)]
-        keys = "\n".join(terminal.short(r.key, 60) for r, _ in these[:EXAMPLES])
-        why = terminal.short(f"step {these[0][1].step}: {these[0][1].why}", 120)
-        table.add_row(stage, cause, str(n), f"{n / len(found):.0%}", keys, why)
-    console.print(table)
-    console.print(f"{len(found)} of {episodes} episodes failed.")
+        whys = dict[str, tuple[int, int]]()  # reason -> the first episode with it, and its step
+        for r, said in these:
+            whys.setdefault(said.why, (numbers[r.key], said.step))
+        shown = list(whys.items())[:EXAMPLES]
+        lines = [terminal.short(f"step {step}: {why}", 120) for why, (_, step) in shown]
+        more = [f"and {formats.many(len(whys) - len(shown), 'other reason')}"] if len(whys) > len(shown) else []
+        for nth, (line, (_, (number, _))) in enumerate(zip(lines, shown, strict=True)):
+            head = ("", "", "", "") if nth else (stage, cause, str(n), f"{n / len(found):.0%}")
+            table.add_row(*head, str(number), line)
+        for line in more:
+            table.add_row("", "", "", "", "", line)
+    console.print(terminal.fitted(table))
+    console.print(
+        f"{len(found)} of {episodes} episodes failed. To see one by its number: crosswind show {folder} "
+        f"{numbers[found[0][0].key]}",
+        soft_wrap=True,
+    )
 
 
 def _print_repairs(repairs: list[Repair]) -> None:

@@ -100,8 +100,8 @@ def forecast(
         f"{CHARACTERS} characters a token; agents that stray take more; "
         f"{price}.\n"
         f"Time: about {span(seconds)} ({pace}).\n"
-        "Detectable: with 80 % power at the 5 % level, if 10 % of pairs change by chance and the episodes of one task "
-        "count as one.\n"
+        "Detectable: a drop of this size is found four times in five at the 5 % level. This assumes that 10 % of pairs "
+        "change by chance and that all episodes of one task end alike, so more tasks make it smaller.\n"
         f"Nothing was played: {source.name} was not asked."
     )
 

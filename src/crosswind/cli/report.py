@@ -51,6 +51,7 @@ def report(
     from crosswind.report import html
     from crosswind.report import markdown as md
     from crosswind.report.content import content
+    from crosswind.report.table import wrapped
     from crosswind.runs.analysis import analyse
     from crosswind.runs.store import open_run
 
@@ -72,9 +73,10 @@ def report(
     elif markdown:
         print(md.report(said), end="")
     else:
-        print(terminal.safe(said.verdict))
+        for told in filter(None, (said.verdict, said.details)):
+            print(wrapped(told))
         for note in (*said.run.problems, *said.unplayed):
-            print(f"note: {terminal.safe(note)}")
+            print(wrapped(f"note: {note}"))
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")
 
 
@@ -97,6 +99,7 @@ def compare(
     With three or more runs, it also gives the rank correlation of clean score and robustness.
     """
     from crosswind.report import compare as pairs
+    from crosswind.report.table import wrapped
     from crosswind.runs.comparison import compare as compare_runs
     from crosswind.runs.store import open_run
 
@@ -112,9 +115,10 @@ def compare(
         print(pairs.markdown(said), end="")
     else:
         write_page(out, pairs.page(said))
-        print(terminal.safe(pairs.verdict(said)))
+        for told in filter(None, (pairs.verdict(said), pairs.details(said))):
+            print(wrapped(told))
         for note in pairs.notes(said):
-            print(f"note: {terminal.safe(note)}")
+            print(wrapped(f"note: {note}"))
         print(f"wrote {terminal.safe(str(out))}")
 
 

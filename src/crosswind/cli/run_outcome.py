@@ -21,7 +21,7 @@ BUG = 70  # exit code: something is wrong with the code
 
 def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
     """What came out, and what to do next."""
-    from crosswind.report.content import verdict
+    from crosswind.report.content import details, verdict
 
     progress = ran.progress
     found = scores(folder)
@@ -40,6 +40,7 @@ def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
                 "raised": progress.raised,
                 "scores": {name: {"n": c.n, "passed": c.passed} for name, c in progress.scores.items()},
                 "verdict": verdict(found, ran.manifest.agent),
+                "details": details(found),
                 "drops": {
                     name: drop.model_dump(mode="json")
                     for name, drop in {**found.drops["tier"], **found.drops["all"]}.items()
@@ -68,8 +69,8 @@ def scores(folder: Path) -> Summary:
 
 def _show(ran: Ran, found: Summary, folder: Path) -> None:
     from crosswind.metrics import formats
-    from crosswind.report.content import verdict
-    from crosswind.report.table import HEADS, TOTAL, score_rows
+    from crosswind.report.content import details, verdict
+    from crosswind.report.table import HEADS, LEGEND, TOTAL, score_rows
 
     console, progress = terminal.console(), ran.progress
     table = terminal.table_of(*HEADS)
@@ -77,12 +78,11 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         table.add_row(*row, style="bold" if row[0] == TOTAL else "")
     console.print(terminal.fitted(table))
     if found.drop:
-        console.print(
-            "Success counts solvable tasks; each shifted episode is paired with the clean one of its task. Right "
-            "refusals: share of the tasks that should be refused. False refusals: share of the solvable tasks."
-        )
+        console.print(LEGEND)
     if found.episodes:
         console.print(terminal.safe(verdict(found, ran.manifest.agent)), style="bold", highlight=False, markup=False)
+        if more := details(found):
+            console.print(terminal.safe(more))
     console.print(f"{progress.before + progress.done} episodes ({progress.done} now); {progress.spent.in_words}.")
     if not progress.scores and progress.errors:
         console.print("No episode could be scored.", style="bold red")

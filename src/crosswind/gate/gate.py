@@ -163,7 +163,7 @@ class RuleResult(Model):
             f"{self.change} points, {self.allowed} {'required' if self.is_gain else 'allowed'}"
         )
         if self.rule == TRIVIAL_RULE and self.verdict == "fail":
-            seen += f": no better than {formats.TRIVIAL_AGENT}"
+            seen += f": {formats.TRIVIAL}"
         return f"{self.label}: {seen}" + (f"; {wanted(d)} would decide" if self.verdict == "inconclusive" else "")
 
 
@@ -438,8 +438,8 @@ def _clean_and_shifted(records: Sequence[Told], notes: list[str]) -> list[Pair]:
         notes.append(f"{shifted - len(whole)} of {shifted} pairs lack a side and are left out")
     if left := len(whole) - len(found):
         notes.append(
-            f"{left} of {len(whole)} pairs have a task to refuse and count in no drop; --min-refusals and "
-            "--max-false-refusals judge refusals"
+            f"{left} of {len(whole)} pairs are about tasks that should be refused, and no drop counts them; "
+            "--min-refusals and --max-false-refusals judge refusals"
         )
     return found
 

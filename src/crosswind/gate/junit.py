@@ -138,9 +138,13 @@ def cells(finding: RuleResult) -> list[str]:
 def levels(outcome: Outcome) -> str:
     """What the intervals of the table are."""
     sharing = sum(finding.rule != TRIVIAL_RULE for finding in outcome.findings)
-    each = f" for all {sharing} rules together, {100 * outcome.findings[0].decision.level:.3g} % each (Bonferroni)"
-    upper = f"95 % upper bound{each if sharing > 1 else ''}"
-    return f"Brackets: the interval that decides, from a 95 % lower bound to a {upper}."
+    if sharing <= 1:
+        return "Brackets hold the two bounds that decide, each at 95 %."
+    each = f"{100 * outcome.findings[0].decision.level:.3g} %"
+    return (
+        f"Brackets hold the two bounds that decide: the lower at 95 %, the upper at {each}, so that those of all "
+        f"{sharing} rules hold together at 95 % (Bonferroni)."
+    )
 
 
 def _row(finding: RuleResult) -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from crosswind.metrics.scores import Cell, Drop, NetScore, Triviality, tasks_needed
+from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality, tasks_needed
 from crosswind.metrics.stats import minimum_detectable_effect
 
 MINUS = "\N{MINUS SIGN}"
 PERCENT = "\N{NO-BREAK SPACE}%"
 SURE = f"95{PERCENT} interval"
-TRIVIAL_AGENT = "an agent that does nothing, echoes the request, refuses everything or guesses"
+TRIVIAL = "no better than an agent that does nothing, echoes the request, refuses everything or guesses"
+RIGHTLY = (
+    "A refusal is right if it is for the right reason and leaves nothing changed; where the tool finish is offered it "
+    'must be given by finish(status="cannot", reason=...), since words give no reason.'
+)
 NARROW = 0.10  # an interval within so much of zero says that there is no larger change
 
 
@@ -64,21 +68,28 @@ def more(change: Drop) -> str:
     return f"{many(change.tasks, 'task')} would show a change of {100 * least:.0f} points or more"
 
 
-def wording(change: Drop) -> str:
+def brief(change: Drop) -> str:
     """What a change amounts to, by one rule: a fall, a rise, no larger change than so much, or too little to tell."""
-    bounds = f"{SURE} {span(change.low, change.high)}, {pairs(change)}"
+    size = f"a {'fall' if change.delta < 0 else 'rise'} of {points(abs(change.delta)).lstrip('+')} points"
     if change.clear:
-        return (
-            f"a {'fall' if change.delta < 0 else 'rise'} of {points(abs(change.delta)).lstrip('+')} points ({bounds})"
-        )
-    widest = max(-change.low, change.high)
-    if widest <= NARROW:
-        return f"no change of more than {100 * widest:.0f} points ({bounds})"
-    if not change.delta:
-        return f"no change seen ({bounds}; {more(change)})"
-    few = f"{many(change.tasks, 'task')} are too few" if change.low > 0 or change.high < 0 else ""
-    said = f"a change of {points(change.delta)} points, not clear: the exact test gives {chance(change.p_holm)}"
-    return f"{said} ({'; '.join(filter(None, (_tests(change), few, bounds, more(change))))})"
+        return size
+    if (widest := max(-change.low, change.high)) <= NARROW:
+        return f"no change of more than {100 * widest:.0f} points"
+    return f"{size}, which may be chance" if change.delta else "no change seen"
+
+
+def certainty(change: Drop) -> str:
+    """Whether a change is more than chance, in a sentence."""
+    seen = f"{pairs(change)}, {SURE} {span(change.low, change.high)} points"
+    if change.clear:
+        return f"Is that sure? Yes: {seen}, {adjusted(change)}."
+    if (widest := max(-change.low, change.high)) <= NARROW:
+        return f"Is that sure? Yes, there is no change of more than {100 * widest:.0f} points: {seen}."
+    few = ""
+    if change.low > 0 or change.high < 0:
+        few = f", and though the interval leaves out 0, {many(change.tasks, 'task')} are too few for the exact test"
+    no = "No, it may be chance" if change.delta else "No, a change may have been missed"
+    return f"Is that sure? {no}: {seen}, {adjusted(change)}{few}; {more(change)}."
 
 
 def share(found: Cell) -> str:
@@ -86,18 +97,30 @@ def share(found: Cell) -> str:
     return "–" if found.rate is None else f"{percent(found.rate)} ({range_of(found.low, found.high)}; {found.n:,})"
 
 
+def refused(found: RefusalShares) -> str:
+    """What became of the episodes to refuse where some refusals were wrong."""
+    every, right = found.right.passed + found.wrong.passed, found.right.passed
+    of = f"all {every:,}" if every == found.right.n else f"{every:,} of the"
+    left = f"{found.right.n:,} " if every < found.right.n else ""
+    return f"refuses {of} {left}episode{'s' * (found.right.n != 1)} that should be refused, {right:,} of them rightly"
+
+
+def wrongly(found: RefusalShares) -> str:
+    """What stands behind a share of right refusals where others were wrong; empty where none was."""
+    return f", {found.wrong.passed:,} wrongly" if found.wrong.passed else ""
+
+
 def score(found: NetScore | None) -> str:
     """The one number, with its interval."""
     return "–" if found is None else f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
-def trivial(found: Triviality) -> str:
-    """What an agent that is no better than a trivial one amounts to."""
-    reached = f"{found.agent} {percent(found.reached)}; " if found.reached else ""
+def no_better(found: Triviality) -> str:
+    """By which figures an agent is no better than a trivial one, in a sentence."""
+    best = f"the {found.agent} solves {percent(found.reached)}" if found.reached else "trivial agents solve none"
     return (
-        f"no better than {TRIVIAL_AGENT} "
-        f"(solved {percent(found.rate)} of {many(found.tasks, 'task')}, 95{PERCENT} lower bound {percent(found.low)}; "
-        f"{reached}more than {percent(found.bar)} is needed)"
+        f"No better: it solves {percent(found.rate)} of {many(found.tasks, 'task')}, and {best}; the one-sided "
+        f"95{PERCENT} lower bound of its share, {percent(found.low)}, would have to be above {percent(found.bar)}."
     )
 
 

@@ -16,7 +16,7 @@ from crosswind.episodes.brief import Told
 from crosswind.metrics.careers import CareerSummary, need_of, summarise_careers
 from crosswind.metrics.shares import Stream, StreamShare, share
 
-WINDOW = 10  # episodes before and after a change that are compared
+WINDOW = 10  # episodes before and after a change that are compared, at most: half of the shortest release
 SLACK = 0.1  # an agent has recovered when it is back at its level before the first change, less this
 SHOTS = (0, 1, 2, 5, 10, 20)  # episodes under a release before the one that counts; each stands for up to the next
 
@@ -31,8 +31,10 @@ class StreamSummary(Model):
     stability: StreamShare  # after the first change, where the way is as on the canonical interface
     adaptation: StreamShare  # where it is not
     drop: float | None  # success in the window after a change less that before it, averaged over changes
-    recovery: float | None  # episodes until success is back, averaged over the changes after which it came back
-    recovered: float | None  # share of changes after which it did before the next one
+    window: int  # episodes before and after a change that are compared
+    falls: int  # changes after which success fell by more than `SLACK`: the agent can recover from these alone
+    recovery: float | None  # episodes until success is back, averaged over the falls after which it came back
+    recovered: float | None  # share of falls after which it did before the next change; None where there is no fall
     shots: dict[str, StreamShare]  # success by the number of episodes met under the release
     curve: tuple[float, ...]  # success by position in the stream, over streams
     releases: dict[str, StreamShare]  # success by release
@@ -49,7 +51,8 @@ def summarise(records: Sequence[Told]) -> StreamSummary:
         for change in changes_of(stream):
             firsts.setdefault(change.version, []).append(change.number)
             drops.append(change.drop)
-            times.append(change.recovery)
+            if change.fell:
+                times.append(change.recovery)
     back = [time for time in times if time is not None]
     every = [(key, *one) for key, stream in streams.items() for one in _counted(stream)]
     versions = sorted({_version(record) for _, record, _ in every})
@@ -66,6 +69,8 @@ def summarise(records: Sequence[Told]) -> StreamSummary:
         stability=_share((key, r) for key, r, _ in every if stable(r)),
         adaptation=_share((key, r) for key, r, _ in every if _touched(r)),
         drop=sum(drops) / len(drops) if drops else None,
+        window=min(map(window_of, streams.values()), default=WINDOW),
+        falls=len(times),
         recovery=sum(back) / len(back) if back else None,
         recovered=len(back) / len(times) if times else None,
         shots={k: share for k, share in shots.items() if share.n},
@@ -140,6 +145,11 @@ class ReleaseChange(NamedTuple):
     drop: float  # success in the window after it less that before it
     recovery: int | None  # episodes until success is back; None if that does not happen before the next change
 
+    @property
+    def fell(self) -> bool:
+        """Is there something to recover from? Not where success is at its usual level at once."""
+        return self.drop < -SLACK - 1e-9 and self.recovery != 0
+
 
 def streams_of(records: Iterable[Told]) -> dict[Stream, list[Told]]:
     """The judged episodes of each stream, in order."""
@@ -154,12 +164,26 @@ def streams_of(records: Iterable[Told]) -> dict[Stream, list[Told]]:
 
 def changes_of(stream: Sequence[Told]) -> Iterator[ReleaseChange]:
     """The changes of one stream, in order."""
-    highest = list(accumulate(map(_version, stream), max))
-    starts = [i for i, (a, b) in enumerate(pairwise(highest), 1) if b > a]
+    starts, window = _starts(stream), window_of(stream)
     for start, end in pairwise([*starts, len(stream)]):
-        before, usual = (_mean(stream[max(0, at - WINDOW) : at]) for at in (start, starts[0]))
-        drop = _mean(stream[start : min(start + WINDOW, end)]) - before
-        yield ReleaseChange(highest[start], _number(stream[start]), drop, _recovery(stream[start:end], usual))
+        before, usual = (_mean(stream[max(0, at - window) : at]) for at in (start, starts[0]))
+        drop = _mean(stream[start : min(start + window, end)]) - before
+        back = _recovery(stream[start:end], usual, window)
+        version = max(map(_version, stream[: start + 1]))
+        yield ReleaseChange(version, _number(stream[start]), drop, back)
+
+
+def _starts(stream: Sequence[Told]) -> list[int]:
+    """The places at which a release is met first."""
+    highest = list(accumulate(map(_version, stream), max))
+    return [i for i, (a, b) in enumerate(pairwise(highest), 1) if b > a]
+
+
+def window_of(stream: Sequence[Told]) -> int:
+    """How many episodes are compared around a change: half of the shortest release, so that an agent can fall and
+    come back within it. The last release, which the end of the stream may cut, does not count."""
+    shortest = min((b - a for a, b in pairwise([0, *_starts(stream)])), default=2 * WINDOW)
+    return max(1, min(WINDOW, shortest // 2))
 
 
 def stable(record: Told) -> bool:
@@ -191,10 +215,10 @@ def _levels(positions: Sequence[Sequence[Told]]) -> tuple[float, ...]:
     return tuple(out)
 
 
-def _recovery(after: Sequence[Told], level: float) -> int | None:
+def _recovery(after: Sequence[Told], level: float, window: int) -> int | None:
     """Episodes until a window is back at a level; None if that does not happen before the next change."""
-    for k in range(max(1, len(after) - WINDOW + 1)):
-        if _mean(after[k : k + WINDOW]) >= level - SLACK:
+    for k in range(max(1, len(after) - window + 1)):
+        if _mean(after[k : k + window]) >= level - SLACK:
             return k
     return None
 

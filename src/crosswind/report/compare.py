@@ -25,17 +25,21 @@ def verdict(said: Comparison) -> str:
 
 def headline(said: Comparison) -> str:
     """Success on solvable tasks, a sentence for each run after the first."""
-    return " ".join(_sentence(said, one) for one in said.versus)
+    return " ".join(filter(None, (*(_sentence(said, one) for one in said.versus), _weak(said))))
 
 
 def refusals(said: Comparison) -> str:
-    """Right refusals, and false ones where the difference is clear."""
+    """Right refusals, wrong ones where there are any, and false ones where the difference is clear."""
     out = []
     for one in said.versus:
         for what, found in (("right refusals", one.right), ("false refusals", one.false)):
             if one.main and found and (what == "right refusals" or found.clear):
                 shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
-                out.append(f"{what.capitalize()}: {shares}, {formats.wording(found)}.")
+                out.append(f"{what.capitalize()}: {shares}, {formats.brief(found)}.")
+    for name, summary in said.summaries.items():
+        refused = summary.refusals["shifted"]
+        if refused.wrong.passed:
+            out.append(f"{name} {formats.refused(refused)}.")
     return " ".join(out)
 
 
@@ -54,16 +58,34 @@ def _sentence(said: Comparison, one: Contrast) -> str:
         return f"{little}{one.name} and {said.first} share no solvable episode, so nothing is known of their success."
     better = f"{one.name} is {'better' if main.delta > 0 else 'worse'}, " if main.clear else ""
     world = "in the open world" if one.shifted else "in the clean world"
-    out = (
+    return (
         f"{little}On the solvable tasks that both played {world}, {one.name} solves {formats.percent(main.shifted)} "
-        f"and {said.first} {formats.percent(main.clean)}: {better}{formats.wording(main)}."
+        f"and {said.first} {formats.percent(main.clean)}: {better}{formats.brief(main)}."
     )
-    return out + "".join(_weak(said, name) for name in (one.name, *([said.first] if one is said.versus[0] else [])))
 
 
-def _weak(said: Comparison, name: str) -> str:
-    clean = said.summaries[name].trivial.get("clean")
-    return f" {name} is {formats.trivial(clean)}." if clean and not clean.better else ""
+def _weak(said: Comparison) -> str:
+    """Which runs are no better than trivial ones, in one sentence; empty where there is none."""
+    solvable = [one.name for one in said.versus if one.main and one.stream is None]
+    told = [said.first, *solvable] if solvable else []
+    weak = [name for name in told if (c := said.summaries[name].trivial.get("clean")) and not c.better]
+    return f"{' and '.join(weak)} {'is' if len(weak) == 1 else 'are'} {formats.TRIVIAL}." if weak else ""
+
+
+def details(said: Comparison) -> str:
+    """What the verdict rests on, a line each: how sure a difference is, and by which figures a run is no better."""
+    out = []
+    for one in said.versus:
+        named = (("success", one.main), ("right refusals", one.right), ("false refusals", one.false))
+        for what, found in named if one.main and one.stream is None else ():
+            if found and (what != "false refusals" or found.clear):
+                out.append(f"{one.name}, {what}: {formats.certainty(found)}")
+    for name, summary in said.summaries.items():
+        if (clean := summary.trivial.get("clean")) and not clean.better:
+            out.append(f"{name}: {formats.no_better(clean)}")
+    if any(found.refusals["shifted"].wrong.passed for found in said.summaries.values()):
+        out.append(formats.RIGHTLY)
+    return "\n".join(out)
 
 
 # ---------------------------------------------------------------- as JSON
@@ -73,6 +95,7 @@ def as_json(said: Comparison) -> dict[str, Any]:
     """Everything but the episodes."""
     return {
         "verdict": verdict(said),
+        "details": details(said),
         "runs": {
             name: {
                 "folder": str(said.runs[name].folder),
@@ -131,6 +154,7 @@ def page(said: Comparison) -> str:
         tag("p", " · ".join(clipped(name, 100) for name in said.runs), class_="facts"),
         tag("h1", clipped(headline(said), 1200)),
         lead(clipped(refusals(said), 1200)) if refusals(said) else None,
+        note(clipped(details(said), 2500)) if details(said) else None,
         parts.tiles(_tiles(said)),
         (tag("p", f"Note: {told}.", class_="warn") for told in notes(said)),
     )
@@ -171,7 +195,8 @@ def _runs(said: Comparison) -> Markup:
             f"{formats.points(found.drop.delta)} ({formats.span(found.drop.low, found.drop.high)})"
             if found.drop
             else "–",
-            *(formats.percent(c.rate) for c in (found.refusals["shifted"].right, found.refusals["shifted"].false)),
+            formats.percent(found.refusals["shifted"].right.rate) + formats.wrongly(found.refusals["shifted"]),
+            formats.percent(found.refusals["shifted"].false.rate),
             formats.score(found.score),
             f"{found.episodes:,}",
             formats.number(found.usage.cost),
@@ -252,6 +277,7 @@ def markdown(said: Comparison) -> str:
     out = [
         "## crosswind: comparison",
         md.literal(verdict(said), 1500),
+        *([md.literal(details(said), 2500)] if details(said) else []),
         *(f"> Note: {md.literal(told, 400)}" for told in notes(said)),
         md.scores("run", said.summaries),
     ]

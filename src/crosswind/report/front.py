@@ -14,20 +14,6 @@ from crosswind.report.markup import Markup, clipped, div, join, note, small, spa
 WORST, MISTAKES = 3, 4
 
 
-def certainty(found: Summary) -> str:
-    """Whether the change is more than chance, in a sentence; empty where there is no change to measure."""
-    change = found.drop
-    if change is None:
-        return ""
-    seen = f"{formats.pairs(change)}, {formats.SURE} {formats.span(change.low, change.high)} points"
-    if change.clear:
-        return f"Is that sure? Yes: {seen}, {formats.adjusted(change)}."
-    widest = max(-change.low, change.high)
-    if widest <= formats.NARROW:
-        return f"Is that sure? Yes, there is no change of more than {100 * widest:.0f} points: {seen}."
-    return f"Is that sure? No, it may be chance: {seen}, {formats.adjusted(change)}; {formats.more(change)}."
-
-
 def worst_of(found: Summary, stacked: frozenset[str] = frozenset()) -> list[Drop]:
     """Kinds, and conditions with several at once, that lower success: clear falls first, then the largest."""
     kinds = found.drops.get("kind", {})

@@ -12,9 +12,9 @@ from crosswind.metrics import Averages, By, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
 from crosswind.report import charts, finder, interactions, parts, streams
 from crosswind.report.advice import base
-from crosswind.report.content import Content, Scale, headline, refusals
+from crosswind.report.content import Content, Scale, details, headline, refusals
 from crosswind.report.finder import drop_links, link, of_group
-from crosswind.report.front import certainty, first_screen, stacked
+from crosswind.report.front import first_screen, stacked
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
 from crosswind.report.show import numbered
@@ -89,7 +89,7 @@ def _header(said: Content) -> Markup:
         div("mark", "crosswind"),
         tag("p", clipped(manifest.agent, 200), " · ", " · ".join(facts), class_="facts"),
         tag("h1", clipped(said.verdict if said.stream else headline(found, manifest.agent, brief=True), 600)),
-        tag("p", tag("b", certainty(found)), " ", refusals(found), class_="lead"),
+        tag("p", refusals(found), " ", details(found), class_="lead"),
         (tag("p", f"Note: {problem}.", class_="warn") for problem in said.run.problems),
         first_screen(said),
         parts.tiles(_tiles(found)),
@@ -106,7 +106,7 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
     if found.drop:
         yield parts.tile("Change", found.drop)
         if found.drop.exposed:
-            yield parts.tile("Change where it was seen", found.drop.exposed)
+            yield parts.tile("Change where the obstacle was seen", found.drop.exposed)
     if found.mild:
         yield parts.tile("Change at severity 1", found.mild)
     refusals = found.refusals["shifted"]
@@ -163,15 +163,18 @@ def _beside(scale: Scale) -> Markup:
 
 def _said_no(found: Summary) -> str:
     refusals = found.refusals["shifted"]
-    return f"refuses {formats.percent(refusals.right.rate)} rightly, {formats.percent(refusals.false.rate)} falsely"
+    right = f"{formats.percent(refusals.right.rate)} rightly{formats.wrongly(refusals)}"
+    return f"refuses {right}, {formats.percent(refusals.false.rate)} falsely"
 
 
 def _refusals(found: Summary) -> Markup:
     kinds = {name: one for name, one in found.refused["kind"].items() if one.right.n}
     rows: list[Sequence[Pieces]] = [
-        (kind, link(formats.share(one.right), only=kind, refuse=1, judged=1)) for kind, one in sorted(kinds.items())
+        (kind, link(formats.share(one.right) + formats.wrongly(one), only=kind, refuse=1, judged=1))
+        for kind, one in sorted(kinds.items())
     ]
-    rows.append(("all shifted", formats.share(found.refusals["shifted"].right)))
+    shifted = found.refusals["shifted"]
+    rows.append(("all shifted", formats.share(shifted.right) + formats.wrongly(shifted)))
     tiers = [
         (tier, link(formats.share(one.false), tier=tier, refuse=0, judged=1))
         for tier, one in found.refused["tier"].items()
@@ -184,8 +187,8 @@ def _refusals(found: Summary) -> Markup:
     return join(
         lead(
             "Tasks that cannot be done, with or without a perturbation, count here and not towards success. "
-            f"An agent that always refuses has 100{formats.PERCENT} in both tables, and solves "
-            "nothing."
+            f"An agent that always refuses, and for the right reason, has 100{formats.PERCENT} in both tables, and "
+            "solves nothing. Wrongly refused: for a wrong reason or none, or with something left changed."
         ),
         div(
             "two",
@@ -215,9 +218,10 @@ def _tiers(said: Content) -> Markup:
         parts.changes(tiers, SIDES),
         tag("h3", "Tiers as published"),
         note(
-            "The same episodes by the published definitions: noise and changes of form (perception), interface and "
-            "behaviour of the tools (interaction), incomplete or conflicting information (reasoning), memory and "
-            "knowledge (internalization)."
+            "Other groups under the same names, so the figures differ from those above, which go by what an obstacle "
+            "demands of the agent. Here the same episodes are grouped by the published definitions: noise and "
+            "changes of form (perception), interface and behaviour of the tools (interaction), incomplete or "
+            "conflicting information (reasoning), memory and knowledge (internalization)."
         ),
         parts.changes(published, SIDES),
         interactions.section(said.interactions),

@@ -46,15 +46,15 @@ def cells(one: LeaderboardRow) -> list[tuple[str, str, float | None]]:
             formats.span(change.low, change.high) if change else "",
             change.delta if change else None,
         ),
-        _share(refusals.right),
+        _share(refusals.right, formats.wrongly(refusals)),
         _share(refusals.false),
         (f"{found.episodes:,}", formats.many(found.tasks, "task"), found.episodes),
         (formats.number(cost), "", cost),
     ]
 
 
-def _share(cell: Cell) -> tuple[str, str, float | None]:
-    under = formats.range_of(cell.low, cell.high) if cell.n else ""
+def _share(cell: Cell, more: str = "") -> tuple[str, str, float | None]:
+    under = f"{formats.range_of(cell.low, cell.high)}{more}" if cell.n else ""
     return formats.percent(cell.rate), under, cell.rate
 
 

@@ -41,7 +41,8 @@ def scores(what: str, summaries: Mapping[str, Summary]) -> str:
             literal(name),
             *(formats.percent(cell.rate) for cell in (s.clean, s.shifted)),
             change(s.drop),
-            *(formats.percent(cell.rate) for cell in (s.refusals["shifted"].right, s.refusals["shifted"].false)),
+            formats.percent(s.refusals["shifted"].right.rate) + formats.wrongly(s.refusals["shifted"]),
+            formats.percent(s.refusals["shifted"].false.rate),
             formats.score(s.score),
         ]
         for name, s in summaries.items()
@@ -68,6 +69,7 @@ def report(said: Content) -> str:
     out = [
         f"## crosswind: {literal(manifest.agent)} on {literal(manifest.name)}",
         literal(said.verdict, 800),
+        *([literal(said.details, 1200)] if said.details else []),
         f"{formats.many(found.episodes, 'episode')}, {formats.many(found.tasks, 'task')}, seed {manifest.seed}. "
         "Changes are in percentage points on solvable tasks, shifted minus clean, each with its own 95 % interval; "
         "bold ones are clear, also after Holm's correction over the groups of the table.",
@@ -93,7 +95,7 @@ def report(said: Content) -> str:
         of = f"The worst {WORST} of {len(conditions)} conditions" if len(conditions) > WORST else "Conditions"
         out += [f"### {of}", worst(conditions, "clean", "shifted")]
     if kinds := {n: r for n, r in found.refused.get("kind", {}).items() if r.right.n}:
-        rows = [[literal(name), formats.share(one.right)] for name, one in sorted(kinds.items())]
+        rows = [[literal(name), formats.share(one.right) + formats.wrongly(one)] for name, one in sorted(kinds.items())]
         out += ["### Right refusals", table(["kind", "refused"], rows)]
     if found.causes:
         ranked = sorted(found.causes.items(), key=lambda item: -item[1])

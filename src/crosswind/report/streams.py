@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crosswind.metrics import formats
 from crosswind.metrics.careers import CareerSummary
 from crosswind.metrics.shares import StreamShare
-from crosswind.metrics.streams import SHOTS, WINDOW, StreamPairs, StreamSummary
+from crosswind.metrics.streams import SHOTS, SLACK, WINDOW, StreamPairs, StreamSummary
 from crosswind.report import charts
 from crosswind.report.markup import Markup, join, lead, note, tag
 from crosswind.report.parts import table
@@ -31,13 +31,22 @@ def sentence(found: StreamSummary, agent: str) -> str:
             f"{formats.percent(career.dependent.value)} of the {career.dependent.n} that need what an earlier one "
             f"told; {formats.many(career.forfeited, 'episode')} forfeited."
         )
-    if found.drop is None or found.recovered is None:
+    if found.drop is None:
         return f"{out}; the interface did not change."
-    back = f", on average {found.recovery:.1f} episodes later" if found.recovery is not None else ""
     return (
-        f"{out}. After a change, success moves by {formats.points(found.drop)} points over {WINDOW} episodes; "
-        f"the agent recovers from {formats.percent(found.recovered)} of changes{back}."
+        f"{out}. After a change, success moves by {formats.points(found.drop)} points over "
+        f"{formats.many(found.window, 'episode')}. {_recovered(found)}"
     )
+
+
+def _recovered(found: StreamSummary) -> str:
+    """Whether the agent came back, of the changes that there was something to come back from."""
+    slack = f"more than {100 * SLACK:.0f} points"
+    if not found.falls or found.recovered is None:
+        return f"After no change did success fall by {slack}: there is nothing to recover from."
+    back = f", on average {found.recovery:.1f} episodes later" if found.recovery is not None else ""
+    fell = f"{formats.many(found.falls, 'change')} after which success fell by {slack}"
+    return f"The agent recovers from {formats.percent(found.recovered)} of the {fell}{back}."
 
 
 def rows(found: StreamSummary) -> list[list[str]]:
@@ -60,7 +69,9 @@ def _of_career(found: StreamSummary, career: CareerSummary) -> dict[str, StreamS
         "need no memory": career.independent,
         "need what an earlier episode told": career.dependent,
         **{f"told and {TWISTS[name]}": share for name, share in career.twists.items()},
-        **{f"told {name} episodes before": share for name, share in career.distances.items()},
+        **{
+            f"told {name} episode{'' if name == '1' else 's'} before": share for name, share in career.distances.items()
+        },
         **{f"about {name}": share for name, share in career.facts.items()},
         "facts with all that needed them": career.chains,
         "failures by a value that does not hold": career.stale,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 
@@ -14,6 +15,11 @@ from crosswind.metrics import Drop, RefusalShares, Summary, formats
 CHANGE = ("pairs", "tasks", "clean %", "shifted %", "change in points (95 %)")
 HEADS = ("tier", *CHANGE, "right refusals", "false refusals")
 TOTAL = "all shifted"
+LEGEND = (
+    "Success counts solvable tasks; each shifted episode is paired with the clean one of its task. Right refusals: "
+    "share of the tasks that should be refused; wrongly: refused for a wrong reason or none, or with something left "
+    "changed. False refusals: share of the solvable tasks."
+)
 
 
 def score_rows(found: Summary) -> list[list[str]]:
@@ -36,11 +42,10 @@ def change_cells(drop: Drop) -> list[str]:
 
 def refusal_cells(found: RefusalShares | None) -> list[str]:
     """Shares of right and false refusals, each with the number of episodes."""
-    cells = (found.right, found.false) if found else ()
-    return [f"{formats.percent(c.rate)} of {c.n}" if c.n else "" for c in cells] or [
-        "",
-        "",
-    ]
+    if found is None:
+        return ["", ""]
+    right, false = (f"{formats.percent(c.rate)} of {c.n}" if c.n else "" for c in (found.right, found.false))
+    return [right + formats.wrongly(found), false]
 
 
 def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -49,6 +54,12 @@ def as_text(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     for row in rows:
         table.add_row(*map(terminal.safe, row))
     return printed(lambda console: console.print(terminal.fitted(table)))
+
+
+def wrapped(text: str) -> str:
+    """Prose, made safe and broken between words at the width of the terminal; its own line breaks stay."""
+    wide, lines = terminal.columns(), terminal.safe(text).splitlines()
+    return "\n".join(textwrap.fill(line, wide, break_long_words=False, break_on_hyphens=False) for line in lines)
 
 
 def printed(show: Callable[[Console], None]) -> str:

@@ -54,7 +54,8 @@ class Crash(Exception):
 class Progress:
     """How far a run is."""
 
-    total: int = 0  # an estimate until all were drawn
+    total: int = 0
+    estimated: bool = False  # until all were drawn, `total` is an estimate
     before: int = 0  # episodes that an earlier run finished
     done: int = 0  # episodes that this one finished
     errors: int = 0
@@ -476,7 +477,13 @@ async def run(
         for record in store.retried():
             progress.spent = progress.spent.plus(record.usage)
         schedule = Schedule(suite, seed, trials=trials, limit=limit, finished=finished, shard=shard)
-        progress.before, progress.total = len(finished), schedule.total
+        progress.before = len(finished)
+
+        def total() -> int:
+            progress.estimated = not schedule.whole
+            return schedule.total
+
+        progress.total = total()
         workers = Workers(
             schedule,
             [source],
@@ -484,7 +491,7 @@ async def run(
             seed=seed,
             limits=limits,
             progress=progress,
-            total=lambda: schedule.total,
+            total=total,
             pauses=PAUSES if pauses is None else pauses,
             watch=watch,
             player=player,
@@ -497,7 +504,7 @@ async def run(
             why = f"{type(error).__name__}"
             raise
         finally:
-            progress.total = schedule.total
+            progress.total = total()
             planned = schedule.planned if schedule.whole else None
             with suppress(CrosswindError):
                 manifest = store.write(manifest, state="stopped" if why else "finished", why=why, planned=planned)

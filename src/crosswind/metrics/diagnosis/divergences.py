@@ -167,7 +167,10 @@ def misread(case: Case, before: int, name: str, right: Any) -> Divergence:
             return Divergence(act.n, "wrong tool", stage, f"{act.call.tool} does not tell what {call.tool} tells")
         why = f"what {act.call.tool} showed was old or a part of the whole, and {name} rests on it"
         return Divergence(act.n, "misread result", "feedback", why)
-    return Divergence(before, "misread result", "feedback", f"{name} where the results give {right!r}")
+    said = f"{name}, where the results give {right!r}"
+    if before == case.end:
+        said = f"{name} does not say what the results show: {right!r}"
+    return Divergence(before, "misread result", "feedback", said)
 
 
 def stopped(case: Case, why: str) -> Divergence:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from crosswind.core import entity_names
+from crosswind.core.endings import causes
 from crosswind.core.types import Task, ToolCall
 from crosswind.metrics.diagnosis.case import SCHEMA, Case
 from crosswind.metrics.diagnosis.divergences import (
@@ -307,7 +308,12 @@ def to_be_refused(case: Case) -> Divergence | None:
         if act.code in SCHEMA and not any(a.n > act.n and a.worked for a in case.acts):
             return rejected(case, act, None)
     if case.refused and case.record.finish is not None:
-        why = f"it refused, but not because of {case.record.finish.reason}"
-        return Divergence(case.end, "misread result", "self-assessment", why)
-    why = "the request cannot be met, and the final message says nothing of it"
+        reason = f"the reason {case.record.finish.reason}" if case.record.finish.reason else "no reason"
+        why = f"it refused with {reason}, where the facts support {' or '.join(causes(case.domain, case.task))}"
+        read = any(not act.error for act in case.acts)  # otherwise there was nothing to misread
+        return Divergence(case.end, "misread result" if read else "missed refusal", "self-assessment", why)
+    if case.refused and case.record.ending == "finish":
+        why = 'it refused in words; a refusal must be given by finish(status="cannot", reason=...)'
+        return Divergence(case.end, "missed refusal", "self-assessment", why)
+    why = "the request cannot be met, and the final message does not refuse it"
     return Divergence(case.end, "missed refusal", "self-assessment", why)
