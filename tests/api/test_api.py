@@ -383,3 +383,31 @@ def test_draw_play_judge_and_show() -> None:
 def test_mistakes_are_told_with_what_to_do(ask: Callable[[], Any], told: str) -> None:
     with pytest.raises(CrosswindError, match=told):
         ask()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda: cw.evaluate("oracle", tasks="three"), cw.CrosswindError, "tasks is 'three'; expected a whole number"),
+        (lambda: cw.evaluate("oracle", seed=-1), cw.CrosswindError, "seed is -1; expected a whole number, 0 or more"),
+        (lambda: cw.evaluate("oracle", episode_timeout="9"), cw.CrosswindError, "episode_timeout is '9'; expected a"),
+        (lambda: cw.evaluate("oracle", limt=3), TypeError, r"evaluate\(\): .* 'limt'; did you mean limit\?"),
+        (lambda: cw.evaluate(3), cw.CrosswindError, "the agent 3 is int, which is not an agent; expected a function"),
+        (lambda: cw.gate(cw.evaluate("oracle", limit=4), ["clean=0.1"]), cw.CrosswindError, "give baseline, or min_cl"),
+    ],
+)
+def test_errors_name_the_argument(call: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        call()
+
+
+def test_long_values_have_short_forms() -> None:
+    drawn = cw.draw("poi", "book_visit", ["semantic_rename"], seed=1)
+    run = cw.evaluate("oracle", limit=4)
+    for one in (drawn, drawn.certificate, run.records[0], run.gate(0.9)):
+        assert len(repr(one)) < 160, one
+    assert "semantic_rename" in repr(drawn)
+    assert "replay" in repr(drawn.certificate)
+    assert not any("--" in note for note in run.gate().notes)
+    with pytest.raises(AttributeError, match="did you mean doc"):
+        cw.ToolSpec("look", "Looks.").description  # noqa: B018

@@ -32,7 +32,7 @@ EPILOG = epilog(
 def stream(
     plan: Annotated[
         str,
-        Argument(help="evolving, gradual, recurring, cascading, earned, drifting, careers, or a YAML file."),
+        Argument(help="evolving, gradual, recurring, cascading, earned, drifting, lifecycle, careers, or a YAML file."),
     ],
     agent: Annotated[str, Option(help="Agent, as for `crosswind run --agent`.")],
     out: Annotated[

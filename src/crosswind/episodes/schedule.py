@@ -305,8 +305,9 @@ def under(
     except CannotPerturb as cannot:
         if cannot.at_fault == "code":
             raise  # a plug-in or domain that no episode may use
-        for kind, _ in picks if want else ():
-            want.whys.setdefault(kind, Counter())[reason_of(cannot, task)] += 1
+        if want:
+            for kind, _ in picks:
+                want.whys.setdefault(kind, Counter())[reason_of(cannot, task)] += 1
         return None
     if want:
         want.met |= {layer.kind for layer in drawn.layers}
