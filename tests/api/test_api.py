@@ -385,15 +385,18 @@ def test_mistakes_are_told_with_what_to_do(ask: Callable[[], Any], told: str) ->
         ask()
 
 
+EVALUATE: Any = cw.evaluate  # as someone without a type checker calls it
+
+
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [
-        (lambda: cw.evaluate("oracle", tasks="three"), cw.CrosswindError, "tasks is 'three'; expected a whole number"),
-        (lambda: cw.evaluate("oracle", seed=-1), cw.CrosswindError, "seed is -1; expected a whole number, 0 or more"),
-        (lambda: cw.evaluate("oracle", episode_timeout="9"), cw.CrosswindError, "episode_timeout is '9'; expected a"),
-        (lambda: cw.evaluate("oracle", limt=3), TypeError, r"evaluate\(\): .* 'limt'; did you mean limit\?"),
-        (lambda: cw.evaluate(3), cw.CrosswindError, "the agent 3 is int, which is not an agent; expected a function"),
-        (lambda: cw.gate(cw.evaluate("oracle", limit=4), ["clean=0.1"]), cw.CrosswindError, "give baseline, or min_cl"),
+        (lambda: EVALUATE("oracle", tasks="three"), cw.CrosswindError, "tasks is 'three'; expected a whole number"),
+        (lambda: EVALUATE("oracle", seed=-1), cw.CrosswindError, "seed is -1; expected 0 or more"),
+        (lambda: EVALUATE("oracle", episode_timeout="9"), cw.CrosswindError, "episode_timeout is '9'; expected a"),
+        (lambda: EVALUATE("oracle", limt=3), TypeError, r"evaluate\(\): .* 'limt'; did you mean limit\?"),
+        (lambda: EVALUATE(3), cw.CrosswindError, "the agent 3 is int, which is not an agent; expected a function"),
+        (lambda: cw.gate(EVALUATE("oracle", limit=4), ["clean=0.1"]), cw.CrosswindError, "give baseline, or min_cl"),
     ],
 )
 def test_errors_name_the_argument(call: Any, error: type[Exception], told: str) -> None:

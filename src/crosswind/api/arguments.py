@@ -58,8 +58,10 @@ def at_least(least: int, **given: object) -> None:
     for name, value in given.items():
         if value is None:
             continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not isinstance(value, int) or isinstance(value, bool):
             raise CrosswindError(f"{name} is {value!r}; expected a whole number, {least} or more")
+        if value < least:
+            raise CrosswindError(f"{name} is {value}; expected {least} or more")
 
 
 def above_zero(**given: object) -> None:
