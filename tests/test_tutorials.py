@@ -16,6 +16,12 @@ PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"^```(?P<language>\w+)(?: title=\"(?P<file>[\w.]+)\")?\n(?P<text>.*?)^```", re.M | re.S)
 
 
+PROMISED = {  # what a page says that its commands print
+    "evaluate": (r"memorised interface", r"solves 100 % of the solvable tasks in the clean world", r"and 0 % of them"),
+    "streams": (r"updater passes \d+ % and python:my_agent:Agent 0 %",),
+}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_tutorial_works(page: Path, tmp_path: Path) -> None:
     if page.stem == "train":
@@ -25,6 +31,7 @@ def test_a_tutorial_works(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     found = list(BLOCK.finditer(text))
     assert len(found) == text.count("\n```") / 2, "every block names its language, and its file if it is one"
+    told = ""
     for block in found:
         if block["file"]:
             (tmp_path / block["file"]).write_text(block["text"], encoding="utf-8")
@@ -40,3 +47,6 @@ def test_a_tutorial_works(page: Path, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, f"{block['text']}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         assert "Traceback" not in done.stderr
+        told += " ".join(done.stdout.split()) + "\n"
+    for promise in PROMISED.get(page.stem, ()):
+        assert re.search(promise, told), told[-3000:]

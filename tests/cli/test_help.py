@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 from crosswind.cli import help
 from crosswind.cli.app import app
@@ -59,3 +60,16 @@ def test_options_of_examples_exist(name: str) -> None:
 
 def test_every_command_has_a_group() -> None:
     assert {*COMMANDS[""][0].commands} == {name for names in help.COMMAND_GROUPS.values() for name in names}
+
+
+def test_the_help_of_stream_names_every_plan() -> None:
+    from crosswind.episodes.stream import plans
+
+    told = CliRunner().invoke(app, ["stream", "--help"]).output
+    assert all(name in told for name in plans.names())
+
+
+def test_a_missing_option_comes_with_an_example() -> None:
+    told = CliRunner().invoke(app, ["run", "quick"])
+    assert told.exit_code == 2
+    assert "Example: crosswind run quick --agent oracle" in told.output

@@ -16,6 +16,7 @@ import pytest
 
 import crosswind as cw
 from crosswind.base.errors import CrosswindError
+from crosswind.models.spec import open_agent
 
 SHRUG = "I am sorry, I cannot do this."
 
@@ -328,3 +329,13 @@ def test_a_plain_function_that_hangs_is_given_up() -> None:
     assert (episode.outcome, episode.ended) == ("fail", "budget")
     release.set()
     assert settles(lambda: not agent_threads())
+
+
+@pytest.mark.parametrize("spec", ["mine.py", "./mine.py:agent", "python:mine.py:agent", "python:mine.py"])
+def test_a_file_as_a_spec_is_told_the_spec_that_was_meant(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def helper():\n    pass\n\n\ndef agent(query, tools):\n    return ''\n")
+    with pytest.raises(CrosswindError, match=r"write python:mine:agent$"):
+        open_agent(spec)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from crosswind.api.arguments import at_least, naming_arguments
 from crosswind.api.evaluate import agent_settings, blocking
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.core import certify as certificates
@@ -27,6 +28,7 @@ from crosswind.runs import runner
 Perturb = Iterable[str | tuple[str, int]] | str
 
 
+@naming_arguments
 def draw(
     domain: str | Domain,
     task: str | Task = "",
@@ -54,6 +56,8 @@ def draw(
         size: Entities in the world.
         strict: Raise `CannotPerturb` where a kind does not apply; otherwise it is left out (`drawn.left_out`).
     """
+    at_least(0, seed=seed)
+    at_least(1, size=size)
     here = _domain(domain)
     named = [perturb] if isinstance(perturb, str) else perturb
     kinds = [draws.parse_kind(one, severity) if isinstance(one, str) else one for one in named]
@@ -85,6 +89,7 @@ def certify(
     return certificate
 
 
+@naming_arguments
 async def aplay(
     agent: object,
     drawn: Drawn | None = None,

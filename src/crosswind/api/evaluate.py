@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import wraps
@@ -19,10 +19,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
+from crosswind.api.arguments import above_zero, at_least, naming_arguments
 from crosswind.api.run import Run
 from crosswind.base.errors import CrosswindError
 from crosswind.base.yaml_files import complaint
+from crosswind.core.registry import did_you_mean
 from crosswind.core.types import Ending
+from crosswind.episodes.schedule import require_applicable
 from crosswind.episodes.stream import load_suite
 from crosswind.episodes.suite import Suite
 from crosswind.models.source import AgentSettings
@@ -47,11 +50,17 @@ def blocking(main: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
         try:
             takes.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{run.__name__}(): {error}") from None
+            near = [hint for name in kwargs if name not in takes.parameters if (hint := _meant(name, takes.parameters))]
+            raise TypeError(f"{run.__name__}(): {error}{near[0] if near else ''}") from None
         return _run_in_loop(lambda: main(*args, **kwargs))
 
     run.__name__ = run.__qualname__ = main.__name__.removeprefix("a")
     return run
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    hint = did_you_mean(name, list(known))
+    return f"; {hint}" if hint.endswith("?") else ""
 
 
 def _run_in_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -89,6 +98,7 @@ def _run_in_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 # ---------------------------------------------------------------- evaluate
 
 
+@naming_arguments
 async def aevaluate(
     agent: object,
     suite: str | os.PathLike[str] | Suite = "quick",
@@ -152,11 +162,13 @@ async def aevaluate(
     An exception in your agent counts as a failed episode. `print(run)` shows how many there were and the last
     traceback. Five episodes in a row with the same exception stop the run.
     """
-    for name, value, least in (("trials", trials, 1), ("tasks", tasks, 1), ("limit", limit, 1), ("seed", seed, 0)):
-        if value is not None and value < least:
-            raise CrosswindError(f"{name} is {value}; expected {least} or more")
+    at_least(1, trials=trials, tasks=tasks, limit=limit, concurrency=concurrency)
+    at_least(0, seed=seed)
+    above_zero(episode_timeout=episode_timeout, max_cost=max_cost)
     chosen = suite if isinstance(suite, Suite) else load_suite(os.fspath(suite))
     chosen = chosen.narrowed(tasks or 0, domain or "all", only=only, tier=tier, axis=axis)
+    if only:
+        require_applicable(chosen, seed)
     source = open_agent(agent, agent_settings(settings), ending)
     if max_cost is not None and source.price is None:
         raise CrosswindError(

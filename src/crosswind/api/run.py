@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crosswind.api.arguments import in_python, naming_arguments
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.files import replace_file
@@ -205,6 +206,7 @@ class Run:
 
         return _written(path, html.page(content(analyse(self.stored, baselines=baselines, opened=episodes))))
 
+    @naming_arguments
     def gate(
         self,
         max_drop: MaxDrop = (),
@@ -237,7 +239,7 @@ class Run:
         before = None if baseline is None else _run(baseline)
         if before is not None:
             store.same_ending(before.stored, self.stored)
-        return examine(
+        found = examine(
             self.records,
             _rules(max_drop),
             baseline=None if before is None else before.records,
@@ -250,6 +252,7 @@ class Run:
             trivial=trivial_of(self.stored),
             unfinished=[f"{r.folder}: {r.stored.lacks}" for r in (self, before) if r is not None and r.stored.lacks],
         )
+        return found.model_copy(update={"notes": tuple(map(in_python, found.notes)), "says": in_python(found.says)})
 
     def compare(self, *others: Run | str | os.PathLike[str]) -> RunComparison:
         """Compare other runs with this one; see `compare`."""
@@ -330,6 +333,7 @@ class RunComparison:
         return _written(path, comparing.page(self.found))
 
 
+@naming_arguments
 def compare(*runs: Run | str | os.PathLike[str], partial: bool = False) -> RunComparison:
     """Compare runs with the first one, over the episodes that they share.
 
@@ -356,6 +360,7 @@ def gate(run: Run | str | os.PathLike[str], max_drop: MaxDrop = (), **demands: A
     return _run(run).gate(max_drop, **demands)
 
 
+@naming_arguments
 def load_run(folder: str | os.PathLike[str]) -> Run:
     """Read a run from its folder, the `out` of `evaluate` or of `crosswind run`.
 

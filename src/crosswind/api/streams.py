@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
+from crosswind.api.arguments import at_least, naming_arguments
 from crosswind.api.evaluate import Told, agent_settings, blocking, watching
 from crosswind.api.run import Run
-from crosswind.base.errors import CrosswindError
 from crosswind.core.types import Ending
 from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.stream import Plan, StreamPlan, load_plan, with_changes
@@ -40,6 +40,7 @@ class StreamRun(Run):
         return f"{as_text(report.HEADS, report.rows(found))}\n{report.sentence(found, self.manifest.agent)}"
 
 
+@naming_arguments
 async def astream(
     agent: object,
     plan: str | os.PathLike[str] | Plan = "evolving",
@@ -78,9 +79,8 @@ async def astream(
         ending: How the agent ends an episode, as for `evaluate`.
         progress: Called after each episode with the number of finished and of all episodes.
     """
-    for name, value, least in (("streams", streams, 1), ("episodes", episodes, 1), ("seed", seed, 0)):
-        if value is not None and value < least:
-            raise CrosswindError(f"{name} is {value}; expected {least} or more")
+    at_least(1, streams=streams, episodes=episodes, notes_size=notes_size)
+    at_least(0, seed=seed)
     chosen = plan if isinstance(plan, StreamPlan | CareerPlan) else load_plan(os.fspath(plan))
     changes: dict[str, object] = {"episodes": episodes} if episodes else {}
     chosen = with_changes(chosen, {**changes, "domains": (domain,)} if domain else changes)

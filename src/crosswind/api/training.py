@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crosswind.api.arguments import naming_arguments
 from crosswind.base.errors import CrosswindError
 from crosswind.train import data
 from crosswind.train.config import GrpoConfig, Method, TrainConfig, kind_of, load
@@ -33,6 +34,7 @@ def demonstrations(config: data.DataConfig | None = None, *, start: int = 0) -> 
     return data.stream(config or data.DataConfig(), start)
 
 
+@naming_arguments
 def train(
     config: TrainConfig | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,

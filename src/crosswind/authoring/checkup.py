@@ -25,8 +25,9 @@ from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import agents, did_you_mean, domains, perturbations
 from crosswind.core.types import Message, Trajectory
 from crosswind.episodes.play import judge, play
-from crosswind.episodes.survey import UNJUDGED, Progress, bare_reason, survey, survey_clean
-from crosswind.models.spec import open_agent
+from crosswind.episodes.reasons import bare_reason, why_not
+from crosswind.episodes.survey import UNJUDGED, Progress, survey, survey_clean
+from crosswind.models.spec import open_agent, spec_of_file
 from crosswind.words import banks
 
 Mark = Literal["yes", "no", "none"]
@@ -82,7 +83,8 @@ def check(target: str, progress: Progress) -> list[Checkup]:
         try:
             found = plugins.load(target).added
         except CrosswindError as error:
-            hint = "; to check a function or class that plays, give python:MODULE:NAME"
+            spec = spec_of_file(target) or "python:MODULE:NAME"
+            hint = f"; to check a function or class that plays, run: crosswind check {spec}"
             for line in str(error).splitlines():
                 out.add("no", "loads", line + (hint if "registers nothing" in line else ""))
             return [out]
@@ -133,7 +135,7 @@ def check_domain(name: str, progress: Progress) -> Checkup:
             elif row["failed"]:
                 out.add("no", kind, f"no fair draw for {row['failed']} tasks: {_counted(row['reasons'])}")
             elif not row["applies"]:
-                out.add("none", kind, f"does not apply: {_why_not(row['why_not'])}")
+                out.add("none", kind, f"does not apply: {why_not(row['why_not'])}")
             else:
                 fine.append(kind)
     out.add("yes" if fine else "no", "kinds", f"{len(fine)} of {len(kinds)} are fair here: {', '.join(fine) or 'none'}")
@@ -222,7 +224,7 @@ def _in_domain(out: Checkup, name: str, rows: dict[int, dict[str, Any]]) -> bool
         why = Counter[str]()
         for row in rows.values():
             why.update(row["why_not"])
-        out.add("none", f"in {name}", f"does not apply: {_why_not(why)}")
+        out.add("none", f"in {name}", f"does not apply: {why_not(why)}")
         return False
     reasons = Counter[str]()
     for row in rows.values():
@@ -243,12 +245,6 @@ def _range(numbers: Sequence[int]) -> str:
 
 def _counted(reasons: dict[str, int] | Counter[str]) -> str:
     return "; ".join(f"{n} x {reason}" for reason, n in Counter(reasons).most_common())
-
-
-def _why_not(reasons: dict[str, int] | Counter[str]) -> str:
-    """Reasons why a kind does not apply, without its name in each."""
-    said = [text.split(": ", 1)[-1] if "nothing to bite on" in text else text for text in reasons]
-    return "; ".join(dict.fromkeys(said)) or "there was no task to look at"
 
 
 # ---------------------------------------------------------------- agents
@@ -275,7 +271,9 @@ def _episode(out: Checkup, name: str, source: Any, drawn: Drawn) -> None:
     async def once() -> Trajectory:
         try:
             agent = source.make(drawn)
-            return await asyncio.wait_for(play(drawn, _Typed(agent, source.name), source.name), EPISODE)
+            return await asyncio.wait_for(
+                play(drawn, _Typed(agent, source.name), source.name, ending=source.ending), EPISODE
+            )
         finally:
             await source.aclose()
 

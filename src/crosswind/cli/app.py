@@ -18,7 +18,7 @@ import typer
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
-from crosswind.cli.help import App, HelpfulGroup, epilog
+from crosswind.cli.help import App, HelpfulGroup, epilog, example_of
 from crosswind.cli.options import Force
 from crosswind.cli.run_outcome import BUG
 
@@ -45,6 +45,8 @@ class Commands(HelpfulGroup):
         except typer.BadParameter as error:
             from pydantic import ValidationError
 
+            if not error.message and error.ctx is not None:  # something is missing
+                error.message = example_of(error.ctx.command)
             if isinstance(error.__cause__, ValidationError):
                 from crosswind.base.yaml_files import complaint
 

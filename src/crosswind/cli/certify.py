@@ -122,16 +122,12 @@ def clean_lines(tasks: list[dict[str, Any]]) -> list[str]:
 
 def kind_lines(row: dict[str, Any]) -> list[str]:
     """What came of a kind, with the reasons of refusals below it."""
+    from crosswind.episodes.reasons import why_not
+
     if not row["applies"]:
-        return [terminal.marked("none", row["kind"], f"does not apply: {_why_not(row)}")]
+        return [terminal.marked("none", row["kind"], f"does not apply: {why_not(row['why_not'])}")]
     said = f"{row['certified']} certified" + (f", {row['refused']} refused" if row["refused"] else "")
     if row["failed"]:
         said += f"; {row['failed']} tasks without a fair draw"
     lines = [terminal.marked("no" if row["failed"] else "yes", row["kind"], said)]
     return lines + [terminal.marked("", "", f"{n} x {reason}") for reason, n in row["reasons"].items()]
-
-
-def _why_not(row: dict[str, Any]) -> str:
-    """Why a kind applies to none of the tasks that were looked at."""
-    reasons = [reason.split(": ", 1)[-1] if "nothing to bite on" in reason else reason for reason in row["why_not"]]
-    return "; ".join(dict.fromkeys(reasons)) or "there was no task to look at"

@@ -26,7 +26,8 @@ Share = Annotated[float, BeforeValidator(lambda given: parse_share(given) if isi
 OWN = "my_agent.py"  # an agent to fill in
 WHEEL = f"vendor/crosswind-{__version__}-py3-none-any.whl"
 EXTRAS = "[openai,anthropic]"  # that the workflow installs
-MOST_TOKENS = 40_000_000  # three times what the suite takes on the certified way
+TOKENS = 16_000_000  # what the suite takes on the certified way, as a dry run counts them
+MOST_TOKENS = 3 * TOKENS
 WORKFLOW = Path(".github") / "workflows" / "crosswind.yml"
 
 
@@ -102,7 +103,8 @@ def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = 
     paths = {out / NAME: "config", out / WORKFLOW: "workflow"}
     if own and not (out / OWN).exists():  # theirs is never written over
         paths[out / OWN] = "own_agent"
-    words = {"agent": agent, "install": shlex.quote(install or installed_from()), "max_tokens": str(MOST_TOKENS)}
+    words = {"agent": agent, "install": shlex.quote(install or installed_from())}
+    words |= {"max_tokens": str(MOST_TOKENS), "million": str(TOKENS // 10**6)}
     return write_templates(paths, words, force=force)
 
 

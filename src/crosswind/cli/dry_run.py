@@ -101,7 +101,8 @@ def forecast(
         f"{price}.\n"
         f"Time: about {span(seconds)} ({pace}).\n"
         "Detectable: a drop of this size is found four times in five at the 5 % level. This assumes that 10 % of pairs "
-        "change by chance and that all episodes of one task end alike, so more tasks make it smaller.\n"
+        "change by chance and that all episodes of one task end alike, so more tasks make it smaller."
+        f"{_to_see(smallest['all'])}\n"
         f"Nothing was played: {source.name} was not asked."
     )
 
@@ -132,6 +133,21 @@ class Forecast:
             return None
         worth = self.episodes**2 / sum(size**2 for size in self.sizes.values())
         return minimum_detectable_effect(int(worth + 1e-9))
+
+
+SOUGHT = (0.2, 0.1, 0.05)  # drops that are worth seeing
+
+
+def _to_see(smallest: float | None) -> str:
+    """How many tasks would show a smaller drop, and how to play them."""
+    from crosswind.metrics.stats import pairs_needed
+
+    sought = next((drop for drop in SOUGHT if smallest is None or drop < smallest), None)
+    tasks = pairs_needed(sought) if sought else None
+    if sought is None or tasks is None:
+        return ""
+    more = "--tasks, more domains or a larger suite bring more; --trials repeats the same tasks"
+    return f" To show a drop of {_points(sought)}, play about {tasks} tasks: {more}."
 
 
 def _points(share: float | None) -> str:

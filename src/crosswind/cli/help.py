@@ -100,6 +100,12 @@ def epilog(*examples: str, notes: str = "", exits: Mapping[int | str, str] | Non
     return "\n\n".join((*parts, f"Exit status: {statuses}."))
 
 
+def example_of(command: Any) -> str:
+    """The first command of a help's examples, for who left something out."""
+    found = next(filter(is_example, (getattr(command, "epilog", None) or "").split("\n\n")), "")
+    return f"Example: {found}" if found else ""
+
+
 def is_example(paragraph: str) -> bool:
     """Whether a paragraph of an epilog is a command to type."""
     return paragraph.startswith(("crosswind ", "accelerate ", "inspect ")) or "=... crosswind " in paragraph

@@ -127,6 +127,7 @@ def run(
     json_: Json = False,
 ) -> None:
     """Run an agent over a suite. Episodes are saved as they finish; rerun the command to resume."""
+    from crosswind.episodes.schedule import require_applicable
     from crosswind.episodes.stream import load_suite
     from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent
@@ -140,6 +141,8 @@ def run(
     chosen = load_suite(suite).narrowed(
         tasks, names_in(domain) or "all", only=names_in(only), tier=names_in(tier), axis=names_in(axis)
     )
+    if names_in(only):
+        require_applicable(chosen, seed)
     settings = AgentSettings.model_validate(
         {
             "max_tokens": reply_tokens,

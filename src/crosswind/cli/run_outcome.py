@@ -36,6 +36,7 @@ def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
                 "left": ran.left,
                 "errors": progress.errors,
                 "trouble": progress.trouble,
+                "never_played": ran.manifest.never_met,
                 "exceptions": progress.exceptions,
                 "raised": progress.raised,
                 "scores": {name: {"n": c.n, "passed": c.passed} for name, c in progress.scores.items()},
@@ -84,6 +85,8 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         if more := details(found):
             console.print(terminal.safe(more))
     console.print(f"{progress.before + progress.done} episodes ({progress.done} now); {progress.spent.in_words}.")
+    for kind, why in ran.manifest.never_met.items():
+        console.print(terminal.safe(f"{kind} was never played: {why}."), style="yellow", markup=False, highlight=False)
     if not progress.scores and progress.errors:
         console.print("No episode could be scored.", style="bold red")
     if progress.errors:

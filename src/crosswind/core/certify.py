@@ -37,6 +37,10 @@ class Certificate:
     proof: str  # "replay", or the proof that it cannot be done
     budget: int  # steps an agent may take
 
+    def __repr__(self) -> str:
+        kinds = ", ".join(layer.kind for layer in self.layers) or "clean"
+        return f"<Certificate of {self.task.id}: {kinds}; proof: {self.proof}; budget of {self.budget} steps>"
+
 
 def certify(
     domain: Domain,

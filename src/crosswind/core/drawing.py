@@ -37,6 +37,10 @@ class Drawn:
     walks: int = 0  # the oracle's walks it took
     recall: Recall | None = None  # of an episode in a career
 
+    def __repr__(self) -> str:
+        kinds = ", ".join(layer.kind for layer in self.layers) or "clean"
+        return f"<Drawn {self.base.id}: {kinds}; proof: {self.certificate.proof}>"
+
 
 class DrawScene:
     """What a layer may look at when it is drawn (see `perturbation.Scene`)."""

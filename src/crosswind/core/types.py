@@ -139,6 +139,12 @@ class ToolSpec:
     ids: frozenset[str] = frozenset()  # what texts call it by: {id} is rendered with the name shown
     opaque: bool = False  # made by a layer: it has no canonical tool of its own
 
+    def __getattr__(self, name: str) -> Any:
+        """Name the field that is meant where the name is that of a JSON schema."""
+        meant = {"description": "doc", "parameters": "params"}.get(name)
+        hint = f"; did you mean {meant}?" if meant else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
     @classmethod
     def new(cls, name: str, doc: str, params: Mapping[str, Param] | None = None, **more: Any) -> ToolSpec:
         """A tool that a layer adds."""

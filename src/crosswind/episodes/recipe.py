@@ -125,6 +125,11 @@ class Recipe(Model):
         """Every kind that it may give."""
         return list(dict.fromkeys(k for choice in self.stack for k in choice.weights()))
 
+    def named(self) -> list[str]:
+        """Every kind that each of its stacks is meant to have."""
+        sure = (choice for choice in self.stack if choice.chance == 1 and choice.count[0] > 0)
+        return list(dict.fromkeys(kind for choice in sure if len(choice.weights()) == 1 for kind in choice.weights()))
+
     def pick(self, rng: Random) -> list[tuple[str, int]]:
         """The kinds of one stack; a kind picked twice counts once."""
         picks = [p for choice in self.stack for p in choice.pick(rng)]

@@ -188,6 +188,13 @@ class Record(Model):
     usage: Usage = Usage()
     mark: StreamMark | None = None  # of an episode in a stream
 
+    def __repr__(self) -> str:
+        how = f", {self.cause}" if self.cause else ""
+        return f"<Record {self.key}: {self.outcome}{how}, {len(self.steps)} steps>"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     @property
     def passed(self) -> bool:
         return self.outcome == "pass"

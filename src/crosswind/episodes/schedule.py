@@ -11,7 +11,7 @@ from itertools import count
 from math import ceil
 from typing import Any
 
-from crosswind.base.errors import BadFile, CannotPerturb
+from crosswind.base.errors import BadFile, CannotPerturb, CrosswindError
 from crosswind.core.domain import SIZE, Domain
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.flow import rng_for
@@ -19,6 +19,7 @@ from crosswind.core.memory import Recall
 from crosswind.core.oracle import Walk
 from crosswind.core.registry import domains
 from crosswind.core.types import Model, Split, Task
+from crosswind.episodes.reasons import reason_of, why_not
 from crosswind.episodes.suite import CLEAN, Condition, Suite, band_of
 
 LOOKED = 12  # tasks that are looked at for each one wanted, before a condition is taken not to apply
@@ -108,6 +109,13 @@ class Want:
     window: range = range(0)  # the numbers that are open to it
     levels: Counter[int] = field(default_factory=Counter)  # how often it took each level,
     tried: Counter[int] = field(default_factory=Counter)  # and looked at each
+    taken: int = 0  # tasks that it took; `got` counts those it gave up as well
+    met: set[str] = field(default_factory=set)  # kinds that were drawn
+    whys: dict[str, Counter[str]] = field(default_factory=dict)  # kind -> why it was not drawn, and how often
+
+    def has_met(self, kind: str) -> bool:
+        """Was the kind drawn? What an earlier run drew is not drawn again; a kind of such stacks counts as drawn."""
+        return kind in self.met or (self.taken > 0 and (self.condition.kind != "" or kind not in self.whys))
 
     @property
     def due(self) -> float:
@@ -222,6 +230,7 @@ class Deal:
         table, band = self.tables[want.domain], want.band
         level, family = table.deck.place(number)
         want.got += 1
+        want.taken += 1
         want.levels[level] += 1
         table.levels[band, level] += 1
         table.families[band, level, family] += 1
@@ -283,15 +292,27 @@ class Episode:
         return key_of(self.task_id, self.condition, self.trial)
 
 
-def under(domain: Domain, condition: Condition, task: Task, seed: int, clean: Walk | None = None) -> Drawn | None:
-    """A task under a condition, or None where the condition does not apply to it or finds no fair draw."""
+def under(
+    domain: Domain, condition: Condition, task: Task, seed: int, clean: Walk | None = None, *, want: Want | None = None
+) -> Drawn | None:
+    """A task under a condition, or None where the condition does not apply to it or finds no fair draw.
+
+    A `want` is told which kinds were drawn, and why others were not.
+    """
     picks = condition.recipe.pick(rng_for("suite", seed, condition.name, task.id))
     try:
         drawn = draw(domain, task, picks, seed, strict=len(condition.recipe.kinds()) == 1, clean=clean)
     except CannotPerturb as cannot:
         if cannot.at_fault == "code":
             raise  # a plug-in or domain that no episode may use
+        if want:
+            for kind, _ in picks:
+                want.whys.setdefault(kind, Counter())[reason_of(cannot, task)] += 1
         return None
+    if want:
+        want.met |= {layer.kind for layer in drawn.layers}
+        for why in drawn.left_out:  # each begins with its kind
+            want.whys.setdefault(why.split(" ")[0], Counter())[reason_of(CannotPerturb(why), task)] += 1
     return drawn if drawn.layers or not condition.stack else None
 
 
@@ -343,6 +364,18 @@ class Schedule:
         return self.planned + ceil(more / self.shard[1])
 
     @property
+    def never_met(self) -> dict[str, str]:
+        """Kinds that conditions consist of and that no task met, though all were looked at, each with the reason."""
+        out: dict[str, str] = {}
+        asked = [(kind, want) for want in self._deal.wants for kind in want.condition.recipe.named()]
+        for kind in dict.fromkeys(kind for kind, _ in asked):
+            wants = [want for one, want in asked if one == kind]
+            if all(want.got >= want.wanted and not want.has_met(kind) for want in wants):
+                whys = sum((want.whys.get(kind, Counter()) for want in wants), Counter[str]())
+                out[kind] = why_not(why for why, _ in whys.most_common())
+        return out
+
+    @property
     def _full(self) -> bool:
         return self.limit is not None and self._counted >= self.limit
 
@@ -362,7 +395,7 @@ class Schedule:
             task, keys = dealt.task, [key_of(dealt.task.id, condition.name, trial) for trial in range(self.trials)]
             drawn: Drawn | None = None
             if condition.stack and not all(key in self.finished for key in keys):
-                drawn = under(domain, condition, task, self.seed, dealt.clean)
+                drawn = under(domain, condition, task, self.seed, dealt.clean, want=want)
                 if drawn is None:
                     yield None
                     continue
@@ -407,6 +440,22 @@ class Schedule:
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
         return found
+
+
+def require_applicable(suite: Suite, seed: int) -> None:
+    """Raise `CrosswindError`, with the reason, if a kind that a suite names applies to none of its tasks.
+
+    The schedule itself is the judge; it goes no further than until each kind was met or given up.
+    """
+    left = {kind for condition in suite.all_conditions() for kind in condition.recipe.named()}
+    schedule = Schedule(suite, seed)
+    for episode in schedule:
+        left -= {layer.kind for layer in episode.drawn.layers} if episode else set()
+        if left <= schedule.never_met.keys():
+            break
+    if never := schedule.never_met:
+        told = "; ".join(f"{kind} applies to no task of the suite {suite.name!r}: {why}" for kind, why in never.items())
+        raise CrosswindError(f"{told}. Leave it out, or choose another domain")
 
 
 def episodes(suite: Suite, seed: int) -> Iterator[Episode]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count as numbers
 from typing import Any
 
-from crosswind.base.errors import CannotPerturb, Unfair
+from crosswind.base.errors import CannotPerturb
 from crosswind.core.audit import TASKS, audit_domain, is_auditable
 from crosswind.core.domain import Domain
 from crosswind.core.draw import draw
 from crosswind.core.registry import domains
 from crosswind.core.types import Task
+from crosswind.episodes.reasons import reason_of
 from crosswind.episodes.schedule import tasks
 
 Progress = Callable[..., None]
@@ -100,16 +100,16 @@ def _row(
             if cannot.applies:
                 failed += 1
                 refused += 1
-                reasons[_said(cannot, task)] += 1
+                reasons[reason_of(cannot, task)] += 1
                 laws[cannot.law] += 1
             else:
                 not_applicable += 1
-                why_not[_said(cannot, task)] += 1
+                why_not[reason_of(cannot, task)] += 1
             continue
         certified += 1
         where[task.family] += 1
         refused += len(drawn.refused)
-        reasons.update(_said(unfair, task) for unfair in drawn.refused)
+        reasons.update(reason_of(unfair, task) for unfair in drawn.refused)
     return {
         "domain": domain.name,
         "kind": kind,
@@ -123,16 +123,3 @@ def _row(
         "reasons": dict(reasons.most_common()),
         "why_not": dict(why_not.most_common()),
     }
-
-
-def _said(error: Unfair | CannotPerturb, task: Task) -> str:
-    """A reason without the task that it came up in, so that the same ones are counted together."""
-    text = f"{error.law}: {error.reason}" if isinstance(error, Unfair) else bare_reason(str(error))
-    text = re.sub(r" \(drawn for [^ )]+\)", "", text)  # the task of an audit, which is not this one
-    return text.replace(f" in {task.id}", "").replace(f" for {task.id}", "")
-
-
-def bare_reason(text: str) -> str:
-    """The law that was broken last and why, without the draw that was given up for it and what to do about it."""
-    found = re.fullmatch(r".*?no fair draw of .*? attempts \(last: (.*)\); lower the severity.*", text, re.DOTALL)
-    return found[1] if found else text

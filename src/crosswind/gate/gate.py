@@ -199,6 +199,10 @@ class Outcome(Model):
     def __bool__(self) -> bool:
         return self.passed
 
+    def __repr__(self) -> str:
+        against = f" against {self.baseline}" if self.baseline else ""
+        return f"<Outcome of {self.agent}{against}: {self.verdict}, {self.episodes} episodes>"
+
     def __str__(self) -> str:
         """The verdict, the findings that decided it, and the notes, one per line."""
         deciding = (finding.says for finding in self.findings if finding.verdict == self.verdict)

@@ -197,7 +197,7 @@ class PythonAgents:
         self.settings: dict[str, Any] = {"callable": called}
         self.secrets = Secrets(*environment())
         self.agent = _load(agent) if isinstance(agent, str) else agent
-        _check(self.agent, self.name)
+        _check(self.agent, self.name if isinstance(agent, str) or _module_of(agent) else f"the agent {agent!r:.60}")
         if files := _files_of(agent.partition(":")[0] if isinstance(agent, str) else _module_of(agent)):
             self.settings["code"] = code_digest(files)
 

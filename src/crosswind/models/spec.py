@@ -16,6 +16,10 @@ A spec never holds a secret: keys come from the environment, and a name or a pas
 
 from __future__ import annotations
 
+import ast
+import os
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +80,27 @@ def open_agent(agent: object, settings: AgentSettings | None = None, ending: str
     return source
 
 
+def spec_of_file(text: str) -> str:
+    """The spec that a path such as ./my_agent.py or my_agent.py:agent stands for; empty where it is no Python file."""
+    found = re.fullmatch(r"(?:python:)?([^:]+)\.py(?::([\w.]+))?", text)
+    if found is None:
+        return ""
+    path = Path(os.path.relpath(found[1]))
+    module = path.name if os.pardir in path.parts else ".".join(path.parts)
+    return f"python:{module}:{found[2] or _agent_in(path.with_suffix('.py'))}"
+
+
+def _agent_in(file: Path) -> str:
+    """The function or class of a file that is most likely its agent."""
+    names: list[str] = []
+    with suppress(OSError, SyntaxError, ValueError):
+        body = ast.parse(file.read_bytes()).body
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        names = [node.name for node in body if isinstance(node, kinds) and not node.name.startswith("_")]
+    likely = [name for name in names if name.lower() == "agent"] or names
+    return likely[0] if len(likely) == 1 else "NAME"
+
+
 def _opened(agent: object, settings: AgentSettings) -> AgentSource:
     if not isinstance(agent, str):
         given: AgentSource = resolve(LOADERS["agent:python"])(agent, settings)
@@ -84,6 +109,9 @@ def _opened(agent: object, settings: AgentSettings) -> AgentSource:
     if spec in agents:
         return ScriptedSource(spec)
     provider, colon, rest = spec.partition(":")
+    if file_meant := "" if provider in PROVIDERS and provider != "python" else spec_of_file(spec):
+        told = "is a file, and an agent in Python is named by its module, looked for in this folder first"
+        raise CrosswindError(f"{strip_credentials(spec)!r} {told}; write {file_meant}")
     if provider not in PROVIDERS or not (colon or provider == EMBEDDED):
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
         shown = strip_credentials(spec)  # what is not a spec may hold a secret in an address

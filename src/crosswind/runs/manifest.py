@@ -45,12 +45,18 @@ class Manifest(Model):
     state: Literal["running", "finished", "stopped"] = "running"
     why: str = ""  # it stopped
     planned: int | None = None  # episodes in all; known when all were drawn
+    never_met: dict[str, str] = Field(default_factory=dict)  # kinds asked for that apply to no task, with the reason
 
     @property
     def name(self) -> str:
         """The suite's, with its version."""
         name, version = str(self.suite.get("name", "")), self.suite.get("version")
         return f"{name}@{version}" if version else name
+
+    @property
+    def of_proxy(self) -> bool:
+        """Is it a proxy's log, whose sessions end when their clients say so?"""
+        return self.suite.get("name") == "proxy" and "server" in self.suite
 
 
 # what makes two runs one: a folder holds episodes of one configuration only

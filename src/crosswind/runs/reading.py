@@ -52,6 +52,7 @@ def unplayable(names: Iterable[str], asked: bool) -> dict[str, str]:
 
 # ---------------------------------------------------------------- readings
 
+PROXIED = "mcp"  # the domain of what a proxy recorded
 SHARED = (
     "The certified way is not walked again: the server runs on behind a url and nothing resets it, so the calls of the "
     "gold would reach it once more."
@@ -82,6 +83,8 @@ class Reading:
 
 def draw_again(record: Record) -> tuple[Drawn | None, str]:
     """A stored episode with its certificate, or why it cannot be certified again."""
+    if record.domain not in domains and record.domain == PROXIED:
+        return None, "There is no certified way to compare with: a proxy recorded the session of a client's own task."
     try:
         if hosting_of(record.domain) == "shared":
             return None, SHARED

@@ -64,9 +64,11 @@ class Progress:
     raised: str = ""  # the last of these exceptions, with its traceback
     spent: Usage = field(default_factory=Usage)  # of all episodes of the folder
     scores: dict[str, Count] = field(default_factory=dict)  # solvable episodes by band, and tasks to refuse
+    kinds: set[str] = field(default_factory=set)  # that were played
 
     def add(self, record: Told) -> None:
         self.spent = self.spent.plus(record.usage)
+        self.kinds.update(record.kinds)
         if record.outcome == "error":
             self.errors, self.trouble = self.errors + 1, record.why
             return
@@ -507,7 +509,10 @@ async def run(
             progress.total = total()
             planned = schedule.planned if schedule.whole else None
             with suppress(CrosswindError):
-                manifest = store.write(manifest, state="stopped" if why else "finished", why=why, planned=planned)
+                state = "stopped" if why else "finished"
+                known = {**manifest.never_met, **schedule.never_met}  # stacks that are finished are not drawn again
+                never = {kind: reason for kind, reason in known.items() if kind not in progress.kinds}
+                manifest = store.write(manifest, state=state, why=why, planned=planned, never_met=never)
         nothing = progress.errors > 0 and not progress.scores
         spent = bool(limits.reached(progress.spent))
         broken = workers.broken or nothing

@@ -160,9 +160,11 @@ def _loaded(
     if cut := len(told) - written:
         what = f"{cut} sessions were" if cut > 1 else "1 session was"
         problems.append(f"{what} cut short: a proxy was killed; the next one that logs here completes the record")
+    problems += (f"{kind} was never played: {why}" for kind, why in manifest.never_met.items())
     if manifest.state != "finished":
         of = f" of {manifest.planned}" if manifest.planned else ""
-        problems.append(f"the run is not finished ({len(told)}{of} episodes); the same command continues it")
+        goes_on = "a proxy may add to it" if manifest.of_proxy else "the same command continues it"
+        problems.append(f"the run is not finished ({len(told)}{of} episodes); {goes_on}")
     elif lacks := shortfall(manifest, len(told)):
         problems.append(f"{lacks}; the same command plays them again")
     return manifest, told, problems
@@ -348,7 +350,8 @@ class Store:
                     f"{self.folder}: holds a run with another configuration: {'; '.join(changed[:SHOWN])}{more}. "
                     f"To resume it, {hint}use the settings of that run; otherwise choose another --out"
                 )
-            manifest = manifest.model_copy(update={"created": before.created, "planned": before.planned})
+            kept = {name: getattr(before, name) for name in ("created", "planned", "never_met")}
+            manifest = manifest.model_copy(update=kept)
         return self.write(manifest)
 
     def write(self, manifest: Manifest, **changes: Any) -> Manifest:
