@@ -99,7 +99,7 @@ def test_a_scripted_agent_is_found_by_its_name(drawn: Drawn) -> None:
     [
         ("orcale", "did you mean oracle"),
         ("openai:", "nothing after the colon"),
-        ("gemini:x", "expected the name"),
+        ("gemini:x", "did you mean openai"),
         ("openai:m@localhost:8000/v1", "must begin with http://"),
         ("openai:m@ftp://host/v1", "is not a server address"),
         ("openai:m@http://:99999999/v1", "is not a server address"),

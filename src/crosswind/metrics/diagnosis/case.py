@@ -69,6 +69,14 @@ class Case(Evidence):
             and any(set(map(str, act.call.args.values())) == set(map(str, step.call.args.values())) for step in ways)
         )
 
+    def turned_away(self) -> Act | None:
+        """The last step, if the certified way makes the same call and gets an error for it as well."""
+        last = next((act for act in reversed(self.acts) if act.call.tool not in TALK), None)
+        if last is None or not last.error or last.code in SCHEMA:
+            return None
+        failed = (step.call for step in self.gold if step.result.error is not None)
+        return last if any(self.same(last.call, call) for call in failed) else None
+
     def nearness(self, act: Act, call: ToolCall) -> tuple[int, bool, float]:
         """How much a call with other arguments looks like the one wanted: equal ones, known ones, and likeness."""
         made = next((c for c, _, _ in act.inner if c.tool == call.tool), None)

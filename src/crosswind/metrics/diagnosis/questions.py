@@ -183,6 +183,8 @@ def never_made(case: Case) -> Divergence | None:
     if not case.missing:
         return None
     call = case.missing[0]
+    if case.record.ended != "budget" and (act := case.turned_away()) is not None:
+        return response(case, act, call)
     attempts = case.attempts(call)
     if case.refused and attempts and case.is_aside(attempts[0], call) and not unasked(case, attempts[0]):
         attempts = []  # an aside
