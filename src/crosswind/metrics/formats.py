@@ -94,10 +94,11 @@ def score(found: NetScore | None) -> str:
 def trivial(found: Triviality) -> str:
     """What an agent that is no better than a trivial one amounts to."""
     reached = f"{found.agent} {percent(found.reached)}; " if found.reached else ""
+    wanted = f"more than {percent(found.bar)} is needed" if found.bar < 1 else "only more tasks can tell them apart"
     return (
         f"no better than {TRIVIAL_AGENT} "
         f"(solved {percent(found.rate)} of {many(found.tasks, 'task')}, 95{PERCENT} lower bound {percent(found.low)}; "
-        f"{reached}more than {percent(found.bar)} is needed)"
+        f"{reached}{wanted})"
     )
 
 
