@@ -157,6 +157,8 @@ def test_suites_are_files_too(tmp_path: Path) -> None:
         load_suite(str(path))
     with pytest.raises(BadFile, match="file not found"):
         load_suite(str(tmp_path / "nowhere.yaml"))
+    with pytest.raises(BadFile, match="cannot be read"):
+        load_suite(str(tmp_path / "no\0where.yaml"))
     with pytest.raises(UnknownName, match="no suite 'tier'; did you mean tiers"):
         load_suite("tier")
 

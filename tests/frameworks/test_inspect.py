@@ -87,10 +87,12 @@ def test_verdicts_are_those_of_a_run(stock: bool, tmp_path: Path) -> None:
 
 
 def test_wrong_calls_of_a_stock_agent_reach_the_world(tmp_path: Path) -> None:
-    calls = iter([("no_such_tool", {"a": 1}), ("find_places", {"city": 7}), ("finish", {"status": "maybe"})] * 99)
+    calls = iter(
+        [("", {}), ("no_such_tool", {"a": 1}), ("find_places", {"city": 7}), ("finish", {"status": "maybe"})] * 99
+    )
 
     def reply(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
-        if sum(isinstance(message, ChatMessageAssistant) for message in input) == 3:
+        if sum(isinstance(message, ChatMessageAssistant) for message in input) == 4:
             output = ModelOutput.from_content("mock", "I cannot do this.")
         else:
             output = ModelOutput.for_tool_call("mock", *next(calls))
@@ -106,7 +108,34 @@ def test_wrong_calls_of_a_stock_agent_reach_the_world(tmp_path: Path) -> None:
     )
     assert log.samples[0].error is None, log.samples[0].error
     told = [message.text for message in log.samples[0].messages if message.role == "tool"]
-    assert [json.loads(text)["error"] for text in told] == ["unknown_tool", "bad_arguments", "bad_arguments"]
+    assert [json.loads(text)["error"] for text in told] == [
+        "unknown_tool",
+        "unknown_tool",
+        "bad_arguments",
+        "bad_arguments",
+    ]
+
+
+def test_epochs_are_trials(tmp_path: Path) -> None:
+    run = cw.evaluate("oracle", SUITE, seed=1, ending="finish", trials=2, limit=4)
+    model, _ = scripted(run.records)
+    task = task_of(SUITE, seed=1, trials=2, limit=4)
+    [log] = inspect_eval(task, model=model, display="none", log_dir=str(tmp_path), epochs=3)
+    found = import_log(log.location, tmp_path / "run")
+    imported = cw.load_run(tmp_path / "run")
+    assert (found.episodes, found.without, len(imported.records)) == (12, 0, 12)
+    assert {record.trial for record in imported.records} == set(range(6))
+    expected = cw.evaluate("oracle", SUITE, seed=1, ending="finish", trials=6, limit=12)
+    assert {r.key: r.outcome for r in imported.records} == {r.key: r.outcome for r in expected.records}
+    assert {r.key: r.pair for r in imported.records} == {r.key: r.pair for r in expected.records}
+
+
+@pytest.mark.parametrize("domains", ["poi, retail", ["poi", "retail"], ("poi,retail",)])
+def test_domains_come_as_a_list_or_with_commas(domains: Any) -> None:
+    samples = task_of(SUITE, domains, limit=8).dataset
+    assert {sample.metadata["domain"] for sample in samples} == {"poi", "retail"}
+    with pytest.raises(CrosswindError, match="no domain 'atlantis'"):
+        task_of(SUITE, ["poi", "atlantis"])
 
 
 def test_huge_calls_and_calls_after_the_end_get_errors(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +90,9 @@ BAD = [
     ([1, 2], "UNKNOWN_TYPE"),
     ({"type": "reset", "data": []}, "VALIDATION_ERROR"),
     ({"type": "reset", "data": {"domain": "atlantis"}}, "VALIDATION_ERROR"),
+    ({"type": "reset", "data": {"suite": "quick", "domain": "poi,atlantis"}}, "VALIDATION_ERROR"),
+    ({"type": "reset", "data": {"suite": "quick", "trials": 10**6}}, "VALIDATION_ERROR"),
+    ({"type": "reset", "data": {"suite": "quick", "number": 10**6}}, "VALIDATION_ERROR"),
     ({"type": "step", "data": {"text": "hello"}}, "EXECUTION_ERROR"),
 ]
 
@@ -108,6 +112,43 @@ def test_messages_that_make_no_sense_get_errors_and_the_connection_stays() -> No
         assert "bad_arguments" in answer["data"]["observation"]["messages"][0]["content"]
 
     connected(talk)
+
+
+def test_clients_name_no_files_of_the_server(tmp_path: Path) -> None:
+    (tmp_path / "there.yaml").write_text("name: there\n")
+    domain = {"domain": "poi", "split": "train"}
+
+    async def talk(socket: ClientConnection) -> None:
+        said = set()
+        for name in (f"{tmp_path}/there.yaml", f"{tmp_path}/gone.yaml", f"{tmp_path}/\0.yaml"):
+            for asking in ({"suite": name}, {"recipe": name, **domain}):
+                answer = await asked(socket, {"type": "reset", "data": asking})
+                assert answer["data"]["code"] == "VALIDATION_ERROR"
+                said.add(answer["data"]["message"].replace(repr(name), "it").partition(";")[0])
+        assert said == {"no suite it", "no recipe it"}
+        for asking in ({"suite": "quick@1"}, {"recipe": "mild", **domain}):
+            assert (await asked(socket, {"type": "reset", "data": asking}))["type"] == "observation"
+
+    connected(talk)
+
+
+def test_a_long_draw_holds_up_no_other_session() -> None:
+    """Neither its steps nor its resets, which take turns with the draws."""
+
+    async def run() -> None:
+        async with serving() as server:
+            url = f"ws://127.0.0.1:{server.port}/ws"
+            async with connect(url) as slow, connect(url) as other:
+                await slow.send(json.dumps({"type": "reset", "data": {"suite": "quick", "number": 9, "seed": 77}}))
+                waiting = asyncio.ensure_future(slow.recv())
+                answer = await asked(other, {"type": "reset", "data": {"domain": "poi", "seed": 1}})
+                assert answer["type"] == "observation"
+                answer = await asked(other, {"type": "step", "data": {"text": "That is it."}})
+                assert answer["data"]["done"] is True
+                assert not waiting.done()
+                assert json.loads(await waiting)["type"] == "observation"
+
+    asyncio.run(run())
 
 
 def test_steps_without_waiting_and_after_the_end() -> None:

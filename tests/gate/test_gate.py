@@ -28,6 +28,8 @@ from crosswind.episodes.suite import suites
 from crosswind.gate.decision import Decision, decide, decide_rate
 from crosswind.gate.gate import TRIVIAL_RULE, examine, parse_rule
 from crosswind.gate.junit import junit, markdown
+from crosswind.metrics import formats
+from crosswind.metrics.scores import summary
 from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played
 
 ROOT = Path(__file__).parents[2]
@@ -240,6 +242,17 @@ def test_an_agent_that_solves_next_to_nothing_never_passes() -> None:
     assert examine(third, [parse_rule("all=0.1")], min_clean=0.2).verdict == "pass"
     lucky = [r.model_copy(update={"agent": "echo"}) for r in third]  # tasks that give their answers away
     assert examine(third, [parse_rule("all=0.1")], min_clean=0.2, trivial={"echo": lucky}).verdict == "fail"
+
+
+def test_where_a_trivial_agent_solves_every_task_nobody_can_be_told_from_it() -> None:
+    one = made_up([(True, True)])  # as a small shard may have it
+    guessed = {"guesser": [r.model_copy(update={"agent": "guesser"}) for r in one]}
+    outcome = examine(one, [], min_clean=0, trivial=guessed)
+    assert outcome.verdict == "fail"
+    assert [(f.rule, f.most, f.decision.needed_n) for f in outcome.findings] == [("better-than-trivial", 1, None)] * 2
+    found = summary(one, measures=False, trivial=guessed)
+    assert found.score is None
+    assert "only more tasks" in formats.trivial(found.trivial["clean"])
 
 
 def test_tasks_to_refuse_count_in_no_drop_and_have_rules_of_their_own() -> None:

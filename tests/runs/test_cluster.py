@@ -59,6 +59,37 @@ def test_a_cluster_plays_the_run_and_loses_nothing(tmp_path: Path) -> None:
     assert lines(tmp_path / "ray") == lines(tmp_path / "local")
 
 
+def test_an_agent_that_kills_its_process_fails_that_episode_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    from crosswind.runs import cluster
+    from crosswind.runs.cluster import RayPlayer
+
+    monkeypatch.setattr(cluster, "ATTEMPTS", 2)  # each takes seconds
+    code = "import os\ndef killer(query, tools):\n    if {!r} == query:\n        os._exit(3)\n    return 'no'\n"
+    asyncio.run(run(suites["quick"], open_agent("idle"), tmp_path / "first", limit=6))
+    fatal = load_run(tmp_path / "first").records[-1]
+    (tmp_path / "deadly_agent.py").write_text(code.format(fatal.query))
+    monkeypatch.chdir(tmp_path)
+    agent = "python:deadly_agent:killer"
+
+    async def on_ray() -> None:
+        async with RayPlayer(agent, AgentSettings(), actors=1, episodes_each=4) as player:
+            source = open_agent(agent)
+            await run(suites["quick"], source, tmp_path / "ray", limit=6, concurrency=6, player=player)
+
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        asyncio.run(on_ray())
+    finally:
+        ray.shutdown()
+    records = load_run(tmp_path / "ray").records
+    assert len(records) == 6
+    assert [r.key for r in records if r.ended == "exception"] == [fatal.key]
+    assert all("ProcessDied" in r.why for r in records if r.ended == "exception")
+
+
 def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     from crosswind.runs.cluster import RayPlayer
 

@@ -102,6 +102,10 @@ def test_what_is_not_one_complete_run_is_refused(tmp_path: Path, shards: list[Pa
         assert not (tmp_path / "merged").exists()
     with pytest.raises(CrosswindError, match="already holds a run"):
         merge(shards, first)
+    for inside in (first / "merged", first / "a" / "b"):
+        with pytest.raises(CrosswindError, match="is inside the shard"):
+            merge(shards, inside)
+        assert not inside.exists()
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "2", "1/0", "a/b", "-1/2"])

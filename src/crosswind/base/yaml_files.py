@@ -126,7 +126,7 @@ def read(path: Path | str) -> Document:
         raise BadFile(f"{path}: file not found; check the path") from None
     except IsADirectoryError:
         raise BadFile(f"{path}: this is a folder; give a file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # not UTF-8, or a path with a NUL
         raise BadFile(f"{path}: cannot be read as UTF-8 text ({error})") from None
     return parse(text, str(path))
 

@@ -14,6 +14,7 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.version import __version__
 from crosswind.core.domain import JUDGE
 from crosswind.episodes.record import Record
+from crosswind.episodes.schedule import key_of, pair_of
 from crosswind.runs.store import MANIFEST, Manifest, Store, now
 
 RUN, RECORD = "crosswind", "crosswind:record"  # in a log's metadata, and in the store of a sample
@@ -39,11 +40,18 @@ def import_log(path: Path | str, out: Path | str) -> Imported:
         raise BadFile(
             f"{path}: is no log of a crosswind task (task {log.eval.task!r}); expected one of crosswind/SUITE"
         )
-    records = [
-        _record(path, sample.id, sample.store.get(RECORD)) for sample in log.samples or () if RECORD in sample.store
-    ]
-    whole = len(log.samples or ())
+    samples = log.samples or ()
+    epochs = max([log.eval.config.epochs or 1, *(sample.epoch for sample in samples)])
+    whole = len(samples)
     manifest = _manifest(path, log, told, whole)
+    records = [
+        _in_epoch(_record(path, sample.id, sample.store.get(RECORD)), sample.epoch, manifest.trials)
+        for sample in samples
+        if RECORD in sample.store
+    ]
+    if epochs > 1:
+        more = {"trials": epochs * manifest.trials, "limit": manifest.limit and epochs * manifest.limit}
+        manifest = manifest.model_copy(update=more)
     with Store(out) as store:
         store.begin(manifest)
         store.resume(lambda _: None)
@@ -80,6 +88,13 @@ def _record(path: Path, sample: object, data: object) -> Record:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise BadFile(f"{path}: the episode of sample {sample!r} is damaged ({place}: {first['msg']})") from None
+
+
+def _in_epoch(record: Record, epoch: int, trials: int) -> Record:
+    """Inspect's epochs are trials of the whole task: each has as many as the task asked for."""
+    trial = (epoch - 1) * trials + record.trial
+    key, pair = key_of(record.task_id, record.condition, trial), pair_of(record.task_id, trial)
+    return record.model_copy(update={"trial": trial, "key": key, "pair": pair})
 
 
 def _manifest(path: Path, log: Any, told: dict[str, Any], planned: int) -> Manifest:

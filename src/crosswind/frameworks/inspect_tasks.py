@@ -52,7 +52,11 @@ def suite_task(name: str) -> Callable[..., Task]:
     """The Inspect task of a suite."""
 
     def crosswind_task(
-        domain: str = "", seed: int = 0, limit: int | None = None, ending: Ending = "finish", trials: int = 1
+        domain: str | list[str] = "",
+        seed: int = 0,
+        limit: int | None = None,
+        ending: Ending = "finish",
+        trials: int = 1,
     ) -> Task:
         return task_of(load_suite(name), domain, seed, limit=limit, ending=ending, trials=trials)
 
@@ -61,18 +65,19 @@ def suite_task(name: str) -> Callable[..., Task]:
 
 def task_of(
     suite: Suite,
-    domain: str = "",
+    domain: str | Sequence[str] = "",
     seed: int = 0,
     *,
     limit: int | None = None,
     ending: Ending = "finish",
     trials: int = 1,
 ) -> Task:
-    """The Inspect task of any suite. `domain` is one name or several with commas between; `limit` counts episodes.
+    """The Inspect task of any suite. `domain` is one name, or several: a list, or with commas between.
 
-    The same seed gives the same draws as `crosswind run`.
+    `limit` counts episodes. The same seed gives the same draws as `crosswind run`.
     """
-    names = [one.strip() for one in domain.split(",") if one.strip()]
+    given = [domain] if isinstance(domain, str) else domain  # Inspect makes a list of what has commas
+    names = list(dict.fromkeys(one.strip() for some in given for one in str(some).split(",") if one.strip()))
     for one in names:
         if one not in domains:
             raise CrosswindError(f"no domain {one!r}; {did_you_mean(one, domains.names())}")
@@ -209,7 +214,14 @@ def _tool(calls: ToolCalls, spec: ToolSpec) -> Tool:
 
 
 def _unchecked(calls: ToolCalls, name: str, ids: Sequence[str]) -> Tool:
-    return _made(calls, name, name, ToolParams(additionalProperties=True), ids)
+    return _made(calls, name, name or "(no name)", ToolParams(additionalProperties=True), ids)
+
+
+class _NoName(str):
+    """The empty name that a model called. Inspect would take a false one for a tool that nobody described."""
+
+    def __bool__(self) -> bool:
+        return True
 
 
 def _made(calls: ToolCalls, name: str, description: str, parameters: ToolParams, ids: Sequence[str] = ()) -> Tool:
@@ -218,7 +230,7 @@ def _made(calls: ToolCalls, name: str, description: str, parameters: ToolParams,
         return await calls.call(name, args)
 
     # one call after the other: Inspect would run the calls of a message side by side
-    return ToolDef(execute, name, description, parameters, parallel=False).as_tool()
+    return ToolDef(execute, name or _NoName(), description, parameters, parallel=False).as_tool()
 
 
 # ---------------------------------------------------------------- the verdict

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -28,6 +29,7 @@ from crosswind.base.version import __version__
 from crosswind.core.types import Ending, Message, Model
 from crosswind.core.types import Request as ToolRequest
 from crosswind.episodes.record import Record
+from crosswind.episodes.schedule import Episode
 from crosswind.frameworks.driven import AgentTurn, DrivenEpisode, chat_message
 from crosswind.frameworks.requested import EpisodeRequest
 from crosswind.runs.runner import Crash
@@ -69,21 +71,28 @@ class BadMessage(Exception):
 class Environment:
     """The episode of one connection."""
 
-    def __init__(self, ending: Ending) -> None:
-        self.ending = ending
+    def __init__(self, ending: Ending, drawer: Executor) -> None:
+        self.ending, self.drawer = ending, drawer
         self.driven: DrivenEpisode | None = None
         self.turn: AgentTurn | None = None
         self.id, self.steps = "", 0
 
     async def reset(self, data: dict[str, Any]) -> dict[str, Any]:
         named = data.pop("episode_id", None)
-        request = EpisodeRequest.read(data)
-        episode = request.episode()
+        request = EpisodeRequest.read(data).from_outside()
+        episode = await self._drawn(request)
         await self.aclose()
         self.id, self.steps = str(named or episode.key), 0
         self.driven = DrivenEpisode(episode, name="openenv", seed=request.seed, ending=self.ending)
         self.turn = await self.driven.begin()
         return self._observed()
+
+    async def _drawn(self, request: EpisodeRequest) -> Episode:
+        """The episode, drawn beside the sessions; the thread serves resets in turn, an episode of their suites each."""
+        drawing, loop = request.drawing(), asyncio.get_running_loop()
+        while True:
+            if (episode := await loop.run_in_executor(self.drawer, next, drawing)) is not None:
+                return episode
 
     async def step(self, data: dict[str, Any]) -> dict[str, Any]:
         if self.driven is None:
@@ -160,6 +169,7 @@ class OpenEnvServer:
             )
         self.host, self.token, self.most, self.idle, self.ending = host, token, sessions, idle, ending
         self.open = 0
+        self.drawer = ThreadPoolExecutor(1, "draws")
         self.app = Starlette(
             routes=[
                 Route("/health", self.health),
@@ -184,7 +194,10 @@ class OpenEnvServer:
 
     async def serve(self) -> None:
         """Serve until stopped."""
-        await self.server.serve()
+        try:
+            await self.server.serve()
+        finally:
+            self.drawer.shutdown(wait=False, cancel_futures=True)
 
     @property
     def port(self) -> int:
@@ -222,7 +235,7 @@ class OpenEnvServer:
             await socket.close(1013)
             return
         self.open += 1
-        environment = Environment(self.ending)
+        environment = Environment(self.ending, self.drawer)
         try:
             await self._converse(socket, environment)
         except (WebSocketDisconnect, RuntimeError):  # it left, also in the middle of an answer

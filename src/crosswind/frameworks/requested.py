@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import islice
+from threading import Lock
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -14,13 +14,15 @@ from crosswind.core.draw import SEVERITY, draw, parse_kind
 from crosswind.core.flow import rng_for
 from crosswind.core.registry import did_you_mean, domains
 from crosswind.core.types import Model, Split
-from crosswind.episodes.recipe import load_recipe
+from crosswind.episodes.recipe import load_recipe, recipes
 from crosswind.episodes.schedule import Episode, Schedule
-from crosswind.episodes.suite import CLEAN, load_suite
+from crosswind.episodes.suite import CLEAN, load_suite, suites
 from crosswind.episodes.ticket import Ticket
 
 EXPECTED = "expected {suite, number, seed}, {domain, family, perturb or recipe, seed} or {ticket}"
-SCHEDULES = 16  # suites whose episodes are kept as far as they were asked for
+SCHEDULES = 8  # suites whose episodes are kept as far as they were asked for,
+NUMBERS = 50_000  # at most this many of each
+TRIALS = 100
 
 
 class EpisodeRequest(Model):
@@ -28,8 +30,8 @@ class EpisodeRequest(Model):
 
     ticket: Ticket | None = None
     suite: str = ""
-    number: int = Field(default=0, ge=0, le=1_000_000)  # of the episode in the suite's order
-    trials: int = Field(default=1, ge=1)
+    number: int = Field(default=0, ge=0, lt=NUMBERS)  # of the episode in the suite's order
+    trials: int = Field(default=1, ge=1, le=TRIALS)
     domain: str = ""
     family: str = ""
     perturb: tuple[str, ...] = ()  # kinds, each as KIND or KIND:SEVERITY
@@ -54,12 +56,29 @@ class EpisodeRequest(Model):
             place = ".".join(map(str, first["loc"]))
             raise CrosswindError(f"{place + ': ' if place else ''}{first['msg']}; {EXPECTED}") from None
 
+    def from_outside(self) -> Self:
+        """The request as a client may make it: no file of this machine is looked for in its name."""
+        version = self.suite.rpartition("@")
+        if self.suite and self.suite not in suites and not (version[0] in suites and version[2].isdecimal()):
+            suites[self.suite]  # says which names there are
+        if self.recipe:
+            recipes[self.recipe]
+        return self
+
     def episode(self) -> Episode:
         """The episode, certified."""
+        return next(episode for episode in self.drawing() if episode is not None)
+
+    def drawing(self) -> Iterator[Episode | None]:
+        """Draw episode by episode, so that others get their turns between them: None, until the one asked for comes."""
         if self.ticket is not None:
-            return self.ticket.episode()
-        if self.suite:
-            return _of_suite(self.suite, self.domain, self.seed, self.trials).number(self.number)
+            yield self.ticket.episode()
+        elif self.suite:
+            yield from _of_suite(self.suite, self.domain, self.seed, self.trials).up_to(self.number)
+        else:
+            yield self._of_domain()
+
+    def _of_domain(self) -> Episode:
         if self.domain not in domains:
             raise UnknownName(f"no domain {self.domain!r}; {did_you_mean(self.domain, domains.names())}")
         domain = domains[self.domain]
@@ -89,20 +108,28 @@ class _Episodes:
     def __init__(self, suite: str, domain: str, seed: int, trials: int) -> None:
         found = load_suite(suite)
         if domain:
-            found = found.model_copy(update={"domains": tuple(name.strip() for name in domain.split(","))})
-        self.name = suite
+            names = dict.fromkeys(name.strip() for name in domain.split(","))
+            for name in names:
+                if name not in domains:
+                    raise UnknownName(f"no domain {name!r}; {did_you_mean(name, domains.names())}")
+            found = found.model_copy(update={"domains": tuple(names)})
+        self.name, self.lock = suite, Lock()
         self.left: Iterator[Episode] = (e for e in Schedule(found, seed, trials=trials) if e is not None)
         self.tickets: list[Ticket] = []
 
-    def number(self, n: int) -> Episode:
+    def up_to(self, n: int) -> Iterator[Episode | None]:
+        """None for every episode drawn on the way to number `n`, and then that."""
         while len(self.tickets) <= n:
-            more = list(islice(self.left, 1))
-            if not more:
-                raise CrosswindError(f"{self.name} has {len(self.tickets)} episodes; number {n} is too high")
-            self.tickets.append(Ticket.of(more[0]))
-            if len(self.tickets) == n + 1:
-                return more[0]
-        return self.tickets[n].episode()
+            with self.lock:
+                drawn = next(self.left, None)
+                if drawn is None:
+                    raise CrosswindError(f"{self.name} has {len(self.tickets)} episodes; number {n} is too high")
+                self.tickets.append(Ticket.of(drawn))
+                last = len(self.tickets) == n + 1
+            yield drawn if last else None
+            if last:
+                return
+        yield self.tickets[n].episode()
 
 
 @lru_cache(maxsize=SCHEDULES)

@@ -112,6 +112,13 @@ def decide_rate(
 ) -> Decision:
     """Is a success rate at least `least`? `delta` of the decision is the distance from it."""
     _check_share(least)
+    return decide_against(outcomes, least, tasks=tasks, checks=checks)
+
+
+def decide_against(
+    outcomes: Sequence[bool], least: float, *, tasks: Sequence[Hashable] | None = None, checks: int = 1
+) -> Decision:
+    """The same next to a share that others reached. It may be 1, which no number of tasks can show to be reached."""
     n, passed = len(outcomes), sum(outcomes)
     ids: Sequence[Hashable] = range(n) if tasks is None else tasks
     low, high = _bounds(checks, lambda confidence: share_interval(outcomes, ids, confidence), n)
@@ -126,7 +133,7 @@ def decide_rate(
         bounds=(low - least, high - least) if n else (low, high),
         limit=0.0,
         spread=math.sqrt(rate * (1 - rate) / different) if n else 0.0,
-        least=z * z * least / (1 - least),
+        least=z * z * least / (1 - least) if least < 1 else math.inf,
         checks=checks,
         broke=None,
         fixed=None,

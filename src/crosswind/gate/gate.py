@@ -17,7 +17,7 @@ from crosswind.core.types import AXES, TIERS, Model
 from crosswind.episodes.brief import Told
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
-from crosswind.gate.decision import Decision, Word, decide, decide_gain, decide_rate
+from crosswind.gate.decision import Decision, Word, decide, decide_against, decide_gain, decide_rate
 from crosswind.metrics import formats
 from crosswind.metrics.groups import GROUP_OF
 from crosswind.metrics.scores import Pair, pairs, refused, sides, triviality
@@ -415,7 +415,8 @@ def _rate_test(rule: str, label: str, least: float, found: Sequence[Told], of: C
     outcomes, ids = [of(r) for r in found], [r.task_id for r in found]
 
     def decided(checks: int) -> Decision:
-        return decide_rate(outcomes, least, tasks=ids, checks=checks)
+        rate = decide_against if rule == TRIVIAL_RULE else decide_rate
+        return rate(outcomes, least, tasks=ids, checks=checks)
 
     failed = list({r.key: r for r in found if not of(r)}.values())
     return _Test(rule if rule == TRIVIAL_RULE else f"{rule}={least:g}", label, least, decided, failed)

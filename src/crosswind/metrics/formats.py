@@ -118,9 +118,10 @@ def score(found: NetScore | None) -> str:
 def no_better(found: Triviality) -> str:
     """By which figures an agent is no better than a trivial one, in a sentence."""
     best = f"the {found.agent} solves {percent(found.reached)}" if found.reached else "trivial agents solve none"
+    needed = f"would have to be above {percent(found.bar)}" if found.bar < 1 else "cannot be above that"
     return (
         f"No better: it solves {percent(found.rate)} of {many(found.tasks, 'task')}, and {best}; the one-sided "
-        f"95{PERCENT} lower bound of its share, {percent(found.low)}, would have to be above {percent(found.bar)}."
+        f"95{PERCENT} lower bound of its share, {percent(found.low)}, {needed}."
     )
 
 

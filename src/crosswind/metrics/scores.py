@@ -183,10 +183,10 @@ def refusals(records: Iterable[Told]) -> RefusalShares:
 
 
 def score(records: Iterable[Told], bar: float = LITTLE) -> NetScore | None:
-    """One number for some episodes; None where none of them can be solved."""
+    """One number for some episodes; None where none of them can be solved, or a trivial agent solves all (`bar` 1)."""
     every = [record for record in records if record.judged]
     solved, refusing = cell(record for record in every if not record.refuse), refusals(every)
-    if solved.rate is None:
+    if solved.rate is None or bar >= 1:
         return None
 
     def corrected(share: float) -> float:

@@ -1,7 +1,8 @@
 """Play the episodes of a run on a Ray cluster.
 
 The driver draws, counts, stops and alone writes the store. Actors play: each draws an episode again from the JSON of
-its layers, so that the certificate is checked where it is used. An episode whose actor died goes to another actor.
+its layers, so that the certificate is checked where it is used. An episode whose actor died goes to another actor,
+which it has for itself; if those die too, the agent kills them, and the episode ends as an exception of the agent.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
+from crosswind.core.draw import Drawn
+from crosswind.core.types import Agent, Message, Tools
 from crosswind.episodes.record import Record, redraw
 from crosswind.episodes.schedule import Episode
-from crosswind.models.source import AgentSettings
+from crosswind.models.source import AgentSettings, AgentSource
 from crosswind.models.spec import open_agent
 from crosswind.runs.ray_map import ATTEMPTS, PLUGINS, connect, find_modules
 from crosswind.runs.runner import PAUSES, Crash, play_episode
@@ -70,6 +73,25 @@ class Actor:
             return {"error": str(error)}
 
 
+class _Gone:
+    """An agent that killed every process it played in: as its source, and in its one turn."""
+
+    resumes = False
+
+    def __init__(self, source: AgentSource, why: str) -> None:
+        self.name, self.ending, self.settings, self.price = source.name, source.ending, source.settings, source.price
+        self.concurrency, self.why = source.concurrency, why
+
+    def make(self, drawn: Drawn) -> Agent:
+        return self
+
+    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        raise AgentException(self.why)
+
+    async def aclose(self) -> None:
+        pass
+
+
 class RayPlayer:
     """The actors of a run. Use it as an asynchronous context manager."""
 
@@ -93,6 +115,7 @@ class RayPlayer:
         self.given = (agent, settings.model_dump(), ending, seed, seconds, repeats, tuple(pauses))
         self.options = {"num_cpus": 1, "num_gpus": gpus, "max_concurrency": max(2, 2 * episodes_each)}
         self.load: dict[Any, int] = {}  # actors that answer -> episodes under way
+        self.taken: set[Any] = set()  # those of them that one episode has for itself
         self.starting: set[asyncio.Task[None]] = set()
         self.lost = 0  # actors that died
         self.why = ""  # the last one failed to start
@@ -114,11 +137,11 @@ class RayPlayer:
             self.ray.shutdown()
 
     async def play(self, episode: Episode) -> Record:
-        """Play an episode on the actor with the fewest, and again on another if that one dies."""
+        """Play an episode on the actor with the fewest, and again on one of its own if that one dies."""
         drawn = episode.drawn
         layers = [layer.model_dump(mode="json") for layer in drawn.layers]
-        for _ in range(ATTEMPTS):
-            actor = await self._some_actor()
+        for attempt in range(ATTEMPTS):
+            actor = await (self._own_actor() if attempt else self._some_actor())
             self.load[actor] += 1
             try:
                 found = await actor.play.remote(
@@ -132,19 +155,41 @@ class RayPlayer:
             finally:
                 if actor in self.load:
                     self.load[actor] -= 1
+                if attempt:
+                    self.taken.discard(actor)
+                self.changed.set()
             if isinstance(found, bytes):
                 return Record.model_validate_json(found)
             if "crash" in found:
                 raise Crash(episode.key, RuntimeError(found["crash"]), by_agent=found["by_agent"])
             raise CrosswindError(found["error"])
-        raise InfrastructureError(f"{ATTEMPTS} actors died while they played {episode.key!r}; see the logs of Ray")
+        agent, settings, ending, seed = self.given[:4]
+        why = f"{ATTEMPTS} processes died while they played it, {ATTEMPTS - 1} of them with nothing else to play"
+        source = open_agent(agent, AgentSettings.model_validate(settings), ending)
+        return await play_episode(episode, _Gone(source, f"ProcessDied: {why}; see the logs of Ray"), seed=seed)
+
+    async def _own_actor(self) -> Any:
+        """An actor that plays nothing else, so that whoever kills it is known, and kills nobody else's episode."""
+        while True:
+            actor = await self._some_actor()
+            self.taken.add(actor)
+            try:
+                while self.load.get(actor):
+                    self.changed.clear()
+                    await self.changed.wait()
+            except asyncio.CancelledError:
+                self.taken.discard(actor)
+                raise
+            if actor in self.load:
+                return actor
+            self.taken.discard(actor)
 
     async def _some_actor(self) -> Any:
         async with asyncio.timeout(None if self.load else START) as clock:
             try:
-                while not self.load:
+                while not (free := [actor for actor in self.load if actor not in self.taken]):
                     self.changed.clear()
-                    if not self.starting:
+                    if not self.starting and not self.load:
                         raise CrosswindError(f"no actor starts on the Ray cluster: {self.why}")
                     await self.changed.wait()
             except asyncio.CancelledError:
@@ -154,7 +199,7 @@ class RayPlayer:
                         f"no actor started within {START:g} s; the cluster has free: {free}"
                     ) from None
                 raise
-        return min(self.load, key=lambda actor: self.load[actor])
+        return min(free, key=lambda actor: self.load[actor])
 
     def _start(self) -> None:
         """Start an actor; it gets episodes once it answers, wherever the cluster has room for it."""

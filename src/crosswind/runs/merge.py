@@ -41,6 +41,9 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
     out, shards = Path(out), [(Path(folder), load_manifest(folder)) for folder in folders]
     if (out / MANIFEST).exists():
         raise CrosswindError(f"{out}: already holds a run; merge into a new folder")
+    for folder, _ in shards:
+        if out.resolve().is_relative_to(folder.resolve()):
+            raise CrosswindError(f"{out}: is inside the shard {folder}; merge into a folder outside of the shards")
     _check(shards)
     owners: dict[str, Path] = {}
     for folder, manifest in shards:
