@@ -252,7 +252,7 @@ def test_where_a_trivial_agent_solves_every_task_nobody_can_be_told_from_it() ->
     assert [(f.rule, f.most, f.decision.needed_n) for f in outcome.findings] == [("better-than-trivial", 1, None)] * 2
     found = summary(one, measures=False, trivial=guessed)
     assert found.score is None
-    assert "only more tasks" in formats.trivial(found.trivial["clean"])
+    assert "cannot be above that" in formats.no_better(found.trivial["clean"])
 
 
 def test_tasks_to_refuse_count_in_no_drop_and_have_rules_of_their_own() -> None:
