@@ -311,3 +311,12 @@ def test_the_recorded_runs_are_whole(name: str, tmp_path: Path) -> None:
     assert about["date"] == run.manifest.created[:10]
     assert about["commit"]
     assert about["hardware"]
+
+
+def test_a_file_of_yaml_may_be_a_link_and_no_pipe(tmp_path: Path) -> None:
+    (tmp_path / "real.yaml").write_text("a: 1\n")
+    (tmp_path / "link.yaml").symlink_to("real.yaml")
+    assert read(tmp_path / "link.yaml").data == {"a": 1}
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(BadFile, match="is not a regular file"):
+        read(tmp_path / "pipe.yaml")
