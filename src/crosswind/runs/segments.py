@@ -99,7 +99,7 @@ class Segment:
         try:
             for at, row in enumerate(islice(_unpacked(self.index), 1, None), first):
                 yield Brief.from_row(json.loads(row), shared, at)
-        except (EOFError, OSError, lzma.LZMAError, ValueError, TypeError) as error:
+        except (EOFError, OSError, lzma.LZMAError, ValueError, TypeError, RecursionError) as error:
             raise BadFile(
                 f"{self.index}: is damaged ({error}); delete it: it is made again from the episodes"
             ) from None
