@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError, words_of_any
 from crosswind.base.version import __version__
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
@@ -43,7 +43,7 @@ class Crash(Exception):
     """Something is wrong with crosswind or with an agent's code, not with what the agent does."""
 
     def __init__(self, key: str, error: BaseException, *, by_agent: bool) -> None:
-        super().__init__(f"{key}: {type(error).__name__}: {error}")
+        super().__init__(f"{key}: {type(error).__name__}: {words_of_any(error)}")
         self.key, self.error, self.by_agent = key, error, by_agent
 
 
