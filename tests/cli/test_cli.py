@@ -320,3 +320,11 @@ def test_a_file_of_yaml_may_be_a_link_and_no_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     with pytest.raises(BadFile, match="is not a regular file"):
         read(tmp_path / "pipe.yaml")
+
+
+@pytest.mark.parametrize("option", ["--only", "--domain", "--tier", "--axis"])
+def test_a_list_without_a_name_is_no_filter_and_an_error(tmp_path: Path, option: str) -> None:
+    out = tmp_path / "run"
+    said = crosswind("run", "quick", "--agent", "oracle", "--out", str(out), option, ",", code=2)
+    assert f"{option} is ',', which holds no name" in said
+    assert not out.exists()

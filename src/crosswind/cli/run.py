@@ -138,7 +138,11 @@ def run(
         raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
     part = parse_shard(shard)
     chosen = load_suite(suite).narrowed(
-        tasks, names_in(domain) or "all", only=names_in(only), tier=names_in(tier), axis=names_in(axis)
+        tasks,
+        names_in("--domain", domain) or "all",
+        only=names_in("--only", only),
+        tier=names_in("--tier", tier),
+        axis=names_in("--axis", axis),
     )
     settings = AgentSettings.model_validate(
         {
