@@ -311,3 +311,20 @@ def test_the_recorded_runs_are_whole(name: str, tmp_path: Path) -> None:
     assert about["date"] == run.manifest.created[:10]
     assert about["commit"]
     assert about["hardware"]
+
+
+def test_a_file_of_yaml_may_be_a_link_and_no_pipe(tmp_path: Path) -> None:
+    (tmp_path / "real.yaml").write_text("a: 1\n")
+    (tmp_path / "link.yaml").symlink_to("real.yaml")
+    assert read(tmp_path / "link.yaml").data == {"a": 1}
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(BadFile, match="is not a regular file"):
+        read(tmp_path / "pipe.yaml")
+
+
+@pytest.mark.parametrize("option", ["--only", "--domain", "--tier", "--axis"])
+def test_a_list_without_a_name_is_no_filter_and_an_error(tmp_path: Path, option: str) -> None:
+    out = tmp_path / "run"
+    said = crosswind("run", "quick", "--agent", "oracle", "--out", str(out), option, ",", code=2)
+    assert f"{option} is ',', which holds no name" in said
+    assert not out.exists()

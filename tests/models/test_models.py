@@ -35,10 +35,12 @@ from crosswind.episodes.schedule import Episode, episodes
 from crosswind.episodes.suite import suites
 from crosswind.models import parsing, prompts, remote, weights
 from crosswind.models.parsing import parse
+from crosswind.models.python_agent import PythonAgents
 from crosswind.models.redact import Secrets, strip_credentials
 from crosswind.models.retry import Fault, pause, persist, retry_after
 from crosswind.models.source import AgentSettings, AgentSource, Price
 from crosswind.models.spec import open_agent
+from crosswind.models.toolset import Toolset
 from tests.fake_provider import Answer, FakeProvider, blocks, completion, failing, reply
 
 CANARY = "canary-4f1c9a72e0"
@@ -733,6 +735,48 @@ class Odd(BaseException):
 async def odd(query, tools):
     raise Odd
 
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+    __repr__ = __str__
+
+class Forever:
+    def __await__(self):
+        yield
+
+async def waits(query, tools):
+    await Forever()
+
+async def silent(query, tools):
+    raise Silent
+
+def silent_in_a_thread(query, tools):
+    raise Silent
+
+class SilentClass:
+    def __init__(self):
+        raise Silent
+
+    def reply(self, chat, tools):
+        return "never"
+
+async def exits(query, tools):
+    raise GeneratorExit
+
+def exits_in_a_thread(query, tools):
+    raise GeneratorExit
+
+class Exits:
+    def __init__(self):
+        raise GeneratorExit
+
+    def reply(self, chat, tools):
+        return "never"
+
+class Replies:
+    async def reply(self, chat, tools):
+        raise GeneratorExit
+
 async def tells(query, tools):
     await tools.call("SECRET", {"city": ["SECRET"]})
     return "the key is SECRET"
@@ -794,6 +838,13 @@ def test_a_callable_that_crashes_has_failed_and_the_user_is_told(callables: str,
         ("cancelled", "CancelledError"),
         ("cancels_itself", "CancelledError"),
         ("odd", "Odd"),
+        ("silent", "Silent: (its text cannot be had: ValueError"),
+        ("silent_in_a_thread", "Silent"),
+        ("SilentClass", "Silent"),
+        ("exits", "GeneratorExit"),
+        ("exits_in_a_thread", "GeneratorExit"),
+        ("Exits", "GeneratorExit"),
+        ("Replies", "GeneratorExit"),
     ],
 )
 def test_a_callable_that_leaves_has_failed_and_the_run_goes_on(
@@ -802,6 +853,14 @@ def test_a_callable_that_leaves_has_failed_and_the_run_goes_on(
     trajectory, _ = played(open_agent(f"{callables}:{name}"), drawn)
     assert (trajectory.ended, trajectory.final, judge(trajectory).outcome) == ("exception", "", "fail")
     assert trajectory.why.startswith(told)
+
+
+def test_an_agent_whose_coroutine_is_closed_has_not_failed(callables: str) -> None:
+    source = open_agent(f"{callables}:waits")
+    assert isinstance(source, PythonAgents)
+    running = source.run("", Toolset(source.secrets))
+    running.send(None)
+    running.close()  # as Python does when it is collected: what were raised would come out here
 
 
 def test_a_module_that_leaves_when_it_is_imported_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
 from crosswind.cli.dry_run import Forecast
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run import folder_name
@@ -896,3 +896,15 @@ def test_a_loud_and_broken_agent_is_stopped_and_its_output_kept_apart(tmp_path: 
     (tmp_path / "loud.py").write_text(LOUD + "# fixed\n")
     done = go()
     assert (done.returncode, "the agent's code has changed" in done.stderr) == (2, True)
+
+
+def test_a_run_whose_last_episode_is_a_reason_to_stop_is_finished(tmp_path: Path) -> None:
+    async def breaks(nth: int, turn: int) -> None:
+        raise AgentException("ValueError: no")
+
+    wanted = len(drawn(Schedule(QUICK, 0)))
+    ran = played(tmp_path / "all", Source(breaks), limits=Limits(exceptions=wanted))
+    assert (ran.manifest.state, ran.manifest.planned, ran.stopped, ran.raising) == ("finished", wanted, "", True)
+    ran = played(tmp_path / "most", Source(breaks), limits=Limits(exceptions=wanted - 1), concurrency=1)
+    assert (ran.manifest.state, ran.progress.done) == ("stopped", wanted - 1)
+    assert "same exception" in ran.stopped

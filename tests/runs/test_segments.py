@@ -189,6 +189,15 @@ def test_an_index_of_other_lines_of_the_same_size_is_named(tmp_path: Path, recor
         run_folder.whole([other])
 
 
+def test_an_index_with_a_row_nested_too_deeply_is_named(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines()
+    index.write_bytes(lzma.compress(b"\n".join([head, b"[" * 100_000, *rows[1:]])))
+    with pytest.raises(BadFile, match=r"index\.xz: is damaged .* delete it"):
+        open_run(folder)
+
+
 def test_damaged_lines_are_an_error_or_left_out(tmp_path: Path, records: list[Record]) -> None:
     folder = written(tmp_path / "run", records)
     part = folder / "segments" / "000001.jsonl.xz"

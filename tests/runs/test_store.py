@@ -23,8 +23,19 @@ from crosswind.core.domain import JUDGE
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import suites
 from crosswind.models.spec import open_agent
+from crosswind.runs.baselines import play_baselines
 from crosswind.runs.runner import Limits, manifest_of, run
-from crosswind.runs.store import CannotStore, Locked, Manifest, Store, as_line, differences, iter_records, load_run
+from crosswind.runs.store import (
+    CannotStore,
+    Locked,
+    Manifest,
+    Store,
+    as_line,
+    differences,
+    iter_records,
+    load_run,
+    open_run,
+)
 
 QUICK = suites["quick"]
 
@@ -251,9 +262,45 @@ def test_no_link_is_followed(tmp_path: Path, records: list[Record], name: str) -
     (tmp_path / "run" / name).unlink(missing_ok=True)
     (tmp_path / "run" / name).symlink_to(precious)
     before = precious.read_bytes()
-    with pytest.raises(CrosswindError, match="cannot be written to"):
+    with pytest.raises(CrosswindError, match=r"cannot be written to|symbolic link"):
         resumed(tmp_path / "run")
     assert precious.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+@pytest.mark.parametrize("name", ["run.json", "episodes.jsonl", "segments/000001.jsonl", "baselines.jsonl"])
+def test_what_is_no_file_of_a_run_is_refused(tmp_path: Path, records: list[Record], name: str, kind: str) -> None:
+    folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    written(folder, records[:2])
+    (folder / "segments").mkdir()
+    if (folder / name).exists():
+        (folder / name).rename(elsewhere)
+    else:
+        elsewhere.write_bytes(b"")
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).symlink_to(elsewhere)
+    said = f"{re.escape(name)}: is {'not a regular file' if kind == 'pipe' else 'a symbolic link to .*elsewhere'}"
+    with pytest.raises(BadFile, match=said):
+        play_baselines(open_run(folder), 0, lambda _: None) if name == "baselines.jsonl" else load_run(folder)
+
+
+def test_a_linked_folder_of_parts_is_refused_and_a_linked_run_is_not(tmp_path: Path, records: list[Record]) -> None:
+    written(tmp_path / "run", records[:2])
+    (tmp_path / "short").symlink_to(tmp_path / "run")
+    assert len(load_run(tmp_path / "short").records) == 2
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "run" / "segments").symlink_to(tmp_path / "parts")
+    with pytest.raises(BadFile, match="segments: is a symbolic link"):
+        open_run(tmp_path / "run")
+
+
+def test_a_huge_manifest_is_refused_without_being_read_whole(tmp_path: Path, records: list[Record]) -> None:
+    written(tmp_path / "run", records[:1])
+    os.truncate(tmp_path / "run" / "run.json", 1 << 40)
+    with pytest.raises(BadFile, match="more than 16 MiB"):
+        load_run(tmp_path / "run")
 
 
 def test_half_a_character_does_not_stop_a_line(tmp_path: Path, records: list[Record]) -> None:

@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import Literal
 
 
+def words_of_any(error: BaseException) -> str:
+    """What an exception says, whoever wrote it: its own `__str__` may raise."""
+    try:
+        return str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as raised:
+        return f"(its text cannot be had: {type(raised).__name__} was raised instead)"
+
+
 class CrosswindError(Exception):
     """An error that the user can fix. Its text says what happened, what was expected and what to do."""
 

@@ -5,13 +5,17 @@ The lock of a run's folder is in `runs/store.py`.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from crosswind.base.errors import BadFile
 
 
 @contextmanager
@@ -25,6 +29,46 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+def open_regular(path: Path, *, links: bool = False) -> BinaryIO:
+    """A file to read, if it is one. Raises `BadFile` for a pipe or a device, which could be waited for without end.
+
+    A symbolic link is refused too, unless `links`: the one who put it there chose what is read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW))
+    except OSError as error:
+        if error.errno == errno.ELOOP and path.is_symlink():
+            raise _refused_link(path) from None
+        if error.errno == errno.ENXIO:  # a socket
+            raise _irregular(path) from None
+        raise
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise _irregular(path)
+
+
+def real_folder(path: Path) -> Path:
+    """A folder to read from, or nothing yet. Raises `BadFile` for a symbolic link."""
+    if path.is_symlink():
+        raise _refused_link(path)
+    return path
+
+
+def _irregular(path: Path) -> BadFile:
+    return BadFile(f"{path}: is not a regular file; expected one, not a pipe or a device: put a file in its place")
+
+
+def _refused_link(path: Path) -> BadFile:
+    return BadFile(
+        f"{path}: is a symbolic link to {os.readlink(path)}; links in such a folder are not followed: put what it "
+        "points to in its place, or take it away"
+    )
 
 
 @contextmanager

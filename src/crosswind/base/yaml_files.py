@@ -7,6 +7,7 @@ something other than it seems to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular
 
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
@@ -121,7 +123,8 @@ def read(path: Path | str) -> Document:
     """Read a YAML file."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        with TextIOWrapper(open_regular(path, links=True), encoding="utf-8") as file:
+            text = file.read()
     except FileNotFoundError:
         raise BadFile(f"{path}: file not found; check the path") from None
     except IsADirectoryError:

@@ -99,7 +99,8 @@ def run(
 
     store = AgentRegistry(registry)
     plan = _plan(
-        store, alarms, alarm, new, old, names_in(domain), way, names_in(parts), memory, train, set_,
+        store, alarms, alarm, new, old, names_in("--domain", domain), way, names_in("--parts", parts), memory,
+        train, set_,
         tasks=tasks, dev_tasks=dev_tasks, seed=seed, max_forget=max_forget, min_gain=min_gain,
         max_refusal_drop=max_refusal_drop, out=out,
     )  # fmt: skip

@@ -35,8 +35,11 @@ Stack = Annotated[Path | None, Option(metavar="FILE", help="JSON file with `laye
 SuiteName = Annotated[str, Option(help="Suite name (see `crosswind catalog`) or YAML file.")]
 
 
-def names_in(given: Sequence[str]) -> list[str]:
+def names_in(option: str, given: Sequence[str]) -> list[str]:
     """The names of an option that is repeatable and takes several at once, separated by commas."""
+    for text in given:
+        if not text.replace(",", "").strip():
+            raise CrosswindError(f"{option} is {text!r}, which holds no name; give one, or leave the option out")
     return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
 

@@ -99,7 +99,7 @@ def proxy(
         raise CrosswindError("--changelog tells what the releases of a stream change; give --stream as well")
     else:
         plan = _plan(recipe, perturb, stack, seed, timeout)
-    plan = replace(plan, adapt=_adapting(adapt, memory, names_in(parts)))
+    plan = replace(plan, adapt=_adapting(adapt, memory, names_in("--parts", parts)))
     target: list[str] | str = url or command or []
     words = url or " ".join(command or [])
     journal = proxies.Journal(log, words, plan) if log is not None else None

@@ -151,10 +151,10 @@ def show(
         return
     if outcome not in ("", "pass", "fail", "error", "unjudged"):
         raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail, error or unjudged")
-    causes = [known_name("cause", name, CAUSES) for name in names_in(cause)]
+    causes = [known_name("cause", name, CAUSES) for name in names_in("--cause", cause)]
     run = open_run(folder, damaged=True)
     there = dict.fromkeys(kind for one in run.told for kind in one.kinds)
-    kinds = {known_name("kind", name, there, f" in {folder}") for name in names_in(kind)}
+    kinds = {known_name("kind", name, there, f" in {folder}") for name in names_in("--kind", kind)}
     conditions = list(dict.fromkeys(one.condition for one in run.told))
     if condition and not any(condition in name for name in conditions):
         raise UnknownName(f"no condition of {folder} contains {condition!r}; {did_you_mean(condition, conditions)}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Context, Exit, Option
 
 from crosswind.base import terminal
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError, words_of_any
 from crosswind.cli.dry_run import forecast
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Ending, Json, Seed, names_in
@@ -139,7 +139,11 @@ def run(
         raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
     part = parse_shard(shard)
     chosen = load_suite(suite).narrowed(
-        tasks, names_in(domain) or "all", only=names_in(only), tier=names_in(tier), axis=names_in(axis)
+        tasks,
+        names_in("--domain", domain) or "all",
+        only=names_in("--only", only),
+        tier=names_in("--tier", tier),
+        axis=names_in("--axis", axis),
     )
     if names_in(only):
         require_applicable(chosen, seed)
@@ -277,7 +281,7 @@ async def _run(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource) -> 
 def _warn_unhandled(about: dict[str, Any]) -> None:
     """Warn in one line of an exception that nobody awaits, such as in a task that an agent left behind."""
     error = about.get("exception")
-    told = about.get("message", "") if error is None else f"{type(error).__name__}: {error}"
+    told = about.get("message", "") if error is None else f"{type(error).__name__}: {words_of_any(error)}"
     warnings.warn(f"unhandled exception in a background task: {_scrubbed(told)[:300]}", stacklevel=1)
 
 

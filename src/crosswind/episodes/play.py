@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
-from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError, words_of_any
 from crosswind.core import endings, entity_names, finish
 from crosswind.core.domain import Domain
 from crosswind.core.draw import Drawn
@@ -94,7 +94,7 @@ async def play(
             if repeats and _repeats_of_last(session) >= repeats:
                 break
     except InfrastructureError as error:
-        ended, why = "error", str(error)
+        ended, why = "error", words_of_any(error)
     except AgentException as error:
         ended, why = "exception", error.why
     finally:

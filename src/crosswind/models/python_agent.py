@@ -35,7 +35,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError, words_of_any
 from crosswind.core.draw import Drawn
 from crosswind.core.finish import FINISH_SPEC
 from crosswind.core.types import FINISH, Agent, Ending, Finish, Message, Request, Tools
@@ -207,7 +207,7 @@ class PythonAgents:
         try:
             if own:
                 made = self.agent() if _takes(self.agent) else self.agent(drawn)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
             return BrokenAgent(self, error)
         if callable(getattr(made, "reply", None)):
             return ReplyingAgent(self, made, own=own)
@@ -252,13 +252,13 @@ class PythonAgents:
 
     def failed(self, error: BaseException) -> NoReturn:
         """Tell apart what an agent's code raised: ours and the provider's is raised again, the rest is its failure."""
-        if isinstance(error, (CrosswindError, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)):
+        if isinstance(error, (CrosswindError, asyncio.CancelledError, KeyboardInterrupt)) or _is_closing(error):
             raise error
         if isinstance(error, InfrastructureError):
-            error.args = (self.secrets.scrub(str(error)),)
+            error.args = (self.secrets.scrub(words_of_any(error)),)
             raise error
-        told = self.secrets.scrub(f"{type(error).__name__}: {error}")[:300]
-        if isinstance(error, OSError) or type(error).__module__.split(".")[0] in PROVIDERS:
+        told = self.secrets.scrub(f"{type(error).__name__}: {words_of_any(error)}")[:300]
+        if isinstance(error, OSError) or str(type(error).__module__).split(".")[0] in PROVIDERS:
             raise InfrastructureError(f"{self.name}: {told}") from None
         raise AgentException(told, self.secrets.scrub(_traceback(error))) from None
 
@@ -338,6 +338,12 @@ def _files_of(name: str) -> set[Path]:
             found.add(file)
             names += filter(None, map(_module_of, list(vars(module).values())))
     return found
+
+
+def _is_closing(error: BaseException) -> bool:
+    """Is it how Python closes a coroutine of ours, and nothing that an agent raised? It then begins in our frame."""
+    at = error.__traceback__
+    return isinstance(error, GeneratorExit) and (at is None or at.tb_next is None)
 
 
 def _traceback(error: BaseException) -> str:

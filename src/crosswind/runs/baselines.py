@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from crosswind.base.files import replace_file
+from crosswind.base.files import open_regular, replace_file
 from crosswind.base.version import __version__
 from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn
@@ -230,7 +230,8 @@ def _head(covers: Iterable[str] = ()) -> _Head:
 def _load(run: AnyRun) -> Known:
     """Stored baselines that still hold: by the same code, on episodes as the run has them."""
     try:
-        head, *lines = (run.folder / FILE).read_bytes().splitlines()
+        with open_regular(run.folder / FILE) as file:
+            head, *lines = file.read().splitlines()
         if _Head.model_validate_json(head).model_copy(update={"covers": ()}) != _head():
             return {}
         found = [Record.model_validate_json(line) for line in lines]

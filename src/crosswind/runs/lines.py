@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular
 from crosswind.episodes.brief import Brief
 from crosswind.episodes.record import Record
 from crosswind.runs.manifest import EPISODES, brief_error, known_schema
@@ -35,7 +36,7 @@ def lines_of(
 ) -> Iterator[tuple[int, T | None, bytes]]:
     """Line number, what it says, and the bytes of each line; a torn last line says nothing."""
     try:
-        file = path.open("rb")
+        file = open_regular(path)
     except FileNotFoundError:
         return
     except OSError as error:

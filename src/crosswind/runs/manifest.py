@@ -11,10 +11,12 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular
 from crosswind.core.types import Ending, Model
 from crosswind.episodes.record import SCHEMA
 
 MANIFEST, EPISODES = "run.json", "episodes.jsonl"
+LARGEST = 16 << 20  # bytes of a manifest, beyond which it is none of ours
 SHOWN = 5  # differences that a message lists
 
 
@@ -78,10 +80,16 @@ def shortfall(manifest: Manifest, there: int) -> str:
 def load_manifest(folder: Path | str) -> Manifest:
     path = Path(folder) / MANIFEST
     try:
-        text = path.read_bytes()
+        with open_regular(path) as file:
+            text = file.read(LARGEST + 1)
     except OSError as error:
         hint = "expected the folder that `crosswind run` wrote (its --out)"
         raise BadFile(f"{path}: cannot be read ({error.strerror}); {hint}") from None
+    if len(text) > LARGEST:
+        raise BadFile(
+            f"{path}: has more than {LARGEST >> 20} MiB, which no manifest of a run has; restore it, or run again into "
+            "another folder"
+        )
     try:
         data = json.loads(text)
         if isinstance(data, dict):

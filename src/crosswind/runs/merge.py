@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosswind.base.errors import CrosswindError
-from crosswind.base.files import append_file
+from crosswind.base.files import append_file, open_regular
 from crosswind.runs.store import (
     MANIFEST,
     RETRIED,
@@ -68,7 +68,8 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
             for record in iter_records(folder):
                 store.append(record)
             if (retried := folder / RETRIED).exists():  # they count nowhere, but they cost something
-                append_file(out / RETRIED, retried.read_bytes())
+                with open_regular(retried) as lines:
+                    append_file(out / RETRIED, lines.read())
         store.sync()
         store.write(whole, state="finished")
     return Merged(out, len(shards), len(owners))

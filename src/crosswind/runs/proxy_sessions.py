@@ -16,13 +16,14 @@ import fcntl
 import json
 import os
 import secrets
-import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
+from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular
 from crosswind.core.types import Model, Receipt
 from crosswind.episodes.record import UNKNOWN, Record, Usage
 from crosswind.episodes.schedule import StreamMark, key_of, pair_of
@@ -191,22 +192,13 @@ class Interrupted:
             os.fsync(file.fileno())
 
 
-def _regular(path: Path) -> BinaryIO:
-    """A file to read, if it is one: neither a link nor something that could be read for ever."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return os.fdopen(descriptor, "rb")
-
-
 def interrupted_sessions(folder: Path) -> list[Interrupted]:
     """The sessions in a run's folder whose proxy was killed, the oldest first."""
     out: list[Interrupted] = []
     if (folder / FOLDER).is_symlink():
         return out
     for path in sorted((folder / FOLDER).glob("*.jsonl")):
-        with contextlib.suppress(OSError), _regular(path) as file:  # gone meanwhile, or not ours to read
+        with contextlib.suppress(OSError, BadFile), open_regular(path) as file:  # gone meanwhile, or not ours to read
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # an error where a proxy holds it
             if (found := Interrupted.read(path, file.read())) is not None:
                 out.append(found)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.errors import CrosswindError, InfrastructureError, words_of_any
 from crosswind.base.version import __version__
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
@@ -43,7 +43,7 @@ class Crash(Exception):
     """Something is wrong with crosswind or with an agent's code, not with what the agent does."""
 
     def __init__(self, key: str, error: BaseException, *, by_agent: bool) -> None:
-        super().__init__(f"{key}: {type(error).__name__}: {error}")
+        super().__init__(f"{key}: {type(error).__name__}: {words_of_any(error)}")
         self.key, self.error, self.by_agent = key, error, by_agent
 
 
@@ -122,7 +122,7 @@ class Ran:
     broken: bool = False  # the infrastructure stopped it, or every episode ended as an error
     cut: int = 0  # bytes of a torn line that were cut off
     budget: bool = False  # tokens or cost stopped it
-    raising: bool = False  # the same exception of the agent, again and again, stopped it
+    raising: bool = False  # the same exception of the agent, again and again; it stopped the run, unless that was over
 
     @property
     def left(self) -> int:
@@ -344,6 +344,18 @@ class Workers:
                 for source in self.sources:
                     await self.play(episode, source)
 
+    async def _nothing_left(self) -> bool:
+        """Was every episode played when there came a reason to stop?"""
+        if self.whole:
+            return True
+        with suppress(CrosswindError):
+            try:
+                while self.drawn() is None:
+                    await asyncio.sleep(0)
+            except StopIteration:
+                return True
+        return False
+
     def drawn(self) -> Episode | None:
         """The next episode. Nothing else can be done meanwhile, so no deadline runs on."""
         began = time.monotonic()
@@ -429,6 +441,8 @@ class Workers:
             async with asyncio.timeout(self.limits.deadline) as clock, asyncio.TaskGroup() as group:
                 others = [group.create_task(other) for other in (self.tick(), self.keep_synced())]
                 await self.work_together(concurrency)
+                if self.stopped and not (self.under_way or self.broken) and await self._nothing_left():
+                    self.whole, self.stopped = True, ""
                 for other in others:
                     other.cancel()
             if self.under_way or not (self.whole or self.stopped):  # a worker is gone, and nobody sent it away

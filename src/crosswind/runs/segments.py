@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import sync_folder, synced_file
+from crosswind.base.files import open_regular, real_folder, sync_folder, synced_file
 from crosswind.core.types import Model
 from crosswind.episodes.brief import COLUMNS, Brief, as_row
 
@@ -66,7 +66,7 @@ class Segment:
             if self.packed:
                 yield from _unpacked(self.path, start)
             else:
-                with self.path.open("rb") as file:
+                with open_regular(self.path) as file:
                     yield from file
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise BadFile(
@@ -99,7 +99,7 @@ class Segment:
         try:
             for at, row in enumerate(islice(_unpacked(self.index), 1, None), first):
                 yield Brief.from_row(json.loads(row), shared, at)
-        except (EOFError, OSError, lzma.LZMAError, ValueError, TypeError) as error:
+        except (EOFError, OSError, lzma.LZMAError, ValueError, TypeError, RecursionError) as error:
             raise BadFile(
                 f"{self.index}: is damaged ({error}); delete it: it is made again from the episodes"
             ) from None
@@ -123,7 +123,9 @@ class Segment:
 def segments(folder: Path) -> list[Segment]:
     """The sealed parts of a run in their order."""
     found: dict[str, Segment] = {}
-    for path in sorted((folder / SEGMENTS).glob("[0-9]*" + LINES + "*")):  # the plain file of a part comes first
+    for path in sorted(
+        real_folder(folder / SEGMENTS).glob("[0-9]*" + LINES + "*")
+    ):  # the plain file of a part comes first
         stem, _, ending = path.name.partition(".")
         if f".{ending}" in (LINES, PACKED):
             found.setdefault(stem, Segment(path))
@@ -185,7 +187,7 @@ def seal(part: Segment, lines: Iterable[bytes] | None = None) -> Segment:
 
 def _unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
     """The lines of a compressed file, unpacked little by little."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         file.seek(start)
         stream, rest = lzma.LZMADecompressor(lzma.FORMAT_XZ, MEMORY), b""
         while True:

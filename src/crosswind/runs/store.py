@@ -33,7 +33,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, replace_file, sync_folder, synced_file
+from crosswind.base.files import append_file, open_regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
@@ -214,7 +214,7 @@ def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
         first += count
     left = {at - first for at in wanted if at >= first}
     if left:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(islice(file, max(left) + 1)):
                 if number in left:
                     yield whole(Record.model_validate_json, path, number + 1, line)
@@ -223,9 +223,9 @@ def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
 def episodes_in(folder: Path | str) -> int:
     """How many episodes a folder holds, by its lines; -1 where it has no file for them."""
     path = Path(folder) / EPISODES
-    if not path.is_file():
+    if not path.exists():
         return -1
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         last = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
     return last + sum(part.count() for part in segments(Path(folder)))
 
@@ -234,7 +234,7 @@ def raw_lines(folder: Path | str) -> Iterator[bytes]:
     """The lines of a run as they are."""
     for part in segments(Path(folder)):
         yield from part.lines()
-    with (Path(folder) / EPISODES).open("rb") as file:
+    with open_regular(Path(folder) / EPISODES) as file:
         yield from file
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular
 from crosswind.watch.observed import Data, ObservedEpisode
 from crosswind.watch.sources import listings, runs, trajectories
 from crosswind.watch.sources.spans import SpanReader, is_span, spans_of
@@ -52,6 +53,7 @@ def _of_folder(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
             while not file.exists() and follow():
                 pass
         if file.exists():
+            open_regular(file).close()  # else nothing of a run is read: a link, or a pipe that never ends
             yield from _of_file(file, follow)
         yield from runs.open_sessions(path)
         return

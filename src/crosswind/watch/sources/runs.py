@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular, real_folder
 from crosswind.core.types import ASK, FINISH, SAY
 from crosswind.mcp.schema import record
 from crosswind.watch.observed import Data, ObservedCall, ObservedEpisode, listed
@@ -110,9 +111,11 @@ class SessionReader:
 
 def open_sessions(folder: Path) -> Iterator[ObservedEpisode]:
     """Sessions of a proxy that are under way or that it left when it was killed."""
-    for path in sorted((folder / SESSIONS).glob("*.jsonl")):
+    for path in sorted(real_folder(folder / SESSIONS).glob("*.jsonl")):
         reader = SessionReader()
-        for line in path.read_bytes().splitlines():
+        with open_regular(path) as file:
+            lines = file.read().splitlines()
+        for line in lines:
             try:
                 data: Any = json.loads(line)
             except ValueError:
