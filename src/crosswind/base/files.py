@@ -12,6 +12,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,7 +32,7 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
         yield True
 
 
-def open_regular(path: Path, *, links: bool = False) -> BinaryIO:
+def open_regular(path: Path, *, links: bool = False) -> BufferedReader:
     """A file to read, if it is one. Raises `BadFile` for a pipe or a device, which could be waited for without end.
 
     A symbolic link is refused too, unless `links`: the one who put it there chose what is read.

@@ -145,7 +145,7 @@ def run(
         tier=names_in("--tier", tier),
         axis=names_in("--axis", axis),
     )
-    if names_in(only):
+    if names_in("--only", only):
         require_applicable(chosen, seed)
     settings = AgentSettings.model_validate(
         {
