@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import NotForTraining
@@ -79,7 +81,9 @@ def _foreign(domain: str, own: frozenset[str]) -> tuple[frozenset[str], frozense
 
     for source in ("common", domain):
         gather({k: v for k, v in banks.data(source).items() if k != "lexicon"}, "")
-    train = "\n".join(texts["train"])
+    requests = (Path(banks.__file__).parents[1] / "data" / "requests").glob(f"{domain}.json")
+    shared = [banks.lemma(text) for path in requests for text in banks.every_text(json.loads(path.read_text("utf-8")))]
+    train = "\n".join([*texts["train"], *shared])  # requests as families word them belong to every split
     other = words["dev"] | words["test"]
     pieces = sorted(t for t in texts["dev"] | texts["test"] if t not in train)
     known = frozenset(banks.lemma(name) for name in ours)

@@ -159,6 +159,7 @@ def test_hostile_text_in_markdown_is_literal(tmp_path: Path) -> None:
                     "> Note",
                     "agent ",
                     "On the solvable ",
+                    "Is that sure? ",
                     "19 ",
                     "1 ",
                     "The change is by pairs: ",

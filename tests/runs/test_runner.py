@@ -858,7 +858,7 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
                 shown += part
         assert child.wait(timeout=60) == 0
     os.close(ours)
-    assert b"/20 episodes" in shown
+    assert b"/about 20 episodes" in shown
     assert b"perception 100 %" in shown
     assert b"right refusals" in shown  # the last of a line that is too long for the terminal
 

@@ -197,7 +197,7 @@ def test_train_draws_hold_no_word_of_another_split(domain: str) -> None:
 
 def test_held_out_kinds_and_test_words_are_refused_for_training() -> None:
     poi = domains["poi"]
-    assert len(perturbations.names()) == 55
+    assert len(perturbations.names()) == 60
     assert len(held_out.HELD_OUT) == 16
     assert set(perturbations.names()) >= held_out.HELD_OUT
     for kind in held_out.HELD_OUT:

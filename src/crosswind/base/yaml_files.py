@@ -110,7 +110,8 @@ def complaint(error: ErrorDetails) -> str:
     """Say what value came and what was expected. Messages of our own checks name the value already."""
     said = error["msg"].removeprefix("Value error, ").rstrip(".")
     if plain := PLAIN.get(error["type"]):
-        said = plain.format_map(error.get("ctx", {}))
+        limits = error.get("ctx", {}).items()
+        said = plain.format_map({k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in limits})
     said = said.replace("Input should be ", "expected ")
     said = said[0].lower() + said[1:]
     if error["type"] in ("value_error", "extra_forbidden", "missing"):

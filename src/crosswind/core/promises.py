@@ -21,6 +21,7 @@ from crosswind.core.types import Refusal, Row, Task, ToolSpec
 from crosswind.text import values
 
 TRIES = 20  # requests that are proposed until a detail is another
+VALUES = 6  # of a detail that are tried in one task
 
 # ---------------------------------------------------------------- tools
 
@@ -152,13 +153,20 @@ def needed(domain: Domain, walked: Sequence[tuple[Task, Walk]]) -> None:
 
 
 def _differs(domain: Domain, task: Task, clean: Walk, key: str) -> bool | None:
-    """Is something else done or right with another value of a detail? None: no other value was proposed."""
+    """Is something else done or right with another value of a detail? None: no other value was proposed.
+
+    Several values are tried, since a small change of a number may make no difference in a world with room to spare.
+    """
     family, state = domain.family(task), domain.state(task)
     rng = rng_for("needed", task.id, key)
+    tried: list[Any] = [task.brief.stated[key]]
     for _ in range(TRIES):
         other = family.propose(rng, state, task.split)
-        if other is None or other.get(key, task.brief.stated[key]) == task.brief.stated[key]:
+        if other is None or other.get(key, tried[0]) in tried:
             continue
+        if len(tried) > VALUES:
+            break
+        tried.append(other[key])
         changed = task.briefed(stated={**task.brief.stated, key: other[key]})
         try:
             if family.right(changed, state) != family.right(task, state):
@@ -168,8 +176,9 @@ def _differs(domain: Domain, task: Task, clean: Walk, key: str) -> bool | None:
             return True
         except Exception:  # a request that the author never meant
             return True
-        return (there.end, [s.call for s in there.steps]) != (clean.end, [s.call for s in clean.steps])
-    return None
+        if (there.end, [s.call for s in there.steps]) != (clean.end, [s.call for s in clean.steps]):
+            return True
+    return None if len(tried) == 1 else False
 
 
 ROLES: Sequence[tuple[frozenset[str], frozenset[str]]] = tuple(
