@@ -17,7 +17,11 @@ BLOCK = re.compile(r"^```(?P<language>\w+)(?: title=\"(?P<file>[\w.]+)\")?\n(?P<
 
 
 PROMISED = {  # what a page says that its commands print
-    "evaluate": (r"memorised", r"solves 100 % of the solvable tasks in the clean world", r"and 0 % of them"),
+    "evaluate": (
+        r"memorised .{0,80}interface",
+        r"solves 100 % of the solvable tasks in the clean world",
+        r"and 0 % of them",
+    ),
     "streams": (r"updater passes \d+ % and python:my_agent:Agent 0 %",),
 }
 

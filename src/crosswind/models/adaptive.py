@@ -27,7 +27,7 @@ from crosswind.models.wrapping import unwrapped
 
 ASKS = 2  # replies in place of one that cannot work
 RECALLS = 100  # messages whose calls need no tool, in one episode
-LONGEST = 20_000  # characters of notes that are told
+LONGEST = 20_000  # characters of notes that an agent is given
 
 
 @dataclass

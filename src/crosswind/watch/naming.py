@@ -20,7 +20,7 @@ from crosswind.watch.naming_tools import is_same_meaning, named_by_tools
 from crosswind.watch.observed import ObservedEpisode, bare
 
 LEAST = 0.35  # fit below which nothing is named
-RIVALS = 4  # alternatives that are told
+RIVALS = 4  # alternatives that are listed
 
 
 def explanations(found: Differences) -> list[Explanation]:
