@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosswind import __version__
-from crosswind.episodes.play import play
+from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, episodes
 from crosswind.episodes.suite import Suite
@@ -83,7 +83,7 @@ async def failures(found: Sequence[Episode], which: Sequence[str]) -> list[Row]:
         for name in which:
             flawed = FLAWED[name]
             trajectory = await play(episode.drawn, flawed(episode.drawn), name)
-            record = recorded(episode, trajectory, seed=0, usage=Usage())
+            record = recorded(episode, trajectory, judge(trajectory), seed=0, usage=Usage())
             if record.outcome == "fail":
                 said = diagnose(record, episode.drawn.certificate)
                 out.append((name, flawed.stage, flawed.cause, episode.condition, said, record))

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from crosswind.core.registry import agents
-from crosswind.episodes.play import play
+from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import episodes, key_of, pair_of
 from crosswind.episodes.suite import suites
@@ -32,7 +32,7 @@ def played(agent: str) -> tuple[Record, ...]:
         for episode in episodes(suites["quick"], 0):
             trajectory = await play(episode.drawn, agents[agent](episode.drawn), agent)
             usage = Usage(input_tokens=10, output_tokens=5, requests=2, seconds=0.1)
-            out.append(recorded(episode, trajectory, seed=0, usage=usage))
+            out.append(recorded(episode, trajectory, judge(trajectory), seed=0, usage=usage))
         return out
 
     return tuple(asyncio.run(run()))

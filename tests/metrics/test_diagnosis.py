@@ -17,7 +17,7 @@ from crosswind.core.flow import rng_for
 from crosswind.core.oracle import walk
 from crosswind.core.registry import agents, domains, perturbations
 from crosswind.core.types import TIERS, Flow, Message, Request, ToolCall, Trajectory
-from crosswind.episodes.play import Opening, play
+from crosswind.episodes.play import Opening, judge, play
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, episodes
@@ -45,7 +45,7 @@ Failure = tuple[str, Episode, Record, Diagnosis]
 
 def recorded_play(episode: Episode, agent: Any, name: str) -> Record:
     trajectory = asyncio.run(play(episode.drawn, agent, name))
-    return recorded(episode, trajectory, seed=0, usage=Usage())
+    return recorded(episode, trajectory, judge(trajectory), seed=0, usage=Usage())
 
 
 def drawn_for(domain: str, family: str, *kinds: str, seed: int = 3) -> Episode:
@@ -275,7 +275,7 @@ def test_a_refusal_that_does_not_count_is_told_as_one(read: bool) -> None:
         lines = iter([*before, end])
         agent = Reciter(lines)
         trajectory = asyncio.run(play(episode.drawn, agent, how, ending="finish"))
-        record = recorded(episode, trajectory, seed=0, usage=Usage())
+        record = recorded(episode, trajectory, judge(trajectory), seed=0, usage=Usage())
         assert (record.outcome, record.ended) == ("fail", "refusal")
         said[how] = diagnose(record, episode.drawn.certificate)
     assert said["reason"].cause == ("misread result" if read else "missed refusal")

@@ -10,7 +10,7 @@ import pytest
 
 from crosswind.core.registry import agents, perturbations
 from crosswind.core.types import AXES, TIERS, Receipt
-from crosswind.episodes.play import play
+from crosswind.episodes.play import judge, play
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Outcome, Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, episodes, key_of, pair_of
@@ -55,7 +55,7 @@ def run_of(agent: str, suite: str = "faults") -> list[Record]:
         out = []
         for episode in drawn(suite):
             played = await play(episode.drawn, agents[agent](episode.drawn), agent)
-            out.append(recorded(episode, played, seed=0, usage=Usage()))
+            out.append(recorded(episode, played, judge(played), seed=0, usage=Usage()))
         return out
 
     return asyncio.run(all_of_them())

@@ -367,7 +367,7 @@ AGENTS = {
 def record_of(episode: Episode, source: AgentSource) -> Record:
     """The episode as a run would store it."""
     trajectory, agent = played(source, episode.drawn)
-    return recorded(episode, trajectory, seed=0, usage=agent.usage)
+    return recorded(episode, trajectory, judge(trajectory), seed=0, usage=agent.usage)
 
 
 @with_openai

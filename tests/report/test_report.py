@@ -22,7 +22,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.cli.report import app
 from crosswind.core.registry import agents
 from crosswind.core.types import AXES, TIERS
-from crosswind.episodes.play import play
+from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, episodes
 from crosswind.episodes.suite import Suite, suites
@@ -58,7 +58,7 @@ def played(agent: str, suite: str = "quick", tasks: int = 4) -> tuple[Record, ..
         for episode in episodes(chosen, 0):
             trajectory = await play(episode.drawn, agents[agent](episode.drawn), agent)
             usage = Usage(input_tokens=100, output_tokens=10, requests=2, seconds=0.5, cost=0.01)
-            record = recorded(episode, trajectory, seed=0, usage=usage)
+            record = recorded(episode, trajectory, judge(trajectory), seed=0, usage=usage)
             if record.outcome == "fail":
                 found = diagnose(record, episode.drawn.certificate)
                 record = record.model_copy(update={"stage": found.stage, "cause": found.cause})

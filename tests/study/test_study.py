@@ -113,7 +113,7 @@ def test_a_change_that_does_not_fit_is_told_with_its_place(change: str, tag: str
 
 
 def test_severities_of_a_range_are_found_again(tmp_path: Path) -> None:
-    from crosswind.core.types import Trajectory
+    from crosswind.core.types import Trajectory, Verdict
     from crosswind.episodes.record import Usage, recorded
 
     study = load_study(FRAGILITY)
@@ -135,7 +135,7 @@ def test_severities_of_a_range_are_found_again(tmp_path: Path) -> None:
             gold_steps=1,
             budget=1,
         )
-        record = recorded(episode, trajectory, seed=0, usage=Usage())
+        record = recorded(episode, trajectory, Verdict(outcome="fail"), seed=0, usage=Usage())
         severity = severity_of(study.dev, record)
         assert severity in (1, 2, 3, 4)
         seen.add(severity)

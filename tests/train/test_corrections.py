@@ -15,7 +15,7 @@ from crosswind.base.errors import CrosswindError, NotForTraining
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.registry import domains
 from crosswind.core.types import Message, ToolCall
-from crosswind.episodes.play import play
+from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode
 from crosswind.train.corrections import Correction, balanced, corrected
@@ -57,7 +57,7 @@ def said(text: str) -> Message:
 def played(drawn: Drawn, err: Err) -> Record:
     lines = err([*lines_of(drawn.certificate.gold)])
     trajectory = asyncio.run(play(drawn, Reciter(lines), "errs"))
-    return recorded(Episode("played", drawn.base.id, drawn), trajectory, seed=0, usage=Usage())
+    return recorded(Episode("played", drawn.base.id, drawn), trajectory, judge(trajectory), seed=0, usage=Usage())
 
 
 def task(family: str = "best_price", seed: int = 3, *kinds: str) -> Drawn:

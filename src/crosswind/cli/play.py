@@ -14,7 +14,7 @@ from crosswind.cli.options import DomainName, Ending, Family, Json, Perturb, See
 
 if TYPE_CHECKING:
     from crosswind.core.draw import Drawn
-    from crosswind.core.types import Trajectory
+    from crosswind.core.types import Trajectory, Verdict
 
 app = App()
 
@@ -58,15 +58,15 @@ def play(
             await source.aclose()
 
     trajectory = asyncio.run(once())
+    verdict = judge(trajectory, drawn.domain)
     if json_:
-        verdict = judge(trajectory, drawn.domain)
         data = trajectory.model_dump(mode="json")
         terminal.print_json(data | {"proof": drawn.certificate.proof, "verdict": verdict.model_dump(mode="json")})
     else:
-        _show(drawn, trajectory, seed)
+        _show(drawn, trajectory, verdict, seed)
 
 
-def _show(drawn: Drawn, trajectory: Trajectory, seed: int) -> None:
+def _show(drawn: Drawn, trajectory: Trajectory, verdict: Verdict, seed: int) -> None:
     from crosswind.episodes.record import Usage, recorded
     from crosswind.episodes.schedule import Episode
     from crosswind.episodes.suite import CLEAN
@@ -74,7 +74,7 @@ def _show(drawn: Drawn, trajectory: Trajectory, seed: int) -> None:
     from crosswind.runs.reading import beside
 
     condition = " + ".join(layer.kind for layer in drawn.layers) or CLEAN
-    record = recorded(Episode(condition, drawn.base.id, drawn), trajectory, seed=seed, usage=Usage())
+    record = recorded(Episode(condition, drawn.base.id, drawn), trajectory, verdict, seed=seed, usage=Usage())
     show_episode(terminal.console(), beside(record, drawn))
 
 

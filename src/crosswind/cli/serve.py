@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crosswind.core.draw import Drawn
-    from crosswind.core.types import Trajectory
+    from crosswind.core.types import Trajectory, Verdict
 
 LINGER = 0.5  # seconds for the last answer to reach the client
 PATIENCE = 10.0  # seconds for a client to close its side after the episode
@@ -65,9 +65,12 @@ def mcp(
     told = sys.stdout if http else sys.stderr
 
     def conclude(trajectory: Trajectory) -> None:
-        _conclude(drawn, trajectory, told)
+        from crosswind.episodes.play import judge
+
+        verdict = judge(trajectory, drawn.domain)
+        _conclude(drawn, trajectory, verdict, told)
         if out is not None:
-            _store(drawn, trajectory, seed, out)
+            _store(drawn, trajectory, verdict, seed, out)
             print(f"Next: crosswind show {terminal.safe(str(out))}", file=told, flush=True)
 
     asyncio.run(_serve(drawn, told, port if http else None, conclude))
@@ -191,10 +194,7 @@ async def _serve(drawn: Drawn, told: TextIO, port: int | None, conclude: Callabl
             await server.aclose()
 
 
-def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:
-    from crosswind.episodes.play import judge
-
-    verdict = judge(trajectory, drawn.domain)
+def _conclude(drawn: Drawn, trajectory: Trajectory, verdict: Verdict, told: TextIO) -> None:
     kinds = ", ".join(layer.kind for layer in drawn.layers) or "none"
     print(f"ended:   {terminal.safe(trajectory.final) or '(no answer)'}", file=told)
     print(f"verdict: {verdict.outcome} after {len(trajectory.steps)} steps; obstacles: {kinds}", file=told)
@@ -203,7 +203,7 @@ def _conclude(drawn: Drawn, trajectory: Trajectory, told: TextIO) -> None:
             print(f"  {check.name}: {terminal.safe(check.why)}", file=told)
 
 
-def _store(drawn: Drawn, trajectory: Trajectory, seed: int, out: Path) -> None:
+def _store(drawn: Drawn, trajectory: Trajectory, verdict: Verdict, seed: int, out: Path) -> None:
     """A run with this one episode."""
     from crosswind.episodes.recipe import Choice
     from crosswind.episodes.record import UNKNOWN, recorded
@@ -217,7 +217,7 @@ def _store(drawn: Drawn, trajectory: Trajectory, seed: int, out: Path) -> None:
     condition = Condition(name=" + ".join(kinds) or CLEAN, stack=tuple(Choice(kind=kind) for kind in kinds))
     suite = Suite(name="served", domains=(drawn.domain.name,), tasks=1, conditions=(condition,) if kinds else ())
     episode = Episode(condition.name, drawn.base.id, drawn)
-    record = recorded(episode, trajectory, seed=seed, usage=UNKNOWN)
+    record = recorded(episode, trajectory, verdict, seed=seed, usage=UNKNOWN)
     source = Served(lambda _: None)
     with Store(out) as store:
         manifest = store.begin(manifest_of(suite, source, seed=seed, trials=1, limit=1, limits=Limits()))

@@ -13,14 +13,13 @@ from typing import Any, TypeAlias
 
 from pydantic import ConfigDict
 
-from crosswind.core.registry import perturbations
-from crosswind.core.types import Axis, Model, Tier
-from crosswind.episodes.record import SCHEMA, Mistake, Outcome, Record, Stage, Usage, draw_of
+from crosswind.core.types import Model
+from crosswind.episodes.record import SCHEMA, Mistake, Outcome, Played, Record, Stage, Usage, draw_of
 from crosswind.episodes.schedule import StreamMark, key_of, pair_of
 
 
 @dataclass(slots=True, eq=False)
-class Brief:
+class Brief(Played):
     """One finished episode without what was said and done in it."""
 
     task_id: str
@@ -90,28 +89,6 @@ class Brief:
     @property
     def pair(self) -> str:
         return pair_of(self.task_id, self.trial)
-
-    @property
-    def passed(self) -> bool:
-        return self.outcome == "pass"
-
-    @property
-    def judged(self) -> bool:
-        """Has it a verdict?"""
-        return self.outcome in ("pass", "fail")
-
-    @property
-    def clean(self) -> bool:
-        return not self.kinds
-
-    @property
-    def tier(self) -> Tier | None:
-        """Of a single kind."""
-        return perturbations[self.kinds[0]].tier if len(self.kinds) == 1 else None
-
-    @property
-    def axis(self) -> Axis | None:
-        return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
 
     @property
     def mistake(self) -> Mistake | None:

@@ -1,7 +1,7 @@
 """A finished episode as one line of JSON (the manifest of a run is in `runs/store.py`).
 
 Everything that is reported later (metrics, diagnoses, pages) is computed from these lines and from the certificate,
-which is drawn again from the task and its layers. `recorded` judges a trajectory and makes its line.
+which is drawn again from the task and its layers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
@@ -36,9 +36,9 @@ from crosswind.core.types import (
     Task,
     Tier,
     Trajectory,
+    Verdict,
 )
 from crosswind.episodes.career import recalled
-from crosswind.episodes.play import judge
 from crosswind.episodes.schedule import Episode, StreamMark, pair_of
 from crosswind.episodes.stream import noticed
 
@@ -151,7 +151,41 @@ def _is_call(step: dict[str, Any]) -> bool:
     return isinstance(error["code"], str) and isinstance(error["text"], str)
 
 
-class Record(Model):
+class Played:
+    """What a record and its brief tell alike, of their outcome and their kinds."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @property
+        def outcome(self) -> Outcome: ...
+        @property
+        def kinds(self) -> tuple[str, ...]: ...
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == "pass"
+
+    @property
+    def judged(self) -> bool:
+        """Has it a verdict? Errors of the infrastructure have none, nor have sessions without a task."""
+        return self.outcome in ("pass", "fail")
+
+    @property
+    def clean(self) -> bool:
+        return not self.kinds
+
+    @property
+    def tier(self) -> Tier | None:
+        """Of a single kind."""
+        return perturbations[self.kinds[0]].tier if len(self.kinds) == 1 else None
+
+    @property
+    def axis(self) -> Axis | None:
+        return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
+
+
+class Record(Played, Model):
     """One finished episode, as a line of `episodes.jsonl`."""
 
     schema_version: int = SCHEMA
@@ -196,23 +230,10 @@ class Record(Model):
         return repr(self)
 
     @property
-    def passed(self) -> bool:
-        return self.outcome == "pass"
-
-    @property
-    def judged(self) -> bool:
-        """Has it a verdict? Errors of the infrastructure have none, nor have sessions without a task."""
-        return self.outcome in ("pass", "fail")
-
-    @property
     def ending(self) -> Ending:
         """How the agent was to end it: by the tool, if that was shown."""
         shown = [tool.get("function", {}) for tool in self.tools]
         return "finish" if FINISH_SPEC.function()["function"] in shown else "words"
-
-    @property
-    def clean(self) -> bool:
-        return not self.layers
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -232,15 +253,6 @@ class Record(Model):
     def exposed(self) -> bool:
         """Every obstacle fired and was seen."""
         return all(r.fired and r.seen for r in self.receipts)
-
-    @property
-    def tier(self) -> Tier | None:
-        """Of a single kind."""
-        return perturbations[self.kinds[0]].tier if len(self.kinds) == 1 else None
-
-    @property
-    def axis(self) -> Axis | None:
-        return perturbations[self.kinds[0]].axis if len(self.kinds) == 1 else None
 
 
 def draw_of(layers: Sequence[dict[str, Any]]) -> str:
@@ -267,10 +279,9 @@ def _placed(episode: Episode, task: Task) -> dict[str, Any]:
     }
 
 
-def recorded(episode: Episode, trajectory: Trajectory, *, seed: int, usage: Usage) -> Record:
-    """A played episode as a line, judged."""
-    task, drawn = trajectory.task, episode.drawn
-    verdict = judge(trajectory, drawn.domain)
+def recorded(episode: Episode, trajectory: Trajectory, verdict: Verdict, *, seed: int, usage: Usage) -> Record:
+    """A played and judged episode as a line."""
+    task = trajectory.task
     return Record(
         **_placed(episode, task),
         seed=seed,

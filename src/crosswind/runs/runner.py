@@ -24,7 +24,7 @@ from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
 from crosswind.core.types import Agent, Message, Tools
 from crosswind.episodes.brief import Told
-from crosswind.episodes.play import play
+from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
@@ -225,7 +225,8 @@ async def play_episode(
         cost = source.price.of(usage.input_tokens, usage.output_tokens)
     usage = usage.model_copy(update={"cost": cost, "seconds": round(time.perf_counter() - began, 6)})
     try:
-        record = recorded(episode, trajectory, seed=seed, usage=usage)
+        verdict = judge(trajectory, drawn.domain)
+        record = recorded(episode, trajectory, verdict, seed=seed, usage=usage)
         return diagnosed(record, drawn.certificate) if diagnosing else record
     except Exception as error:
         raise Crash(episode.key, error, by_agent=False) from error
