@@ -11,6 +11,7 @@ from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.exits import MISTAKE, STOPPED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json, Seed, names_in
 from crosswind.cli.progress import RunDisplay
@@ -35,7 +36,7 @@ RUN_EPILOG = epilog(
     exits={
         0: "promoted, or the shift costs this agent nothing",
         1: "refused by the gate, or no candidate does better",
-        3: "stopped by the provider, the disk or a failed training; nothing was promoted",
+        STOPPED: "stopped by the provider, the disk or a failed training; nothing was promoted",
         4: "inconclusive; nothing was promoted",
     },
 )
@@ -114,7 +115,7 @@ def run(
             done = loop.run()
     except LoopStopped as stopped:
         print(f"error: {terminal.one_line(str(stopped))}; nothing was promoted. Rerun to resume", file=sys.stderr)
-        raise Exit(3) from None
+        raise Exit(STOPPED) from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"rerun the command with --out {out} to resume") from None
     except (RuntimeError, OSError) as error:  # of the packages that train
@@ -122,7 +123,7 @@ def run(
             raise
         told = terminal.one_line(f"{type(error).__name__}: {error}")
         print(f"error: the training failed ({told}); nothing was promoted. Rerun to resume", file=sys.stderr)
-        raise Exit(3) from None
+        raise Exit(STOPPED) from None
     _show_done(done, out, json_=json_)
     raise Exit(EXITS[done.outcome])
 
@@ -376,7 +377,7 @@ def list_(registry: Registry = REGISTRY, json_: Json = False) -> None:
     if damaged:
         for line in damaged:
             print(f"error: {terminal.one_line(line)}", file=sys.stderr)
-        raise Exit(2)
+        raise Exit(MISTAKE)
 
 
 @app.command(epilog=epilog('crosswind run quick --agent "$(crosswind adapt current)"'))

@@ -18,9 +18,8 @@ import typer
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
+from crosswind.cli.exits import BUG, INTERRUPTED, MISTAKE
 from crosswind.cli.help import App, HelpfulGroup, epilog, example_of
-from crosswind.cli.options import Force
-from crosswind.cli.run_outcome import BUG
 
 NO_PLUGINS = ("demo", "doctor", "init", "learn", "new")  # commands that play nothing of a plug-in
 
@@ -58,7 +57,7 @@ class Commands(HelpfulGroup):
             raise
         except KeyboardInterrupt as stop:  # typer would exit without a word
             print(f"stopped; {terminal.safe(str(stop))}" if stop.args else "stopped", file=sys.stderr)
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
 
 
 app = App(
@@ -85,20 +84,20 @@ def main() -> None:
         app()
     except CrosswindError as error:
         print(f"error: {terminal.one_line(str(error))}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(MISTAKE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except Exception as error:
         from crosswind.authoring.plugins import blamed
 
         if not (said := blamed(error)):
             sys.exit(_bug(error))
         print(f"error: {terminal.safe(said)}; fix this line of the plug-in", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(MISTAKE)
 
 
 def _bug(error: Exception) -> int:
@@ -145,61 +144,11 @@ def _load_plugins(_ctx: Any, _param: Any, paths: list[Path] | None) -> None:
         plugins.share(paths)
 
 
-# ---------------------------------------------------------------- new
-
-
-NEW_EPILOG = epilog(
-    "crosswind new domain car_rental --out plugins",
-    "crosswind new perturbation prices_in_cents --values",
-    "crosswind new agent my_agent",
-)
-
-
-@app.command(epilog=NEW_EPILOG)
-def new(
-    sort: Annotated[str, typer.Argument(metavar="WHAT", help="domain, perturbation or agent.")],
-    name: Annotated[str, typer.Argument(help="Its name, in snake_case.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("."),
-    values: Annotated[
-        bool,
-        typer.Option("--values", help="Start from a perturbation that only rewrites values: units, codes, formats."),
-    ] = False,
-    force: Force = False,
-) -> None:
-    """Write a commented starting point for a domain, perturbation or agent, with a passing test."""
-    from crosswind.authoring.new import write
-
-    module, test, *more = write(sort, name, out, force=force, values=values)
-    use = {
-        "domain": f"--domain {name}",
-        "perturbation": f"--domain poi --perturb {name}",
-        "agent": f"--domain poi --agent {name}",
-    }[sort]
-    written = ", ".join(map(str, (module, *more)))
-    print(f"wrote {written} and {test}\n  pytest {test}\n  crosswind check {module}")
-    print(f"  crosswind play --plugin {module} {use}")
-
-
 COMMANDS = (
-    *(
-        "adapt",
-        "baselines",
-        "catalog",
-        "certify",
-        "check",
-        "data",
-        "demo",
-        "diagnose",
-        "doctor",
-        "gate",
-        "import_log",
-        "leaderboard",
-        "learn",
-        "merge",
-        "play",
-        "proxy",
-    ),
-    *("report", "rescore", "run", "serve", "stream", "study", "train", "watch"),
+    *("adapt", "baselines", "catalog", "certify", "check", "compare", "data", "demo"),
+    *("diagnose", "doctor", "export", "gate", "import_log", "init", "leaderboard", "learn"),
+    *("merge", "new", "play", "proxy", "report", "rescore", "run", "serve"),
+    *("show", "stream", "study", "train", "watch"),
 )  # modules of this folder; each has an `app` with its commands and imports what is heavy inside them
 for _name in COMMANDS:
     app.add_typer(importlib.import_module(f"crosswind.cli.{_name}").app)

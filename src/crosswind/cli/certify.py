@@ -9,6 +9,7 @@ from typer import Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import UnknownName
+from crosswind.cli.exits import FAILED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Address, Executor, Json, Seed
 from crosswind.cli.progress import Display
@@ -16,7 +17,7 @@ from crosswind.cli.progress import Display
 EPILOG = epilog(
     "crosswind certify --domain poi --count 5",
     "crosswind certify --plugin fleet.py --domain fleet --family best_van --clean",
-    exits={0: "every task is fair", 1: "a task is unfair, clean or under a kind that applies to it"},
+    exits={0: "every task is fair", FAILED: "a task is unfair, clean or under a kind that applies to it"},
 )
 UNFAIR = "the task itself is unfair, without any perturbation"
 app = App()
@@ -95,7 +96,7 @@ def certify(
             f"refused, {data['not_applicable']} not applicable in {data['seconds']:.1f} s"
         )
     if not data["fair"]:
-        raise Exit(1)
+        raise Exit(FAILED)
 
 
 def _show(name: str, tasks: list[dict[str, Any]], rows: list[dict[str, Any]], severity: int) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Argument, Exit
 
 from crosswind.base import terminal
+from crosswind.cli.exits import FAILED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.progress import Display
@@ -14,7 +15,7 @@ from crosswind.cli.progress import Display
 EPILOG = epilog(
     "crosswind check fleet.py prices_in_cents.py",
     "crosswind check python:my_agent:agent --json",
-    exits={0: "nothing is wrong", 1: "something is wrong"},
+    exits={0: "nothing is wrong", FAILED: "something is wrong"},
 )
 app = App()
 
@@ -68,4 +69,4 @@ def check(
             wrong = sum(line.mark == "no" for line in one.lines)
             print(f"  {'no mistake found' if not wrong else f'{wrong} mistakes' if wrong > 1 else '1 mistake'}")
     if not all(one.passed for one in found):
-        raise Exit(1)
+        raise Exit(FAILED)

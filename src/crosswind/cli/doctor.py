@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Exit
 
 from crosswind.base import terminal
+from crosswind.cli.exits import STOPPED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 
@@ -19,7 +20,7 @@ app = App()
         "crosswind doctor",
         "crosswind doctor openai:qwen3-8b@http://localhost:8000/v1",
         "OPENAI_API_KEY=... crosswind doctor openai:gpt-4.1-mini",
-        exits={0: "everything works", 3: "something does not work"},
+        exits={0: "everything works", STOPPED: "something does not work"},
     )
 )
 @terminal.reserve_stdout()
@@ -53,4 +54,4 @@ def doctor(
         elif not spec:
             console.print("Next: crosswind doctor SPEC, such as embedded or openai:MODEL@http://localhost:8000/v1")
     if bad:
-        raise Exit(3)
+        raise Exit(STOPPED)

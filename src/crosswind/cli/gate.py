@@ -1,17 +1,17 @@
-"""`gate`, `init` and `export`: a verdict for CI, a starting configuration, and runs for other viewers."""
+"""`crosswind gate`: a verdict for CI."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import BadParameter, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Force, Json, RunFolder
+from crosswind.cli.options import Json, RunFolder
 
 if TYPE_CHECKING:
     from crosswind.gate.gate import Outcome
@@ -26,15 +26,6 @@ GATE_EPILOG = epilog(
         3: "no verdict: the run is unfinished, or too many episodes were lost to infrastructure",
         4: "inconclusive",
     },
-)
-INIT_EPILOG = epilog("crosswind init --agent python:my_agent:agent", "crosswind init --out ../service --force")
-EXPORT_EPILOG = epilog(
-    "crosswind export runs/first --format inspect -o first.eval",
-    "crosswind export runs/first --format atif -o first.jsonl",
-    "crosswind export runs/first --format atif -o trajectories",
-    "crosswind export runs/first --format parquet -o first.parquet",
-    notes="View an Inspect log with `inspect view --log-dir .`. ATIF writes one trajectory per line to a .jsonl file, "
-    "or one file per episode to a folder.",
 )
 app = App()
 
@@ -186,56 +177,3 @@ def _show(outcome: Outcome) -> None:
     for note in outcome.notes:
         console.print(Text(f"note: {terminal.safe(note)}"))
     console.print(Text(terminal.safe(outcome.says), style=f"bold {colour[outcome.verdict]}"))
-
-
-@app.command(epilog=INIT_EPILOG)
-def init(
-    out: Annotated[Path, Option(metavar="DIR", help="Root of your project.")] = Path("."),
-    agent: Annotated[
-        str,
-        Option(show_default="my_agent.py, written to fill in", help="Agent to test, as for `crosswind run --agent`."),
-    ] = "",
-    install: Annotated[
-        str,
-        Option(
-            show_default="where this crosswind came from, or a wheel in vendor/",
-            help="What pip installs in the workflow, such as crosswind @ git+https://...",
-        ),
-    ] = "",
-    force: Force = False,
-) -> None:
-    """Write a commented crosswind.yaml, a GitHub workflow that runs it, and an agent to fill in."""
-    from crosswind.cli.config import WHEEL, write_start
-
-    paths = write_start(out, agent, install=install, force=force)
-    print(f"wrote {', '.join(map(str, paths))}")
-    config = paths[0]
-    if WHEEL in paths[1].read_text(encoding="utf-8"):
-        print(
-            f"The workflow installs {WHEEL}: put the wheel there (in a checkout of crosswind, `make wheel` builds it)."
-        )
-    print(f"  crosswind run --config {config} --out runs/first\n  crosswind gate runs/first --config {config}")
-
-
-@app.command(epilog=EXPORT_EPILOG)
-def export(
-    folder: RunFolder,
-    format_: Annotated[
-        Literal["inspect", "atif", "parquet"],
-        Option("--format", help="inspect: a log for Inspect AI; atif: Harbor trajectories; parquet: a table."),
-    ],
-    out: Annotated[
-        Path | None,
-        Option(
-            *("--out", "-o"),
-            metavar="PATH",
-            help="File to write (.eval, .parquet; .json or .jsonl for ATIF), or a folder for ATIF.",
-        ),
-    ] = None,
-    episode: Annotated[str | None, Option(metavar="KEY", help="Only this episode (see `crosswind show DIR`).")] = None,
-) -> None:
-    """Convert a run for another viewer."""
-    from crosswind.export.write import export as write
-
-    path, count = write(folder, format_, out, episode=episode)
-    print(f"wrote {count} {'episode' if count == 1 else 'episodes'} to {path}")

@@ -14,6 +14,8 @@ from typing import Any
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
+from crosswind.cli.exits import EVERYWHERE
+
 COMMAND_GROUPS = {
     "Start here": ("demo", "doctor", "catalog"),
     "Evaluate an agent": (
@@ -84,16 +86,11 @@ METAVARS = {  # the same option takes the same sort of value everywhere
     "plugin": "FILE",
     "temperature": "NUMBER",
 }
-EXITS = {
-    0: "done",
-    2: "a mistake in the command or in a file it reads",
-    130: "interrupted",
-}
 
 
 def epilog(*examples: str, notes: str = "", exits: Mapping[int | str, str] | None = None) -> str:
     """The end of a command's help: examples, notes, and what its exit statuses mean."""
-    known: dict[Any, str] = {**EXITS, **(exits or {})}
+    known: dict[Any, str] = {**EVERYWHERE, **(exits or {})}
     ordered = sorted(known, key=lambda status: int(str(status).split()[0]))
     statuses = "; ".join(f"{status} {known[status]}" for status in ordered)
     parts = ["Examples:" if len(examples) > 1 else "Example:", *examples, *filter(None, [notes])]

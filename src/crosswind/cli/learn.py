@@ -14,6 +14,7 @@ from typer import Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.exits import FAILED, STOPPED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force, Json, ServerCommand, ServerUrl
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from crosswind.mcp.running import Server
     from crosswind.mcp.snapshots import Snapshot
 
-DRIFTED, SERVER_FAILED = 1, 3  # exit codes
 app = App()
 
 
@@ -34,7 +34,7 @@ app = App()
         "crosswind learn --check time_tasks.snapshot.json --ignore description --breaking -- uvx mcp-server-time",
         "crosswind learn --check time_tasks.snapshot.json --update -- uvx mcp-server-time",
         "crosswind learn --history time_tasks.snapshot.json",
-        exits={0: "done, or nothing changed", DRIFTED: "the interface changed", SERVER_FAILED: "the server failed"},
+        exits={0: "done, or nothing changed", FAILED: "the interface changed", STOPPED: "the server failed"},
     )
 )
 def learn(
@@ -97,7 +97,7 @@ def learn(
         found, _ = look(server, Path.cwd())
     except WireError as error:
         print(f"error: {terminal.safe(str(error))}", file=sys.stderr)
-        raise Exit(SERVER_FAILED) from None
+        raise Exit(STOPPED) from None
     if was is not None and check is not None:
         _compare(was, found, ignore or [], check if update else None, breaking=breaking, json_=json_)
     else:
@@ -171,7 +171,7 @@ def _compare(
         if update is not None:
             console.print(f"wrote {update}: the interface as it is now")
     if changes and update is None:
-        raise Exit(DRIFTED)
+        raise Exit(FAILED)
 
 
 def _line(change: Drift) -> str:

@@ -19,10 +19,11 @@ from typer import Argument, Context, Exit, Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, InfrastructureError, words_of_any
 from crosswind.cli.dry_run import forecast
+from crosswind.cli.exits import BUG, INTERRUPTED, STOPPED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Ending, Json, Seed, names_in
 from crosswind.cli.progress import RunDisplay
-from crosswind.cli.run_outcome import BUG, STOPPED, conclude
+from crosswind.cli.run_outcome import conclude
 
 if TYPE_CHECKING:
     from crosswind.models.source import AgentSource
@@ -37,7 +38,7 @@ RUN_EPILOG = epilog(
     notes="The exit status does not depend on the score; use `crosswind gate` for a verdict.",
     exits={
         0: "done, or stopped by a budget",
-        3: "stopped by the provider or the disk",
+        STOPPED: "stopped by the provider or the disk",
         BUG: "a bug in the agent or in crosswind",
     },
 )
@@ -256,7 +257,7 @@ def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder
             f"stopped; finished episodes are in {folder}. To resume, rerun the command with --out {folder}",
             file=sys.stderr,
         )
-        raise Exit(130) from None
+        raise Exit(INTERRUPTED) from None
 
 
 def _ended(text: str, code: int) -> Exit:

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING
 from typer import Exit
 
 from crosswind.base import terminal
+from crosswind.cli.exits import BUG, STOPPED
 
 if TYPE_CHECKING:
     from crosswind.metrics import Summary
     from crosswind.runs.runner import Ran
 
-STOPPED = 3  # exit code: the infrastructure stopped the run
-BUG = 70  # exit code: something is wrong with the code
-
 
 def conclude(ran: Ran, folder: Path, *, json_: bool) -> None:
     """What came out, and what to do next."""
-    from crosswind.report.content import details, verdict
+    from crosswind.report.verdict import details, verdict
 
     progress = ran.progress
     found = scores(folder)
@@ -70,8 +68,8 @@ def scores(folder: Path) -> Summary:
 
 def _show(ran: Ran, found: Summary, folder: Path) -> None:
     from crosswind.metrics import formats
-    from crosswind.report.content import details, verdict
     from crosswind.report.table import HEADS, LEGEND, TOTAL, score_rows
+    from crosswind.report.verdict import details, verdict
 
     console, progress = terminal.console(), ran.progress
     table = terminal.table_of(*HEADS)

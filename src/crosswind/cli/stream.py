@@ -10,11 +10,11 @@ from typing import Annotated
 from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
+from crosswind.cli.exits import BUG, STOPPED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Address, Ending, Executor, Json, Seed
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run import folder_name, guarded
-from crosswind.cli.run_outcome import STOPPED
 
 app = App()
 EPILOG = epilog(
@@ -23,7 +23,7 @@ EPILOG = epilog(
     "crosswind stream evolving --agent python:my_agent:Agent --frozen",
     "crosswind stream careers --agent openai:MODEL@URL --memory notes --streams 5",
     notes="The same command with the same --out continues a stream that was stopped or killed.",
-    exits={3: "stopped by the provider or the disk", 70: "a bug in the agent or in crosswind"},
+    exits={STOPPED: "stopped by the provider or the disk", BUG: "a bug in the agent or in crosswind"},
 )
 
 

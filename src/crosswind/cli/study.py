@@ -9,6 +9,7 @@ from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.exits import FAILED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.train import Shown, goes_on, need_packages, written
@@ -27,7 +28,7 @@ RUN_EPILOG = epilog(
     "crosswind study run studies/mine --out runs/mine --budget-minutes 25",
     "crosswind study run studies/mine --arms plain --dev --set data.share=0.4 --tag share-0.4 --out runs/mine",
     notes="Rerun the command to resume; finished arms are skipped.",
-    exits={1: "an arm failed (the others ran)"},
+    exits={FAILED: "an arm failed (the others ran)"},
 )
 
 StudyPath = Annotated[Path, Argument(metavar="STUDY", help="Folder with a definition.yaml, or that file.")]
@@ -110,7 +111,7 @@ def run(
         if done.stopped:
             print(f"stopped: {done.stopped}")
     if done.failed:
-        raise Exit(1)
+        raise Exit(FAILED)
 
 
 @app.command(epilog=epilog("crosswind study arms studies/mine", "crosswind study arms studies/mine runs/mine --json"))

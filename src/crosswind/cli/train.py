@@ -14,6 +14,7 @@ from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.cli.exits import FAILED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
 from crosswind.cli.progress import Display
@@ -81,7 +82,7 @@ def grpo(config: Config = None, out: Out = None, set_: Set = [], json_: Json = F
     epilog=epilog(
         "crosswind train queue sft:static.yaml paft:paft.yaml --out runs",
         "crosswind train queue paft:paft.yaml paft:longer.yaml --set seed=1 --out runs",
-        exits={1: "a training failed (the others ran)"},
+        exits={FAILED: "a training failed (the others ran)"},
     )
 )
 def queue(
@@ -112,7 +113,7 @@ def queue(
     if json_ and is_main_process():
         terminal.print_json(results)
     if failed:
-        raise Exit(1)
+        raise Exit(FAILED)
 
 
 def parsed(arm: str) -> tuple[Method, Path]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
+from crosswind.cli.exits import FAILED, HARMLESS
 from crosswind.cli.help import App, epilog
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from crosswind.watch.watcher import Watcher
 
 app = App()
-ALARM, HARMLESS = 1, 4
 EPILOG = epilog(
     "crosswind watch runs/live --reference runs/last-week",
     "crosswind watch traces.jsonl --reference 300 --json > alarms.jsonl",
@@ -26,7 +26,7 @@ EPILOG = epilog(
     "crosswind watch today.tools.json --reference yesterday.tools.json",
     notes="SOURCE and REF are run folders, logs of the proxy, OTLP-JSON or OpenInference spans, ATIF trajectories, "
     "Inspect logs, or snapshots of tools/list; - reads JSON lines from standard input.",
-    exits={0: "no alarm", ALARM: "an alarm that costs the agent", HARMLESS: "alarms, but no cost seen"},
+    exits={0: "no alarm", FAILED: "an alarm that costs the agent", HARMLESS: "alarms, but no cost seen"},
 )
 
 
@@ -102,7 +102,7 @@ def watch(
     if not json_:
         print(f"{watcher.count:,} episodes, {len(found)} alarms. {watcher.guarantee}", file=terminal.out())
     if found:
-        raise Exit(ALARM if any(alarm.is_costly for alarm in found) else HARMLESS)
+        raise Exit(FAILED if any(alarm.is_costly for alarm in found) else HARMLESS)
 
 
 def _only(episodes: Iterator[ObservedEpisode], text: str) -> Iterator[ObservedEpisode]:

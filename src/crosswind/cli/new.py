@@ -1,0 +1,44 @@
+"""`crosswind new`: a starting point for a domain, a perturbation or an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from crosswind.cli.help import App, epilog
+from crosswind.cli.options import Force
+
+app = App()
+
+NEW_EPILOG = epilog(
+    "crosswind new domain car_rental --out plugins",
+    "crosswind new perturbation prices_in_cents --values",
+    "crosswind new agent my_agent",
+)
+
+
+@app.command(epilog=NEW_EPILOG)
+def new(
+    sort: Annotated[str, Argument(metavar="WHAT", help="domain, perturbation or agent.")],
+    name: Annotated[str, Argument(help="Its name, in snake_case.")],
+    out: Annotated[Path, Option(metavar="DIR", help="Folder to write to.")] = Path("."),
+    values: Annotated[
+        bool,
+        Option("--values", help="Start from a perturbation that only rewrites values: units, codes, formats."),
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Write a commented starting point for a domain, perturbation or agent, with a passing test."""
+    from crosswind.authoring.new import write
+
+    module, test, *more = write(sort, name, out, force=force, values=values)
+    use = {
+        "domain": f"--domain {name}",
+        "perturbation": f"--domain poi --perturb {name}",
+        "agent": f"--domain poi --agent {name}",
+    }[sort]
+    written = ", ".join(map(str, (module, *more)))
+    print(f"wrote {written} and {test}\n  pytest {test}\n  crosswind check {module}")
+    print(f"  crosswind play --plugin {module} {use}")
