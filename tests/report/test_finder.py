@@ -15,9 +15,10 @@ from crosswind.metrics.diagnosis import CAUSES
 from crosswind.metrics.mistakes import patterns
 from crosswind.report import front, html, parts
 from crosswind.report.advice import REMEDIES
-from crosswind.report.content import Content, content, details
+from crosswind.report.content import Content, content
 from crosswind.report.finder import columns
 from crosswind.report.markup import data
+from crosswind.report.verdict import details
 from crosswind.runs.analysis import analyse
 from crosswind.runs.reading import read
 from crosswind.runs.store import open_run

@@ -18,8 +18,9 @@ from crosswind.gate.gate import examine, parse_rule
 from crosswind.metrics import Drop, Summary, formats, summary, tasks_needed
 from crosswind.metrics.scores import TRIVIAL
 from crosswind.report import html
-from crosswind.report.content import content, verdict
+from crosswind.report.content import content
 from crosswind.report.table import score_rows
+from crosswind.report.verdict import verdict
 from crosswind.runs.analysis import analyse
 from tests.gate_runs import folder_of, made_up, played
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from crosswind import __version__
 from crosswind.base.errors import CrosswindError
-from crosswind.cli.report import app
+from crosswind.cli.app import app
 from crosswind.core.registry import agents
 from crosswind.core.types import AXES, TIERS
 from crosswind.episodes.play import judge, play
@@ -31,9 +31,10 @@ from crosswind.metrics.diagnosis import diagnose
 from crosswind.report import html, markdown, parts, show
 from crosswind.report.compare import page as compare_page
 from crosswind.report.compare import verdict as compare_verdict
-from crosswind.report.content import Content, content, details, verdict
+from crosswind.report.content import Content, content
 from crosswind.report.episode import lines_of
 from crosswind.report.markup import clipped, join, tag, visible
+from crosswind.report.verdict import details, verdict
 from crosswind.runs import runner
 from crosswind.runs.analysis import analyse, select
 from crosswind.runs.baselines import NAMES, sample

@@ -18,10 +18,10 @@ from crosswind.metrics import drops as drops_of
 from crosswind.metrics import summary as summary_of
 from crosswind.metrics.scores import cell, sides
 from crosswind.report import compare as comparing
-from crosswind.report.content import details, verdict
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
 from crosswind.report.table import CHANGE, HEADS, LEGEND, as_text, change_cells, score_rows, wrapped
+from crosswind.report.verdict import details, verdict
 from crosswind.runs import comparison, store
 from crosswind.runs.baselines import trivial_of
 from crosswind.runs.runner import Progress

@@ -3,6 +3,7 @@
 Nothing is played or walked here: `runs/analysis.py` and `runs/comparison.py` do that.
 
 content.py      a report as data: summary, verdict, baselines, episodes to open
+verdict.py      the sentences that say how a run went, headline first
 html.py         the same as one page; markdown.py: as Markdown
 front.py        its first screen; advice.py: what to do next; finder.py, finder.js: the list of all episodes
 leaderboard.py  many runs in one table that sorts (sorting.js)

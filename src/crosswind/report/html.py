@@ -12,12 +12,13 @@ from crosswind.metrics import Averages, By, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
 from crosswind.report import charts, finder, interactions, parts, streams
 from crosswind.report.advice import base
-from crosswind.report.content import Content, Scale, details, headline, refusals
+from crosswind.report.content import Content, Scale
 from crosswind.report.finder import drop_links, link, of_group
 from crosswind.report.front import first_screen, stacked
 from crosswind.report.markup import Markup, Pieces, clipped, div, join, lead, note, small, span, tag
 from crosswind.report.parts import table
 from crosswind.report.show import numbered
+from crosswind.report.verdict import details, headline, refusals
 from crosswind.runs.baselines import TELLS
 
 SIDES = ("clean", "shifted")
