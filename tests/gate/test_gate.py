@@ -22,12 +22,14 @@ from typer.testing import CliRunner
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.app import app
-from crosswind.cli.config import Config, load_config, write_start
+from crosswind.cli.config import Config, load_config
+from crosswind.cli.init import write_start
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import suites
 from crosswind.gate.decision import Decision, decide, decide_rate
 from crosswind.gate.gate import TRIVIAL_RULE, examine, parse_rule
-from crosswind.gate.junit import junit, markdown
+from crosswind.gate.junit import junit
+from crosswind.gate.markdown import markdown
 from crosswind.metrics import formats
 from crosswind.metrics.scores import summary
 from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played

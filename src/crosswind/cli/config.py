@@ -5,30 +5,18 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from crosswind.authoring.new import write_templates
 from crosswind.base.errors import CrosswindError
-from crosswind.base.version import __version__
 from crosswind.base.yaml_files import Document, read
 from crosswind.core.types import Ending, Model
 from crosswind.gate.gate import MOST_ERRORS, Rule, parse_share, rule
 
 NAME = "crosswind.yaml"
 Share = Annotated[float, BeforeValidator(lambda given: parse_share(given) if isinstance(given, str) else given)]
-OWN = "my_agent.py"  # an agent to fill in
-WHEEL = f"vendor/crosswind-{__version__}-py3-none-any.whl"
-EXTRAS = "[openai,anthropic]"  # that the workflow installs
-TOKENS = 16_000_000  # what the suite takes on the certified way, as a dry run counts them
-MOST_TOKENS = 3 * TOKENS
-WORKFLOW = Path(".github") / "workflows" / "crosswind.yml"
 
 
 class Budgets(Model):
@@ -87,34 +75,3 @@ def load_config(path: Path | str) -> Config:
         except CrosswindError as error:
             raise document.error(("gate", "max_drop", name), str(error)) from None
     return config
-
-
-def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = False) -> list[Path]:
-    """Write a commented configuration and a workflow that uses it into a project, and an agent to fill in where none is
-    named. `install` is what pip installs in the workflow."""
-    own = not agent
-    agent = agent or f"python:{OWN.removesuffix('.py')}:agent"
-    if not re.fullmatch(r"[\w./:@+~-]+", agent):
-        raise CrosswindError(
-            f"{agent!r} is not an agent; give one as for `crosswind run --agent`, such as openai:MODEL@URL"
-        )
-    if "\n" in install:
-        raise CrosswindError("--install holds a line break; give what pip installs, such as a wheel or git+https://...")
-    paths = {out / NAME: "config", out / WORKFLOW: "workflow"}
-    if own and not (out / OWN).exists():  # theirs is never written over
-        paths[out / OWN] = "own_agent"
-    words = {"agent": agent, "install": shlex.quote(install or installed_from())}
-    words |= {"max_tokens": str(MOST_TOKENS), "million": str(TOKENS // 10**6)}
-    return write_templates(paths, words, force=force)
-
-
-def installed_from() -> str:
-    """What pip can install this release from elsewhere: the address that it was installed from, or a wheel that the
-    project keeps."""
-    told = distribution("crosswind").read_text("direct_url.json")
-    came: dict[str, Any] = json.loads(told) if told else {}
-    url = str(came.get("url", ""))
-    if url.startswith("https://"):
-        vcs = came.get("vcs_info", {})
-        return f"crosswind{EXTRAS} @ {vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else f"crosswind{EXTRAS} @ {url}"
-    return f"./{WHEEL}{EXTRAS}"

@@ -146,9 +146,10 @@ def gate(
 
 
 def _write_files(outcome: Outcome, junit: Path | None, markdown: Path | None) -> None:
-    from crosswind.gate import junit as ci
+    from crosswind.gate.junit import junit as xml
+    from crosswind.gate.markdown import markdown as summary
 
-    for path, text in ((junit, ci.junit), (markdown, ci.markdown)):
+    for path, text in ((junit, xml), (markdown, summary)):
         if path is None:
             continue
         append = path is markdown and str(path) == os.environ.get("GITHUB_STEP_SUMMARY")
@@ -162,7 +163,7 @@ def _write_files(outcome: Outcome, junit: Path | None, markdown: Path | None) ->
 def _show(outcome: Outcome) -> None:
     from rich.text import Text
 
-    from crosswind.gate.junit import cells, levels
+    from crosswind.gate.markdown import cells, levels
 
     console = terminal.console()
     table = terminal.table_of("check", "before", "after", "change or rate", "pairs", "tasks", "limit", "verdict")

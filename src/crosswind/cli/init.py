@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
+from crosswind.base.errors import CrosswindError
+from crosswind.base.version import __version__
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force
 
 app = App()
+
+OWN = "my_agent.py"  # an agent to fill in
+WHEEL = f"vendor/crosswind-{__version__}-py3-none-any.whl"
+EXTRAS = "[openai,anthropic]"  # that the workflow installs
+TOKENS = 16_000_000  # what the suite takes on the certified way, as a dry run counts them
+MOST_TOKENS = 3 * TOKENS
+WORKFLOW = Path(".github") / "workflows" / "crosswind.yml"
 
 INIT_EPILOG = epilog("crosswind init --agent python:my_agent:agent", "crosswind init --out ../service --force")
 
@@ -32,8 +44,6 @@ def init(
     force: Force = False,
 ) -> None:
     """Write a commented crosswind.yaml, a GitHub workflow that runs it, and an agent to fill in."""
-    from crosswind.cli.config import WHEEL, write_start
-
     paths = write_start(out, agent, install=install, force=force)
     print(f"wrote {', '.join(map(str, paths))}")
     config = paths[0]
@@ -42,3 +52,39 @@ def init(
             f"The workflow installs {WHEEL}: put the wheel there (in a checkout of crosswind, `make wheel` builds it)."
         )
     print(f"  crosswind run --config {config} --out runs/first\n  crosswind gate runs/first --config {config}")
+
+
+def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = False) -> list[Path]:
+    """Write a commented configuration and a workflow that uses it into a project, and an agent to fill in where none is
+    named. `install` is what pip installs in the workflow."""
+    from crosswind.authoring.new import write_templates
+    from crosswind.cli.config import NAME
+
+    own = not agent
+    agent = agent or f"python:{OWN.removesuffix('.py')}:agent"
+    if not re.fullmatch(r"[\w./:@+~-]+", agent):
+        raise CrosswindError(
+            f"{agent!r} is not an agent; give one as for `crosswind run --agent`, such as openai:MODEL@URL"
+        )
+    if "\n" in install:
+        raise CrosswindError("--install holds a line break; give what pip installs, such as a wheel or git+https://...")
+    paths = {out / NAME: "config", out / WORKFLOW: "workflow"}
+    if own and not (out / OWN).exists():  # theirs is never written over
+        paths[out / OWN] = "own_agent"
+    words = {"agent": agent, "install": shlex.quote(install or installed_from())}
+    words |= {"max_tokens": str(MOST_TOKENS), "million": str(TOKENS // 10**6)}
+    return write_templates(paths, words, force=force)
+
+
+def installed_from() -> str:
+    """What pip can install this release from elsewhere: the address that it was installed from, or a wheel that the
+    project keeps."""
+    from importlib.metadata import distribution
+
+    told = distribution("crosswind").read_text("direct_url.json")
+    came: dict[str, Any] = json.loads(told) if told else {}
+    url = str(came.get("url", ""))
+    if url.startswith("https://"):
+        vcs = came.get("vcs_info", {})
+        return f"crosswind{EXTRAS} @ {vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else f"crosswind{EXTRAS} @ {url}"
+    return f"./{WHEEL}{EXTRAS}"

@@ -2,5 +2,5 @@
 
 gate.py        rules over groups of episodes
 decision.py    pass, fail or inconclusive, with the confidence that each needs
-junit.py       the verdict as JUnit XML and Markdown
+junit.py, markdown.py    the verdict for CI systems
 """
