@@ -167,12 +167,6 @@ def _bare(schema: Any) -> Any:
     return [_bare(part) for part in schema] if isinstance(schema, list) else schema
 
 
-def _bare_part(key: str, part: Any) -> Any:
-    if key == "properties" and isinstance(part, dict):
-        return {name: _bare(one) for name, one in part.items()}
-    return _bare(part)
-
-
 def _changed(name: str, was: Json, now: Json) -> list[Drift]:
     def told(sort: Sort, what: str, breaking: bool, sure: float | None = None) -> Drift:
         return Drift(sort=sort, tool=name, what=what, breaking=breaking, confidence=sure)

@@ -126,10 +126,6 @@ def listing_tokens(episode: ObservedEpisode) -> set[Token]:
     return {(tool.name, tool.shape) for one in lists for tool in one}
 
 
-def word_tokens(episode: ObservedEpisode) -> set[Token]:
-    return {(word,) for word in words(episode.query or "")}
-
-
 def repeats(episode: ObservedEpisode) -> int:
     """Calls that were made before in the same way."""
     seen: Counter[str] = Counter()

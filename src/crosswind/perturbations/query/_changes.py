@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 from crosswind.base.errors import Unfair
 from crosswind.core.oracle import walk
 from crosswind.core.perturbation import Scene
-from crosswind.core.types import Refusal, Split, Task
+from crosswind.core.types import Refusal, Split, Step, Task
 from crosswind.words import banks
 
 
@@ -32,6 +33,12 @@ def has_final_write(scene: Scene) -> bool:
     """Does the way hold a write that cannot be taken back?"""
     specs = {spec.name: spec for spec in scene.domain.world_class.specs}
     return any(specs[call.tool].final for step in scene.gold for call, _ in step.inner)
+
+
+def calls_before(after: str, gold: Sequence[Step]) -> int:
+    """How many calls of the way come before a change: all that was done by then has to be thought over."""
+    made = [call.tool for step in gold for call, _ in step.inner]
+    return made.index(after) if after in made else len(made)
 
 
 def can_be_met(scene: Scene, task: Task) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
 from crosswind.core.types import Change, Step, Task
-from crosswind.perturbations.query._changes import while_it_can_be_changed
+from crosswind.perturbations.query._changes import calls_before, while_it_can_be_changed
 from crosswind.words import banks
 
 
@@ -46,9 +46,7 @@ class ChangedMind(Perturbation):
         return cls(key=key, value=value, after=after, words=words)
 
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        """All that was done before the change has to be thought over."""
-        made = [call.tool for step in gold for call, _ in step.inner]
-        return 1 + (made.index(self.after) if self.after in made else len(made))
+        return 1 + calls_before(self.after, gold)
 
     def on_task(self, task: Task) -> Task:
         change = Change(after=self.after, stated={self.key: self.value}, words=self.words)

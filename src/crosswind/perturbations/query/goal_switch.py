@@ -10,7 +10,7 @@ from crosswind.base.errors import CannotDraw
 from crosswind.core.domain import Family
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
 from crosswind.core.types import Change, Step, Task
-from crosswind.perturbations.query._changes import can_be_met, while_it_can_be_changed, wording
+from crosswind.perturbations.query._changes import calls_before, can_be_met, while_it_can_be_changed, wording
 
 
 @perturbation
@@ -59,9 +59,7 @@ class GoalSwitch(Perturbation):
         return None
 
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        """All that was done before is in vain."""
-        made = [call.tool for step in gold for call, _ in step.inner]
-        return 1 + (made.index(self.after) if self.after in made else len(made))
+        return 1 + calls_before(self.after, gold)
 
     def on_task(self, task: Task) -> Task:
         change = Change(after=self.after, stated=dict(self.stated), words=self.words, family=self.to)

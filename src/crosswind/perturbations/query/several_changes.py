@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Perturbation, Scene, perturbation
 from crosswind.core.types import Change, Model, Step, Task
-from crosswind.perturbations.query._changes import has_final_write, while_it_can_be_changed, wording
+from crosswind.perturbations.query._changes import calls_before, has_final_write, while_it_can_be_changed, wording
 from crosswind.words import banks
 
 COUNT = {1: 3, 2: 3, 3: 4, 4: 5, 5: 6}
@@ -68,10 +68,7 @@ class SeveralChanges(Perturbation):
         return cls(said=tuple(said))
 
     def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        """What is said, and all that was done before it began."""
-        made = [call.tool for step in gold for call, _ in step.inner]
-        first = self.said[0].after
-        return len(self.said) + (made.index(first) if first in made else len(made))
+        return len(self.said) + calls_before(self.said[0].after, gold)
 
     def on_task(self, task: Task) -> Task:
         changes = (Change(after=s.after, stated={s.key: s.value}, words=s.words) for s in self.said)
