@@ -79,7 +79,7 @@ def test_an_arm_that_another_starts_from_comes_first() -> None:
 def test_arms_and_seeds_that_name_nothing_are_refused(
     options: dict[str, Any], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswind.cli.train.NEEDED", ())
+    monkeypatch.setattr("crosswind.base.extras.TRAINING", ())
     monkeypatch.setattr(ArmJob, "go", lambda *_, **__: pytest.fail("an arm was begun"))
     with pytest.raises(CrosswindError, match=told):
         commands.run(FRAGILITY, tmp_path / "out", **options)

@@ -6,7 +6,6 @@ are possible, they are compared on tasks of the dev split; the test split is for
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from crosswind.adapt.plan import REPLAY, SHARE, STEPS, AdaptPlan, refusing
 from crosswind.adapt.registry import AgentRegistry, Version
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import need_packages
 from crosswind.base.files import replace_file
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Model
@@ -34,7 +34,6 @@ AIMED = {  # axis of a shift -> parts of the wrapper that can take it off an age
     "observation": ("retry", "verify", "redirect", "results", "keys", "pages", "complete", "notes"),
     "domain": ("names", "arguments", "replan", "stuck", "ask"),
 }
-NEEDED = ("torch", "transformers", "peft", "accelerate")  # of a training
 LISTED = 40  # entries of a map that a note repeats
 LONG = 120  # characters of each
 
@@ -195,9 +194,7 @@ def check_trainable(spec: str) -> None:
     _, inner = unwrapped(spec.removeprefix(PREFIX)) if spec.startswith(PREFIX) else (None, spec)
     if inner.partition(":")[0] not in (EMBEDDED, "hf"):
         raise CrosswindError(f"{inner} cannot be trained here; expected hf:MODEL or embedded, or another --way")
-    for package in NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise CrosswindError(f"--way train needs the package {package!r}; pip install 'crosswind[train]'")
+    need_packages("--way train")
 
 
 def _trained(plan: AdaptPlan, spec: str, files: dict[str, str], out: Path, tell: Callable[[str], None]) -> Candidate:

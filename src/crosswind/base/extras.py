@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from crosswind.base.errors import CrosswindError
+
+TRAINING = ("torch", "transformers", "peft", "accelerate")  # what trains models
 
 
 @contextmanager
@@ -19,3 +22,10 @@ def extra(name: str, purpose: str) -> Iterator[None]:
             raise
         text = f"{purpose} needs the package {package!r}; pip install 'crosswind[{name}]'"
         raise CrosswindError(text) from None
+
+
+def need_packages(what: str, *packages: str) -> None:
+    """Raise if one of these packages is not installed; by default those that train models."""
+    for package in packages or TRAINING:
+        if importlib.util.find_spec(package) is None:
+            raise CrosswindError(f"{what} needs the package {package!r}; pip install 'crosswind[train]'")

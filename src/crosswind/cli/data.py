@@ -14,11 +14,11 @@ from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import need_packages
 from crosswind.base.version import __version__
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Address, Executor
 from crosswind.cli.progress import Display
-from crosswind.cli.train import need_packages
 
 if TYPE_CHECKING:
     from crosswind.train.data import DataConfig, Measure

@@ -9,10 +9,11 @@ from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import need_packages
 from crosswind.cli.exits import FAILED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
-from crosswind.cli.train import Shown, goes_on, need_packages, written
+from crosswind.cli.train import Shown, goes_on, written
 
 if TYPE_CHECKING:
     from crosswind.study.definition import Part, Study

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import need_packages
 from crosswind.cli.exits import FAILED
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Json
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from crosswind.train.progress import Update
     from crosswind.train.sft import Result
 
-NEEDED = ("torch", "transformers", "peft", "accelerate")
 # what safetensors and torch say of a full disk
 FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "PytorchStreamWriter failed writing")}
 AGAIN = "rerun the command to resume from the last checkpoint, or to start over if there is none yet"
@@ -136,13 +135,6 @@ def one(method: Method, path: Path | None, out: Path | None, changes: list[str],
         from crosswind.train.run import train
 
         return train(config, out, method=method, progress=progress)
-
-
-def need_packages(what: str, *packages: str) -> None:
-    """Raise if one of these packages is not installed; by default those that train models."""
-    for package in packages or NEEDED:
-        if importlib.util.find_spec(package) is None:
-            raise CrosswindError(f"{what} needs the package {package!r}; pip install 'crosswind[train]'")
 
 
 @contextmanager
