@@ -26,3 +26,16 @@ def test_python_files_named_in_prose_exist() -> None:
             if not known and said not in EXAMPLES and said.split("/")[-1] not in EXAMPLES:
                 missing.append(f"{name}: {said}")
     assert not missing
+
+
+def test_what_the_map_of_the_package_names_is_in_the_files_it_names() -> None:
+    package = ROOT / "src" / "crosswind"
+    text = " ".join((package / "README.md").read_text(encoding="utf-8").split())
+    wrong, found = [], re.findall(r"((?:`[\w.]+`(?:,? and |, )?)+) in `([\w/]+\.py)`", text)
+    for names, file in found:
+        code = (package / file).read_text(encoding="utf-8")
+        for name in re.findall(r"`(?:\w+\.)?(\w+)`", names):
+            if not re.search(rf"^\s*(?:(?:async )?def |class )?{name}\b", code, re.MULTILINE):
+                wrong.append(f"{name} in {file}")
+    assert len(found) > 8
+    assert not wrong

@@ -73,3 +73,11 @@ def test_a_missing_option_comes_with_an_example() -> None:
     told = CliRunner().invoke(app, ["run", "quick"])
     assert told.exit_code == 2
     assert "Example: crosswind run quick --agent oracle" in told.output
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name and " " not in name])
+def test_a_command_is_in_the_module_of_its_name(name: str) -> None:
+    command, _ = COMMANDS[name]
+    inside = list(getattr(command, "commands", {}).values()) or [command]
+    module = {"import": "import_log"}.get(name, name)
+    assert {each.callback.__module__ for each in inside} == {f"crosswind.cli.{module}"}
