@@ -10,10 +10,10 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,9 +28,10 @@ from crosswind.core.types import Ending
 from crosswind.episodes.schedule import require_applicable
 from crosswind.episodes.stream import load_suite
 from crosswind.episodes.suite import Suite
-from crosswind.models.source import AgentSettings
+from crosswind.models.source import AgentSettings, AgentSource
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner, store
+from crosswind.runs.store import StoredRun
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -175,30 +176,41 @@ async def aevaluate(
             f"max_cost is {max_cost:g}, but no price is known for {source.name}; "
             "give settings={'price_in': ..., 'price_out': ...}, per million tokens"
         )
+    play = partial(
+        runner.run,
+        chosen,
+        source,
+        seed=seed,
+        trials=trials,
+        limit=limit,
+        concurrency=concurrency,
+        limits=runner.Limits(episode=episode_timeout, cost=max_cost),
+        watch=watching(progress),
+    )
+    return await stored_run(Run, play, source, out)
+
+
+evaluate = blocking(aevaluate)
+
+
+async def stored_run(
+    sort: Callable[[StoredRun], T],
+    play: Callable[..., Awaitable[object]],
+    source: AgentSource,
+    out: str | os.PathLike[str] | None,
+) -> T:
+    """What `play` left in its `folder`, which is deleted with the run unless `out` names it. Closes the source."""
     folder = Path(tempfile.mkdtemp(prefix="crosswind-") if out is None else out)
     with ExitStack() as cleanup:
         if out is None:
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
-            await runner.run(
-                chosen,
-                source,
-                folder,
-                seed=seed,
-                trials=trials,
-                limit=limit,
-                concurrency=concurrency,
-                limits=runner.Limits(episode=episode_timeout, cost=max_cost),
-                watch=watching(progress),
-            )
+            await play(folder=folder)
         finally:
             await source.aclose()
-        run = Run(store.load_run(folder))
+        run = sort(store.load_run(folder))
         weakref.finalize(run, cleanup.pop_all().close)
     return run
-
-
-evaluate = blocking(aevaluate)
 
 
 def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSettings:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping
-from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 from typing import Any, Literal
 
 from crosswind.api.arguments import at_least, naming_arguments
-from crosswind.api.evaluate import Told, agent_settings, blocking, watching
+from crosswind.api.evaluate import Told, agent_settings, blocking, stored_run, watching
 from crosswind.api.run import Run
 from crosswind.core.types import Ending
 from crosswind.episodes.career import CareerPlan
@@ -23,7 +19,6 @@ from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
 from crosswind.report import streams as report
 from crosswind.report.table import as_text
-from crosswind.runs import store
 from crosswind.runs.streams import play_streams
 
 
@@ -85,18 +80,9 @@ async def astream(
     changes: dict[str, object] = {"episodes": episodes} if episodes else {}
     chosen = with_changes(chosen, {**changes, "domains": (domain,)} if domain else changes)
     source = with_memory(open_agent(agent, agent_settings(settings), ending), memory, notes_size)
-    folder = Path(tempfile.mkdtemp(prefix="crosswind-") if out is None else out)
-    with ExitStack() as cleanup:
-        if out is None:
-            cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
-        try:
-            watch = watching(progress)
-            await play_streams(chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)
-        finally:
-            await source.aclose()
-        run = StreamRun(store.load_run(folder))
-        weakref.finalize(run, cleanup.pop_all().close)
-    return run
+    watch = watching(progress)
+    play = partial(play_streams, chosen, source, seed=seed, streams=streams, frozen=frozen, watch=watch)
+    return await stored_run(StreamRun, play, source, out)
 
 
 stream = blocking(astream)
