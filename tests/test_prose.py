@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -38,4 +39,17 @@ def test_what_the_map_of_the_package_names_is_in_the_files_it_names() -> None:
             if not re.search(rf"^\s*(?:(?:async )?def |class )?{name}\b", code, re.MULTILINE):
                 wrong.append(f"{name} in {file}")
     assert len(found) > 8
+    assert not wrong
+
+
+def test_every_module_is_named_in_the_docstring_of_its_folder() -> None:
+    package = ROOT / "src" / "crosswind"
+    wrong = []
+    for path in sorted(package.rglob("*/*.py")):
+        name = path.relative_to(package)
+        own = name.parts[0] in ("agents", "cli", "perturbations") and not path.stem.startswith("_")  # named by its kind
+        if path.stem != "__init__" and name.parts[0] != "data" and not own:
+            doc = ast.get_docstring(ast.parse((path.parent / "__init__.py").read_text(encoding="utf-8"))) or ""
+            if not re.search(rf"\b{path.stem}\b", doc):
+                wrong.append(str(name))
     assert not wrong

@@ -1,4 +1,12 @@
-"""What episodes add up to: paired statistics, scores by every grouping, and why episodes failed."""
+"""What episodes add up to: paired statistics, scores by every grouping, and why episodes failed.
+
+scores.py, groups.py, measures.py      drops and scores; groups of episodes; figures of one episode
+stats.py, shares.py                    tests, intervals and power; shares over streams
+streams.py, careers.py                 success over time, what changes cost, what needed memory
+interactions.py, mistakes.py           two obstacles at once; failures by what they have in common
+formats.py                             figures as people read them: rounding and wording
+diagnosis/                             the stage and the cause of a failure
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,12 @@
 
 runner.py       play episodes, several at a time, into a store; the one scheduler
 store.py        the folder of a run; proxy_sessions.py: sessions that a killed proxy left in it
+manifest.py     what is run, and whether two runs are the same, as resuming and merging ask
+lines.py, segments.py    lines of episodes read back; sealed parts of a large run
 baselines.py    scripted agents over a suite or on the episodes of a run
 reading.py      a stored episode beside its gold, and whether its world may be walked again
-cluster.py      play episodes on a Ray cluster
+cluster.py, spread_streams.py, ray_map.py    episodes, streams and other work on a Ray cluster
 analysis.py     all that a report needs, worked out once; comparison.py: several runs, paired
+ranking.py      many runs of one suite, the best first
 rescore.py      judge a stored run again; merge.py: put the shards of a run together
 """

@@ -3,6 +3,10 @@
 `solve` makes the declared calls and reads their results. What is right (`ends`, `answer`, `conceivable_ends`) is found
 without it, by following the same declaration over the rows of a state; no tool, session or layer has a part in that. A
 declaration that asks for the wrong thing is wrong on both sides, though: no law can see that.
+
+schema.py                      what a file may say
+checks.py, family_checks.py    what else must be right: of tables, tools and rules; of details and families
+rows.py, world.py, family.py   rows, tools and tasks; domain.py puts them together
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ In each of these domains *things* of a *kind* are found in a *group*; they have 
 a person holds a slot with a code, settles it by some means, moves it or cancels it. A domain says in its `Terms` what
 all this is called there, and `Records` gives access to its rows; the graphs hold `solve`, `ends` and `answer` once.
 Two families of two domains mirror each other when they are made of one graph.
+
+lookups.py ends in an answer, booking.py holds or settles a slot, held.py begins with what is held; graph.py is their base.
 """
 
 from crosswind.domains.graphs.booking import Barred, Book, Full, Hold, HoldAsked, Outing, Thrift, ThriftBarred

@@ -3,6 +3,11 @@
 The diagnosis reads both sides of the trajectory and the certificate: what the agent called and was shown, what reached
 the world, and the gold. It never looks at the kinds or tiers of the layers, nor at the agent's name. docs/diagnosis.md
 says in which order the questions are asked and what each cause means.
+
+evidence.py, case.py    what was done, shown and expected; how that relates to the certified way
+questions.py            the questions in their order; divergences.py: what was wrong with one call or value
+subjects.py             the tool, the error and the parameter of a mistake
+repair.py               play a failed episode again with one channel repaired: is the diagnosis right?
 """
 
 from __future__ import annotations

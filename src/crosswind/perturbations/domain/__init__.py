@@ -1,1 +1,4 @@
-"""Perturbations of the domain axis."""
+"""Perturbations of the domain axis.
+
+_blocking.py    tools that never work
+"""

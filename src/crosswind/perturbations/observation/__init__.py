@@ -1,1 +1,4 @@
-"""Perturbations of the observation axis."""
+"""Perturbations of the observation axis.
+
+_rows.py, _shapes.py, _locales.py    the content of results; its shape; other ways of writing values
+"""
