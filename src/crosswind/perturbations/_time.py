@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from math import ceil
 from random import Random
-from typing import TYPE_CHECKING
 
 from crosswind.core.perturbation import Memo
 from crosswind.core.types import Param, Split, Step, Task, ToolCall, ToolResult, ToolSpec, failed
@@ -40,28 +39,16 @@ def limit(calls: int, task: Task, severity: int) -> int:
     return ceil((calls + len(task.withheld)) * SLACK[severity])
 
 
-class Until:
-    """What kinds with a time limit share; their memo notes when the last call was made that had to be in time."""
+def hurry(until: int, gold: Sequence[Step], place: int) -> int:
+    """How much of the time that there is the way takes, in steps of five in a hundred."""
+    last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
+    return round(20 * (last + 1) / until)
 
-    if TYPE_CHECKING:
 
-        @property
-        def until(self) -> int: ...  # the minute of the episode from which on it is too late
-        @property
-        def notice(self) -> str: ...  # in the policy
-
-    def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        """How much of the time that there is the way takes, in steps of five in a hundred."""
-        last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
-        return round(20 * (last + 1) / self.until)
-
-    def on_task(self, task: Task) -> Task:
-        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
-
-    def slack(self, memo: Memo) -> float | None:
-        """How many times the time there is that was taken until the last call that had to be in time."""
-        last = memo.notes.get("last")
-        return None if last is None else self.until / (last + 1)
+def slack_of(until: int, memo: Memo) -> float | None:
+    """How many times the time there is that was taken until the last call that had to be in time, as noted."""
+    last = memo.notes.get("last")
+    return None if last is None else until / (last + 1)
 
 
 def waiting(split: Split, rng: Random, taken: set[str]) -> tuple[str, str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, ToolCall, failed
-from crosswind.perturbations._time import Until, clock, limit
+from crosswind.core.types import Flow, Step, Task, ToolCall, failed
+from crosswind.perturbations._time import clock, hurry, limit, slack_of
 from crosswind.perturbations.query._changes import wording
 
 
 @perturbation
-class Deadline(Until, Perturbation):
+class Deadline(Perturbation):
     """Every call takes a minute, and from some time on the tools that write accept nothing more."""
 
     kind: Literal["deadline"] = "deadline"
@@ -41,6 +42,15 @@ class Deadline(Until, Perturbation):
             notice=wording("deadline", "notices", split, rng, **holes),
             late=wording("deadline", "late", split, rng, **holes),
         )
+
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        return hurry(self.until, gold, place)
+
+    def on_task(self, task: Task) -> Task:
+        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
+
+    def slack(self, memo: Memo) -> float | None:
+        return slack_of(self.until, memo)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool not in self.tools:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, ToolCall, ToolResult
-from crosswind.perturbations._time import Until, clock, limit
-from crosswind.perturbations.observation._rows import is_number
+from crosswind.core.types import Flow, Step, Task, ToolCall, ToolResult
+from crosswind.perturbations._time import clock, hurry, limit, slack_of
 from crosswind.perturbations.query._changes import wording
 from crosswind.words import banks
 
 
 @perturbation
-class PriceMoves(Until, Perturbation):
+class PriceMoves(Perturbation):
     """Every price is another one from a time of day on, and the request is about the prices of before."""
 
     kind: Literal["price_moves"] = "price_moves"
@@ -40,6 +40,15 @@ class PriceMoves(Until, Perturbation):
         notice = wording("price_moves", "notices", scene.task.split, rng, **holes)
         return cls(key=key, until=until, percent=rng.randint(5, 40), notice=notice)
 
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        return hurry(self.until, gold, place)
+
+    def on_task(self, task: Task) -> Task:
+        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
+
+    def slack(self, memo: Memo) -> float | None:
+        return slack_of(self.until, memo)
+
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         result = yield call
         if result.error is not None or not _has(result.content, self.key):
@@ -53,11 +62,15 @@ class PriceMoves(Until, Perturbation):
             return [self._moved(one) for one in content]
         if not isinstance(content, dict):
             return content
-        return {k: self._higher(v) if k == self.key and is_number(v) else self._moved(v) for k, v in content.items()}
+        return {k: self._higher(v) if k == self.key and _is_number(v) else self._moved(v) for k, v in content.items()}
 
     def _higher(self, price: float) -> float:
         more = price * self.percent / 100
         return price + (max(1, round(more)) if isinstance(price, int) else round(max(more, 0.01), 2))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _has(content: Any, key: str) -> bool:
@@ -66,4 +79,4 @@ def _has(content: Any, key: str) -> bool:
         return any(_has(one, key) for one in content)
     if not isinstance(content, dict):
         return False
-    return is_number(content.get(key)) or any(_has(value, key) for value in content.values())
+    return _is_number(content.get(key)) or any(_has(value, key) for value in content.values())

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, ToolCall, ToolResult, failed
-from crosswind.perturbations._time import Until, clock, limit
+from crosswind.core.types import Flow, Step, Task, ToolCall, ToolResult, failed
+from crosswind.perturbations._time import clock, hurry, limit, slack_of
 from crosswind.perturbations.query._changes import wording
 
 
 @perturbation
-class TakenAt(Until, Perturbation):
+class TakenAt(Perturbation):
     """What was free is taken by somebody else at a time of day: it is listed no more, and cannot be had."""
 
     kind: Literal["taken_at"] = "taken_at"
@@ -41,6 +42,15 @@ class TakenAt(Until, Perturbation):
             notice=wording("taken_at", "notices", split, rng, **holes),
             text=wording("taken_at", "texts", split, rng, **holes),
         )
+
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        return hurry(self.until, gold, place)
+
+    def on_task(self, task: Task) -> Task:
+        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
+
+    def slack(self, memo: Memo) -> float | None:
+        return slack_of(self.until, memo)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         tool = memo.tools.get(call.tool)
