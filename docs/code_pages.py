@@ -113,9 +113,16 @@ def signature(name: str, thing: Any) -> str:
 
 
 def members(cls: type) -> list[list[str]]:
-    """The public attributes and methods that a class defines itself, with the first line of their docstrings."""
+    """The public attributes and methods that a class defines, with the first line of their docstrings.
+
+    Those of a base that has no section of its own count as the class's.
+    """
     rows = [[f"`{name}: {annotation(kind)}`", comments(cls).get(name, "")] for name, kind in own_fields(cls).items()]
-    for name, value in vars(cls).items():
+    found = dict(vars(cls))
+    for base in cls.__mro__[1:]:
+        if base.__module__.startswith("crosswind.") and base.__name__ not in crosswind.__all__ and base is not Model:
+            found |= {name: value for name, value in vars(base).items() if name not in found}
+    for name, value in found.items():
         inner = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         doc = (inspect.getdoc(inner) or "").split("\n\n")[0].replace("\n", " ") if value is not None else ""
         if not name.startswith("_") and inspect.isfunction(inner):
