@@ -70,10 +70,16 @@ def audit_domain(
     domain: Domain, families: Sequence[str] | None = None, *, count: int = TASKS, split: Split = "test"
 ) -> list[Complaint]:
     """What is unfair about a domain without any perturbation; `families` limits which are looked at."""
-    out = _footprints(domain, split)
+    return list(complaints(domain, families, count=count, split=split))
+
+
+def complaints(
+    domain: Domain, families: Sequence[str] | None = None, *, count: int = TASKS, split: Split = "test"
+) -> Iterator[Complaint]:
+    """The same one by one, for callers who need to know only whether there is any."""
+    yield from _footprints(domain, split)
     for family in families or domain.families:
-        out += audit_family(domain, family, count=count, split=split)
-    return out
+        yield from audit_family(domain, family, count=count, split=split)
 
 
 def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
