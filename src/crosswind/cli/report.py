@@ -176,15 +176,18 @@ def show(
 
 
 def _show_one(folder: Path, wanted: str, json_: bool) -> None:
-    """Show one episode; by its number nothing else of the run is read."""
+    """Show one episode; by its number or its whole key nothing else of the run is parsed."""
     from crosswind.report import show as shown
     from crosswind.runs.reading import read
-    from crosswind.runs.store import load_manifest, open_run, read_records
+    from crosswind.runs.store import line_of, load_manifest, open_run, read_records
 
     load_manifest(folder)
-    number = int(wanted) if wanted.isascii() and wanted.isdigit() and int(wanted) else 0
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 19 else 0
+    if not number and "|" in wanted:
+        at = line_of(folder, wanted)
+        number = 0 if at is None else at + 1
     record = next(read_records(folder, [number - 1]), None) if number else None
-    if record is None:
+    if record is None or ("|" in wanted and record.key != wanted):
         run = open_run(folder, damaged=True)
         number, found = shown.pick(run.told, wanted)
         (record,) = run.whole([found])

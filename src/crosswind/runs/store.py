@@ -27,6 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from crosswind.runs.manifest import load_manifest as load_manifest
 from crosswind.runs.manifest import now as now
 from crosswind.runs.manifest import shortfall as shortfall
 from crosswind.runs.proxy_sessions import interrupted_sessions, is_same_session
-from crosswind.runs.segments import INDEX, SEALED, Segment, close, seal, segments
+from crosswind.runs.segments import INDEX, SEALED, Segment, close, seal, segments, tells_of
 from crosswind.runs.segments import SEGMENTS as SEGMENTS
 
 LOCK, TORN, RETRIED = "lock", "episodes.jsonl.torn", "retried.jsonl"
@@ -213,11 +214,24 @@ def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
             yield whole(Record.model_validate_json, part.path, number + 1, line)
         first += count
     left = {at - first for at in wanted if at >= first}
-    if left:
+    if left and path.exists():
         with open_regular(path) as file:
             for number, line in enumerate(islice(file, max(left) + 1)):
                 if number in left:
                     yield whole(Record.model_validate_json, path, number + 1, line)
+
+
+def line_of(folder: Path | str, key: str) -> int | None:
+    """The line (`Brief.at`) of the episode with exactly this key; None where a look at every brief must tell."""
+    first, path = 0, Path(folder) / EPISODES
+    with suppress(BadFile, OSError, EOFError, LZMAError, ValueError, TypeError, RecursionError):
+        for part in segments(Path(folder)):
+            if (at := part.find(key)) is not None:
+                return first + at
+            first += part.count()
+        with open_regular(path) as file:
+            return next((first + n for n, line in enumerate(file) if tells_of(line, key)), None)
+    return None
 
 
 def episodes_in(folder: Path | str) -> int:
