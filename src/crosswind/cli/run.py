@@ -99,7 +99,11 @@ def run(
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
     max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much, in --currency; 0: no limit.")] = 0,
     max_exceptions: Annotated[
-        int, Unlimited(help="Stop when this many episodes in a row end with the same exception; 0: never.")
+        int,
+        Unlimited(
+            help="Start no further episode once this many in a row, of two tasks or more, ended with the same "
+            "exception; 0: never."
+        ),
     ] = 5,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[

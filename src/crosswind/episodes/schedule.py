@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import ceil
@@ -392,9 +393,10 @@ class Schedule:
         domain, condition = domains[want.domain], want.condition
         for number in self._deal.offers(want):
             dealt = self._dealt(want.domain, number)
-            task, keys = dealt.task, [key_of(dealt.task.id, condition.name, trial) for trial in range(self.trials)]
+            task = dealt.task
             drawn: Drawn | None = None
-            if condition.stack and not all(key in self.finished for key in keys):
+            keys = partial(map, partial(key_of, task.id, condition.name), range(self.trials))  # any number of them
+            if condition.stack and not all(key in self.finished for key in keys()):
                 drawn = under(domain, condition, task, self.seed, dealt.clean, want=want)
                 if drawn is None:
                     yield None
@@ -402,7 +404,7 @@ class Schedule:
                 dealt.clean = drawn.certificate.clean
             if self._deal.take(want, number):
                 yield from self._clean(domain, dealt)
-            for trial, key in enumerate(keys if condition.stack else ()):
+            for trial, key in enumerate(keys() if condition.stack else ()):
                 if self._count(task.id, key) and drawn:
                     yield Episode(condition.name, task.id, drawn, condition.severity, trial)
 
