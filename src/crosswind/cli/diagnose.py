@@ -11,7 +11,7 @@ from typer import Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, RunFolder
+from crosswind.cli.options import Json, RunFolder, warn_of_damage
 from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def diagnose(
     """
     from crosswind.runs.store import open_run
 
-    run = open_run(folder)
+    run = open_run(folder, damaged=True)
+    warn_of_damage(run)
     found = _found(run, again, json_)
     repairs: list[Repair] = []
     if repair:

@@ -38,7 +38,7 @@ from crosswind.base.files import append_file, open_regular, replace_file, sync_f
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
-from crosswind.runs.lines import T, lenient, lines_of, removal_command, whole
+from crosswind.runs.lines import T, left_out, lenient, lines_of, removal_command, whole
 from crosswind.runs.manifest import EPISODES as EPISODES
 from crosswind.runs.manifest import MANIFEST as MANIFEST
 from crosswind.runs.manifest import SHOWN as SHOWN
@@ -70,6 +70,7 @@ class StoredRun:
     manifest: Manifest
     records: list[Record]
     problems: list[str] = field(default_factory=list)  # what a reader should know, each a sentence
+    damage: str = ""  # the one about damaged lines, with what to do
 
     @property
     def lacks(self) -> str:
@@ -98,6 +99,7 @@ class BriefRun:
     manifest: Manifest
     told: list[Told]  # briefs, and whole records of what has no line yet
     problems: list[str] = field(default_factory=list)
+    damage: str = ""
 
     @property
     def lacks(self) -> str:
@@ -131,8 +133,9 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
 
     With `damaged` such lines are left out, and named among the problems.
     """
-    manifest, records, problems = _loaded(Path(folder), iter_records, damaged)
-    return StoredRun(Path(folder), manifest, [record for record in records if isinstance(record, Record)], problems)
+    manifest, records, problems, damage = _loaded(Path(folder), iter_records, damaged)
+    whole = [record for record in records if isinstance(record, Record)]
+    return StoredRun(Path(folder), manifest, whole, problems, damage)
 
 
 def open_run(folder: Path | str, *, damaged: bool = False) -> BriefRun:
@@ -142,16 +145,14 @@ def open_run(folder: Path | str, *, damaged: bool = False) -> BriefRun:
 
 def _loaded(
     folder: Path, read: Callable[[Path, list[str], list[str] | None], Iterator[Told]], damaged: bool
-) -> tuple[Manifest, list[Told], list[str]]:
+) -> tuple[Manifest, list[Told], list[str], str]:
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
     left = interrupted_sessions(folder)  # before the records: what a proxy records meanwhile is in both
     told = list(read(folder, problems, lost if damaged else None))
-    if lost:
-        few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
-        of = f"{len(lost)} of {len(lost) + len(told)} lines of {EPISODES}"
-        problems.append(f"{of} cannot be read and are left out: {'; '.join(few)}")
+    if damage := left_out(folder, lost, len(told)):
+        problems.append(damage)
     written = len(told)
     known = list(iter_records(folder, None, [])) if left else []
     for session in left:
@@ -168,7 +169,7 @@ def _loaded(
         problems.append(f"the run is not finished ({len(told)}{of} episodes); {goes_on}")
     elif lacks := shortfall(manifest, len(told)):
         problems.append(f"{lacks}; the same command plays them again")
-    return manifest, told, problems
+    return manifest, told, problems, damage
 
 
 def iter_records(
