@@ -25,6 +25,7 @@ from crosswind.episodes.suite import CLEAN, Condition, Suite, band_of
 
 LOOKED = 12  # tasks that are looked at for each one wanted, before a condition is taken not to apply
 SHARED = 4  # shifted episodes for each task and clean episode
+NOT_CHOSEN = "chance chose others of its one_of; play more tasks, or give it a condition of its own"
 RECENT = 128  # tasks that are kept with their clean walks
 
 
@@ -374,6 +375,18 @@ class Schedule:
             if all(want.got >= want.wanted and not want.has_met(kind) for want in wants):
                 whys = sum((want.whys.get(kind, Counter()) for want in wants), Counter[str]())
                 out[kind] = why_not(why for why, _ in whys.most_common())
+        return out
+
+    @property
+    def never_played(self) -> dict[str, str]:
+        """Kinds that conditions name, alone or in a `one_of`, and that no stack got, each with the reason."""
+        out = self.never_met
+        for kind in dict.fromkeys(kind for want in self._deal.wants for kind in want.condition.recipe.options()):
+            wants = [want for want in self._deal.wants if kind in want.condition.recipe.options()]
+            if kind in out or any(want.got < want.wanted or kind in want.met for want in wants):
+                continue
+            whys = sum((want.whys.get(kind, Counter()) for want in wants), Counter[str]())
+            out[kind] = why_not(why for why, _ in whys.most_common()) if whys else NOT_CHOSEN
         return out
 
     @property
