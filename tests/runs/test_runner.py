@@ -959,3 +959,51 @@ def test_no_episode_starts_once_the_same_exception_ended_enough(tmp_path: Path, 
     tasks = [episode.task_id for episode in drawn(Schedule(QUICK, 0, trials=8))]
     other = next(n for n, task in enumerate(tasks, 1) if task != tasks[0])
     assert repeated.progress.done == other > 8, "one task is no evidence that the agent is broken"
+
+
+WAYWARD = """
+import asyncio, os
+
+async def stubborn(query, tools):
+    while True:
+        try:
+            await asyncio.sleep(1000)
+        except BaseException:
+            pass
+
+def wanders(query, tools):
+    os.chdir("/")
+    return "I cannot do this."
+
+async def littering(query, tools):
+    async def later():
+        raise ValueError("one\\n::error::two")
+    asyncio.create_task(later())
+    await asyncio.sleep(0)
+    return "I cannot do this."
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "ended", "warns"),
+    [("stubborn", "budget", "ignore that they were cancelled"), ("wanders", "refusal", ""),
+     ("littering", "refusal", "ValueError: one")],
+)  # fmt: skip
+def test_a_run_ends_whatever_its_agent_leaves_behind(tmp_path: Path, agent: str, ended: str, warns: str) -> None:
+    (tmp_path / "wayward.py").write_text(WAYWARD)
+    start = [sys.executable, "-m", "crosswind.cli.app", "run", "quick", "--agent", f"python:wayward:{agent}"]
+    done = subprocess.run(
+        [*start, "--out", "run", "--limit", "3", "--episode-timeout", "0.5", "--json", "--no-progress"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(runner.__file__).parents[2])},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["played"] == 3
+    assert [record.ended for record in load_run(tmp_path / "run").records] == [ended] * 3
+    assert warns in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [line for line in done.stderr.splitlines() if line.startswith("::")]

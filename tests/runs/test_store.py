@@ -308,6 +308,14 @@ def test_what_is_no_file_of_a_run_is_refused(tmp_path: Path, records: list[Recor
         play_baselines(open_run(folder), 0, lambda _: None) if name == "baselines.jsonl" else load_run(folder)
 
 
+def test_a_lock_that_is_a_pipe_is_refused_and_waits_for_nobody(tmp_path: Path, records: list[Record]) -> None:
+    written(tmp_path / "run", records[:2])
+    (tmp_path / "run" / "lock").unlink()
+    os.mkfifo(tmp_path / "run" / "lock")
+    with pytest.raises(BadFile, match="lock: is not a regular file"):
+        resumed(tmp_path / "run")
+
+
 def test_a_linked_folder_of_parts_is_refused_and_a_linked_run_is_not(tmp_path: Path, records: list[Record]) -> None:
     written(tmp_path / "run", records[:2])
     (tmp_path / "short").symlink_to(tmp_path / "run")

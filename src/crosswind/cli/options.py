@@ -65,11 +65,14 @@ def warn(damage: str, folder: Path | str) -> None:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Put a page in place, whole or not at all."""
+    """Put a page in place, whole or not at all; what a device or a pipe of the shell is named for is written to."""
     from crosswind.base.files import replace_file
 
     try:
-        replace_file(path, page.encode())
+        if path.is_absolute() and path.parts[1:2] in (("dev",), ("proc",)):
+            path.write_bytes(page.encode())
+        else:
+            replace_file(path, page.encode())
     except OSError as error:
         raise CrosswindError(f"{path}: cannot be written ({error.strerror}); choose another file with -o") from None
 

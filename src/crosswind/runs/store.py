@@ -34,7 +34,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, replace_file, sync_folder, synced_file
+from crosswind.base.files import append_file, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
@@ -290,7 +290,7 @@ class Store:
     """
 
     def __init__(self, folder: Path | str, *, sealed: int = SEALED) -> None:
-        self.folder, self.sealed = Path(folder), sealed
+        self.folder, self.sealed = Path(folder).absolute(), sealed  # an agent may change the working directory
         self.path = self.folder / EPISODES
         self.backup: Path | None = None  # of lines that others took the place of
         self.cut = 0  # bytes of a torn line that were cut off
@@ -312,7 +312,8 @@ class Store:
                 )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            regular(self._lock, self.folder / LOCK)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         try:
