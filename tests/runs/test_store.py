@@ -182,6 +182,16 @@ def test_a_misshapen_line_is_named_by_every_reader_and_the_rest_is_shown(
             assert told in str(done.exception)
 
 
+def test_a_diagnosis_of_hand_made_causes_shows_no_control_characters(tmp_path: Path, records: list[Record]) -> None:
+    failed = next(record for record in records if record.outcome == "fail")
+    hostile = failed.model_copy(update={"cause": "x\n::error::y\u202e\u2028\x1b[31m", "stage": "planning\x07"})
+    written(tmp_path / "run", [hostile])
+    shown = CliRunner().invoke(app, ["diagnose", str(tmp_path / "run")]).stdout
+    assert "1 of 1 episodes failed" in shown
+    assert not {"\u202e", "\u2028", "\x1b", "\x07"} & set(shown)
+    assert not [line for line in shown.splitlines() if line.startswith("::")]
+
+
 def test_an_error_of_ours_is_a_line_and_no_verdict_of_the_gate(tmp_path: Path) -> None:
     script = tmp_path / "broken.py"
     script.write_text(

@@ -169,7 +169,11 @@ def _print(found: Found, numbers: dict[str, int], episodes: int, folder: Path) -
         lines = [terminal.short(f"step {step}: {why}", 120) for why, (_, step) in shown]
         more = [f"and {formats.many(len(whys) - len(shown), 'other reason')}"] if len(whys) > len(shown) else []
         for nth, (line, (_, (number, _))) in enumerate(zip(lines, shown, strict=True)):
-            head = ("", "", "", "") if nth else (stage, cause, str(n), f"{n / len(found):.0%}")
+            head = (
+                ("", "", "", "")
+                if nth
+                else (terminal.one_line(stage), terminal.one_line(cause), str(n), f"{n / len(found):.0%}")
+            )
             table.add_row(*head, str(number), line)
         for line in more:
             table.add_row("", "", "", "", "", line)

@@ -300,7 +300,7 @@ async def _leave_behind() -> None:
     if others:
         _, stuck = await asyncio.wait(others, timeout=GRACE)
         for task in stuck:
-            asyncio.tasks._unregister_task(task)  # type: ignore[attr-defined]
+            asyncio.tasks._unregister_task(task)
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(task))  # never closed: that would be swallowed as well, forever
         if stuck:
             warnings.warn(
