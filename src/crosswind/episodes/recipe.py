@@ -130,6 +130,10 @@ class Recipe(Model):
         sure = (choice for choice in self.stack if choice.chance == 1 and choice.count[0] > 0)
         return list(dict.fromkeys(kind for choice in sure if len(choice.weights()) == 1 for kind in choice.weights()))
 
+    def options(self) -> list[str]:
+        """Every kind that it names, alone or among others; those of a group are not named."""
+        return list(dict.fromkeys(k for choice in self.stack for k in (choice.one_of or [choice.kind]) if k))
+
     def pick(self, rng: Random) -> list[tuple[str, int]]:
         """The kinds of one stack; a kind picked twice counts once."""
         picks = [p for choice in self.stack for p in choice.pick(rng)]

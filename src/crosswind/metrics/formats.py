@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality, tasks_needed
-from crosswind.metrics.stats import minimum_detectable_effect
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality
 
 MINUS = "\N{MINUS SIGN}"
 PERCENT = "\N{NO-BREAK SPACE}%"
@@ -59,6 +61,9 @@ def _tests(change: Drop) -> str:
 
 def more(change: Drop) -> str:
     """What so few tasks leave open: how many would show a change of this size, or which change they show."""
+    from crosswind.metrics.scores import tasks_needed
+    from crosswind.metrics.stats import minimum_detectable_effect
+
     needed = tasks_needed(change) if abs(change.delta) >= 0.02 else None
     if needed is not None:
         return f"about {max(needed, change.tasks + 1):,} tasks would show a change of this size"
