@@ -126,7 +126,7 @@ def _live(out: Path, seed: int, say: partial[None]) -> None:
     _play_all([(f"embedded:{name}", folder) for name, folder in zip(names, folders, strict=True)], seed)
     played = min(map(_episodes, folders))
     if played < EPISODES_LIVE:
-        say(f"   Both models played {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun the command to resume.")
+        say(f"   The slower model finished {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun to resume.")
     try:
         page, found = _compared(folders, out / "compare.html")
     except CrosswindError as error:  # no episode is finished in both
