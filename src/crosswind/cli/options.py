@@ -49,7 +49,7 @@ def names_in(option: str, given: Sequence[str]) -> list[str]:
 def one_form(json_: bool, markdown: bool) -> None:
     """Refuse two forms of output at once."""
     if json_ and markdown:
-        raise CrosswindError("--json and --markdown both say what to print; give one of them")
+        raise CrosswindError("give --json or --markdown, not both")
 
 
 def warn_of_damage(*runs: AnyRun) -> None:

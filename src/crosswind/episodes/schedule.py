@@ -87,7 +87,7 @@ class Deck:
 def tasks(
     domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
 ) -> Iterator[Task]:
-    """Tasks of a domain, as many as there are: levels in turn, and the families of a level in turn."""
+    """Yield the tasks of a domain: levels alternate, and so do the families of a level."""
     deck = Deck(domain, seed, split=split, size=size, levels=levels)
     return map(deck.task, count() if deck.end is None else range(deck.end))
 
