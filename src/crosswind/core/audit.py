@@ -253,9 +253,10 @@ _known: dict[tuple[object, ...], list[Complaint]] = {}
 def require_fair(domain: Domain, family: str, kinds: Sequence[str]) -> None:
     """Raise `CannotPerturb` if an audit complains about the domain, the family or one of the kinds.
 
-    A kind is tried on the domain itself, or on one of ours where that cannot be audited.
+    A kind is tried on the domain itself, or on one of ours where that cannot be audited or was generated: generated
+    domains are judged before they are handed out, and there is no end of them.
     """
-    home = domain if is_auditable(domain) else None
+    home = domain if is_auditable(domain) and not domains.is_made(domain.name) else None
     if home is not None:
         _require("domain", domain.name, _footprints, home)
         _require("family", f"{domain.name}/{family}", audit_family, home, family)
