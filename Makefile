@@ -21,7 +21,7 @@ PINNED := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test docs frameworks format wheel release pins clean
+.PHONY: help demo lint test docs frameworks format wheel release pins clean
 
 help: ## show this list
 	@echo "crosswind: make TARGET [PYTHON=python3.12] [V=1]"
@@ -31,13 +31,15 @@ demo: .venv/.local ## install, then see what crosswind does in three minutes (AR
 	@echo "==> crosswind demo"
 	@$(BIN)/crosswind demo $(ARGS)
 
-test: .venv/.dev ## lint, check types and run the tests (ARGS="..." goes to pytest)
+lint: .venv/.dev ## lint and check types
 	@echo "==> ruff check"
 	@$(BIN)/ruff check --quiet .
 	@echo "==> ruff format --check"
 	@$(BIN)/ruff format --check . || { echo "to fix this: make format" >&2; exit 1; }
 	@echo "==> mypy"
 	@$(BIN)/mypy
+
+test: lint ## lint, check types and run the tests (ARGS="..." goes to pytest)
 	@echo "==> pytest"
 	@command -v chromium >/dev/null || echo "no chromium here: the tests that open reports in a browser are skipped"
 	@$(BIN)/pytest -n auto --dist worksteal $(ARGS)

@@ -106,7 +106,7 @@ def test_an_interface_is_learnt_from_a_run(here: Path) -> None:
     ("args", "told"),
     [
         (["run", "alarms.jsonl", "--domain", "poi", "--way", "luck"], "expected notes, wrapper, adapter or train"),
-        (["run", "alarms.jsonl"], "no --domain"),
+        (["run", "alarms.jsonl"], "give --domain"),
         (["run", "--domain", "poi"], "nothing to adapt to"),
         (["run", "alarms.jsonl", "--domain", "poi"], "begin with `crosswind adapt start SPEC`"),
         (["run", "missing.jsonl", "--domain", "poi"], "begin with"),

@@ -12,6 +12,7 @@ from crosswind.authoring.generated.chains import shape
 from crosswind.authoring.generated.lexicon import lexicon
 from crosswind.authoring.generated.tables import RedrawNeeded
 from crosswind.base.errors import NotForTraining, UnknownName
+from crosswind.core import audit
 from crosswind.core.audit import audit_domain
 from crosswind.core.draw import draw
 from crosswind.core.flow import rng_for
@@ -82,6 +83,20 @@ def test_a_name_gives_one_domain_that_the_laws_accept() -> None:
     assert declaration("generated:test-3") == before
     drawn = draw(made, made.task("family_1", 5), ["semantic_rename", "transient_error"], 5)
     assert not re.search(r"\{\w+\}", drawn.certificate.gold.session.query())
+
+
+def test_kinds_are_audited_on_a_domain_of_ours_whatever_code_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a change of the package's code would change which demonstrations are drawn."""
+    judged: list[object] = []
+
+    def fair(_: object, parts: object) -> list[audit.Complaint]:
+        judged.append(parts)
+        return []
+
+    monkeypatch.setattr(audit, "_known", {})
+    monkeypatch.setattr(audit, "_verdict", fair)
+    audit.require_fair(domains["generated:test-3"], "family_1", ["semantic_rename"])
+    assert judged == [("semantic_rename", domains["poi"])]
 
 
 def test_generated_domains_are_dropped_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -287,14 +288,21 @@ def test_the_demo_plays_two_agents_at_once_and_says_which_is_better(tmp_path: Pa
     assert "did not help" in backwards[-1]
 
 
-def test_a_demo_that_one_model_hardly_began_still_compares_what_both_played(tmp_path: Path) -> None:
+def test_a_demo_that_one_model_hardly_began_still_compares_what_both_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a slow machine one model can be far ahead when time is up."""
     folders = [tmp_path / "memoriser", tmp_path / "oracle"]
     for folder, limit in zip(folders, (3, 12), strict=True):
         crosswind("run", commands_demo.LIVE, "--agent", folder.name, "--out", str(folder), "--limit", str(limit))
-    _, sure, means = commands_demo.sentences(commands_demo._compared(folders, tmp_path / "page.html")[1])
+    found = commands_demo._compared(folders, tmp_path / "page.html")[1]
+    _, sure, means = commands_demo.sentences(found)
     assert "2 pairs" in sure
     assert "cannot tell" in means
+    monkeypatch.setenv("COLUMNS", "80")
+    told: list[str] = []
+    commands_demo._tell(found, partial(told.append))
+    assert max(map(len, "\n".join(told).splitlines())) <= 80
 
 
 def test_an_agent_that_stops_the_demo_is_named(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import crosswind as cw
 from crosswind.authoring import yaml_domain
 from crosswind.cli.app import app
 from crosswind.core.registry import domains
+from crosswind.episodes.schedule import NOT_CHOSEN
 from crosswind.episodes.survey import survey
 from tests.tiny import SHELF
 
@@ -63,3 +64,24 @@ def test_only_a_kind_that_applies(suite: str, tmp_path: Path) -> None:
     with pytest.raises(cw.CrosswindError, match=f"{WRITES} applies to no task of the suite 'mine'"):
         cw.evaluate("oracle", suite, only=[WRITES])
     assert len(cw.evaluate("oracle", suite, only=["format_switch"])) == 4
+
+
+def test_kinds_of_a_choice_that_were_never_played_are_named(suite: str, tmp_path: Path) -> None:
+    choices = f"""\
+name: choices
+domains: [shelf]
+tasks: 6
+conditions:
+  - {{name: either, stack: [{{one_of: {{format_switch: 1, {WRITES}: 1, key_rename: 1.0e-9}}}}]}}
+  - {{name: any, stack: [{{group: train}}]}}
+"""
+    (tmp_path / "choices.yaml").write_text(choices)
+    run = [*("run", str(tmp_path / "choices.yaml"), "--agent", "oracle", "--out", str(tmp_path / "out"), "--json")]
+    done = CliRunner().invoke(app, run)
+    played = {kind for record in cw.load_run(tmp_path / "out") for kind in record.kinds}
+    told = json.loads(done.stdout)["never_played"]
+    expected = {WRITES: _reason(), **({} if "key_rename" in played else {"key_rename": NOT_CHOSEN})}
+    assert told == expected, "kinds of a group were not asked for by name"
+    assert json.loads(CliRunner().invoke(app, run).stdout)["never_played"] == expected
+    report = CliRunner().invoke(app, ["report", str(tmp_path / "out"), "--baselines", "0", "-o", str(tmp_path / "x")])
+    assert f"{WRITES} was never played" in " ".join(report.output.split())

@@ -211,7 +211,7 @@ def test_weights_are_loaded_between_turns(tokenizer: Any, made: Any) -> None:
     with pytest.raises(CrosswindError, match="no weights 'nothing'"):
         engine.load_weights({"nothing": torch.zeros(1)})
     running = engine.submit(ids, key=0, max_new=180)
-    with pytest.raises(CrosswindError, match="turns are under way"):
+    with pytest.raises(CrosswindError, match="turns are in progress"):
         engine.load_weights({})
     running.result(60)
     engine.load_weights({})

@@ -172,6 +172,22 @@ def test_an_exception_of_the_agent_is_counted_and_shown(agent: Any) -> None:
     assert "KeyError" in run._repr_html_()
 
 
+def test_an_exception_with_a_huge_message_is_stored_shortened_and_at_once() -> None:
+    def loud(query: str, tools: cw.SyncToolset) -> str:
+        raise ValueError("head " + "x" * 50_000_000 + " tail")
+
+    def unreachable(query: str, tools: cw.SyncToolset) -> str:
+        raise OSError("x" * 50_000_000)
+
+    began = time.process_time()
+    run = cw.evaluate(loud, "quick", limit=3)
+    assert [(r.ended, len(r.why) < 100_000) for r in run] == [("exception", True)] * 3
+    assert "ValueError: head xxx" in run.records[0].why
+    episode = cw.play(unreachable)
+    assert (episode.outcome, len(episode.why) < 100_000) == ("error", True)
+    assert time.process_time() - began < 30
+
+
 def test_a_provider_that_fails_is_no_failure_of_the_agent() -> None:
     def offline(query: str, tools: cw.SyncToolset) -> str:
         raise ConnectionResetError("gone")

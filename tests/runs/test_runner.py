@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
+from crosswind.cli import dry_run
 from crosswind.cli.dry_run import Forecast
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run import folder_name
@@ -742,6 +743,42 @@ def test_a_dry_run_plays_nothing(tmp_path: Path, crosswind: Callable[..., str]) 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [("--trials", "100000"), ("--trials", "1" + "0" * 20), ("--tasks", "1" + "0" * 20), ("--limit", "1" + "0" * 20)],
+)
+def test_a_dry_run_of_any_size_draws_few_episodes(
+    flags: tuple[str, ...], crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dry_run, "DRAWN", 25)
+    given = ("run", "quick", "--agent", "oracle", "--dry-run")
+    data = json.loads(crosswind(*given, *flags, "--json"))
+    drawn, whole = Counter[str](), Schedule.__iter__
+
+    def counted(schedule: Schedule) -> Iterator[Episode | None]:
+        for one in whole(schedule):
+            drawn["draws"] += 1
+            yield one
+
+    monkeypatch.setattr(Schedule, "__iter__", counted)
+    assert json.loads(crosswind(*given, *flags, "--json"))["episodes"] == data["episodes"]
+    assert drawn["draws"] <= 40
+    once = json.loads(crosswind(*given, "--json"))
+    times = int(flags[1]) if flags[0] == "--trials" else 1
+    if flags[0] != "--tasks":
+        assert (data["episodes"], data["by_tier"]["clean"]) == (20 * times, 4 * times)
+        assert data["detectable"] == once["detectable"]
+        assert data["input_tokens"] == pytest.approx(once["input_tokens"] * times)
+    else:
+        assert data["episodes"] > 10**20
+        assert "estimated from the first 25" in " ".join(crosswind(*given, *flags).split())
+
+
+def test_any_number_of_trials_takes_no_memory_before_it_is_played() -> None:
+    schedule = filter(None, Schedule(QUICK, 0, trials=10**15))
+    assert [next(schedule).trial for _ in range(3)] == [0, 1, 2]
+
+
 def test_a_dry_run_needs_no_key_and_names_currency_and_time(
     crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -908,3 +945,70 @@ def test_a_run_whose_last_episode_is_a_reason_to_stop_is_finished(tmp_path: Path
     ran = played(tmp_path / "most", Source(breaks), limits=Limits(exceptions=wanted - 1), concurrency=1)
     assert (ran.manifest.state, ran.progress.done) == ("stopped", wanted - 1)
     assert "same exception" in ran.stopped
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_no_episode_starts_once_the_same_exception_ended_enough(tmp_path: Path, together: int) -> None:
+    begun = 0
+
+    async def breaks(nth: int, turn: int) -> None:
+        nonlocal begun
+        begun += 1
+        await asyncio.sleep(0)
+        raise AgentException("ValueError: no")
+
+    ran = played(tmp_path / "run", Source(breaks), limits=Limits(exceptions=7), concurrency=together)
+    assert 7 <= ran.progress.done == begun <= 7 + together - 1
+    assert ran.stopped.startswith(f"{ran.progress.done} episodes in a row ended with the same exception")
+    repeated = played(tmp_path / "trials", Source(breaks), trials=8, limits=Limits(exceptions=5), concurrency=1)
+    tasks = [episode.task_id for episode in drawn(Schedule(QUICK, 0, trials=8))]
+    other = next(n for n, task in enumerate(tasks, 1) if task != tasks[0])
+    assert repeated.progress.done == other > 8, "one task is no evidence that the agent is broken"
+
+
+WAYWARD = """
+import asyncio, os
+
+async def stubborn(query, tools):
+    while True:
+        try:
+            await asyncio.sleep(1000)
+        except BaseException:
+            pass
+
+def wanders(query, tools):
+    os.chdir("/")
+    return "I cannot do this."
+
+async def littering(query, tools):
+    async def later():
+        raise ValueError("one\\n::error::two")
+    asyncio.create_task(later())
+    await asyncio.sleep(0)
+    return "I cannot do this."
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "ended", "warns"),
+    [("stubborn", "budget", "ignore that they were cancelled"), ("wanders", "refusal", ""),
+     ("littering", "refusal", "ValueError: one")],
+)  # fmt: skip
+def test_a_run_ends_whatever_its_agent_leaves_behind(tmp_path: Path, agent: str, ended: str, warns: str) -> None:
+    (tmp_path / "wayward.py").write_text(WAYWARD)
+    start = [sys.executable, "-m", "crosswind.cli.app", "run", "quick", "--agent", f"python:wayward:{agent}"]
+    done = subprocess.run(
+        [*start, "--out", "run", "--limit", "3", "--episode-timeout", "0.5", "--json", "--no-progress"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(runner.__file__).parents[2])},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["played"] == 3
+    assert [record.ended for record in load_run(tmp_path / "run").records] == [ended] * 3
+    assert warns in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [line for line in done.stderr.splitlines() if line.startswith("::")]

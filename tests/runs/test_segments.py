@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import lzma
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from crosswind.base.errors import BadFile
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.cli.app import app
 from crosswind.episodes.brief import Brief
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import suites
@@ -27,6 +32,7 @@ from crosswind.runs.store import (
     episodes_in,
     iter_briefs,
     iter_records,
+    line_of,
     load_run,
     open_run,
     raw_lines,
@@ -289,3 +295,44 @@ def test_commands_read_a_run_in_parts(
         codes = {"code": 1} if command == "gate" else {}
         said = [crosswind(command, folder, **codes).replace(str(folder), "") for folder in (plain, parts)]
         assert said[0] == said[1]
+
+
+def test_an_episode_is_found_by_its_whole_key(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    for n, record in enumerate(records):
+        assert line_of(folder, record.key) == n
+    assert line_of(folder, records[0].key[:-1]) is None
+    assert line_of(folder, "nobody|clean|0") is None
+    (folder / "segments" / "000001.index.xz").write_bytes(b"x")
+    assert line_of(folder, records[1].key) == 1, "from the lines"
+    (folder / "segments" / "000001.jsonl.xz").write_bytes(b"x")
+    assert line_of(folder, records[1].key) is None, "what is damaged is named by those who read the run whole"
+
+
+def test_showing_one_episode_parses_no_other_and_loads_no_statistics(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    code = """
+import sys
+sys.modules["numpy"] = None
+from crosswind.episodes.brief import Brief
+from crosswind.runs import store
+def all_of_it(*_, **__): raise AssertionError("reads the whole run")
+store.open_run = all_of_it
+from crosswind.cli.app import app
+app(["show", sys.argv[1], sys.argv[2]], standalone_mode=False)
+"""
+    for wanted in ("11", records[10].key):
+        command = [sys.executable, "-c", code, str(folder), wanted]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+        assert done.returncode == 0, done.stderr
+        assert records[10].task_id in done.stdout
+
+
+def test_a_number_beyond_a_folder_without_a_last_file_is_no_bug(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    (folder / "episodes.jsonl").unlink()
+    beyond = str(len(records) * 9)
+    for wanted in (beyond, "9" * 5000):
+        done = CliRunner().invoke(app, ["show", str(folder), wanted])
+        assert isinstance(done.exception, CrosswindError), done.output
+        assert "no episode" in str(done.exception)

@@ -10,15 +10,17 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import replace_file
+from crosswind.cli.app import app
 from crosswind.core.domain import JUDGE
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import suites
@@ -145,19 +147,49 @@ STEP = {"call": {"tool": "t", "args": {}}, "result": {"content": 1}, "inner": []
         ({"steps": 7}, "steps: Input should be a valid array"),
     ],
 )
-def test_a_misshapen_line_is_named_by_readers_of_whole_records(
-    tmp_path: Path, records: list[Record], change: dict[str, Any], told: str, crosswind: Callable[..., str]
+def test_a_misshapen_line_is_named_by_every_reader_and_the_rest_is_shown(
+    tmp_path: Path, records: list[Record], change: dict[str, Any], told: str
 ) -> None:
     path, run_folder = written(tmp_path / "run", records[:3]), tmp_path / "run"
+    written(tmp_path / "other", records[:3])
     lines = path.read_text().splitlines()
     lines[1] = json.dumps({**json.loads(lines[1]), **change})
     path.write_text("\n".join([*lines, ""]))
     with pytest.raises(BadFile, match=re.escape(told)):
         load_run(run_folder)
-    commands = ["export --format atif -o x.json", "rescore"]  # others need no steps
+    remedy = f"sed -i.bak 2d {path}"
+    commands = [
+        *("report --baselines 0 -o x.html", "diagnose", "show", "export --format atif -o x.jsonl", "leaderboard"),
+        *("compare x.other -o y.html --partial", "gate --allow-unfinished", "gate --baseline x.other"),
+        *("show --json", "diagnose --json", "gate --json", "compare x.other --json --partial", "report --json"),
+    ]
     for command, *more in map(str.split, commands):
-        more = [str(tmp_path / word) if word.startswith("x.") else word for word in more]
-        assert told in crosswind(command, run_folder, *more, code=2), command
+        more = [str(tmp_path / word.removeprefix("x.")) if word[:2] in ("x.", "y.") else word for word in more]
+        done = CliRunner().invoke(app, [command, str(run_folder), *more])
+        assert done.exit_code in ((0, 1, 3, 4) if command == "gate" else (0,)), (command, done.output, done.exception)
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ") and remedy in line]
+        assert told in line, command
+        assert "1 of 3 lines" in line, command
+        if command != "gate":
+            assert done.stdout.strip(), command
+        if "--json" in more:
+            json.loads(done.stdout)
+    for command in ("rescore", "merge"):  # they write: nothing is left out
+        more = [str(tmp_path / "other"), "--out", str(tmp_path / "merged")] if command == "merge" else []
+        done = CliRunner().invoke(app, [command, str(run_folder), *more])
+        assert isinstance(done.exception, CrosswindError), command
+        if command == "rescore":
+            assert told in str(done.exception)
+
+
+def test_a_diagnosis_of_hand_made_causes_shows_no_control_characters(tmp_path: Path, records: list[Record]) -> None:
+    failed = next(record for record in records if record.outcome == "fail")
+    hostile = failed.model_copy(update={"cause": "x\n::error::y\u202e\u2028\x1b[31m", "stage": "planning\x07"})
+    written(tmp_path / "run", [hostile])
+    shown = CliRunner().invoke(app, ["diagnose", str(tmp_path / "run")]).stdout
+    assert "1 of 1 episodes failed" in shown
+    assert not {"\u202e", "\u2028", "\x1b", "\x07"} & set(shown)
+    assert not [line for line in shown.splitlines() if line.startswith("::")]
 
 
 def test_an_error_of_ours_is_a_line_and_no_verdict_of_the_gate(tmp_path: Path) -> None:
@@ -284,6 +316,14 @@ def test_what_is_no_file_of_a_run_is_refused(tmp_path: Path, records: list[Recor
     said = f"{re.escape(name)}: is {'not a regular file' if kind == 'pipe' else 'a symbolic link to .*elsewhere'}"
     with pytest.raises(BadFile, match=said):
         play_baselines(open_run(folder), 0, lambda _: None) if name == "baselines.jsonl" else load_run(folder)
+
+
+def test_a_lock_that_is_a_pipe_is_refused_and_waits_for_nobody(tmp_path: Path, records: list[Record]) -> None:
+    written(tmp_path / "run", records[:2])
+    (tmp_path / "run" / "lock").unlink()
+    os.mkfifo(tmp_path / "run" / "lock")
+    with pytest.raises(BadFile, match="lock: is not a regular file"):
+        resumed(tmp_path / "run")
 
 
 def test_a_linked_folder_of_parts_is_refused_and_a_linked_run_is_not(tmp_path: Path, records: list[Record]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from crosswind.base.errors import BadFile
 from crosswind.cli import app as cli
@@ -98,10 +99,9 @@ def test_a_training_goes_on_after_the_signal(tmp_path: Path) -> None:
     assert done.returncode == 130, done.stderr[-2000:]
     assert done.stderr.endswith(AGAIN)
     assert "Traceback" not in done.stderr
-    again = [sys.executable, "-m", "crosswind.cli.app", *args, "--json"]
-    done = subprocess.run(again, capture_output=True, text=True, env=env)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert '"resumed": 2' in done.stdout
+    again = CliRunner().invoke(cli.app, [*args, "--json"])
+    assert again.exit_code == 0, again.output[-2000:]
+    assert '"resumed": 2' in again.stdout
 
 
 # ---------------------------------------------------------------- values that are refused

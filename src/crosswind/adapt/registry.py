@@ -193,7 +193,7 @@ class AgentRegistry:
         """Register an agent as the first version in use."""
         if (there := self.current()) is not None:
             raise CrosswindError(
-                f"{self.folder}: version {there.number} is in use already; only an adaptation that passes replaces it"
+                f"{self.folder}: version {there.number} is in use; only an adaptation that passes its gate replaces it"
             )
         if strip_credentials(spec) != spec:
             raise CrosswindError(

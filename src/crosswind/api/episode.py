@@ -109,7 +109,7 @@ async def aplay(
     >>> episode.outcome, episode.kinds, episode.exposed
     ('fail', ('semantic_rename',), True)
 
-    `aplay` does the same in the event loop that is running:
+    `aplay` does the same in a running event loop:
 
     >>> import asyncio
     >>> asyncio.run(cw.aplay("oracle", domain="retail", seed=3)).outcome
@@ -147,7 +147,7 @@ def judge(episode: Record | Trajectory) -> Verdict:
 
 
 def show(episode: Record) -> str:
-    """Give an episode as text: what the agent saw, what the world saw, and the certified way.
+    """Return an episode as text: what the agent saw, what the world saw, and the certified solution.
 
     >>> import crosswind as cw
     >>> print(cw.show(cw.play("oracle", domain="poi", family="best_price", seed=1)))  # doctest: +ELLIPSIS

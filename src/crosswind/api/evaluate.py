@@ -129,7 +129,7 @@ async def aevaluate(
     >>> len(run), [episode.outcome for episode in run]
     (4, ['fail', 'fail', 'fail', 'fail'])
 
-    `aevaluate` does the same in the event loop that is running:
+    `aevaluate` does the same in a running event loop:
 
     >>> import asyncio
     >>> asyncio.run(cw.aevaluate("oracle", limit=2))
@@ -139,8 +139,8 @@ async def aevaluate(
     object with `reply(chat, tools)`; a class that makes one per episode; or a spec such as "oracle" or
     "openai:MODEL@URL". `suite` is a name, a YAML file or a `Suite`.
 
-    Works in a script and in a notebook. An async agent in a notebook then runs in another event loop than the
-    notebook's; `await aevaluate(...)` keeps to that one.
+    Works in a script and in a notebook. In a notebook, an async agent runs in an event loop of its own; use
+    `await aevaluate(...)` to stay in the notebook's.
 
     Args:
         seed: Equal seeds give equal tasks and perturbations.

@@ -162,11 +162,11 @@ class Run:
         return Drops(by, drops_of(self.records, by))
 
     def summary(self) -> Summary:
-        """Everything that a report says, as data: shares, drops by every grouping, causes, costs."""
+        """Return everything that a report says, as data: shares, drops by every grouping, causes, costs."""
         return summary_of(self.records, trivial=trivial_of(self.stored))
 
     def to_frame(self) -> pandas.DataFrame:
-        """Give a pandas data frame with one row per episode.
+        """Return a pandas DataFrame with one row per episode.
 
         >>> import crosswind as cw
         >>> frame = cw.evaluate("retrier", "quick").to_frame()
@@ -302,7 +302,7 @@ class RunComparison:
 
     @property
     def verdict(self) -> str:
-        """Which run is better, and by how much, in a sentence."""
+        """Which run is better and by how much, in one sentence."""
         return comparing.verdict(self.found)
 
     def _rows(self) -> list[list[str]]:

@@ -29,7 +29,7 @@ def demonstrations(config: data.DataConfig | None = None, *, start: int = 0) -> 
     >>> [message.role for message in shown.chat][:3]
     ['system', 'user', 'assistant']
 
-    What stands at an index depends on the configuration and the index alone, so any part can be made anywhere.
+    The demonstration at an index depends only on the configuration and the index, so any part can be made anywhere.
     """
     return data.stream(config or data.DataConfig(), start)
 

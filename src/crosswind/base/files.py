@@ -45,9 +45,15 @@ def open_regular(path: Path, *, links: bool = False) -> BufferedReader:
         if error.errno == errno.ENXIO:  # a socket
             raise _irregular(path) from None
         raise
+    regular(descriptor, path)
+    return os.fdopen(descriptor, "rb")
+
+
+def regular(descriptor: int, path: Path) -> None:
+    """Close what was opened and raise `BadFile`, or `IsADirectoryError`, where it is no regular file."""
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
+        return
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

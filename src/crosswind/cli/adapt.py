@@ -50,7 +50,7 @@ app = App(name="adapt", no_args_is_help=True, help="Adapt an agent to a shift, a
 @terminal.reserve_stdout()
 def run(
     alarms: Annotated[Path | None, Argument(metavar="[ALARMS]", help="JSON lines of `crosswind watch --json`.")] = None,
-    domain: Annotated[list[str], Option(metavar="NAME,...", help="Domains that are like the agent's work.")] = [],  # noqa: B006
+    domain: Annotated[list[str], Option(metavar="NAME,...", help="Domains similar to the agent's work.")] = [],  # noqa: B006
     way: Annotated[str, Option(metavar="notes|wrapper|adapter|train", help="How to adapt.")] = "wrapper",
     registry: Registry = REGISTRY,
     out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; the same one resumes.")] = Path(
@@ -58,11 +58,11 @@ def run(
     ),
     alarm: Annotated[list[int], Option(metavar="N", help="Only this alarm of the file, from 1; repeatable.")] = [],  # noqa: B006
     new: Annotated[
-        list[str], Option(metavar="KIND[:SEVERITY]", help="A new world besides those of the alarms; repeatable.")
+        list[str], Option(metavar="KIND[:SEVERITY]", help="Add a new world to those of the alarms; repeatable.")
     ] = [],  # noqa: B006
     old: Annotated[
         list[str],
-        Option(metavar="KIND[:SEVERITY]", help="An old world besides those of the lineage; repeatable."),
+        Option(metavar="KIND[:SEVERITY]", help="Add an old world to those of the lineage; repeatable."),
     ] = [],  # noqa: B006
     parts: Annotated[
         list[str], Option(metavar="PART,...", show_default="chosen on the dev split", help="Parts of the wrapper.")
@@ -77,19 +77,26 @@ def run(
         list[str], Option("--set", metavar="KEY=VALUE", help="Override an option of the training; repeatable.")
     ] = [],  # noqa: B006
     tasks: Annotated[int, Option(min=1, help="Tasks per domain and condition for the gate.")] = 90,
-    dev_tasks: Annotated[int, Option(min=1, help="Tasks per domain and condition to choose a candidate.")] = 18,
+    dev_tasks: Annotated[
+        int, Option(metavar="N", min=1, help="Tasks per domain and condition to choose a candidate.")
+    ] = 18,
     seed: Seed = 0,
     max_forget: Annotated[
-        float, Option(min=0, max=0.99, help="Largest allowed drop in each old world, clean ones included.")
+        float,
+        Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop in each old world, including clean tasks."),
     ] = 0.05,
-    min_gain: Annotated[float, Option(min=0, max=0.99, help="Least required rise in each new world.")] = 0.05,
-    max_refusal_drop: Annotated[float, Option(min=0, max=0.99, help="Largest allowed drop of right refusals.")] = 0.15,
+    min_gain: Annotated[
+        float, Option(metavar="SHARE", min=0, max=0.99, help="Least required rise in each new world.")
+    ] = 0.05,
+    max_refusal_drop: Annotated[
+        float, Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop of right refusals.")
+    ] = 0.15,
     deadline: Annotated[float, Option(min=0, help="Seconds before a run stops; 0: no limit.")] = 0,
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what it would do and cost; run nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the stages and their cost; run nothing.")] = False,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
 ) -> None:
-    """Adapt the version in use to the shifts that alarms report, and promote the result if it passes.
+    """Adapt the current version to the shifts in a file of alarms, and promote the result if it passes.
 
     The shift is reproduced in simulated domains, a candidate is made, and both are tested on the same tasks in old and
     new worlds. The gate decides. Rerun the command to resume.
@@ -165,7 +172,7 @@ def _plan(
     if alarms is None and not new:
         raise CrosswindError("nothing to adapt to; give a file of alarms, or --new KIND[:SEVERITY]")
     if not names:
-        raise CrosswindError(f"no --domain; give those that are like the agent's work: {', '.join(domains.names())}")
+        raise CrosswindError(f"give --domain, with domains similar to the agent's work: {', '.join(domains.names())}")
     for name in names:
         domains[name]  # says which names there are
     if memory is not None and not memory.is_file():
@@ -283,7 +290,7 @@ def learn(
 ) -> None:
     """Learn the interface that an agent knows: its tools and the shapes of their results.
 
-    Only what the agent was shown and answered is read. `--memory` of `adapt run` and `crosswind proxy --adapt` take the
+    Reads only what the agent saw and answered. `--memory` of `adapt run` and `crosswind proxy --adapt` take the
     file.
     """
     from crosswind.adapt.learn import interface_of
@@ -327,7 +334,7 @@ def add(
     reason: Reason = "",
     json_: Json = False,
 ) -> None:
-    """Register another version that `--way adapter` may switch to. It is not put into use."""
+    """Register another version as a candidate for `--way adapter`."""
     from crosswind.adapt.registry import AgentRegistry
     from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent
@@ -382,7 +389,7 @@ def list_(registry: Registry = REGISTRY, json_: Json = False) -> None:
 
 @app.command(epilog=epilog('crosswind run quick --agent "$(crosswind adapt current)"'))
 def current(registry: Registry = REGISTRY) -> None:
-    """Print the agent in use, as `--agent` takes it."""
+    """Print the spec of the current version, for --agent."""
     from crosswind.adapt.registry import AgentRegistry
 
     store = AgentRegistry(registry)
@@ -399,7 +406,7 @@ def promote(
     reason: Reason = "",
     json_: Json = False,
 ) -> None:
-    """Put a version into use that passed the gate against the version in use now."""
+    """Make a version current that passed the gate against the current one."""
     from crosswind.adapt.registry import AgentRegistry
 
     _report(AgentRegistry(registry).promote(version, reason=reason), "is in use", json_)

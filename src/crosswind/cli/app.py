@@ -114,7 +114,7 @@ def _bug(error: Exception) -> int:
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
     """A warning as one line, without the place in the code that gave it."""
-    return f"warning: {terminal.safe(str(message))}\n"
+    return f"warning: {terminal.one_line(str(message))}\n"
 
 
 def _version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ from typer import Argument, Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, Markdown, one_form, write_page
+from crosswind.cli.options import Json, Markdown, one_form, warn_of_damage, write_page
 from crosswind.cli.progress import Display
 
 app = App()
@@ -44,7 +44,9 @@ def compare(
         raise CrosswindError(f"{len(folders)} run given; `crosswind compare` takes two or more folders")
     with Display("reading", quiet=json_ or markdown) as display:
         display.say(*map(str, folders))
-        said = compare_runs([open_run(folder, damaged=True) for folder in folders], opened=episodes, partial=partial)
+        runs = [open_run(folder, damaged=True) for folder in folders]
+        said = compare_runs(runs, opened=episodes, partial=partial)
+    warn_of_damage(*runs)
     if json_:
         terminal.print_json(pairs.as_json(said))
     elif markdown:

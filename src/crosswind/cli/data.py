@@ -158,7 +158,7 @@ def data(
     )
     if config.slips and format not in SAYS:
         raise CrosswindError(
-            f"--slips is {config.slips:g}, and {format} cannot mark a turn as not learnt; "
+            f"--slips is {config.slips:g}, and {format} cannot mask turns from the loss; "
             f"write --format {' or '.join(SAYS)}"
         )
     if from_ and format not in SAYS:

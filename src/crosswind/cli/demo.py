@@ -16,7 +16,7 @@ from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
-from crosswind.cli.help import App, epilog
+from crosswind.cli.help import App, epilog, wrapped
 from crosswind.cli.options import Seed
 from crosswind.cli.progress import Display, RunDisplay
 
@@ -102,9 +102,10 @@ def _recorded(out: Path, say: partial[None]) -> None:
             unpack(RECORDED / name, folder)
     page, found = _compared(folders, out / "recorded.html")
     say(f"   Recorded on {about['date']} on {about['hardware']}, at commit {about['commit']}.")
-    for sentence in sentences(found):
-        say(f"   {sentence}")
-    say(f"   Pages: {page}, {', '.join(str(_report(folder)) for folder in folders)}")
+    _tell(found, say)
+    say("   Pages:")
+    for path in (page, *map(_report, folders)):
+        say(f"     {path}")
 
 
 # ---------------------------------------------------------------- live
@@ -125,14 +126,13 @@ def _live(out: Path, seed: int, say: partial[None]) -> None:
     _play_all([(f"embedded:{name}", folder) for name, folder in zip(names, folders, strict=True)], seed)
     played = min(map(_episodes, folders))
     if played < EPISODES_LIVE:
-        say(f"   Both models played {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun the command to resume.")
+        say(f"   The slower model finished {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun to resume.")
     try:
         page, found = _compared(folders, out / "compare.html")
     except CrosswindError as error:  # no episode is finished in both
         say(f"   Nothing to compare yet: {error}")
         return
-    for sentence in sentences(found):
-        say(f"   {sentence}")
+    _tell(found, say)
     say(f"   Page: {page}")
 
 
@@ -192,6 +192,12 @@ def _compared(folders: Sequence[Path], page: Path) -> tuple[Path, Comparison]:
     found = compare([load_run(folder) for folder in folders], partial=True)
     replace_file(page, pairs.page(found).encode())
     return page, found
+
+
+def _tell(found: Comparison, say: partial[None]) -> None:
+    """Print what the models differ in, wrapped at words."""
+    for sentence in sentences(found):
+        say(wrapped(sentence, min(terminal.columns(), 100), "   "))
 
 
 def sentences(found: Comparison) -> list[str]:

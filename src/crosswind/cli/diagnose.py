@@ -11,7 +11,7 @@ from typer import Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, RunFolder
+from crosswind.cli.options import Json, RunFolder, warn_of_damage
 from crosswind.cli.progress import Display
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def diagnose(
     """
     from crosswind.runs.store import open_run
 
-    run = open_run(folder)
+    run = open_run(folder, damaged=True)
+    warn_of_damage(run)
     found = _found(run, again, json_)
     repairs: list[Repair] = []
     if repair:
@@ -168,7 +169,11 @@ def _print(found: Found, numbers: dict[str, int], episodes: int, folder: Path) -
         lines = [terminal.short(f"step {step}: {why}", 120) for why, (_, step) in shown]
         more = [f"and {formats.many(len(whys) - len(shown), 'other reason')}"] if len(whys) > len(shown) else []
         for nth, (line, (_, (number, _))) in enumerate(zip(lines, shown, strict=True)):
-            head = ("", "", "", "") if nth else (stage, cause, str(n), f"{n / len(found):.0%}")
+            head = (
+                ("", "", "", "")
+                if nth
+                else (terminal.one_line(stage), terminal.one_line(cause), str(n), f"{n / len(found):.0%}")
+            )
             table.add_row(*head, str(number), line)
         for line in more:
             table.add_row("", "", "", "", "", line)

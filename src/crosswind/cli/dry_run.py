@@ -6,6 +6,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING
 
 from crosswind.base import terminal
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from crosswind.episodes.suite import Suite
     from crosswind.models.source import AgentSource
 
-DRAWN = 2000  # episodes that a dry run draws at most, for each trial
+DRAWN = 2000  # episodes that a dry run draws at most
 WEIGHED = 300  # of these, whose tokens it counts
 CHARACTERS = 4  # in a token, roughly
 REQUEST = 2.0  # seconds that a request is assumed to take
@@ -33,20 +34,23 @@ def forecast(
     concurrency: int,
     json_: bool,
 ) -> None:
-    """How much a run would be: from drawing up to this many episodes and walking the certified way through them."""
+    """How much a run would be: from drawing up to `DRAWN` episodes and walking the certified way through them.
+
+    Trials repeat the same draws, so one trial is drawn and counted as often as there are trials.
+    """
     from crosswind.episodes.schedule import Schedule
     from crosswind.episodes.suite import BANDS, CLEAN, band_of
     from crosswind.models.spec import ScriptedSource
 
-    schedule = Schedule(suite, seed, trials=trials, limit=limit)
+    schedule = Schedule(suite, seed, limit=None if limit is None else ceil(limit / trials))
     rows: dict[str, Forecast] = {}
     shifted, met = Forecast(), Forecast()  # without the clean ones, and all
     asked = told = turns = 0
     began = time.perf_counter()
     with Display("drawing", quiet=json_) as display:
-        for n, episode in enumerate(islice(filter(None, schedule), DRAWN * trials), 1):
+        for n, episode in enumerate(islice(filter(None, schedule), DRAWN), 1):
             display.say(f"{n} episodes")
-            if n <= WEIGHED * trials:
+            if n <= WEIGHED:
                 one_in, one_out = _tokens(episode.drawn, source.ending)
                 asked, told = asked + one_in, told + one_out
                 turns += len(episode.drawn.certificate.gold.steps) + 1
@@ -54,10 +58,11 @@ def forecast(
             for row in (rows.setdefault(band, Forecast()), met, *([] if band == CLEAN else [shifted])):
                 row.add(episode.task_id)
     rows = {name: rows[name] for name in BANDS if name in rows}
-    drawn, total = met.episodes, schedule.total
+    drawn, once = met.episodes, schedule.total
+    total = once * trials if limit is None else min(limit, once * trials)
     scale = total / drawn if drawn else 0.0
-    weighed = total / min(drawn, WEIGHED * trials) if drawn else 0.0
-    drawing = (time.perf_counter() - began) * scale
+    weighed = total / min(drawn, WEIGHED) if drawn else 0.0
+    drawing = (time.perf_counter() - began) * (once / drawn if drawn else 0.0)
     tokens = round(asked * weighed), round(told * weighed)
     cost = source.price.of(*tokens) if source.price else None
     requests = 0 if isinstance(source, ScriptedSource) else round(turns * weighed)

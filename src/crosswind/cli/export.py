@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from typer import Option
 
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import RunFolder
+from crosswind.cli.options import RunFolder, warn
 
 app = App()
 
@@ -41,6 +41,9 @@ def export(
 ) -> None:
     """Convert a run for another viewer."""
     from crosswind.export.write import export as write
+    from crosswind.runs.lines import left_out
 
-    path, count = write(folder, format_, out, episode=episode)
+    damaged: list[str] = []
+    path, count = write(folder, format_, out, episode=episode, damaged=damaged)
+    warn(left_out(folder, damaged, count), folder)
     print(f"wrote {count} {'episode' if count == 1 else 'episodes'} to {path}")

@@ -11,7 +11,7 @@ from typer import BadParameter, Exit, Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, RunFolder
+from crosswind.cli.options import Json, RunFolder, warn_of_damage
 
 if TYPE_CHECKING:
     from crosswind.gate.gate import Outcome
@@ -115,9 +115,10 @@ def gate(
         held = load_config(config or NAME).gate
     if baseline is None and held.baseline:
         baseline = Path(held.baseline)
-    run = open_run(folder)
-    other: BriefRun | None = open_run(baseline) if baseline else None
+    run = open_run(folder, damaged=True)
+    other: BriefRun | None = open_run(baseline, damaged=True) if baseline else None
     runs = [run, other] if other else [run]
+    warn_of_damage(*runs)
     same_ending(*runs)
     unfinished = [f"{one.folder}: {one.lacks}" for one in runs if one.lacks and not allow_unfinished]
     outcome = examine(

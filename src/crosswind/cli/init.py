@@ -67,7 +67,9 @@ def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = 
             f"{agent!r} is not an agent; give one as for `crosswind run --agent`, such as openai:MODEL@URL"
         )
     if "\n" in install:
-        raise CrosswindError("--install holds a line break; give what pip installs, such as a wheel or git+https://...")
+        raise CrosswindError(
+            "--install contains a line break; give one requirement for pip, such as a wheel or git+https://..."
+        )
     paths = {out / NAME: "config", out / WORKFLOW: "workflow"}
     if own and not (out / OWN).exists():  # theirs is never written over
         paths[out / OWN] = "own_agent"

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from crosswind.base import terminal
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, Markdown, one_form, write_page
+from crosswind.cli.options import Json, Markdown, one_form, warn, write_page
 from crosswind.cli.progress import Display
 
 app = App()
@@ -43,6 +43,8 @@ def leaderboard(
     with Display("reading", quiet=json_ or markdown) as display:
         display.say(f"{len(folders)} runs")
         said = rank(folders)
+    for one in said.entries:
+        warn(one.damage, one.folder)
     if out:
         write_page(out, board.page(said))
     if json_:

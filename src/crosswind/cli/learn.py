@@ -58,7 +58,7 @@ def learn(
         Option(metavar="RULE", help="With --check: ignore a sort of change, or SORT:NAME; * matches anything."),
     ] = None,
     breaking: Annotated[
-        bool, Option("--breaking", help="With --check: only changes that may break a client count.")
+        bool, Option("--breaking", help="With --check: count only changes that may break a client.")
     ] = False,
     history: Annotated[
         Path | None, Option(metavar="SNAPSHOT", help="Start no server; list what each update of this snapshot changed.")
@@ -69,7 +69,7 @@ def learn(
 ) -> None:
     """Draft tasks for your MCP server, and save a snapshot of its interface.
 
-    The draft has one task for each tool, with marks where you fill in what only you know. No tool is called. With
+    The draft has one task for each tool, with placeholders to fill in. No tool is called. With
     --check, the server is compared with an earlier snapshot: tools, parameters, keys of results, hints, prompts,
     resources and instructions; each change says whether it may break a client.
 

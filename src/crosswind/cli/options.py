@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from crosswind.base import terminal
 from crosswind.base.errors import BadFile, CrosswindError
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
+    from crosswind.runs.store import AnyRun
 
 DomainName = Annotated[str, Option(help="Domain to play in.")]
 Family = Annotated[str, Option(show_default="chosen by the seed", help="Task family.")]
@@ -46,15 +49,30 @@ def names_in(option: str, given: Sequence[str]) -> list[str]:
 def one_form(json_: bool, markdown: bool) -> None:
     """Refuse two forms of output at once."""
     if json_ and markdown:
-        raise CrosswindError("--json and --markdown both say what to print; give one of them")
+        raise CrosswindError("give --json or --markdown, not both")
+
+
+def warn_of_damage(*runs: AnyRun) -> None:
+    """Name damaged lines that are left out of what is shown, and what to do about them."""
+    for run in runs:
+        warn(run.damage, run.folder)
+
+
+def warn(damage: str, folder: Path | str) -> None:
+    """Print what is wrong with a folder as one line on stderr; nothing where nothing is."""
+    if damage:
+        print(terminal.one_line(f"warning: {folder}: {damage}"), file=sys.stderr)
 
 
 def write_page(path: Path, page: str) -> None:
-    """Put a page in place, whole or not at all."""
+    """Put a page in place, whole or not at all; what a device or a pipe of the shell is named for is written to."""
     from crosswind.base.files import replace_file
 
     try:
-        replace_file(path, page.encode())
+        if path.is_absolute() and path.parts[1:2] in (("dev",), ("proc",)):
+            path.write_bytes(page.encode())
+        else:
+            replace_file(path, page.encode())
     except OSError as error:
         raise CrosswindError(f"{path}: cannot be written ({error.strerror}); choose another file with -o") from None
 

@@ -44,7 +44,9 @@ def proxy(
     stream: Annotated[
         str,
         Option(
-            metavar="NAME|FILE", show_default="one stack for all sessions", help="Releases that change; needs --log."
+            metavar="NAME|FILE",
+            show_default="one stack for all sessions",
+            help="Stream of releases that change from session to session; needs --log.",
         ),
     ] = "",
     changelog: Annotated[
@@ -77,8 +79,8 @@ def proxy(
 
     The proxy sits between client and server: it shows perturbed tools and translates calls back. Put it before the
     server's command in your client's configuration. Everything except tools passes through unchanged. Perturbations
-    that need a task are rejected. With --adapt, it also repairs what a client built for an earlier version of the
-    server gets wrong. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
+    that need a task are rejected. With --adapt, the proxy also repairs the calls of a client that was built for an
+    earlier version of the server. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
     a token is generated and printed.
     """
     import asyncio
@@ -96,7 +98,7 @@ def proxy(
     if stream:
         plan = _streamed(stream, changelog, log, seed, timeout, alone=not (recipe or perturb or stack))
     elif changelog:
-        raise CrosswindError("--changelog tells what the releases of a stream change; give --stream as well")
+        raise CrosswindError("--changelog is for streams; give --stream as well")
     else:
         plan = _plan(recipe, perturb, stack, seed, timeout)
     plan = replace(plan, adapt=_adapting(adapt, memory, names_in("--parts", parts)))
@@ -156,7 +158,7 @@ def _adapting(adapt: bool, memory: Path | None, parts: list[str]) -> Adapting | 
 
     if not adapt:
         if memory is not None or parts:
-            raise CrosswindError("--memory and --parts are for --adapt; give that too")
+            raise CrosswindError("--memory and --parts need --adapt")
         return None
     if unknown := [part for part in parts if part not in PARTS]:
         raise CrosswindError(f"--parts: no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")

@@ -10,7 +10,7 @@ from typer import Option
 
 from crosswind.base import terminal
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, Markdown, RunFolder, one_form, write_page
+from crosswind.cli.options import Json, Markdown, RunFolder, one_form, warn_of_damage, write_page
 from crosswind.cli.progress import Display
 
 app = App()
@@ -62,6 +62,7 @@ def report(
         run = open_run(folder, damaged=True)
         found = analyse(run, baselines=baselines, opened=episodes if page_wanted else 0)
         said = content(found)
+    warn_of_damage(run)
     if found.baselines.unsaved:
         told = f"warning: {found.baselines.unsaved}; the baselines are in this report and are not stored with the run"
         print(terminal.safe(told), file=sys.stderr)

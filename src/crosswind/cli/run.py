@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 import signal
 import sys
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from crosswind.models.source import AgentSource
     from crosswind.runs.cluster import RayPlayer
     from crosswind.runs.runner import Ran
+
+GRACE = 2.0  # seconds that tasks of an agent have to end once the run is over
 
 RUN_EPILOG = epilog(
     "crosswind run quick --agent oracle",
@@ -100,7 +104,11 @@ def run(
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
     max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much, in --currency; 0: no limit.")] = 0,
     max_exceptions: Annotated[
-        int, Unlimited(help="Stop when this many episodes in a row end with the same exception; 0: never.")
+        int,
+        Unlimited(
+            help="Start no further episode once this many in a row, of two tasks or more, ended with the same "
+            "exception; 0: never."
+        ),
     ] = 5,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
     reply_tokens: Annotated[
@@ -242,6 +250,7 @@ def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder
     from crosswind.runs.runner import Crash
     from crosswind.runs.store import CannotStore
 
+    here = Path.cwd()
     try:
         with play.keywords["watch"]:
             return asyncio.run(_run(play, source))
@@ -258,6 +267,8 @@ def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder
             file=sys.stderr,
         )
         raise Exit(INTERRUPTED) from None
+    finally:
+        os.chdir(here)  # an agent may have gone elsewhere
 
 
 def _ended(text: str, code: int) -> Exit:
@@ -277,6 +288,27 @@ async def _run(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource) -> 
         return await play()
     finally:
         await source.aclose()
+        await _leave_behind()
+
+
+async def _leave_behind() -> None:
+    """End what agents left running; what swallows its cancellation is not waited for, as `asyncio.run` would."""
+    import asyncio
+
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for other in others:
+        other.cancel()
+    if others:
+        _, stuck = await asyncio.wait(others, timeout=GRACE)
+        for task in stuck:
+            asyncio.tasks._unregister_task(task)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(task))  # never closed: that would be swallowed as well, forever
+        if stuck:
+            warnings.warn(
+                f"{len(stuck)} tasks of the agent ignore that they were cancelled and are left behind; a bare "
+                "`except:` around an `await` does that",
+                stacklevel=1,
+            )
 
 
 def _warn_unhandled(about: dict[str, Any]) -> None:

@@ -113,7 +113,7 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         told = terminal.short(ran.stopped, 400)
         left = f"About {formats.many(ran.left, 'episode')} left. " if ran.left else ""
         console.print(f"Stopped: {told}. {left}{go_on}", style="yellow")
-    console.print(f"Next: crosswind {_plugins()}report {folder}", soft_wrap=True)
+    console.print(terminal.one_line(f"Next: crosswind {_plugins()}report {folder}"), soft_wrap=True)
 
 
 def _plugins() -> str:

@@ -85,13 +85,13 @@ def openenv(
         Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required beyond this machine."),
     ] = "",
     sessions: Annotated[int, Option(metavar="N", min=1, help="Connections at a time.")] = 1000,
-    idle: Annotated[float, Option(min=1, help="Seconds of silence before a connection is closed.")] = 600.0,
+    idle: Annotated[float, Option(min=1, help="Close a connection after this many idle seconds.")] = 600.0,
     ending: Ending = "",
 ) -> None:
     """Serve episodes over a WebSocket that speaks OpenEnv's protocol.
 
-    Each connection resets to an episode of its own, of any suite or domain, and steps through it. Observations hold the
-    tools as they are shown now. The judge's verdict is the reward.
+    Each connection plays its own episodes, from any suite or domain. Observations contain the current tools. The
+    judge's verdict is the reward.
     """
     import asyncio
 

@@ -10,7 +10,7 @@ from typer import Argument, Option
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, UnknownName
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, RunFolder, names_in
+from crosswind.cli.options import Json, RunFolder, names_in, warn_of_damage
 
 app = App()
 
@@ -46,6 +46,7 @@ def show(
         raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail, error or unjudged")
     causes = [known_name("cause", name, CAUSES) for name in names_in("--cause", cause)]
     run = open_run(folder, damaged=True)
+    warn_of_damage(run)
     there = dict.fromkeys(kind for one in run.told for kind in one.kinds)
     kinds = {known_name("kind", name, there, f" in {folder}") for name in names_in("--kind", kind)}
     conditions = list(dict.fromkeys(one.condition for one in run.told))
@@ -69,16 +70,20 @@ def show(
 
 
 def _show_one(folder: Path, wanted: str, json_: bool) -> None:
-    """Show one episode; by its number nothing else of the run is read."""
+    """Show one episode; by its number or its whole key nothing else of the run is parsed."""
     from crosswind.report import show as shown
     from crosswind.runs.reading import read
-    from crosswind.runs.store import load_manifest, open_run, read_records
+    from crosswind.runs.store import line_of, load_manifest, open_run, read_records
 
     load_manifest(folder)
-    number = int(wanted) if wanted.isascii() and wanted.isdigit() and int(wanted) else 0
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 19 else 0
+    if not number and "|" in wanted:
+        at = line_of(folder, wanted)
+        number = 0 if at is None else at + 1
     record = next(read_records(folder, [number - 1]), None) if number else None
-    if record is None:
+    if record is None or ("|" in wanted and record.key != wanted):
         run = open_run(folder, damaged=True)
+        warn_of_damage(run)
         number, found = shown.pick(run.told, wanted)
         (record,) = run.whole([found])
     if json_:

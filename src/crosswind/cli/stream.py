@@ -53,7 +53,10 @@ def stream(
     ] = "",
     notes_size: Annotated[int, Option(min=1, max=50_000, help="Largest number of characters in the notes.")] = 4_000,
     check: Annotated[
-        bool, Option("--check", help="Only check that the agent plays the same after a kill: 10 episodes, not stored.")
+        bool,
+        Option(
+            "--check", help="Check that the agent plays the same after a restart, in 10 episodes that are not stored."
+        ),
     ] = False,
     seed: Seed = 0,
     ending: Ending = "",

@@ -80,7 +80,7 @@ def run(
     part: Part = "dev" if dev else "test"
     if set_ or tag:
         if not (set_ and tag and dev and names):
-            raise CrosswindError("--set is for choices: give --dev, --arms and a --tag with it; tests are as defined")
+            raise CrosswindError("--set needs --dev, --arms and --tag: options may be tried on the dev suite only")
         defined, names = _changed(defined, names, set_, tag)
     from crosswind.study import runner
 

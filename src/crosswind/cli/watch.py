@@ -26,7 +26,7 @@ EPILOG = epilog(
     "crosswind watch today.tools.json --reference yesterday.tools.json",
     notes="SOURCE and REF are run folders, logs of the proxy, OTLP-JSON or OpenInference spans, ATIF trajectories, "
     "Inspect logs, or snapshots of tools/list; - reads JSON lines from standard input.",
-    exits={0: "no alarm", FAILED: "an alarm that costs the agent", HARMLESS: "alarms, but no cost seen"},
+    exits={0: "no alarm", FAILED: "an alarm with a cost for the agent", HARMLESS: "alarms without a visible cost"},
 )
 
 
@@ -43,13 +43,14 @@ def watch(
         list[Path], Option(metavar="DIR", help="Run of this agent, to predict what a shift costs it; repeatable.")
     ] = [],  # noqa: B006
     per: Annotated[
-        int, Option(metavar="N", min=50, help="Unchanged episodes per false alarm, over all channels, at least.")
+        int,
+        Option(metavar="N", min=50, help="Least average of unchanged episodes per false alarm."),
     ] = 1000,
     evidence: Annotated[
-        int, Option(metavar="N", min=0, max=60, help="Episodes to read after a test decided, before naming the shift.")
+        int, Option(metavar="N", min=0, max=60, help="Episodes to read after a shift is detected, before naming it.")
     ] = 8,
     json_: Annotated[bool, Option("--json", help="Print alarms as JSON lines and nothing else.")] = False,
-    page: Annotated[Path | None, Option(metavar="FILE", help="Write a page with a time line.")] = None,
+    page: Annotated[Path | None, Option(metavar="FILE", help="Write a page with a timeline.")] = None,
     events: Annotated[Path | None, Option(metavar="FILE", help="Append alarms as OpenTelemetry events.")] = None,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
 ) -> None:

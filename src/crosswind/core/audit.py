@@ -70,10 +70,16 @@ def audit_domain(
     domain: Domain, families: Sequence[str] | None = None, *, count: int = TASKS, split: Split = "test"
 ) -> list[Complaint]:
     """What is unfair about a domain without any perturbation; `families` limits which are looked at."""
-    out = _footprints(domain, split)
+    return list(complaints(domain, families, count=count, split=split))
+
+
+def complaints(
+    domain: Domain, families: Sequence[str] | None = None, *, count: int = TASKS, split: Split = "test"
+) -> Iterator[Complaint]:
+    """The same one by one, for callers who need to know only whether there is any."""
+    yield from _footprints(domain, split)
     for family in families or domain.families:
-        out += audit_family(domain, family, count=count, split=split)
-    return out
+        yield from audit_family(domain, family, count=count, split=split)
 
 
 def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
@@ -247,9 +253,10 @@ _known: dict[tuple[object, ...], list[Complaint]] = {}
 def require_fair(domain: Domain, family: str, kinds: Sequence[str]) -> None:
     """Raise `CannotPerturb` if an audit complains about the domain, the family or one of the kinds.
 
-    A kind is tried on the domain itself, or on one of ours where that cannot be audited.
+    A kind is tried on the domain itself, or on one of ours where that cannot be audited or was generated: generated
+    domains are judged before they are handed out, and there is no end of them.
     """
-    home = domain if is_auditable(domain) else None
+    home = domain if is_auditable(domain) and not domains.is_made(domain.name) else None
     if home is not None:
         _require("domain", domain.name, _footprints, home)
         _require("family", f"{domain.name}/{family}", audit_family, home, family)

@@ -74,7 +74,8 @@ def blind(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry])
     if other is None:
         raise Unfair("refusal", "not proved: the end is legal, writable and can be found out")
     hidden = sorted({key.split("/")[0] for key in other.edits if other.edits[key] != task.edits.get(key)})
-    return f"blind: what decides the end stands in {', '.join(hidden)}, where no working tool shows it"
+    where = ", ".join(hidden)
+    return f"blind: it cannot be found out, since the right answer depends on {where}, which no working tool shows"
 
 
 def indistinct(domain: Domain, task: Task, seen: set[Key], working: dict[str, Entry]) -> Task | None:

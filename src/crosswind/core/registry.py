@@ -137,6 +137,10 @@ class Registry(Generic[T]):
         self._load()
         return isinstance(name, str) and (name in self._things or name in self.on_demand or bool(self._maker(name)))
 
+    def is_made(self, name: str) -> bool:
+        """Is a thing of this name made from the name alone, and in no list?"""
+        return name not in self._things and bool(self._maker(name))
+
     def _maker(self, name: str) -> str:
         """What makes a thing of its name; empty where nothing does."""
         return next((maker for start, maker in self.made.items() if name.startswith(start)), "")

@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pydantic import ConfigDict
-
-from crosswind.core.types import Model
-from crosswind.episodes.record import SCHEMA, Mistake, Outcome, Played, Record, Stage, Usage, draw_of
+from crosswind.episodes.record import Mistake, Outcome, Played, Record, Usage
 from crosswind.episodes.schedule import StreamMark, key_of, pair_of
 
 
@@ -58,14 +55,17 @@ class Brief(Played):
     @classmethod
     def of(cls, record: Record, at: int = -1) -> Brief:
         """The brief of a whole record."""
-        return _brief(record, len(record.steps), record.exposed, record.draw, at)
+        own = "" if record.key == key_of(record.task_id, record.condition, record.trial) else record.key
+        usage = {name: getattr(record.usage, name) for name in Usage.model_fields}
+        same = {name: getattr(record, name) for name in _SAME}
+        mistake = record.mistake
+        fault = (mistake.step, mistake.tool, mistake.error, mistake.key, mistake.why) if mistake else None
+        return cls(**same, **usage, at_fault=fault, own_key=own, at=at)
 
     @classmethod
     def read(cls, line: bytes | str, at: int = -1) -> Brief:
-        """The brief of a record's line. What is left out of it is not looked at."""
-        found = _Told.model_validate_json(line)
-        exposed = all(receipt.fired and receipt.seen for receipt in found.receipts)
-        return _brief(found, len(found.steps), exposed, draw_of(found.layers), at)
+        """The brief of a record's line, which is checked whole: every reader finds the same lines damaged."""
+        return cls.of(Record.model_validate_json(line), at)
 
     @classmethod
     def from_row(cls, row: Sequence[Any], shared: dict[Any, Any], at: int) -> Brief:
@@ -116,61 +116,10 @@ def _NAMED(row: Sequence[Any]) -> zip[tuple[str, Any]]:
     return zip(COLUMNS, row, strict=True)
 
 
-class _Receipt(Model):
-    model_config = ConfigDict(extra="ignore")
-    fired: bool
-    seen: bool
-
-
-class _Told(Model):
-    """The part of a record's line that a brief is made of."""
-
-    model_config = ConfigDict(extra="ignore")
-    schema_version: int = SCHEMA
-    key: str
-    task_id: str
-    condition: str
-    trial: int
-    domain: str
-    family: str
-    level: int
-    seed: int
-    severity: int | None
-    layers: tuple[dict[str, Any], ...]
-    agent: str
-    outcome: Outcome
-    ended: str
-    refuse: bool
-    receipts: tuple[_Receipt, ...] = ()
-    judge: str = ""
-    stage: Stage | None = None
-    cause: str | None = None
-    mistake: Mistake | None = None
-    why: str = ""
-    steps: list[Any]
-    gold_steps: int = 0
-    budget: int = 0
-    usage: Usage = Usage()
-    mark: StreamMark | None = None
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(str(layer["kind"]) for layer in self.layers)
-
-
 _SAME = (
     *("task_id", "condition", "trial", "domain", "family", "level", "seed", "severity", "kinds", "agent", "outcome"),
-    *("ended", "refuse", "judge", "stage", "cause", "why", "gold_steps", "budget", "mark"),
+    *("ended", "refuse", "judge", "stage", "cause", "why", "gold_steps", "budget", "mark", "length", "exposed", "draw"),
 )
-
-
-def _brief(found: Record | _Told, length: int, exposed: bool, draw: str, at: int) -> Brief:
-    own = "" if found.key == key_of(found.task_id, found.condition, found.trial) else found.key
-    usage = {name: getattr(found.usage, name) for name in Usage.model_fields}
-    same = {name: getattr(found, name) for name in _SAME}
-    mistake = found.mistake
-    fault = (mistake.step, mistake.tool, mistake.error, mistake.key, mistake.why) if mistake else None
-    return Brief(**same, **usage, length=length, exposed=exposed, draw=draw, at_fault=fault, own_key=own, at=at)
 
 
 def as_row(brief: Brief) -> bytes:

@@ -40,7 +40,7 @@ Carried = dict[str, dict[str, Any] | None]
 
 
 class CareerPlan(Model):
-    """How long careers are, and what they need to remember."""
+    """The length of careers, and what agents must remember in them."""
 
     name: str
     summary: str = ""

@@ -58,11 +58,11 @@ def above_zero(weights: dict[str, float]) -> dict[str, float]:
 
 
 class Choice(Model):
-    """One place in a stack: with a chance, one of some kinds (or several) by weight, at a severity from a range."""
+    """One step of a recipe: pick one or several kinds by weight, with a probability and a range of severities."""
 
     kind: str = ""  # the same as `one_of` with one kind
     one_of: Annotated[dict[str, float], AfterValidator(above_zero)] = Field(default_factory=dict)  # kind -> weight
-    group: Group | None = None  # all kinds of a group, weighed alike but for those that `one_of` names besides
+    group: Group | None = None  # all kinds of a group with equal weights; `one_of` overrides single weights
     count: tuple[int, int] = (1, 1)  # how many different kinds are taken
     chance: float = Field(default=1.0, ge=0, le=1)
     severity: Annotated[tuple[int, int], BeforeValidator(severities)] = (SEVERITY, SEVERITY)
@@ -130,8 +130,12 @@ class Recipe(Model):
         sure = (choice for choice in self.stack if choice.chance == 1 and choice.count[0] > 0)
         return list(dict.fromkeys(kind for choice in sure if len(choice.weights()) == 1 for kind in choice.weights()))
 
+    def options(self) -> list[str]:
+        """Every kind that it names, alone or among others; those of a group are not named."""
+        return list(dict.fromkeys(k for choice in self.stack for k in (choice.one_of or [choice.kind]) if k))
+
     def pick(self, rng: Random) -> list[tuple[str, int]]:
-        """The kinds of one stack; a kind picked twice counts once."""
+        """Pick the kinds of one stack; a kind picked twice counts once."""
         picks = [p for choice in self.stack for p in choice.pick(rng)]
         return list({p[0]: p for p in picks}.values())
 
@@ -181,7 +185,7 @@ def random_kinds(rng: Random, most: int, kinds: Sequence[str] | None = None) -> 
 
 
 def follow(domain: Domain, task: Task, recipe: Recipe, seed: int) -> Drawn:
-    """One certified stack as a recipe has it; a kind that finds nothing to bite on is left out, and said so."""
+    """Draw one certified stack from a recipe; kinds that do not apply are left out and listed in `left_out`."""
     return draw(domain, task, recipe.pick(rng_for("recipe", seed, task.id)), seed, strict=False)
 
 

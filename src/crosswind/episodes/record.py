@@ -189,7 +189,7 @@ class Record(Played, Model):
     """One finished episode, as a line of `episodes.jsonl`."""
 
     schema_version: int = SCHEMA
-    key: str  # which episode of the run this is: task, condition and trial
+    key: str  # identifies the episode in its run: task, condition and trial
     pair: str  # shared by the clean and the shifted episodes of one task and trial
     task_id: str
     domain: str

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import ceil
@@ -24,6 +25,7 @@ from crosswind.episodes.suite import CLEAN, Condition, Suite, band_of
 
 LOOKED = 12  # tasks that are looked at for each one wanted, before a condition is taken not to apply
 SHARED = 4  # shifted episodes for each task and clean episode
+NOT_CHOSEN = "chance chose others of its one_of; play more tasks, or give it a condition of its own"
 RECENT = 128  # tasks that are kept with their clean walks
 
 
@@ -85,7 +87,7 @@ class Deck:
 def tasks(
     domain: Domain, seed: int, *, split: Split = "test", size: int = SIZE, levels: Sequence[int] = ()
 ) -> Iterator[Task]:
-    """Tasks of a domain, as many as there are: levels in turn, and the families of a level in turn."""
+    """Yield the tasks of a domain: levels alternate, and so do the families of a level."""
     deck = Deck(domain, seed, split=split, size=size, levels=levels)
     return map(deck.task, count() if deck.end is None else range(deck.end))
 
@@ -376,6 +378,18 @@ class Schedule:
         return out
 
     @property
+    def never_played(self) -> dict[str, str]:
+        """Kinds that conditions name, alone or in a `one_of`, and that no stack got, each with the reason."""
+        out = self.never_met
+        for kind in dict.fromkeys(kind for want in self._deal.wants for kind in want.condition.recipe.options()):
+            wants = [want for want in self._deal.wants if kind in want.condition.recipe.options()]
+            if kind in out or any(want.got < want.wanted or kind in want.met for want in wants):
+                continue
+            whys = sum((want.whys.get(kind, Counter()) for want in wants), Counter[str]())
+            out[kind] = why_not(why for why, _ in whys.most_common()) if whys else NOT_CHOSEN
+        return out
+
+    @property
     def _full(self) -> bool:
         return self.limit is not None and self._counted >= self.limit
 
@@ -392,9 +406,10 @@ class Schedule:
         domain, condition = domains[want.domain], want.condition
         for number in self._deal.offers(want):
             dealt = self._dealt(want.domain, number)
-            task, keys = dealt.task, [key_of(dealt.task.id, condition.name, trial) for trial in range(self.trials)]
+            task = dealt.task
             drawn: Drawn | None = None
-            if condition.stack and not all(key in self.finished for key in keys):
+            keys = partial(map, partial(key_of, task.id, condition.name), range(self.trials))  # any number of them
+            if condition.stack and not all(key in self.finished for key in keys()):
                 drawn = under(domain, condition, task, self.seed, dealt.clean, want=want)
                 if drawn is None:
                     yield None
@@ -402,7 +417,7 @@ class Schedule:
                 dealt.clean = drawn.certificate.clean
             if self._deal.take(want, number):
                 yield from self._clean(domain, dealt)
-            for trial, key in enumerate(keys if condition.stack else ()):
+            for trial, key in enumerate(keys() if condition.stack else ()):
                 if self._count(task.id, key) and drawn:
                     yield Episode(condition.name, task.id, drawn, condition.severity, trial)
 

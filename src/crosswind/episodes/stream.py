@@ -46,7 +46,7 @@ Kinds = Annotated[tuple[str, ...], AfterValidator(_kinds)]  # each as KIND or KI
 
 
 class StreamPlan(Model):
-    """Which changes come when, over how many episodes."""
+    """The schedule of a stream: its releases and its number of episodes."""
 
     name: str
     summary: str = ""

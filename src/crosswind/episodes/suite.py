@@ -31,7 +31,7 @@ def band_of(kinds: Sequence[str]) -> str:
 
 
 class Condition(Model):
-    """One way in which the world differs: a recipe with a name."""
+    """How a suite perturbs tasks: a recipe with a name."""
 
     name: str
     stack: tuple[Choice, ...] = ()
@@ -60,7 +60,7 @@ class Suite(Model):
 
     name: str
     version: int | None = Field(default=None, ge=1)  # of a suite that is frozen: its episodes never change
-    edition: int = Field(default=0, ge=0)  # kinds that came after this edition of the catalogue are left out; 0: none
+    edition: int = Field(default=0, ge=0)  # use only kinds up to this edition of the catalogue; 0: all
     summary: str = ""
     domains: tuple[str, ...] = ()  # empty: all
     levels: tuple[int, ...] = ()  # empty: all
@@ -71,7 +71,7 @@ class Suite(Model):
     severity: int = Field(default=SEVERITY, ge=1, le=5)  # at this severity,
     severities: tuple[int, ...] = ()  # or at each of these
     balanced: bool = False  # tiers get equally many tasks, and axes within a tier
-    stacks: int = Field(default=0, ge=0, le=8)  # one more condition: random stacks of up to this many kinds
+    stacks: int = Field(default=0, ge=0, le=8)  # adds one condition: random stacks of up to this many kinds
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -206,7 +206,7 @@ suites: Registry[Suite] = Registry("suite", "crosswind.episodes.builtin_suites")
 
 
 def load_suite(name: str) -> Suite:
-    """A suite by its name, with or without a version (`tiers@1`), or from a YAML file."""
+    """Load a suite by name, with or without a version (`tiers@1`), or from a YAML file."""
     known, _, version = name.rpartition("@") if name.rpartition("@")[2].isdecimal() else (name, "", "")
     if known in suites:
         if version and suites[known].version != int(version):

@@ -22,12 +22,20 @@ Format = Literal["inspect", "atif", "parquet"]
 
 
 def export(
-    folder: Path | str, form: Format, out: Path | None = None, *, episode: str | None = None
+    folder: Path | str,
+    form: Format,
+    out: Path | None = None,
+    *,
+    episode: str | None = None,
+    damaged: list[str] | None = None,
 ) -> tuple[Path, int]:
-    """Write a run in another format; gives the path and the number of episodes."""
+    """Write a run in another format; gives the path and the number of episodes.
+
+    Damaged lines raise `BadFile`, or are left out and named in `damaged`.
+    """
     folder = Path(folder)
     manifest = load_manifest(folder)
-    records = iter_records(folder)
+    records = iter_records(folder, None, damaged)
     if episode is not None:
         records = _only(records, episode)
     if form == "inspect":

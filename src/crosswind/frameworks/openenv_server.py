@@ -164,7 +164,7 @@ class OpenEnvServer:
     ) -> None:
         if host not in LOOPBACK and not token:
             raise CrosswindError(
-                f"--host {host} listens beyond this machine, so it needs --token; clients send it as a Bearer header "
+                f"--host {host} listens beyond this machine, so give --token; clients send it as a Bearer header "
                 "or as ?token=... in the address"
             )
         self.host, self.token, self.most, self.idle, self.ending = host, token, sessions, idle, ending

@@ -235,7 +235,7 @@ def examine(
     records of some of them, for what the agent said in those that are listed.
     """
     if baseline is None and (gains or max_refusal_drop is not None):
-        raise CrosswindError("gains and drops of refusals compare with a baseline; give one")
+        raise CrosswindError("min_gain and max_refusal_drop need a baseline; give one")
     if baseline is None and any(r.by == CLEAN for r in rules):
         raise CrosswindError("the rule for clean compares with a baseline; give --baseline, or --min-clean 0.8")
     notes: list[str] = []
@@ -353,7 +353,7 @@ def _stream_tests(records: Sequence[Told], min_stability: float | None, max_reco
         return []
     streams = streams_of(records)
     if not streams:
-        raise CrosswindError("the rules for stability and recovery judge streams, and here are none; leave them out")
+        raise CrosswindError("min_stability and max_recovery judge streams, and this run has none; leave them out")
     out = []
     if min_stability is not None:
         still = [(name, r.passed) for name, stream in streams.items() for r in stream if stable(r)]

@@ -19,7 +19,7 @@ import httpx2
 from crosswind.base.version import __version__
 from crosswind.mcp import wire
 from crosswind.mcp.schema import record
-from crosswind.mcp.wire import CANCELLED, JSON, LIMIT, STREAM, UPSTREAM_GONE, VERSION_KEY, BadFrame, Message, WireError
+from crosswind.mcp.wire import CANCELLED, JSON, LIMIT, STREAM, VERSION_KEY, BadFrame, Message, WireError
 
 TIMEOUTS = httpx2.Timeout(None, connect=20.0).as_dict()  # seconds; anyone who asks bounds the rest
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # whose parameter is in a header
@@ -103,15 +103,23 @@ class HttpChannel:
             self._fail(id, f"the server at {self.host} ended its answer without a response")
 
     def _fail(self, id: Any, text: str) -> None:
-        self._in.put_nowait(wire.dump(wire.failure(id, UPSTREAM_GONE, text)))
+        self._in.put_nowait(wire.dump(wire.lost(id, text)))
 
     def _take(self, part: bytes, id: Any) -> bool:
         """Take a message from the server; is it the answer to a request?"""
         try:
             message = wire.parse(part, lenient=True)
-        except BadFrame:
-            self._in.put_nowait(part)  # anyone who reads finds out
-            return False
+        except BadFrame as bad:
+            try:
+                failed = wire.instead(part, bad)
+            except WireError:
+                if id is None:  # nothing was asked here, so it answers nothing
+                    return False
+                failed = wire.lost(id, f"the server's answer cannot be read: {bad}")
+            if failed is None:
+                self._in.put_nowait(part)  # anyone who reads finds out
+                return False
+            message, part = failed, wire.dump(failed)
         if "method" not in message:
             asked = self._asked.pop(json.dumps(message["id"]), "")
             result = message.get("result")

@@ -11,7 +11,7 @@ from crosswind.base.errors import CrosswindError
 from crosswind.core.types import Param, ToolCall, ToolError, ToolResult, Tools, ToolSpec
 from crosswind.core.world import refused
 from crosswind.mcp.tools import PROTOCOL, Tool, named_arguments, result_of
-from crosswind.mcp.wire import Message, WireError
+from crosswind.mcp.wire import Message, WireError, why_lost
 
 AskServer = Callable[[ToolCall, Message], Awaitable[Message]]  # takes a call and further parameters; whole response
 
@@ -82,7 +82,9 @@ class ServerTools:
         return self.answer(call, await self.request(call, {}))
 
     def answer(self, call: ToolCall, response: Message) -> ToolResult:
-        """A response as layers see it. Raises `WireError` if it is malformed."""
+        """A response as layers see it. Raises `WireError` if it is malformed or was lost."""
+        if why := why_lost(response):
+            raise WireError(why)
         if "error" in response:
             error = response["error"]
             text = str(error.get("message", "")) if isinstance(error, dict) else str(error)

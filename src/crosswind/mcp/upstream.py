@@ -75,7 +75,9 @@ class ServerLink:
                         self.complain(f"the server wrote something that is no message ({bad})")
                     if noise > NOISE:
                         raise WireError(f"the server wrote {noise} lines that are no messages") from None
-                    continue
+                    if (failed := wire.instead(frame, bad)) is None:
+                        continue
+                    message, frame = failed, wire.dump(failed)
                 waiting = None
                 if "method" not in message and isinstance(message["id"], str):
                     waiting = self._waiting.pop(message["id"], None)

@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import selectors
 import shutil
 import signal
@@ -30,7 +31,7 @@ ENDING = 0.5  # seconds for a process that reads no more to end, so that it can 
 GRACE = 2.0  # seconds that a process has to end after its input did, and again after it was asked to
 GUARD = ProcessGuard(0.3)  # kills servers if this process is killed; seconds they have to see the end of their input
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
-UPSTREAM_GONE = -32000  # the server behind a proxy is not there any more
+UPSTREAM_GONE = -32000  # the server behind a proxy is gone, or its answer cannot be read
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # revisions that begin with `initialize`
 MODERN = "2026-07-28"  # the first that does not: each request says its revision
 META = "io.modelcontextprotocol/"  # before the protocol's own keys of `_meta`
@@ -39,6 +40,12 @@ LISTEN, ACKNOWLEDGED = "subscriptions/listen", "notifications/subscriptions/ackn
 STREAM, JSON = "text/event-stream", "application/json"  # types of content over HTTP
 LIST_CHANGED, CANCELLED = "notifications/tools/list_changed", "notifications/cancelled"
 INITIALIZED = "notifications/initialized"  # the client is ready
+LOST = {"crosswind": "no answer of the server's"}  # data of failures that we report in its place
+EDGE = 2**11  # bytes at either end of an unreadable frame that are searched for its id
+_SCALAR = rb"""("(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]{0,40}|true|false|null)"""
+_MEMBER = re.compile(rb"""\s*"(\w+)"\s*:\s*""" + _SCALAR + rb"?", re.ASCII | re.DOTALL)
+_MORE = re.compile(rb"\s*[,}]")
+_TAIL = re.compile(rb"""(?:[,{]\s*"\w+"\s*:\s*""" + _SCALAR + rb"""\s*)+\}\s*\Z""", re.ASCII | re.DOTALL)
 
 Message = dict[str, Any]
 
@@ -48,11 +55,14 @@ class WireError(InfrastructureError):
 
 
 class BadFrame(WireError):
-    """A frame that is not a message; the next one may be. `code` is what JSON-RPC calls it."""
+    """A frame that is not a message; the next one may be. `code` is what JSON-RPC calls it.
 
-    def __init__(self, text: str, code: int = PARSE_ERROR) -> None:
+    `beyond` says that it may be valid JSON which this parser cannot hold: too deep, or an integer of too many digits.
+    """
+
+    def __init__(self, text: str, code: int = PARSE_ERROR, *, beyond: bool = False) -> None:
         super().__init__(text)
-        self.code = code
+        self.code, self.beyond = code, beyond
 
 
 class Channel(Protocol):
@@ -70,7 +80,11 @@ def parse(frame: bytes, *, lenient: bool = False) -> Message:
     """The message in a frame. Raises `BadFrame` where there is none; NaN and infinities pass if `lenient`."""
     try:
         message = json.loads(frame, parse_constant=None if lenient else _no_constant)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise BadFrame("JSON that nests too deeply to be read", beyond=True) from None
+    except ValueError as error:
+        if "integer string conversion" in str(error):
+            raise BadFrame(f"a number of more than {sys.get_int_max_str_digits()} digits", beyond=True) from None
         raise BadFrame(f"not JSON: {str(error)[:120]}") from None
     if not isinstance(message, dict):
         what = "a batch, which no revision in use has" if isinstance(message, list) else type(message).__name__
@@ -82,6 +96,47 @@ def parse(frame: bytes, *, lenient: bool = False) -> Message:
     if isinstance(id, bool) or not (told or (id is None and "method" not in message)):
         raise BadFrame("the id of a message is a text or a number", INVALID_REQUEST)
     return message
+
+
+def instead(frame: bytes, bad: BadFrame) -> Message | None:
+    """The failure to hand on for an answer that cannot be read, so that nobody waits for it.
+
+    None if the frame is no answer: a notification, a request, noise. Raises `WireError` where the frame may answer any
+    request, since its id is at neither end.
+    """
+    shown = _members_at_ends(frame)
+    if "method" in shown or not shown.keys() & {"jsonrpc", "result", "error"}:
+        return None
+    id = shown.get("id")
+    if isinstance(id, (str, int)) and not isinstance(id, bool):
+        return lost(id, f"the server's answer cannot be read: {bad}")
+    if bad.beyond:
+        raise WireError(f"the server sent {bad}; which request it answers cannot be told")
+    return None
+
+
+def _members_at_ends(frame: bytes) -> dict[str, Any]:
+    """Members of the object in a frame before its first object or list, with its name, and after the last one.
+
+    Both ends are short, so that this takes no time whatever is between them.
+    """
+    if not frame.startswith(b"{"):
+        return {}
+    found: list[tuple[bytes, bytes | None]] = []
+    head, at = frame[:EDGE], 1
+    while (member := _MEMBER.match(head, at)) is not None:
+        more = _MORE.match(head, member.end())
+        found.append((member[1], member[2] if more else None))
+        if more is None:
+            break
+        at = more.end()
+    if (tail := _TAIL.search(frame[-EDGE:])) is not None:
+        found += [(member[1], member[2]) for member in _MEMBER.finditer(tail[0], 1)]
+    out: dict[str, Any] = {}
+    for name, value in found:
+        with contextlib.suppress(ValueError):
+            out[name.decode()] = None if value is None else json.loads(value)
+    return out
 
 
 def _no_constant(name: str) -> Any:
@@ -118,6 +173,17 @@ def result(id: Any, value: Mapping[str, Any]) -> Message:
 def failure(id: Any, code: int, text: str) -> Message:
     """The answer to a request that failed as a request."""
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
+
+
+def lost(id: Any, text: str) -> Message:
+    """The failure of a request whose answer never reached us; marked, so that it is not taken for the server's own."""
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": UPSTREAM_GONE, "message": text, "data": LOST}}
+
+
+def why_lost(response: Message) -> str:
+    """What `lost` said; empty for any other answer."""
+    error = response.get("error")
+    return str(error.get("message")) if isinstance(error, dict) and error.get("data") == LOST else ""
 
 
 # ---------------------------------------------------------------- lines

@@ -6,87 +6,52 @@ streams.py, careers.py                 success over time, what changes cost, wha
 interactions.py, mistakes.py           two obstacles at once; failures by what they have in common
 formats.py                             figures as people read them: rounding and wording
 diagnosis/                             the stage and the cause of a failure
+
+Names are imported when first used: who shows or diagnoses one episode needs no statistics, nor the time to load them.
 """
 
-from __future__ import annotations
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from crosswind.metrics.groups import GROUPINGS, By, grouped
-from crosswind.metrics.measures import Averages, Measures, averaged, measure
-from crosswind.metrics.scores import (
-    Cell,
-    CleanAndRobust,
-    Drop,
-    Excluded,
-    NetScore,
-    RefusalShares,
-    Summary,
-    Triviality,
-    cell,
-    clean_and_robust,
-    drop,
-    drops,
-    pairs,
-    refusals,
-    score,
-    summary,
-    tasks_needed,
-    triviality,
-)
-from crosswind.metrics.stats import (
-    Correlation,
-    Interval,
-    PairedDifference,
-    PassHatK,
-    holm,
-    mcnemar,
-    minimum_detectable_effect,
-    paired_difference,
-    paired_interval,
-    pairs_needed,
-    pass_hat_k,
-    power,
-    spearman,
-    wilson,
-)
+# fmt: off
+# isort: off
+if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` says that they are public
+    from crosswind.metrics.groups import GROUPINGS as GROUPINGS, By as By, grouped as grouped
+    from crosswind.metrics.measures import Averages as Averages, Measures as Measures, averaged as averaged
+    from crosswind.metrics.measures import measure as measure
+    from crosswind.metrics.scores import Cell as Cell, CleanAndRobust as CleanAndRobust, Drop as Drop
+    from crosswind.metrics.scores import Excluded as Excluded, NetScore as NetScore, RefusalShares as RefusalShares
+    from crosswind.metrics.scores import Summary as Summary, Triviality as Triviality, cell as cell
+    from crosswind.metrics.scores import clean_and_robust as clean_and_robust, drop as drop, drops as drops
+    from crosswind.metrics.scores import pairs as pairs, refusals as refusals, score as score, summary as summary
+    from crosswind.metrics.scores import tasks_needed as tasks_needed, triviality as triviality
+    from crosswind.metrics.stats import Correlation as Correlation, Interval as Interval
+    from crosswind.metrics.stats import PairedDifference as PairedDifference, PassHatK as PassHatK, holm as holm
+    from crosswind.metrics.stats import mcnemar as mcnemar, minimum_detectable_effect as minimum_detectable_effect
+    from crosswind.metrics.stats import paired_difference as paired_difference, paired_interval as paired_interval
+    from crosswind.metrics.stats import pairs_needed as pairs_needed, pass_hat_k as pass_hat_k, power as power
+    from crosswind.metrics.stats import spearman as spearman, wilson as wilson
+# isort: on
+# fmt: on
 
-__all__ = [
-    "GROUPINGS",
-    "Averages",
-    "By",
-    "Cell",
-    "CleanAndRobust",
-    "Correlation",
-    "Drop",
-    "Excluded",
-    "Interval",
-    "Measures",
-    "NetScore",
-    "PairedDifference",
-    "PassHatK",
-    "RefusalShares",
-    "Summary",
-    "Triviality",
-    "averaged",
-    "cell",
-    "clean_and_robust",
-    "drop",
-    "drops",
-    "grouped",
-    "holm",
-    "mcnemar",
-    "measure",
-    "minimum_detectable_effect",
-    "paired_difference",
-    "paired_interval",
-    "pairs",
-    "pairs_needed",
-    "pass_hat_k",
-    "power",
-    "refusals",
-    "score",
-    "spearman",
-    "summary",
-    "tasks_needed",
-    "triviality",
-    "wilson",
-]  # fmt: skip
+_PLACES = {  # module -> names
+    "groups": "GROUPINGS By grouped",
+    "measures": "Averages Measures averaged measure",
+    "scores": "Cell CleanAndRobust Drop Excluded NetScore RefusalShares Summary Triviality cell clean_and_robust "
+    "drop drops pairs refusals score summary tasks_needed triviality",
+    "stats": "Correlation Interval PairedDifference PassHatK holm mcnemar minimum_detectable_effect "
+    "paired_difference paired_interval pairs_needed pass_hat_k power spearman wilson",
+}
+_NAMES = {name: f"crosswind.metrics.{module}" for module, names in _PLACES.items() for name in names.split()}
+__all__ = [*_NAMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'crosswind.metrics' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_NAMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

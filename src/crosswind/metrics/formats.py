@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality, tasks_needed
-from crosswind.metrics.stats import minimum_detectable_effect
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality
 
 MINUS = "\N{MINUS SIGN}"
 PERCENT = "\N{NO-BREAK SPACE}%"
@@ -59,6 +61,9 @@ def _tests(change: Drop) -> str:
 
 def more(change: Drop) -> str:
     """What so few tasks leave open: how many would show a change of this size, or which change they show."""
+    from crosswind.metrics.scores import tasks_needed
+    from crosswind.metrics.stats import minimum_detectable_effect
+
     needed = tasks_needed(change) if abs(change.delta) >= 0.02 else None
     if needed is not None:
         return f"about {max(needed, change.tasks + 1):,} tasks would show a change of this size"
@@ -87,7 +92,7 @@ def certainty(change: Drop) -> str:
         return f"Is that sure? Yes, there is no change of more than {100 * widest:.0f} points: {seen}."
     few = ""
     if change.low > 0 or change.high < 0:
-        few = f", and though the interval leaves out 0, {many(change.tasks, 'task')} are too few for the exact test"
+        few = f"; although the interval excludes 0, {many(change.tasks, 'task')} are too few for the exact test"
     no = "No, it may be chance" if change.delta else "No, a change may have been missed"
     return f"Is that sure? {no}: {seen}, {adjusted(change)}{few}; {more(change)}."
 
@@ -118,10 +123,10 @@ def score(found: NetScore | None) -> str:
 def no_better(found: Triviality) -> str:
     """By which figures an agent is no better than a trivial one, in a sentence."""
     best = f"the {found.agent} solves {percent(found.reached)}" if found.reached else "trivial agents solve none"
-    needed = f"would have to be above {percent(found.bar)}" if found.bar < 1 else "cannot be above that"
+    bound = f"one-sided 95{PERCENT} lower bound ({percent(found.low)})"
+    needed = f"must exceed {percent(found.bar)} to be better" if found.bar < 1 else "cannot exceed that"
     return (
-        f"No better: it solves {percent(found.rate)} of {many(found.tasks, 'task')}, and {best}; the one-sided "
-        f"95{PERCENT} lower bound of its share, {percent(found.low)}, {needed}."
+        f"No better: it solves {percent(found.rate)} of {many(found.tasks, 'task')}, and {best}. Its {bound} {needed}."
     )
 
 

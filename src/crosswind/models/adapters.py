@@ -98,5 +98,5 @@ def _kept(key: str, make: Callable[[Path], None]) -> Path:
                     raise
                 shutil.rmtree(Path(scratch) / "made", ignore_errors=True)
     except OSError as error:
-        raise CrosswindError(f"the adapter could not be kept in {place.parent}: {error}") from None
+        raise CrosswindError(f"the adapter could not be cached in {place.parent}: {error}") from None
     return place

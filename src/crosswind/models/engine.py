@@ -173,7 +173,7 @@ class Engine:
         """
         self._check()
         if not ids or max_new < 1:
-            raise CrosswindError(f"a prompt of {len(ids)} tokens and {max_new} to write; expected one of each at least")
+            raise CrosswindError(f"{len(ids)} tokens of prompt, {max_new} to generate; expected at least 1 of each")
         future: Future[Completion] = Future()
         fresh = ("turn", next(self._numbers)) if seed is None else (seed,)
         limit = min(max_new, self.window - len(ids))
@@ -227,7 +227,7 @@ class Engine:
 
         def run() -> None:
             if self._active or self._waiting:
-                done.set_exception(CrosswindError("turns are under way: wait for them before the weights change"))
+                done.set_exception(CrosswindError("turns are in progress; wait for them before you change the weights"))
                 return
             try:
                 work()

@@ -57,7 +57,7 @@ class Heads:
             raise CrosswindError(f"{model}: cannot be read as a GGUF file ({error})") from None
         self.architecture = str(_field(reader, "general.architecture"))
         if self.architecture != "llama":
-            raise CrosswindError(f"{model}: is of the family {self.architecture!r}; adapters are converted for llama")
+            raise CrosswindError(f"{model}: is a {self.architecture!r}; only adapters of llama are converted")
         self.queries = int(_field(reader, "llama.attention.head_count"))
         self.keys = int(_field(reader, "llama.attention.head_count_kv") or self.queries)
 

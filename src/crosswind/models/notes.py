@@ -90,7 +90,7 @@ class NotesSource:
 
     def __init__(self, inner: AgentSource, size: int = SIZE) -> None:
         if not 1 <= size <= LARGEST:
-            raise CrosswindError(f"notes of {size:,} characters; expected 1 to {LARGEST:,}")
+            raise CrosswindError(f"the size of the notes is {size:,}; expected 1 to {LARGEST:,}")
         self.inner, self.size = inner, size
         self.name = f"{inner.name} with notes"
         self.price: Price | None = inner.price

@@ -46,6 +46,7 @@ from crosswind.models.source import AgentSettings, Price, code_digest
 from crosswind.models.toolset import SyncToolset, Toolset, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
+KEPT = 20_000  # characters at either end of what an exception says
 HEARD = "\n\nThe user says: "
 EXPECTED = (
     "expected a function `agent(query, tools)`, plain or `async def`, or an object or a class with a method "
@@ -255,9 +256,9 @@ class PythonAgents:
         if isinstance(error, (CrosswindError, asyncio.CancelledError, KeyboardInterrupt)) or _is_closing(error):
             raise error
         if isinstance(error, InfrastructureError):
-            error.args = (self.secrets.scrub(words_of_any(error)),)
+            error.args = (self.secrets.scrub(_cut(words_of_any(error))),)
             raise error
-        told = self.secrets.scrub(f"{type(error).__name__}: {words_of_any(error)}")[:300]
+        told = self.secrets.scrub(f"{type(error).__name__}: {_cut(words_of_any(error))}")[:300]
         if isinstance(error, OSError) or str(type(error).__module__).split(".")[0] in PROVIDERS:
             raise InfrastructureError(f"{self.name}: {told}") from None
         raise AgentException(told, self.secrets.scrub(_traceback(error))) from None
@@ -352,7 +353,14 @@ def _traceback(error: BaseException) -> str:
     ours = (__file__, in_thread.__code__.co_filename)
     while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename in ours:
         at = at.tb_next
-    return "".join(traceback.format_exception(type(error), error, at))
+    return _cut("".join(traceback.format_exception(type(error), error, at)))
+
+
+def _cut(text: str) -> str:
+    """Text with both its ends: a message may have any length, and all of it would be searched for keys."""
+    if len(text) <= 2 * KEPT:
+        return text
+    return f"{text[:KEPT]}\n[{len(text) - 2 * KEPT:,} characters are left out]\n{text[-KEPT:]}"
 
 
 def _load(rest: str) -> Any:

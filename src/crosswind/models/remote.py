@@ -419,7 +419,7 @@ def _without_query(url: str) -> tuple[str, list[tuple[str, str]]]:
 def _key(url: str, variable: str, spec: str, *, needed: bool) -> str:
     key = os.environ.get(OURS, "").strip() or os.environ.get(variable, "").strip()
     if key and (not key.isascii() or not key.isprintable()):
-        raise CrosswindError(f"the key in {OURS} or {variable} holds characters that no key has; set it again")
+        raise CrosswindError(f"the key in {OURS} or {variable} contains characters that keys cannot have; set it again")
     if not key and needed and not loopback(url):
         raise CrosswindError(
             f"{strip_credentials(spec)} needs a key: set {variable} or {OURS} "

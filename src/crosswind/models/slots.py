@@ -98,7 +98,7 @@ class Slots:
         if slots < (wanted or 1):
             told = f"{wanted or 1:,} slots of {self.window:,} tokens take {(wanted or 1) * each / 2**30:.1f} GiB"
             less = f"{slots:,} slots" if slots else f"a window of {self.window // 2:,}"
-            raise CrosswindError(f"{told}, more than there is room for on {self.device}: try {less}")
+            raise CrosswindError(f"{told}, more than fit on {self.device}: try {less}")
         for _, (heads, dim) in sorted(self._shapes.items()):
             shape = (slots + 1, heads, self.window, dim)  # the last slot is nobody's: what only fills a batch
             self.keys.append(torch.zeros(shape, dtype=self.dtype, device=self.device))

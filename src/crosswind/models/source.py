@@ -79,23 +79,25 @@ class WrappedAgent:
 
 
 class AgentSettings(Model):
-    """How agents that stand on a model are run; scripted ones heed none of it."""
+    """Settings of agents that use a model; scripted agents ignore them."""
 
     max_tokens: int | None = Field(default=None, ge=1)  # of one reply; None: 1024 for a provider, 160 to 512 in process
     temperature: float | None = Field(default=None, ge=0)  # None: as the provider has it; in process: 0
     seed: int = 0  # of sampling in process, and of the jitter between attempts
     protocol: Literal["auto", "native", "text"] = "auto"  # how tools are called; auto: natively where that works
-    constrain: Literal["", "menu", "seen"] = ""  # hold the calls of a model in process to the menu; `constrained:`
+    constrain: Literal["", "menu", "seen"] = ""  # restrict a local model's calls to the tools shown; `constrained:`
     context: int = Field(default=0, ge=0)  # tokens of the window of a model in process; 0: as the model has it
     timeout: float = Field(default=120.0, gt=0)  # seconds for one request, from sending to the last byte
     attempts: int = Field(default=5, ge=1)  # at one request
     patience: float = Field(default=300.0, gt=0)  # seconds for one request with all its attempts and waits
-    backoff: float = Field(default=0.5, ge=0)  # seconds before the second attempt, doubled from there on
-    longest_wait: float = Field(default=60.0, ge=0)  # seconds between two attempts, whatever Retry-After says
+    backoff: float = Field(default=0.5, ge=0)  # seconds before the second attempt; doubled for each further one
+    longest_wait: float = Field(
+        default=60.0, ge=0
+    )  # most seconds between two attempts, even if Retry-After asks for more
     price_in: float | None = Field(default=None, ge=0)  # per million tokens; None: not known
     price_out: float | None = Field(default=None, ge=0)
     currency: str = "USD"  # of the prices
-    offline: bool = False  # nothing will be asked, as in a dry run: no key is needed
+    offline: bool = False  # no request will be made, as in a dry run, so no key is needed
 
     def price(self, usual: Price | None = None) -> Price | None:
         """The price given, or else the usual one."""

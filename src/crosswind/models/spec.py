@@ -118,6 +118,6 @@ def _opened(agent: object, settings: AgentSettings) -> AgentSource:
         meant = did_you_mean(shown, names)
         raise CrosswindError(f"no agent {shown!r}; {meant}{'' if meant.endswith('?') else '.'} {FORMS}")
     if not rest and spec != EMBEDDED:
-        raise CrosswindError(f"{spec!r} names nothing after the colon. {FORMS}")
+        raise CrosswindError(f"{spec!r} has nothing after the colon. {FORMS}")
     source: AgentSource = resolve(LOADERS[f"agent:{provider}"])(rest, settings)
     return source

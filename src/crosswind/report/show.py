@@ -30,7 +30,12 @@ def numbered(told: Iterable[Some]) -> Iterator[tuple[int, Some]]:
 def pick(told: Sequence[Some], wanted: str) -> tuple[int, Some]:
     """An episode by its number in the list, its key, or a part of the key that only one has."""
     records = list(numbered(told))
-    if wanted.isascii() and wanted.isdigit() and (at := [(n, one) for n, one in records if n == int(wanted)]):
+    if (
+        wanted.isascii()
+        and wanted.isdigit()
+        and len(wanted) < 19
+        and (at := [(n, one) for n, one in records if n == int(wanted)])
+    ):
         return at[0]
     exact = [(n, r) for n, r in records if r.key == wanted]
     found = exact or [(n, r) for n, r in records if wanted in r.key]

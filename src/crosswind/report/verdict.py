@@ -59,9 +59,7 @@ def details(found: Summary) -> str:
             out.append(formats.no_better(shifted))
     shares = found.refusals["shifted"]
     if found.episodes and shares.right.n:
-        out.append(
-            f"An agent that always refuses, for the right reason, refuses 100{formats.PERCENT} of both sorts of task."
-        )
+        out.append(f"An agent that always refuses with the right reason would have 100{formats.PERCENT} in both.")
         if shares.wrong.passed:
             out.append(formats.RIGHTLY)
     return " ".join(out)

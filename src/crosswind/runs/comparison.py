@@ -84,8 +84,7 @@ def compare(runs: Sequence[AnyRun], *, opened: int = 24, partial: bool = False) 
     if not shared:
         counts = " and ".join(f"{run.folder} ({len(run.told):,})" for run in runs)
         raise CrosswindError(
-            f"0 of the episodes of {counts} are common to them; runs can be compared if they have the same suite and "
-            "seed"
+            f"{counts} have no episode in common; runs can be compared if they have the same suite and seed"
         )
     played = {name: [r for r in run.told if r.key in shared] for name, run in named.items()}
     first, *others = named

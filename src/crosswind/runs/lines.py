@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,9 @@ from crosswind.base.errors import BadFile
 from crosswind.base.files import open_regular
 from crosswind.episodes.brief import Brief
 from crosswind.episodes.record import Record
-from crosswind.runs.manifest import EPISODES, brief_error, known_schema
+from crosswind.runs.manifest import EPISODES, SHOWN, brief_error, known_schema
+
+MOST = 1000  # lines that one command takes out
 
 T = TypeVar("T", Record, Brief)
 
@@ -86,6 +89,21 @@ def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> Ba
     return BadFile(f"{told}, or {again}: {removal_command(path, number)}")
 
 
-def removal_command(path: Path, number: int) -> str:
-    """A command that takes a line out and leaves a copy."""
-    return f"sed -i.bak {number}d {shlex.quote(str(path))}"
+def left_out(folder: Path, lost: Sequence[str], there: int) -> str:
+    """What was lost of a run and what to do about it, in a sentence; nothing where nothing was."""
+    if not lost:
+        return ""
+    few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
+    said = f"{len(lost)} of {len(lost) + there} lines of {EPISODES} cannot be read and are left out: {'; '.join(few)}"
+    numbers = [int(found[1]) for one in lost if (found := re.match(r"line (\d+) \(", one))]
+    said += ". Restore them from a copy"
+    if numbers:
+        command = removal_command(folder / EPISODES, *numbers[:MOST])
+        said += f", or take them out and let `crosswind run` play their episodes again: {command}"
+    return said
+
+
+def removal_command(path: Path, *numbers: int) -> str:
+    """A command that takes lines out and leaves a copy."""
+    lines = "d;".join(map(str, numbers))
+    return f"sed -i.bak {lines + 'd' if len(numbers) == 1 else shlex.quote(lines + 'd')} {shlex.quote(str(path))}"

@@ -25,6 +25,7 @@ class LeaderboardRow:
     folder: str = ""  # empty for a scripted agent
     seed: int | None = None
     problems: tuple[str, ...] = ()
+    damage: str = ""  # the one about damaged lines
 
     @property
     def reference(self) -> bool:
@@ -61,7 +62,8 @@ def leaderboard(folders: Sequence[Path]) -> Leaderboard:
         heads.append((folder, run.manifest))
         played = play_baselines(run, None, lambda record: draw_again(record)[0])
         found = summary(run.told, measures=False, by=("tier",), trivial=played.trivial)
-        entries.append(LeaderboardRow(run.manifest.agent, found, str(folder), run.manifest.seed, tuple(run.problems)))
+        problems = tuple(run.problems)
+        entries.append(LeaderboardRow(run.manifest.agent, found, str(folder), run.manifest.seed, problems, run.damage))
         if len(played.sample) > reference[0]:
             scripted = {
                 name: summary(some, measures=False, by=("tier",), trivial=played.trivial)

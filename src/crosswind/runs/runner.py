@@ -525,7 +525,8 @@ async def run(
             planned = schedule.planned if schedule.whole else None
             with suppress(CrosswindError):
                 state = "stopped" if why else "finished"
-                known = {**manifest.never_met, **schedule.never_met}  # stacks that are finished are not drawn again
+                # stacks that are finished are not drawn again, so that an earlier run may know more
+                known = {**schedule.never_played, **manifest.never_met, **schedule.never_met}
                 never = {kind: reason for kind, reason in known.items() if kind not in progress.kinds}
                 manifest = store.write(manifest, state=state, why=why, planned=planned, never_met=never)
         nothing = progress.errors > 0 and not progress.scores

@@ -104,6 +104,16 @@ class Segment:
                 f"{self.index}: is damaged ({error}); delete it: it is made again from the episodes"
             ) from None
 
+    def find(self, key: str) -> int | None:
+        """The number, from 0, of the episode with this key, if its index tells; rows of other tasks are not parsed."""
+        if self.head() is None:
+            return next((n for n, line in enumerate(self.lines()) if tells_of(line, key)), None)
+        task = task_in(key)
+        for number, row in enumerate(islice(_unpacked(self.index), 1, None)):
+            if task in row and Brief.from_row(json.loads(row), {}, number).key == key:
+                return number
+        return None
+
     def at(self, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         """Some of its lines by number, from 0 and in order, each with its number; only their blocks are unpacked."""
         head, now = self.head(), -1
@@ -130,6 +140,16 @@ def segments(folder: Path) -> list[Segment]:
         if f".{ending}" in (LINES, PACKED):
             found.setdefault(stem, Segment(path))
     return [found[stem] for stem in sorted(found)]
+
+
+def task_in(key: str) -> bytes:
+    """What a line or a row holds whose episode has this key."""
+    return json.dumps(key.partition("|")[0])[1:-1].encode()
+
+
+def tells_of(line: bytes, key: str) -> bool:
+    """Is it the line of the episode with this key?"""
+    return task_in(key) in line and Brief.read(line).key == key
 
 
 def brief_of(line: bytes, where: str, at: int) -> Brief:

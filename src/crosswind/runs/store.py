@@ -27,17 +27,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, replace_file, sync_folder, synced_file
+from crosswind.base.files import append_file, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
-from crosswind.runs.lines import T, lenient, lines_of, removal_command, whole
+from crosswind.runs.lines import T, left_out, lenient, lines_of, removal_command, whole
 from crosswind.runs.manifest import EPISODES as EPISODES
 from crosswind.runs.manifest import MANIFEST as MANIFEST
 from crosswind.runs.manifest import SHOWN as SHOWN
@@ -47,7 +48,7 @@ from crosswind.runs.manifest import load_manifest as load_manifest
 from crosswind.runs.manifest import now as now
 from crosswind.runs.manifest import shortfall as shortfall
 from crosswind.runs.proxy_sessions import interrupted_sessions, is_same_session
-from crosswind.runs.segments import INDEX, SEALED, Segment, close, seal, segments
+from crosswind.runs.segments import INDEX, SEALED, Segment, close, seal, segments, tells_of
 from crosswind.runs.segments import SEGMENTS as SEGMENTS
 
 LOCK, TORN, RETRIED = "lock", "episodes.jsonl.torn", "retried.jsonl"
@@ -69,6 +70,7 @@ class StoredRun:
     manifest: Manifest
     records: list[Record]
     problems: list[str] = field(default_factory=list)  # what a reader should know, each a sentence
+    damage: str = ""  # the one about damaged lines, with what to do
 
     @property
     def lacks(self) -> str:
@@ -97,6 +99,7 @@ class BriefRun:
     manifest: Manifest
     told: list[Told]  # briefs, and whole records of what has no line yet
     problems: list[str] = field(default_factory=list)
+    damage: str = ""
 
     @property
     def lacks(self) -> str:
@@ -130,8 +133,9 @@ def load_run(folder: Path | str, *, damaged: bool = False) -> StoredRun:
 
     With `damaged` such lines are left out, and named among the problems.
     """
-    manifest, records, problems = _loaded(Path(folder), iter_records, damaged)
-    return StoredRun(Path(folder), manifest, [record for record in records if isinstance(record, Record)], problems)
+    manifest, records, problems, damage = _loaded(Path(folder), iter_records, damaged)
+    whole = [record for record in records if isinstance(record, Record)]
+    return StoredRun(Path(folder), manifest, whole, problems, damage)
 
 
 def open_run(folder: Path | str, *, damaged: bool = False) -> BriefRun:
@@ -141,16 +145,14 @@ def open_run(folder: Path | str, *, damaged: bool = False) -> BriefRun:
 
 def _loaded(
     folder: Path, read: Callable[[Path, list[str], list[str] | None], Iterator[Told]], damaged: bool
-) -> tuple[Manifest, list[Told], list[str]]:
+) -> tuple[Manifest, list[Told], list[str], str]:
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
     left = interrupted_sessions(folder)  # before the records: what a proxy records meanwhile is in both
     told = list(read(folder, problems, lost if damaged else None))
-    if lost:
-        few = [*lost[:SHOWN], *([f"{len(lost) - SHOWN} more"] if len(lost) > SHOWN else [])]
-        of = f"{len(lost)} of {len(lost) + len(told)} lines of {EPISODES}"
-        problems.append(f"{of} cannot be read and are left out: {'; '.join(few)}")
+    if damage := left_out(folder, lost, len(told)):
+        problems.append(damage)
     written = len(told)
     known = list(iter_records(folder, None, [])) if left else []
     for session in left:
@@ -167,7 +169,7 @@ def _loaded(
         problems.append(f"the run is not finished ({len(told)}{of} episodes); {goes_on}")
     elif lacks := shortfall(manifest, len(told)):
         problems.append(f"{lacks}; the same command plays them again")
-    return manifest, told, problems
+    return manifest, told, problems, damage
 
 
 def iter_records(
@@ -213,11 +215,24 @@ def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
             yield whole(Record.model_validate_json, part.path, number + 1, line)
         first += count
     left = {at - first for at in wanted if at >= first}
-    if left:
+    if left and path.exists():
         with open_regular(path) as file:
             for number, line in enumerate(islice(file, max(left) + 1)):
                 if number in left:
                     yield whole(Record.model_validate_json, path, number + 1, line)
+
+
+def line_of(folder: Path | str, key: str) -> int | None:
+    """The line (`Brief.at`) of the episode with exactly this key; None where a look at every brief must tell."""
+    first, path = 0, Path(folder) / EPISODES
+    with suppress(BadFile, OSError, EOFError, LZMAError, ValueError, TypeError, RecursionError):
+        for part in segments(Path(folder)):
+            if (at := part.find(key)) is not None:
+                return first + at
+            first += part.count()
+        with open_regular(path) as file:
+            return next((first + n for n, line in enumerate(file) if tells_of(line, key)), None)
+    return None
 
 
 def episodes_in(folder: Path | str) -> int:
@@ -275,7 +290,7 @@ class Store:
     """
 
     def __init__(self, folder: Path | str, *, sealed: int = SEALED) -> None:
-        self.folder, self.sealed = Path(folder), sealed
+        self.folder, self.sealed = Path(folder).absolute(), sealed  # an agent may change the working directory
         self.path = self.folder / EPISODES
         self.backup: Path | None = None  # of lines that others took the place of
         self.cut = 0  # bytes of a torn line that were cut off
@@ -297,7 +312,8 @@ class Store:
                 )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            regular(self._lock, self.folder / LOCK)
         except OSError as error:
             raise _unwritable(self.folder, error) from None
         try:

@@ -13,6 +13,7 @@ import lzma
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,6 +120,12 @@ def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[Outco
         ) from None
 
 
+@cache
+def _receipt(kind: str, seen: bool) -> Receipt:
+    """One object for equal receipts: tables have hundreds of thousands of rows and a few dozen kinds."""
+    return Receipt(kind=kind, fired=seen, step=None, seen=seen)
+
+
 def _restored(row: Sequence[Any], agent: str, trial: int, seed: int) -> OutcomeRow:
     named = dict(zip(COLUMNS, row, strict=True))
     task, kinds = str(named["task"]), [kind for kind in named["kinds"].split("+") if kind]
@@ -144,7 +151,7 @@ def _restored(row: Sequence[Any], agent: str, trial: int, seed: int) -> OutcomeR
         tools=(),
         steps=(),
         final="",
-        receipts=tuple(Receipt(kind=kind, fired=seen, step=None, seen=seen) for kind in kinds),
+        receipts=tuple(_receipt(kind, seen) for kind in kinds),
         stage=named["stage"],
         cause=named["cause"],
         usage=Usage(input_tokens=named["read"], output_tokens=named["written"], requests=named["turns"]),

@@ -230,9 +230,9 @@ def between(one: ArmResults, other: ArmResults, suite: str, keep: Keep = solvabl
 
 @dataclass
 class Results:
-    """What is stored of a study: arms that were tested, and arms that were tried on dev.
+    """The stored results of a study: arms that were tested, and arms that were tried on dev.
 
-    Figures by name (`arm`, `tier`, `clean`, `refusals`) are for rules: they raise `Absent` where there is none.
+    Figures by name (`arm`, `tier`, `clean`, `refusals`) are for rules; a missing one raises `Absent`.
     """
 
     study: Study

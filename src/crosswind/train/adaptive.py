@@ -243,7 +243,7 @@ def _sound(folder: Path, config: TrainConfig) -> list[Round]:
     try:
         told = [Round.model_validate(r) for r in json.loads(path.read_bytes())] if path.is_file() else []
     except (ValueError, TypeError):
-        raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None
+        raise BadFile(f"{path}: is damaged; remove the folder, or choose another --out") from None
     there = [*itertools.takewhile(lambda r: _made(folder / "rounds" / str(r.number), config), told)]
     steps = whole_ones(folder / CHECKPOINTS)
     while there and len(there) < how.rounds and not _enough(there, how):

@@ -257,7 +257,7 @@ class _Changed(Document):
             if inside is None:
                 inside = part[step] = {}
             if not isinstance(inside, dict):
-                raise CrosswindError(f"--set {text!r}: {step!r} holds a value and has no parts")
+                raise CrosswindError(f"--set {text!r}: {step!r} is a single value, without keys of its own")
             part = inside
         part[place[-1]] = found
         self.changes[place] = text

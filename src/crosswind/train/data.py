@@ -81,28 +81,30 @@ class Corrected(Options):
 
 
 class DataConfig(Options):
-    """What demonstrations are drawn from."""
+    """The configuration of demonstrations."""
 
     domains: Domains = Field(default_factory=lambda: {"poi": 1.0})  # name -> weight
     recipe: str | Recipe | None = None  # a name, a YAML file or a recipe; None: mixed
     share: float = Field(default=0.3, ge=0, le=1)  # of demonstrations that are perturbed
-    groups: tuple[Component, ...] = COMPONENTS  # components that are switched on
+    groups: tuple[Component, ...] = COMPONENTS  # components to use
     severity: Severities | None = None  # instead of the recipe's own
-    curriculum: tuple[Stage, ...] = ()  # instead of either, by how far the training has come
+    curriculum: tuple[Stage, ...] = ()  # instead of either: severities by progress of the training
     seed: int = Field(default=0, ge=0)
     max_tokens: int = Field(default=2048, ge=0)  # a demonstration with a longer row is left out; 0: none is
     levels: tuple[int, ...] = ()  # of task families; empty: all
     families: tuple[str, ...] = ()  # empty: all that the levels leave
-    fixed: int | None = Field(default=None, ge=1)  # this many demonstrations over and over, instead of fresh ones
+    fixed: int | None = Field(
+        default=None, ge=1
+    )  # size of a fixed set that is repeated, instead of fresh demonstrations
     size: int = Field(default=SIZE, ge=100)  # entities in a world
-    reasons: bool = True  # the oracle writes its working down before it acts
+    reasons: bool = True  # include the oracle's thoughts
     slips: float = Field(
         default=0.0, ge=0, le=1
     )  # of the perturbed ones, with an injected mistake that is corrected (masked from the loss)
 
     corrections: Corrected | None = None
     habits: Habits = PLAIN
-    twins: bool = False  # after a demonstration that ends in a refusal comes the same task without what decides it
+    twins: bool = False  # follow each refusal with the same task without the reason to refuse
 
     @field_validator("curriculum")
     @classmethod

@@ -38,7 +38,7 @@ _THOUGHT = re.compile(r"<think>(.*?)</think>\n?", re.S)
 def written(shown: Demonstration, form: Format, protocol: Protocol = "native") -> Iterator[Data]:
     """A demonstration in a format: a row, or one for each menu of tools where the format can say what is learnt."""
     if shown.slipped and form not in SAYS:
-        raise CrosswindError(f"{form} cannot mark a turn as not learnt, as slips need; write {' or '.join(SAYS)}")
+        raise CrosswindError(f"{form} cannot mask turns, which slips need; use the format {' or '.join(SAYS)}")
     for nth, row in enumerate(rows(shown)):
         if nth == 0 or form in SAYS:  # the others learn every turn of the agent
             yield WRITERS[form](row, protocol)
@@ -172,7 +172,7 @@ def writing(path: Path, form: Format, *, force: bool = False) -> Iterator[Put]:
     """A file that rows are put into one by one; it gets its name when it is whole."""
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "no plain file"
-        raise CrosswindError(f"{path}: this is {what}; give the name of a file, or none to write to stdout")
+        raise CrosswindError(f"{path}: this is {what}; give a file name, or leave --out out to write to stdout")
     if path.exists() and not force:
         raise CrosswindError(f"{path} exists; give another name, or --force to write over it")
     if path.suffix == PARQUET and form != "verl":
@@ -202,7 +202,7 @@ def piped() -> Iterator[Put]:
     except OSError as error:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it is tried again at the end
-        raise CrosswindError(f"stdout cannot be written to ({error.strerror}); make room, or give --out") from None
+        raise CrosswindError(f"stdout cannot be written ({error.strerror}); free some space, or give --out") from None
 
 
 @contextmanager

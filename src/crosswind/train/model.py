@@ -112,7 +112,7 @@ def _long_enough(model: Any, config: TrainConfig) -> None:
         advice = f"set {option} to {fits} or less" if fits else f"set pad_to to 1 and {option} to {known} or less"
         raise CrosswindError(
             f"rows may have {longest or 'any number of'} tokens ({option}), padded to a multiple of {config.pad_to}, "
-            f"and {config.model} has learnt {known} positions; {advice}, or take another model"
+            f"but {config.model} has only {known} positions; {advice}, or take another model"
         )
 
 
@@ -136,7 +136,7 @@ def started(config: C) -> C:
         held = json.loads(path.read_text(encoding="utf-8"))
         own = {"rank": int(held["r"]), "alpha": float(held["lora_alpha"]), "dropout": float(held["lora_dropout"])}
     except (OSError, ValueError, KeyError, TypeError):
-        raise CrosswindError(f"start: {path} is damaged; give the folder of another adapter") from None
+        raise CrosswindError(f"start: {path} is damaged; give another adapter's folder") from None
     for name, value in own.items():
         if name in config.lora.model_fields_set and getattr(config.lora, name) != value:
             raise CrosswindError(

@@ -35,7 +35,7 @@ def train(
             )
         if os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true":
             raise CrosswindError(
-                "several devices train copies of the model, and FSDP would shard it, which cannot be stored here; "
+                "training on several devices copies the model, and FSDP would shard it, which cannot be stored; "
                 "launch with examples/train/eight_gpus.yaml, an adapter and checkpointing: true"
             )
         atexit.register(_part)

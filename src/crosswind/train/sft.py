@@ -428,10 +428,10 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
             before = held["method"]
             other = another(held["recipe"], config) if before == method else f"method was {before}, now {method}"
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise BadFile(f"{path}: is damaged; take the folder away, or choose another one as --out") from None
+            raise BadFile(f"{path}: is damaged; remove the folder, or choose another --out") from None
         if other:
             raise CrosswindError(
-                f"{folder} holds a run of another recipe ({other}); choose another --out, or take the folder away"
+                f"{folder} holds a run of another recipe ({other}); choose another --out, or remove the folder"
             )
         if held.get("result"):
             made = held["result"]

@@ -205,15 +205,15 @@ class YamlTool(Part):
     def required(self) -> list[ColumnTest]:
         return conditions(self.requires)
 
-    @property
+    @cached_property
     def acts(self) -> list[str]:
         return [act for act in ("look", "create", "change", "delete") if getattr(self, act)]
 
-    @property
+    @cached_property
     def act(self) -> str:
         return self.acts[0]
 
-    @property
+    @cached_property
     def table(self) -> str:
         return str(getattr(self, self.act))
 

@@ -88,7 +88,7 @@ class Diagnosis(Model):
 
 
 def diagnose(record: Record, certificate: Certificate | None = None) -> Diagnosis:
-    """The stage and the cause of a failed episode; the certificate is drawn again where none is given."""
+    """Return the stage and the cause of a failed episode; without a certificate, it is drawn again."""
     if record.outcome != "fail":
         raise ValueError(f"{record.key} is {record.outcome!r}; only failed episodes have a cause")
     if record.ended == EXCEPTION:

@@ -59,7 +59,7 @@ def _of_folder(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
         return
     files = sorted(p for p in path.iterdir() if p.suffix in (".json", ".jsonl", ".eval") or p.name.endswith(".json.gz"))
     if not files:
-        raise BadFile(f"{path}: holds no log; expected {FORMATS}")
+        raise BadFile(f"{path}: contains no log; expected {FORMATS}")
     for file in files:
         yield from read_episodes(file)
 
