@@ -70,6 +70,7 @@ class ObservedEpisode:
     policy: str | None = None
     listing: Listing | None = None  # the tools first shown
     later: list[Listing] = field(default_factory=list)  # lists shown afterwards that differ
+    described: Listing = ()  # without a list: tools that were called and that the log describes
     calls: list[ObservedCall] = field(default_factory=list)
     said: list[str] = field(default_factory=list)  # what the agent wrote before the end
     heard: list[str] = field(default_factory=list)  # what the user said unasked, after the request

@@ -21,6 +21,7 @@ from crosswind.watch.sources.conversation import Span, episode_of_spans
 
 OPEN = 128  # episodes whose spans may still come
 SPANS = 2_000  # of one episode; what comes after is counted and dropped
+HIDDEN = "__REDACTED__"  # in the place of content that OpenInference was told to leave out
 GROUPS = ("gen_ai.conversation.id", "session.id", "mcp.session.id", "traceloop.association.properties.session_id")
 
 
@@ -74,11 +75,12 @@ def _span(data: Data, service: str) -> Span:
 
 def attributes(found: Any) -> Data:
     """Attributes as a flat object, whether they come as a list of pairs, flat, or nested by their dots."""
-    if isinstance(found, list):
-        return {str(one["key"]): value_of(one.get("value")) for one in found if isinstance(one, dict) and "key" in one}
     out: Data = {}
-    _flatten("", record(found), out)
-    return out
+    if isinstance(found, list):
+        out = {str(one["key"]): value_of(one.get("value")) for one in found if isinstance(one, dict) and "key" in one}
+    else:
+        _flatten("", record(found), out)
+    return {key: value for key, value in out.items() if value != HIDDEN} if HIDDEN in out.values() else out
 
 
 def _flatten(prefix: str, data: Data, out: Data) -> None:
