@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from crosswind.base.errors import BadFile
 from crosswind.core.types import ASK, FINISH, Param, ToolSpec
 from crosswind.mcp.schema import record
 
@@ -87,6 +89,15 @@ class ObservedEpisode:
         return [call for call in self.calls if call.tool not in TALKING]
 
 
+@contextmanager
+def damage(where: str, what: str) -> Iterator[None]:
+    """Report what cannot be read because it is not of the shape that its format has as one line."""
+    try:
+        yield
+    except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError) as error:
+        raise BadFile(f"{where}: is a damaged {what} ({type(error).__name__}); restore it or remove it") from None
+
+
 def listed(tools: Any) -> Listing | None:
     """A list of tools in the shape of chat APIs, MCP or plain names; None if it is not a list."""
     if isinstance(tools, Mapping):
@@ -133,7 +144,7 @@ def loaded(text: Any) -> Any:
     if text[:1] in '{["-0123456789tfn':
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
     return text
 
