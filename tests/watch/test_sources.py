@@ -296,7 +296,8 @@ def test_a_field_of_another_shape_is_one_clear_line_or_ignored(write: Callable[[
 
     path = write(tmp_path)
     docs = [json.loads(path.read_text())] if path.suffix == ".json" else read_lines(path)
-    for strange in (None, 3, 10**400, float("nan"), "x", [3], {"a": [{}]}):
+    values: list[Any] = [None, 3, 10**400, float("nan"), "x", [3], {"a": [{}]}]
+    for strange in values:
         for nth, document in enumerate(docs):
             for changed in spoilt(document, strange):
                 every = [*docs[:nth], changed, *docs[nth + 1 :]]

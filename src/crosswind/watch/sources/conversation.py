@@ -16,6 +16,7 @@ from crosswind.mcp.schema import record
 from crosswind.watch.observed import (
     ABSENT,
     Data,
+    ListedTool,
     Listing,
     ObservedCall,
     ObservedEpisode,
@@ -131,7 +132,7 @@ def _functions(found: Data) -> list[Any]:
 
 def _described(tools: Sequence[Span]) -> Listing:
     """Tools that the spans of their calls describe."""
-    out = {}
+    out = dict[str, ListedTool]()
     for span in tools:
         found = span.attributes
         doc, schema = first(found, "gen_ai.tool.description", "tool.description"), _schema(found)

@@ -170,8 +170,9 @@ def _of_lines(lines: Iterator[tuple[int, bytes]], name: str, follow: Wait | None
     reader, session = SpanReader(), runs.SessionReader()
     torn: BadFile | None = None
     for number, line in lines:
+        if follow is not None:
+            yield from reader.idle()
         if not line.strip():
-            yield from reader.idle() if follow is not None else ()
             continue
         if torn is not None:
             raise torn

@@ -12,6 +12,8 @@ from crosswind.base.errors import BadFile
 from crosswind.mcp.schema import record
 from crosswind.watch.observed import ABSENT, Data, ObservedCall, ObservedEpisode, damage, failure_in, listed, loaded
 
+LARGEST = 512 * 2**20  # bytes of a sample, unpacked
+
 
 def is_atif(data: Any) -> bool:
     return isinstance(data, dict) and (
@@ -124,6 +126,8 @@ def inspect_archive(path: Path) -> Iterator[ObservedEpisode]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
+            if large := next((one for one in archive.infolist() if one.file_size > LARGEST), None):
+                raise BadFile(f"{path}: {large.filename} is over {LARGEST >> 20} MiB; expected smaller samples")
             head = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
             spec = record(json.loads(archive.read(head)).get("eval")) if head else {}
             for name in names:
