@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from crosswind.adapt import loop
 from tests import tiny
 
 PLACE = Path(__file__).parents[2] / "bench" / "adapt_loop.py"
@@ -30,6 +31,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with monkeypatch.context() as patch:
         patch.setattr(hf, "TOGETHER", hf.TOGETHER)  # put back what the script sets
         patch.setattr(hf.HuggingFace, "slots", None)
+        patch.setattr(hf, "TOKENS", 8)  # of a reply: a tiny model has nothing to say
         patch.setattr("signal.signal", lambda *_: None)
         yield module
 
@@ -104,23 +106,32 @@ def test_a_spent_budget_stops_at_once_and_a_kind_without_a_loss_is_passed_over(
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_model_is_trained_anew_and_measured(
-    run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_model_is_trained_by_the_loop_and_anew_and_both_are_measured(
+    run: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("peft")
+    reproduce = loop.Loop._reproduce
+
+    def hurts(self: loop.Loop) -> loop.Reproduced:
+        """A model of random weights never was any good, so no shift can cost it anything."""
+        found = reproduce(self)
+        return found.model_copy(update={"lost": dict.fromkeys(found.lost, 0.5)})
+
+    monkeypatch.setattr(loop.Loop, "_reproduce", hurts)
     with tiny.shelf(tmp_path):
         base = tiny.save(tmp_path / "base", "shelf", hidden=64)
         small = ("batch=2", "buffer=1", "log_every=1", "pad_to=16", "device=cpu", "workers=0")
-        assert (
-            run(
-                *("--out", str(tmp_path / "out"), "--agents", f"hf:{base}", "--base", str(base), "--domain", "shelf"),
-                *("--quick", "--streams", "0", "--kinds", "semantic_rename:3", "--least", "-1", "--slots", "4"),
-                *("--full-steps", "2", "--steps", "2", "--set", *small),
-            )
-            == 0
-        ), capsys.readouterr().err
-        (path,) = (tmp_path / "out" / "stream-0").glob("*base/result.json")
-        assert json.loads(path.read_text())["outcome"] == "harmless"  # it never was any good
-        anew = json.loads((tmp_path / "out" / "stream-0" / "retrained" / "result.json").read_text())
-        assert anew["steps"] == 2
-        assert anew["seconds"] > 0
+        code = run(
+            *("--out", str(tmp_path / "out"), "--agents", f"hf:{base}", "--base", str(base), "--domain", "shelf"),
+            *("--quick", "--streams", "0", "--kinds", "semantic_rename:3", "--least", "-1", "--slots", "4"),
+            *("--full-steps", "2", "--steps", "2", "--set", *small),
+        )
+        assert code == 0, capsys.readouterr().err
+    (path,) = (tmp_path / "out" / "stream-0").glob("*base/result.json")
+    found = json.loads(path.read_text())
+    assert found["outcome"] in ("refused", "inconclusive")
+    assert set(found["candidate"]) == {"after", "usual", "known"}
+    assert "2 steps on 4 demonstrations" in (path.parent / "loop" / "candidate.json").read_text()
+    anew = json.loads((tmp_path / "out" / "stream-0" / "retrained" / "result.json").read_text())
+    assert anew["steps"] == 2
+    assert anew["seconds"] > 0
