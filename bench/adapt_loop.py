@@ -460,9 +460,10 @@ def spread(args: argparse.Namespace) -> int:
     finally:
         for child in running.values():
             child.terminate()
+        last = time.monotonic() + 15
         for child in running.values():
             with suppress(subprocess.TimeoutExpired):
-                child.wait(15)
+                child.wait(max(0.1, last - time.monotonic()))
             child.kill()
     return 1 if failed else 0
 
@@ -502,16 +503,17 @@ def main() -> None:
     if args.quick:
         few = {"reference": 30, "before": 10, "probes": 6, "tasks": 8, "dev_tasks": 3, "known": 1, "max_forget": 0.6}
         vars(args).update(few, min_gain=0.02, max_refusal_drop=0.9)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # which asyncio ends in order
     code = 0
     if not args.table:
         from crosswind.models import hf
 
         hf.TOGETHER = hf.HuggingFace.slots = args.slots  # several models share a device
-        if args.processes > 1 and args.only is None:
-            code = spread(args)
-        else:
-            code = alone(args)
+        try:
+            code = spread(args) if args.processes > 1 and args.only is None else alone(args)
+        except KeyboardInterrupt:
+            print("stopped; the same command goes on", file=sys.stderr)
+            code = 3
     if args.only is None:
         print("\n".join(table(args.out)))
         if args.save:
