@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from crosswind.runs.segments import segments
 from crosswind.runs.store import Store
 from crosswind.watch.channels import Profile
 from crosswind.watch.observed import ABSENT, ObservedEpisode
-from crosswind.watch.sources import opening
+from crosswind.watch.sources import opening, trajectories
 from crosswind.watch.sources.opening import read_episodes
 from crosswind.watch.sources.spans import QUIET, SpanReader, spans_of
 from tests.gate_runs import played
@@ -392,6 +393,17 @@ def test_a_line_without_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         packed.write_bytes(gzip.compress(path.read_bytes()))
         with pytest.raises(BadFile, match=says):
             list(read_episodes(packed))
+
+
+def test_a_packed_sample_beyond_all_bounds_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1.json", '{"input": "' + "x" * 5000 + '"}')
+    assert len(list(read_episodes(path))) == 1
+    monkeypatch.setattr(trajectories, "LARGEST", 1000)
+    with pytest.raises(BadFile, match=r"samples/1\.json is over 0 MiB"):
+        list(read_episodes(path))
 
 
 def test_a_followed_log_waits_for_the_rest_of_a_line(tmp_path: Path) -> None:
