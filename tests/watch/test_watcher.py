@@ -80,6 +80,7 @@ def first(kind: str, severity: int = 3) -> Alarm:
         ("format_switch", 2),
         ("extra_fields", 3),
         ("locale_format", 4),
+        ("rule_change", 1),
     ],
 )
 def test_a_release_is_detected_and_named(kind: str, severity: int) -> None:
