@@ -58,6 +58,13 @@ def test_from_start_to_rollback() -> None:
     assert adapt("promote", "2")[1].startswith("version 2 is in use")
 
 
+def test_the_verdict_and_the_forecast_go_to_standard_output() -> None:
+    adapt("start", "one_shot")
+    for args, told in ((["--dry-run"], "new worlds: name_noise:3"), ([], "Promoted: version 2 is in use")):
+        usual = ["run", "alarms.jsonl", "--domain", "poi", "--tasks", "6", *LOOSE, "--no-progress", "--parts", "names"]
+        assert told in CliRunner().invoke(app, ["adapt", *usual, *args]).stdout
+
+
 def test_too_few_tasks_and_harmless_shifts_have_exit_statuses_of_their_own() -> None:
     adapt("start", "one_shot")
     assert run("--tasks", "1")[0] == 4

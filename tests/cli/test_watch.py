@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.app import app
+from crosswind.watch import watcher
 from crosswind.watch.alarms import read_alarms
 
 
@@ -93,3 +94,27 @@ def test_a_mistake_is_said_in_a_line(logs: tuple[str, str, str]) -> None:
     done = watch("nowhere", "--reference", logs[0])
     assert isinstance(done.exception, CrosswindError)
     assert re.search(r"no such file or folder; expected a run folder", str(done.exception))
+
+
+def test_episodes_of_a_reference_that_are_not_learned_from_are_not_watched_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "MOST", 40)
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join([*(line(n, "find") for n in range(60)), line(60, "locate", error=True)]))
+    done = watch(str(path), "--reference", "60", "--json")
+    (alarm,) = map(json.loads, done.stdout.splitlines())
+    assert (alarm["at"], alarm["episodes"]) == (0, ["e60"])
+
+
+@pytest.mark.parametrize("number", ["99999999999999999999999", "٢", "²"])
+def test_a_strange_number_of_reference_episodes_is_no_bug(number: str, logs: tuple[str, str, str]) -> None:
+    done = watch(logs[1], "--reference", number)
+    assert isinstance(done.exception, CrosswindError) or "0 episodes, 0 alarms" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_told(logs: tuple[str, str, str]) -> None:
+    done = watch(logs[2], "--reference", logs[0], "--events", "/dev/full")
+    assert isinstance(done.exception, CrosswindError)
+    assert "/dev/full: cannot be written (No space left on device)" in str(done.exception)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,17 @@ from typing import Any
 import pytest
 
 from crosswind.base.errors import BadFile
+from crosswind.episodes.suite import suites
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import Limits, manifest_of
+from crosswind.runs.segments import segments
+from crosswind.runs.store import Store
+from crosswind.watch.channels import Profile
 from crosswind.watch.observed import ABSENT, ObservedEpisode
+from crosswind.watch.sources import opening, trajectories
 from crosswind.watch.sources.opening import read_episodes
-from crosswind.watch.sources.spans import SpanReader, spans_of
+from crosswind.watch.sources.spans import QUIET, SpanReader, spans_of
+from tests.gate_runs import played
 
 TOOL = {
     "type": "function",
@@ -272,6 +281,129 @@ def test_a_broken_file_is_one_clear_line(name: str, text: str, says: str, tmp_pa
         list(read_episodes(path))
     assert "\n" not in str(error.value)
     assert str(tmp_path) in str(error.value)
+
+
+@pytest.mark.parametrize("write", [current, older, openinference, atif, inspect])
+def test_a_field_of_another_shape_is_one_clear_line_or_ignored(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    """Every part of every format is put in the place of something else."""
+
+    def spoilt(data: Any, strange: Any) -> Iterator[Any]:
+        inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+        for key, value in inner:
+            for other in (strange, *spoilt(value, strange)):
+                copied = data.copy()
+                copied[key] = other
+                yield copied
+
+    path = write(tmp_path)
+    docs = [json.loads(path.read_text())] if path.suffix == ".json" else read_lines(path)
+    values: list[Any] = [None, 3, 10**400, float("nan"), "x", [3], {"a": [{}]}]
+    for strange in values:
+        for nth, document in enumerate(docs):
+            for changed in spoilt(document, strange):
+                every = [*docs[:nth], changed, *docs[nth + 1 :]]
+                path.write_text("\n".join(map(json.dumps, every)))
+                try:
+                    found = list(read_episodes(path))
+                except BadFile as error:
+                    assert "\n" not in str(error)  # noqa: PT017
+                else:
+                    profile = Profile.of(found)
+                    assert all(profile.scores(episode) is not None for episode in found)
+
+
+def read_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def call_line(trace: str) -> str:
+    call = span("execute_tool find", 1, 1, pairs(gen_ai__operation__name="execute_tool"), trace=trace)
+    return json.dumps(otlp(call)) + "\n"
+
+
+def test_a_followed_log_is_read_on_after_it_was_rotated_cut_or_was_empty(tmp_path: Path) -> None:
+    path = tmp_path / "live.log"
+    path.write_text("")
+
+    def rotate() -> None:
+        with path.open("a") as file:
+            file.write(call_line("t2") + call_line("torn")[:30])
+        path.rename(tmp_path / "live.log.1")
+
+    steps: Iterator[Callable[[], object]] = iter(
+        [
+            lambda: path.write_text(call_line("t1")),
+            rotate,
+            lambda: None,  # the successor is not there yet
+            lambda: path.write_text(call_line("t3") + call_line("t4")),
+            lambda: path.write_text(""),  # cut
+            lambda: path.write_text(call_line("t5")),
+        ]
+    )
+
+    def more() -> bool:
+        step = next(steps, None)
+        if step is not None:
+            step()
+        return step is not None
+
+    found = [episode.id for episode in read_episodes(path, follow=more)]
+    assert found == ["t1", "t2", "t3", "t4", "t5"]
+
+
+def test_an_episode_of_a_followed_log_is_over_when_it_was_quiet_for_long() -> None:
+    now = 0.0
+    reader = SpanReader(clock=lambda: now)
+
+    def calls(at: int, trace: str) -> list[ObservedEpisode]:
+        call = span("execute_tool find", at, 1, pairs(gen_ai__operation__name="execute_tool"), trace=trace)
+        return list(reader.add(spans_of(otlp(call), "x")))
+
+    assert calls(1, "slow") == []
+    now = QUIET / 2
+    assert list(reader.idle()) == []
+    assert calls(2, "other") == calls(3, "slow") == []
+    now = QUIET * 1.4
+    assert list(reader.idle()) == []
+    now = QUIET * 1.5
+    (other, slow) = reader.idle()
+    assert (other.id, slow.id, len(slow.calls)) == ("other", "slow", 2)
+
+
+def test_sealed_parts_of_a_large_run_are_read_too(tmp_path: Path) -> None:
+    records = [record for record in played("oracle") if record.clean]
+    with Store(tmp_path, sealed=2) as store:
+        store.begin(manifest_of(suites["quick"], open_agent("oracle"), seed=0, trials=1, limit=None, limits=Limits()))
+        store.resume(lambda _: None)
+        for record in records[:5]:
+            store.append(record)
+            store.sync()
+    assert len(segments(tmp_path)) == 2
+    assert [episode.id for episode in read_episodes(tmp_path)] == [record.key for record in records[:5]]
+
+
+def test_a_line_without_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "LARGEST", 1000)
+    for name, says in (("x.jsonl", "line 1: over 0 MiB"), ("x.json", "one JSON document over 0 MiB")):
+        path = tmp_path / name
+        path.write_text('{"a": "' + "x" * 5000)
+        with pytest.raises(BadFile, match=says):
+            list(read_episodes(path))
+        packed = tmp_path / f"{name}.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        with pytest.raises(BadFile, match=says):
+            list(read_episodes(packed))
+
+
+def test_a_packed_sample_beyond_all_bounds_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1.json", '{"input": "' + "x" * 5000 + '"}')
+    assert len(list(read_episodes(path))) == 1
+    monkeypatch.setattr(trajectories, "LARGEST", 1000)
+    with pytest.raises(BadFile, match=r"samples/1\.json is over 0 MiB"):
+        list(read_episodes(path))
 
 
 def test_a_followed_log_waits_for_the_rest_of_a_line(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def first(kind: str, severity: int = 3) -> Alarm:
         ("format_switch", 2),
         ("extra_fields", 3),
         ("locale_format", 4),
+        ("rule_change", 1),
     ],
 )
 def test_a_release_is_detected_and_named(kind: str, severity: int) -> None:
@@ -222,3 +223,15 @@ def test_a_change_is_not_lost_while_another_is_looked_into() -> None:
     kinds = [alarm.shift and alarm.shift.kind for alarm in watched([one(n, "find") for n in range(60)], log)]
     assert "semantic_rename" in kinds
     assert len(kinds) == 2
+
+
+@pytest.mark.parametrize("strange", [10**400, float("inf"), float("nan"), -(10**400)])
+def test_numbers_beyond_all_measure_are_values_like_others(strange: float) -> None:
+    def one(n: int, price: float) -> ObservedEpisode:
+        calls = [ObservedCall("find", args={}, result={"id": n, "price": price})]
+        return ObservedEpisode(id=str(n), query="Find it.", calls=calls, final="Done.")
+
+    usual = [one(n, 10.0 + n % 5) for n in range(60)]
+    (alarm,) = watched(usual, [one(n, strange) for n in range(20)])
+    json.loads(alarm.line, parse_constant=pytest.fail)
+    assert watched([one(n, strange) for n in range(40)], usual) != []

@@ -153,7 +153,7 @@ class Loop:
     def _decide(self, made: Candidate, found: Reproduced, tested: Retested, outcome: Outcome) -> AdaptDone:
         if outcome.verdict == "inconclusive":
             more = f"Rerun with more than --tasks {self.plan.tasks}; what was trained or chosen is kept."
-            return self._end("inconclusive", f"{outcome} {more}", found, tested)
+            return self._end("inconclusive", f"{outcome}\n{more}", found, tested)
         version = self.registry.add(
             made.spec,
             {name: Path(path) for name, path in made.files.items()},

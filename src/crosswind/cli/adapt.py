@@ -242,15 +242,21 @@ def _forecast(plan: AdaptPlan, store: AgentRegistry, *, json_: bool) -> None:
     if json_:
         terminal.print_json(data)
         return
-    print(terminal.safe(f"version {plan.parent}: {plan.agent}"))
-    print(f"new worlds: {', '.join(data['new'])}; old worlds: clean{''.join(f', {name}' for name in data['old'])}")
+    print(terminal.safe(f"version {plan.parent}: {plan.agent}"), file=terminal.out())
+    print(
+        f"new worlds: {', '.join(data['new'])}; old worlds: clean{''.join(f', {name}' for name in data['old'])}",
+        file=terminal.out(),
+    )
     terminal.print_table(
         ["stage", "what it does", "episodes"], ([s["stage"], s["does"], str(s["episodes"])] for s in steps)
     )
     if told := data.get("training"):
         kinds = ", ".join(told["kinds"])
-        print(f"training: {told['steps']} steps, {told['demonstrations']:,} demonstrations; perturbed by {kinds}")
-    print("One playing of the test episodes by the agent in use:")
+        print(
+            f"training: {told['steps']} steps, {told['demonstrations']:,} demonstrations; perturbed by {kinds}",
+            file=terminal.out(),
+        )
+    print("One playing of the test episodes by the agent in use:", file=terminal.out())
     source = open_agent(plan.agent, AgentSettings(offline=True))
     forecast(
         plan.suite("test"), source, seed=plan.seed, trials=1, limit=None, concurrency=source.concurrency, json_=False
@@ -263,11 +269,14 @@ def _show_done(done: AdaptDone, out: Path, *, json_: bool) -> None:
         return
     if done.scores:
         _show_scores(done.parent_scores, done.scores)
-    print(terminal.safe(done.says))
+    print(terminal.safe(done.says), file=terminal.out())
     if done.outcome == "promoted":
-        print(f"Promoted: version {done.version} is in use. `crosswind adapt rollback` goes back to {done.parent}.")
+        print(
+            f"Promoted: version {done.version} is in use. `crosswind adapt rollback` goes back to {done.parent}.",
+            file=terminal.out(),
+        )
     elif done.version is not None:
-        print(f"Version {done.version} is kept in the registry and not in use.")
+        print(f"Version {done.version} is kept in the registry and not in use.", file=terminal.out())
 
 
 def _show_scores(before: Scores, after: Scores) -> None:

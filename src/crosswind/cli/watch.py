@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,7 +71,11 @@ def watch(
 
     losses = Losses(runs)
     episodes = _only(read_episodes(source, follow=pause if follow else None), only)
-    watcher = Watcher(_reference(reference, episodes, only), per=per, evidence=evidence)
+    first = _first(reference)
+    usual = islice(episodes, first) if first is not None else _only(read_episodes(reference), only)
+    watcher = Watcher(usual, per=per, evidence=evidence)
+    if first is not None:
+        deque(usual, maxlen=0)  # those that are more than the watcher learns from
     history, found = History(), list[Any]()
     with ExitStack() as stack:
         display = stack.enter_context(Display("watching", quiet=json_ or not progress))
@@ -80,10 +86,11 @@ def watch(
                 loss = losses.of(alarm.shift.kind, alarm.shift.severity)
                 alarm = alarm.model_copy(update={"predicted_loss": loss})
             found.append(alarm)
-            _print(alarm, json_, display)
+            with _written("standard output"):
+                _print(alarm, json_, display)
             if log is not None:
-                log.write(event_line(alarm, source) + "\n")
-                log.flush()
+                with _written(f"{events}"):
+                    log.write(f"{event_line(alarm, source)}\n".encode())
             if page is not None:
                 _write(page, page_of(source, found, history, watcher.guarantee))
 
@@ -110,15 +117,22 @@ def _only(episodes: Iterator[ObservedEpisode], text: str) -> Iterator[ObservedEp
     return (one for one in episodes if not text or text in (one.agent, one.source))
 
 
-def _reference(given: str, episodes: Iterator[ObservedEpisode], only: str) -> Iterator[ObservedEpisode]:
-    """The clean period: a log, or the first episodes of the watched one."""
-    from itertools import islice
+def _first(given: str) -> int | None:
+    """How many episodes of SOURCE are the reference; None where another log is."""
+    return int(given[:12]) if given.isdecimal() and not Path(given).exists() else None
 
-    from crosswind.watch.sources.opening import read_episodes
 
-    if given.isdigit() and not Path(given).exists():
-        return islice(episodes, int(given))
-    return _only(read_episodes(given), only)
+@contextmanager
+def _written(where: str) -> Iterator[None]:
+    """Report a full disk in one line. A reader that is gone is no error of ours."""
+    from crosswind.base.errors import CrosswindError
+
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CrosswindError(f"{where}: cannot be written ({error.strerror}); make room, then watch again") from None
 
 
 def _print(alarm: Alarm, json_: bool, display: Any) -> None:
@@ -148,7 +162,7 @@ def _appending(path: Path) -> Any:
     from crosswind.base.errors import CrosswindError
 
     try:
-        return path.open("a", encoding="utf-8")
+        return path.open("ab", buffering=0)  # what cannot be written is not tried again when it is closed
     except OSError as error:
         raise CrosswindError(f"{path}: cannot be written ({error.strerror}); give another --events") from None
 

@@ -26,6 +26,7 @@ _WORD = re.compile(r"[A-Za-z][a-z']+|[a-z]+")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 MOST = 400  # values of one result that are looked at
 DEEP = 8  # levels of one
+LARGEST = 1e100  # of numbers that are compared
 ARGUMENT_CODES = re.compile(
     r"invalid|argument|param|schema|valid|missing|unknown_tool|no_such|bad_|400|422|-32602", re.I
 )
@@ -76,6 +77,8 @@ def type_of(value: Any) -> str:
         return "bool"
     if value is None:
         return "null"
+    if isinstance(value, (int, float)) and not abs(value) < LARGEST:  # infinite, or no number
+        return "other"
     return {str: "str", int: "num", float: "num", dict: "obj", list: "list"}.get(type(value), "other")
 
 
@@ -278,7 +281,7 @@ def style(query: str) -> float:
 
 def numbers_of(call: ObservedCall) -> Iterable[tuple[Token, float]]:
     for leaf in leaves(call.result):
-        if type_of(leaf.value) == "num" and math.isfinite(leaf.value):
+        if type_of(leaf.value) == "num":
             yield (call.tool, leaf.path), float(leaf.value)
 
 

@@ -205,6 +205,11 @@ class Side:
         return found[max(keys, key=lambda key: keys[key])] if keys else None
 
     @cached_property
+    def described(self) -> Listing:
+        """Tools that were called and described, each as it was last."""
+        return tuple({tool.name: tool for episode in self.episodes for tool in episode.described}.values())
+
+    @cached_property
     def n(self) -> int:
         return max(1, len(self.episodes))
 
@@ -300,6 +305,10 @@ class Differences:
     @cached_property
     def tools(self) -> ListingChange:
         was, now = self.before.listing, self.after.listing
+        if was is None and now is None and (was := self.before.described) and (now := self.after.described):
+            first = ListingChange.between(was, now)  # a tool that was not called is neither new nor gone
+            added = {tool.name for tool in first.added}
+            now = (*(tool for tool in now if tool.name not in added), *first.removed)
         return ListingChange.between(was, now) if was is not None and now is not None else ListingChange()
 
     @cached_property

@@ -150,7 +150,7 @@ def _policy(found: Differences) -> Iterator[Explanation]:
     yield Explanation("deadline", 0.5 + 0.35 * (clock > 0.5) - 0.3 * listed, 3)
     record = any(re.search(r"record|on file|registered|stored|system|account", one, re.I) for one in added)
     yield Explanation(
-        "conflicting_information", 0.5 + 0.15 * record + 0.15 * (per < 1.6) - 0.3 * listed - 0.2 * (clock > 0.5), 1
+        "conflicting_information", 0.5 + 0.15 * record * (1 + (per < 1.6)) - 0.3 * listed - 0.2 * (clock > 0.5), 1
     )
     if not listed:
         yield Explanation("tool_added", 0.35 + 0.3 * bool(found.later), 2)

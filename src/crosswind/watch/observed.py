@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from crosswind.base.errors import BadFile
 from crosswind.core.types import ASK, FINISH, Param, ToolSpec
 from crosswind.mcp.schema import record
 
@@ -70,6 +72,7 @@ class ObservedEpisode:
     policy: str | None = None
     listing: Listing | None = None  # the tools first shown
     later: list[Listing] = field(default_factory=list)  # lists shown afterwards that differ
+    described: Listing = ()  # without a list: tools that were called and that the log describes
     calls: list[ObservedCall] = field(default_factory=list)
     said: list[str] = field(default_factory=list)  # what the agent wrote before the end
     heard: list[str] = field(default_factory=list)  # what the user said unasked, after the request
@@ -84,6 +87,15 @@ class ObservedEpisode:
     def work(self) -> list[ObservedCall]:
         """Calls other than those that talk to the user."""
         return [call for call in self.calls if call.tool not in TALKING]
+
+
+@contextmanager
+def damage(where: str, what: str) -> Iterator[None]:
+    """Report what cannot be read because it is not of the shape that its format has as one line."""
+    try:
+        yield
+    except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError) as error:
+        raise BadFile(f"{where}: is a damaged {what} ({type(error).__name__}); restore it or remove it") from None
 
 
 def listed(tools: Any) -> Listing | None:
@@ -132,7 +144,7 @@ def loaded(text: Any) -> Any:
     if text[:1] in '{["-0123456789tfn':
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
     return text
 

@@ -13,7 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind.mcp.schema import record
-from crosswind.watch.observed import ABSENT, Data, ObservedCall, ObservedEpisode, listed, loaded
+from crosswind.watch.observed import (
+    ABSENT,
+    Data,
+    ListedTool,
+    Listing,
+    ObservedCall,
+    ObservedEpisode,
+    failure_in,
+    listed,
+    listed_tool,
+    loaded,
+)
 from crosswind.watch.sources.trajectories import answered, text_of, user_says
 
 MODEL_SPANS = ("chat", "generate_content", "text_completion", "invoke_agent", "create_agent")
@@ -75,15 +86,17 @@ def episode_of_spans(name: str, spans: list[Span]) -> ObservedEpisode | None:
     out = ObservedEpisode(id=name, source=first_span.service, start=first_span.start)
     times = [span.end for span in spans if span.end]
     out.seconds = max(times) - first_span.start if times and first_span.start else None
-    names = (
-        first(s.attributes, "gen_ai.agent.name", "gen_ai.request.model", "llm.model_name") for s in models or spans
-    )
-    out.agent = str(next((found for found in names if found), ""))
+    agents = (first(s.attributes, "gen_ai.agent.name", "agent.name") for s in spans)
+    names = (first(s.attributes, "gen_ai.request.model", "llm.model_name") for s in models)
+    out.agent = str(next((found for found in (*agents, *names) if found), ""))
     out.turns = sum(span.attributes.get("gen_ai.operation.name") != "invoke_agent" for span in models) or None
     _list(out, [*listings, *models])
+    if out.listing is None:
+        out.described = _described(tools)
     told, calls, ids = _conversation(models)
     _talk(out, told, bool(models and any(told)))
-    out.calls = [_tool_call(span, calls, ids) for span in tools] or list(calls)
+    waiting = list(calls)
+    out.calls = [_tool_call(span, waiting, ids) for span in tools] or calls
     return out
 
 
@@ -95,8 +108,8 @@ def _list(out: ObservedEpisode, spans: Sequence[Span]) -> None:
         found = span.attributes
         given = first(found, "gen_ai.tool.definitions", "gen_ai.request.tools", "mcp.tools", "llm.tools")
         shown = listed(loaded(given)) if given is not None else None
-        if shown is None and (functions := _functions(found)):
-            shown = listed(functions)
+        if shown is None:
+            shown = listed(_functions(found) or record(loaded(found.get("llm.invocation_parameters"))).get("tools"))
         if not shown:
             continue
         if out.listing is None:
@@ -117,15 +130,36 @@ def _functions(found: Data) -> list[Any]:
     return [out[n] for n in sorted(out)]
 
 
+def _described(tools: Sequence[Span]) -> Listing:
+    """Tools that the spans of their calls describe."""
+    out = dict[str, ListedTool]()
+    for span in tools:
+        found = span.attributes
+        doc, schema = first(found, "gen_ai.tool.description", "tool.description"), _schema(found)
+        if span.tool and (doc or schema):
+            one = {"name": span.tool, "description": doc or "", **({"parameters": schema} if schema else {})}
+            if (tool := listed_tool(one)) is not None:
+                out.setdefault(tool.name, tool)
+    return tuple(out.values())
+
+
+def _schema(found: Data) -> Data:
+    """What `tool.parameters` declares; empty where it holds arguments, as some instrumentations write it."""
+    given = record(loaded(found.get("tool.parameters")))
+    return given if given.get("type") == "object" and isinstance(given.get("properties"), dict) else {}
+
+
 # ---------------------------------------------------------------- calls
 
 
-def _tool_call(span: Span, calls: Sequence[ObservedCall], ids: dict[str, ObservedCall]) -> ObservedCall:
-    """The call that a tool's span is of, with what the messages say of it."""
+def _tool_call(span: Span, waiting: list[ObservedCall], ids: dict[str, ObservedCall]) -> ObservedCall:
+    """The call that a tool's span is of, with what the messages say of it: the call with its id, or else the first of
+    those of this tool that have no span yet."""
     found = span.attributes
     made = ObservedCall(span.tool or "", seconds=span.end - span.start if span.end and span.start else None)
+    declared = () if _schema(found) else ("tool.parameters",)
     args = first(
-        found, "gen_ai.tool.call.arguments", "tool.parameters", "input.value", "traceloop.entity.input", "mcp.arguments"
+        found, "gen_ai.tool.call.arguments", *declared, "input.value", "traceloop.entity.input", "mcp.arguments"
     )
     result = first(found, "gen_ai.tool.call.result", "output.value", "traceloop.entity.output", "mcp.result")
     for name, more in span.events:
@@ -133,11 +167,14 @@ def _tool_call(span: Span, calls: Sequence[ObservedCall], ids: dict[str, Observe
             result = first(more, "content", "gen_ai.event.content") if result is None else result
         elif name == "exception":
             made.error, made.text = str(more.get("exception.type", "error")), str(more.get("exception.message", ""))
-    same = ids.get(str(found.get("gen_ai.tool.call.id")))
+    same = ids.get(str(first(found, "gen_ai.tool.call.id", "tool_call.id")))
+    same = same or next((call for call in waiting if call.tool == made.tool), None)
+    if same in waiting:
+        waiting.remove(same)
     if args is not None:
         made.args = loaded(args)
-    elif same is not None:
-        made.args = same.args
+    if same is not None and (args is None or not isinstance(made.args, dict)):
+        made.args = same.args if isinstance(same.args, dict) else made.args
     if result is not None:
         answered(made, _unwrapped(loaded(result)))
     elif same is not None:
@@ -151,7 +188,12 @@ def _tool_call(span: Span, calls: Sequence[ObservedCall], ids: dict[str, Observe
 
 
 def _unwrapped(result: Any) -> Any:
-    """The content of an MCP result, or the result."""
+    """The content of an MCP result or of a message of LangChain, or the result."""
+    if isinstance(result, dict) and result.get("type") == "tool" and "content" in record(result.get("data")):
+        message = record(result["data"])
+        content = loaded(text_of(message["content"]))
+        failed = message.get("status") == "error" and failure_in(content) is None
+        return {"error": {"code": "error", "message": text_of(content)}} if failed else content
     if (
         isinstance(result, dict)
         and isinstance(result.get("content"), list)
@@ -252,8 +294,8 @@ def _message(data: Data) -> Data:
             args = first(part, "arguments", "input")
             calls.append({"id": part.get("id"), "name": str(part.get("name", "")), "arguments": args})
         elif kind in ("tool_call_response", "tool_result"):
-            given = next((part[k] for k in ("response", "result", "content") if k in part), None)
-            responses.append({"id": first(part, "id", "tool_use_id"), "content": given})
+            given = [part[k] for k in ("response", "result", "content") if k in part]
+            responses += [{"id": first(part, "id", "tool_use_id"), "content": one} for one in given[:1]]
         elif kind in (None, "text", "output_text", "input_text"):
             words.append(str(first(record(part), "content", "text") or ""))
     for one in data.get("tool_calls") or ():
@@ -266,7 +308,7 @@ def _message(data: Data) -> Data:
             }
             calls.append(request)
     text = "\n".join(word for word in words if word)
-    if role == "tool" and not responses:
+    if role == "tool" and not responses and "parts" not in data and content is not None:
         responses.append({"id": first(data, "tool_call_id", "id"), "content": loaded(text)})
         text = ""
     return {"role": role, "text": text, "calls": calls, "responses": responses}

@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
 from crosswind.base.errors import BadFile
 from crosswind.base.files import open_regular
+from crosswind.runs.segments import segments
 from crosswind.watch.observed import Data, ObservedEpisode
 from crosswind.watch.sources import listings, runs, trajectories
 from crosswind.watch.sources.spans import SpanReader, is_span, spans_of
@@ -20,7 +23,7 @@ from crosswind.watch.sources.spans import SpanReader, is_span, spans_of
 FORMATS = (
     "a run folder, OTLP-JSON or OpenInference spans, ATIF trajectories, an Inspect log, or tools/list snapshots as JSON"
 )
-LARGEST = 512 * 2**20  # bytes of a file that is one JSON document; larger logs come as JSON lines
+LARGEST = 512 * 2**20  # bytes of a file that is one JSON document, or of a line; larger logs come as JSON lines
 POLL = 1.0  # seconds between looks at a followed log
 Wait = Callable[[], bool]  # waits for more lines; False: nobody wants to wait any longer
 
@@ -33,7 +36,7 @@ def pause() -> bool:
 def read_episodes(path: Path | str, *, follow: Wait | None = None) -> Iterator[ObservedEpisode]:
     """The episodes of a log in the order in which they ended. With `follow`, wait for more at its end."""
     if str(path) == "-":
-        yield from _of_lines(_numbered(sys.stdin.buffer, None), "stdin", follow)
+        yield from _of_lines(_numbered(sys.stdin.buffer, "stdin", None), "stdin", follow)
         return
     path = Path(path)
     if not path.exists():
@@ -48,6 +51,8 @@ def read_episodes(path: Path | str, *, follow: Wait | None = None) -> Iterator[O
 
 def _of_folder(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
     if runs.is_run(path):
+        for part in segments(path):  # of a large run
+            yield from _of_lines(enumerate(part.lines(), 1), str(part.path), None)
         file = path / runs.EPISODES
         if follow is not None and not file.exists():
             while not file.exists() and follow():
@@ -68,14 +73,16 @@ def _of_file(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
     try:
         with _opened(path) as file:
             head = file.peek(1 << 16)[: 1 << 16].lstrip() if isinstance(file, io.BufferedReader) else b""
-            if _is_lines(path, head):
-                yield from _of_lines(_numbered(file, follow), str(path), follow)
+            if _is_lines(path, head) or (follow is not None and not head):
+                reopen = _Reopened(path) if follow is not None and path.suffix != ".gz" else None
+                yield from _of_lines(_numbered(file, str(path), follow, reopen), str(path), follow)
                 return
-            if path.stat().st_size > LARGEST:
+            text = file.read(LARGEST + 1)
+            if len(text) > LARGEST:
                 raise BadFile(
                     f"{path}: one JSON document over {LARGEST >> 20} MiB; write the log as JSON lines instead"
                 )
-            document = json.loads(file.read())
+            document = json.loads(text)
     except (OSError, EOFError) as error:
         raise BadFile(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except (ValueError, RecursionError) as error:
@@ -103,26 +110,59 @@ def _is_lines(path: Path, head: bytes) -> bool:
     return True
 
 
-def _numbered(file: IO[bytes], follow: Wait | None) -> Iterator[tuple[int, bytes]]:
+class _Reopened:
+    """Notices that a followed log was rotated or cut: another file has its name, or it is shorter than was read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self, file: IO[bytes]) -> IO[bytes] | None:
+        """The file to go on with, from its start; None where it is still the same one."""
+        try:
+            now = self.path.stat()
+        except OSError:
+            return None  # moved away, and its successor is not there yet
+        was = os.fstat(file.fileno())
+        if (now.st_dev, now.st_ino) != (was.st_dev, was.st_ino):
+            return _opened(self.path)
+        if now.st_size < file.tell():
+            file.seek(0)
+            return file
+        return None
+
+
+def _numbered(
+    file: IO[bytes], name: str, follow: Wait | None, reopen: _Reopened | None = None
+) -> Iterator[tuple[int, bytes]]:
     """Whole lines with their numbers. A followed log's torn last line is waited for; the empty line says so."""
     number, held = 0, b""
-    while True:
-        line = file.readline()
-        if not line:
-            if follow is None:
-                break
-            yield number, b""
-            if not follow():
-                break
-            continue
-        held += line
-        if not held.endswith(b"\n") and follow is not None:
-            continue
-        number += 1
-        yield number, held
-        held = b""
-    if held:
-        yield number + 1, held
+    with ExitStack() as later:  # files that took the place of the first one
+        while True:
+            line = file.readline(LARGEST)
+            if not line:
+                if follow is None:
+                    break
+                yield number, b""
+                if not follow():
+                    break
+                if reopen is not None and (other := reopen(file)) is not None:
+                    if other is not file:
+                        whole, end, _ = (held + file.read(LARGEST)).rpartition(b"\n")  # what the last look missed
+                        yield from enumerate((whole + end).splitlines(), number + 1)
+                        later.pop_all().close()
+                        later.callback(other.close)
+                    file, number, held = other, 0, b""
+                continue
+            held += line
+            if len(held) > LARGEST:
+                raise BadFile(f"{name}, line {number + 1}: over {LARGEST >> 20} MiB; expected a record per line")
+            if not held.endswith(b"\n") and (follow is not None or len(line) == LARGEST):
+                continue
+            number += 1
+            yield number, held
+            held = b""
+        if held:
+            yield number + 1, held
 
 
 def _of_lines(lines: Iterator[tuple[int, bytes]], name: str, follow: Wait | None) -> Iterator[ObservedEpisode]:
@@ -130,8 +170,9 @@ def _of_lines(lines: Iterator[tuple[int, bytes]], name: str, follow: Wait | None
     reader, session = SpanReader(), runs.SessionReader()
     torn: BadFile | None = None
     for number, line in lines:
+        if follow is not None:
+            yield from reader.idle()
         if not line.strip():
-            yield from reader.idle() if follow is not None else ()
             continue
         if torn is not None:
             raise torn

@@ -14,7 +14,7 @@ from crosswind.base.errors import BadFile
 from crosswind.base.files import open_regular, real_folder
 from crosswind.core.types import ASK, FINISH, SAY
 from crosswind.mcp.schema import record
-from crosswind.watch.observed import Data, ObservedCall, ObservedEpisode, listed
+from crosswind.watch.observed import Data, ObservedCall, ObservedEpisode, damage, listed
 
 EPISODES, MANIFEST, SESSIONS = "episodes.jsonl", "run.json", "sessions"
 
@@ -29,10 +29,8 @@ def is_record(data: Data) -> bool:
 
 def episode_of(data: Data, where: str) -> ObservedEpisode:
     """A stored episode."""
-    try:
+    with damage(where, "episode"):
         return _episode(data)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{where}: is a damaged episode ({error!r}); restore it or remove the line") from None
 
 
 def _episode(data: Data) -> ObservedEpisode:

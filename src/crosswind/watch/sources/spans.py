@@ -9,18 +9,21 @@ episodes is held open, and of each a bounded number of spans, so that memory sta
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from crosswind.base.errors import BadFile
+from crosswind.base.terminal import short
 from crosswind.mcp.schema import record
-from crosswind.watch.observed import Data, ObservedEpisode
+from crosswind.watch.observed import Data, ObservedEpisode, damage
 from crosswind.watch.sources.conversation import Span, episode_of_spans
 
 OPEN = 128  # episodes whose spans may still come
+QUIET = 60.0  # seconds without a span after which an episode of a followed log is over
 SPANS = 2_000  # of one episode; what comes after is counted and dropped
+HIDDEN = "__REDACTED__"  # in the place of content that OpenInference was told to leave out
 GROUPS = ("gen_ai.conversation.id", "session.id", "mcp.session.id", "traceloop.association.properties.session_id")
 
 
@@ -35,7 +38,7 @@ def is_span(data: Data) -> bool:
 
 def spans_of(data: Data, where: str) -> Iterator[Span]:
     """The spans of a document."""
-    try:
+    with damage(where, "span of OTLP-JSON or OpenInference"):
         if "resourceSpans" in data or "resource_spans" in data:
             for resource in data.get("resourceSpans") or data.get("resource_spans") or ():
                 service = attributes(record(resource.get("resource")).get("attributes")).get("service.name", "")
@@ -44,8 +47,6 @@ def spans_of(data: Data, where: str) -> Iterator[Span]:
                         yield _span(span, str(service))
         else:
             yield _span(data, "")
-    except (TypeError, AttributeError, ValueError, KeyError) as error:
-        raise BadFile(f"{where}: is a damaged span ({error}); expected OTLP-JSON or OpenInference") from None
 
 
 def _span(data: Data, service: str) -> Span:
@@ -74,11 +75,12 @@ def _span(data: Data, service: str) -> Span:
 
 def attributes(found: Any) -> Data:
     """Attributes as a flat object, whether they come as a list of pairs, flat, or nested by their dots."""
-    if isinstance(found, list):
-        return {str(one["key"]): value_of(one.get("value")) for one in found if isinstance(one, dict) and "key" in one}
     out: Data = {}
-    _flatten("", record(found), out)
-    return out
+    if isinstance(found, list):
+        out = {str(one["key"]): value_of(one.get("value")) for one in found if isinstance(one, dict) and "key" in one}
+    else:
+        _flatten("", record(found), out)
+    return {key: value for key, value in out.items() if value != HIDDEN} if HIDDEN in out.values() else out
 
 
 def _flatten(prefix: str, data: Data, out: Data) -> None:
@@ -113,9 +115,9 @@ def moment(value: Any) -> float:
     """Seconds since the epoch from nanoseconds or an ISO time; 0 where there is none."""
     if value is None or value == "":
         return 0.0
-    if isinstance(value, (int, float)) or (isinstance(value, str) and value.isdigit()):
-        number = float(value)
-        return number / 1e9 if number > 1e14 else number / 1e3 if number > 1e11 else number
+    if isinstance(value, (int, float)) or (isinstance(value, str) and value.isdecimal()):
+        number = float(value) if isinstance(value, str) or abs(value) < 1e30 else 0.0
+        return 0.0 if number > 1e30 else number / 1e9 if number > 1e14 else number / 1e3 if number > 1e11 else number
     try:
         return datetime.fromisoformat(str(value).replace("Z", "+00:00")).timestamp()
     except ValueError:
@@ -125,8 +127,9 @@ def moment(value: Any) -> float:
 class SpanReader:
     """Gathers spans into episodes. The one that was quiet for longest goes first."""
 
-    def __init__(self, held: int = OPEN) -> None:
-        self.held = held
+    def __init__(self, held: int = OPEN, clock: Callable[[], float] = time.monotonic) -> None:
+        self.held, self.clock = held, clock
+        self.last: dict[str, float] = {}  # when the last span of a group came
         self.groups: OrderedDict[str, list[Span]] = OrderedDict()
         self.dropped = 0
 
@@ -140,6 +143,7 @@ class SpanReader:
                     yield from self._out()
             elif next(reversed(self.groups)) != span.group:
                 self.groups.move_to_end(span.group)
+            self.last[span.group] = self.clock()
             if len(group) < SPANS:
                 group.append(span)
             else:
@@ -147,13 +151,16 @@ class SpanReader:
 
     def _out(self) -> Iterator[ObservedEpisode]:
         name, spans = self.groups.popitem(last=False)
-        episode = episode_of_spans(name, spans)
+        del self.last[name]
+        with damage(f"spans of {short(name, 80)!r}", "conversation"):
+            episode = episode_of_spans(name, spans)
         if episode is not None:
             yield episode
 
     def idle(self) -> Iterator[ObservedEpisode]:
-        """Nothing comes at the moment: what is there is whole."""
-        yield from self.end()
+        """Nothing comes at the moment: what has been quiet for long is whole."""
+        while self.groups and self.clock() - self.last[next(iter(self.groups))] >= QUIET:
+            yield from self._out()
 
     def end(self) -> Iterator[ObservedEpisode]:
         """All that is held, oldest first."""

@@ -10,7 +10,9 @@ from typing import Any
 
 from crosswind.base.errors import BadFile
 from crosswind.mcp.schema import record
-from crosswind.watch.observed import ABSENT, Data, ObservedCall, ObservedEpisode, failure_in, listed, loaded
+from crosswind.watch.observed import ABSENT, Data, ObservedCall, ObservedEpisode, damage, failure_in, listed, loaded
+
+LARGEST = 512 * 2**20  # bytes of a sample, unpacked
 
 
 def is_atif(data: Any) -> bool:
@@ -51,6 +53,11 @@ def answered(call: ObservedCall, content: Any, error: Any = None) -> None:
 
 def atif_episode(data: Data, where: str) -> ObservedEpisode:
     """A trajectory of Harbor's format."""
+    with damage(where, "trajectory of ATIF"):
+        return _atif(data, where)
+
+
+def _atif(data: Data, where: str) -> ObservedEpisode:
     agent, steps = record(data.get("agent")), data.get("steps")
     if not isinstance(steps, list):
         raise BadFile(f"{where}: an ATIF trajectory without a list of steps")
@@ -110,8 +117,8 @@ def inspect_episodes(data: Data, where: str) -> Iterator[ObservedEpisode]:
     spec = record(data.get("eval"))
     if not isinstance(data["samples"], list):
         raise BadFile(f"{where}: an Inspect log without its samples; write it with the samples")
-    for sample in data["samples"]:
-        yield _sample(record(sample), spec)
+    for nth, sample in enumerate(data["samples"], 1):
+        yield _sample(record(sample), spec, f"{where}, sample {nth}")
 
 
 def inspect_archive(path: Path) -> Iterator[ObservedEpisode]:
@@ -119,16 +126,23 @@ def inspect_archive(path: Path) -> Iterator[ObservedEpisode]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
+            if large := next((one for one in archive.infolist() if one.file_size > LARGEST), None):
+                raise BadFile(f"{path}: {large.filename} is over {LARGEST >> 20} MiB; expected smaller samples")
             head = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
             spec = record(json.loads(archive.read(head)).get("eval")) if head else {}
             for name in names:
                 if name.startswith("samples/") and name.endswith(".json"):
-                    yield _sample(record(json.loads(archive.read(name))), spec)
+                    yield _sample(record(json.loads(archive.read(name))), spec, f"{path}, {name}")
     except (OSError, ValueError, zipfile.BadZipFile, KeyError, RecursionError) as error:
         raise BadFile(f"{path}: cannot be read as a log of Inspect ({error}); expected an .eval archive") from None
 
 
-def _sample(data: Data, spec: Data) -> ObservedEpisode:
+def _sample(data: Data, spec: Data, where: str) -> ObservedEpisode:
+    with damage(where, "sample of Inspect"):
+        return _observed(data, spec)
+
+
+def _observed(data: Data, spec: Data) -> ObservedEpisode:
     out = ObservedEpisode(
         id=f"{data.get('id')}/{data.get('epoch', 1)}",
         source=str(spec.get("task", "")),
