@@ -97,7 +97,8 @@ _PLACES = {  # module -> names
     "core.types": "AXES SPLITS TIERS Agent Brief Changes Finish FinishValue Flow Message Param Refusal Request Row "
     "Solution Split Step Task ToolCall ToolError ToolResult ToolSpec Tools failed",
     "core.value_map": "ValueMap",
-    "core.world": "Derive State World brief_of tool",
+    "core.state": "Derive State",
+    "core.world": "World brief_of tool",
     "episodes.career": "CareerPlan",
     "episodes.recipe": "Choice Recipe follow load_recipe",
     "episodes.record": "Record Usage",

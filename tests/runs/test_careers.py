@@ -211,6 +211,11 @@ def test_notes_have_a_limit(tmp_path: Path) -> None:
         with_memory(open_agent("oracle"), "vector")
 
 
+def test_an_agent_that_keeps_its_own_state_takes_no_notes(tmp_path: Path) -> None:
+    with pytest.raises(CrosswindError, match="has a memory of its own"):
+        asyncio.run(play_streams(SHORT, with_memory(open_agent("updater"), "notes"), tmp_path))
+
+
 def test_plans_of_careers_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("name: mine\ndomains: [poi]\nepisodes: 20\nfacts: [place, gross]\n")

@@ -55,6 +55,7 @@ def stream(
     check: Annotated[
         bool, Option("--check", help="Only check that the agent plays the same after a kill: 10 episodes, not stored.")
     ] = False,
+    concurrency: Annotated[int, Option(min=1, max=1024, help="Streams at a time.")] = 1,
     seed: Seed = 0,
     ending: Ending = "",
     executor: Executor = "local",
@@ -95,6 +96,7 @@ def stream(
     watch = RunDisplay(quiet=json_ or not progress)
     if executor == "local":
         play = partial(play_streams, chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)
+        play = partial(play, concurrency=concurrency)
         ran = guarded(play, source, folder)
     else:
         text = chosen.model_dump_json()

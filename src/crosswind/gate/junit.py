@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from crosswind.base import terminal
 from crosswind.base.version import __version__
-from crosswind.gate.gate import TRIVIAL_RULE, Outcome, RuleResult, wanted
+from crosswind.gate.gate import TRIVIAL_RULE, Outcome, RuleResult
 from crosswind.metrics import formats
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -122,7 +122,7 @@ def cells(finding: RuleResult) -> list[str]:
     name = finding.label if shown else f"{rule}: {finding.group}"
     word: str = finding.verdict
     if word == "inconclusive":
-        word += f": {wanted(d)}" if d.needed_n else " (at the limit)"
+        word += f": {finding.wanted}" if d.needed_n else " (at the limit)"
     return [
         name,
         "" if d.before is None else formats.percent(d.before),
