@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 from pathlib import Path
 
+from crosswind.base.errors import CrosswindError
 from crosswind.episodes.stream import load_plan, with_changes
 from crosswind.metrics.shares import StreamShare
 from crosswind.metrics.streams import StreamSummary, summarise
@@ -97,4 +99,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except CrosswindError as error:  # such as a model that is not installed here
+        sys.exit(f"error: {error}")
