@@ -25,25 +25,59 @@ from crosswind.models.spec import open_agent
 from crosswind.runs.store import iter_records
 from crosswind.runs.streams import play_streams
 
+PASSES = 6  # careers, the first of which also warms the process up
+
 
 def speed(args: argparse.Namespace) -> None:
-    """Episodes of a career drawn and certified per second, and single clean draws of as many tasks."""
-    plan = load_plan("careers")
-    for name in args.domains or plan.where():
-        career = plan.timeline(name, args.seed, 0)
+    """Episodes of careers drawn and certified per second, and single clean draws, in turn so that both share the load.
+
+    Each side runs in a process of its own. The first pass finds nothing made; the others are added up.
+    """
+    for name in args.domains or load_plan("careers").where():
+        command = [sys.executable, __file__, "rate", "--domains", name, "--seed", str(args.seed), "--side"]
+        sides = {
+            side: subprocess.Popen([*command, side], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for side in ("career", "played", "single")
+        }
+        took: dict[str, list[float]] = {side: [] for side in sides}
+        for _ in range(PASSES):
+            for side, process in sides.items():
+                assert process.stdin is not None
+                assert process.stdout is not None
+                print(file=process.stdin, flush=True)
+                took[side].append(float(process.stdout.readline()))
+        for process in sides.values():
+            process.communicate()
+        rates = {side: (PASSES - 1) / sum(times[1:]) for side, times in took.items()}
+        ratios = (rates[side] / rates["single"] for side in ("career", "played"))
+        cells = [*(f"{rate:.0f}" for rate in rates.values()), *(f"{ratio:.2f}" for ratio in ratios)]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def rate(args: argparse.Namespace) -> None:
+    """One side: for each line read, the seconds of the processor per draw."""
+    plan, (name,) = load_plan("careers"), args.domains
+    for number, _ in enumerate(sys.stdin):
         began = time.process_time()
-        for n in range(plan.episodes):
-            episode = career.episode(n, ())
-            assert episode.mark is not None
-            career.after(episode.mark, episode.drawn.certificate.gold.session.world.state.changes())
-        ours = plan.episodes / (time.process_time() - began)
-        domain = domains[name]
-        began = time.process_time()
-        families = [family for family in domain.families if not domain.families[family].refusal]
-        for n in range(plan.episodes):
-            draw(domain, domain.task(families[n % len(families)], args.seed + n), (), 0)
-        single = plan.episodes / (time.process_time() - began)
-        print(f"| {name} | {ours:.0f} | {single:.0f} | {ours / single:.2f} |", flush=True)
+        if args.side == "single":
+            singles(name, plan.episodes, args.seed + number * plan.episodes)
+        else:
+            career = plan.timeline(name, args.seed, number)
+            for n in range(plan.episodes):
+                episode = career.episode(n, ())
+                assert episode.mark is not None
+                changes = episode.drawn.certificate.gold.session.world.state.changes()
+                gone = args.side == "played" and n % 3 == 2  # this agent leaves every third request undone
+                career.after(episode.mark, {} if gone else changes)
+        print((time.process_time() - began) / plan.episodes, flush=True)
+
+
+def singles(name: str, count: int, seed: int) -> None:
+    """Single clean draws of solvable tasks."""
+    domain = domains[name]
+    families = [family for family in domain.families if not domain.families[family].refusal]
+    for n in range(count):
+        draw(domain, domain.task(families[n % len(families)], seed + n), (), 0)
 
 
 def memory(args: argparse.Namespace) -> None:
@@ -83,7 +117,8 @@ def digest(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("speed", "memory", "determinism", "digest"))
+    parser.add_argument("what", choices=("speed", "rate", "memory", "determinism", "digest"))
+    parser.add_argument("--side", default="career")
     parser.add_argument("--episodes", type=int, default=10_000)
     parser.add_argument("--plan", default="careers")
     parser.add_argument("--seed", type=int, default=0)

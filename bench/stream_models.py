@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 from pathlib import Path
 
+from crosswind.base.errors import CrosswindError
 from crosswind.episodes.stream import load_plan, with_changes
 from crosswind.metrics.shares import StreamShare
 from crosswind.metrics.streams import StreamSummary, summarise
@@ -45,7 +47,10 @@ async def play(args: argparse.Namespace, name: str, agent: str, way: str, folder
     memory, frozen = WAYS[way]
     source = with_memory(open_agent(agent), memory)
     try:
-        ran = await play_streams(plan, source, folder, seed=args.seed, streams=args.streams, frozen=frozen)
+        together = args.together or source.concurrency
+        ran = await play_streams(
+            plan, source, folder, seed=args.seed, streams=args.streams, frozen=frozen, concurrency=together
+        )
     finally:
         await source.aclose()
     if ran.stopped:
@@ -73,6 +78,7 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=1, help="per domain")
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--releases", type=int, default=0)
+    parser.add_argument("--together", type=int, default=0, help="streams at a time; 0: what the agent suggests")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--table", action="store_true")
@@ -93,4 +99,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except CrosswindError as error:  # such as a model that is not installed here
+        sys.exit(f"error: {error}")

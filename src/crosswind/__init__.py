@@ -52,7 +52,8 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.core.types import Split as Split, Step as Step, Task as Task, ToolCall as ToolCall
     from crosswind.core.types import ToolError as ToolError, ToolResult as ToolResult, ToolSpec as ToolSpec
     from crosswind.core.types import Tools as Tools, failed as failed
-    from crosswind.core.world import Derive as Derive, State as State, World as World, brief_of as brief_of
+    from crosswind.core.state import Derive as Derive, State as State
+    from crosswind.core.world import World as World, brief_of as brief_of
     from crosswind.core.value_map import ValueMap as ValueMap
     from crosswind.core.world import tool as tool
     from crosswind.episodes.career import CareerPlan as CareerPlan
@@ -96,7 +97,8 @@ _PLACES = {  # module -> names
     "core.types": "AXES SPLITS TIERS Agent Brief Changes Finish FinishValue Flow Message Param Refusal Request Row "
     "Solution Split Step Task ToolCall ToolError ToolResult ToolSpec Tools failed",
     "core.value_map": "ValueMap",
-    "core.world": "Derive State World brief_of tool",
+    "core.state": "Derive State",
+    "core.world": "World brief_of tool",
     "episodes.career": "CareerPlan",
     "episodes.recipe": "Choice Recipe follow load_recipe",
     "episodes.record": "Record Usage",

@@ -33,6 +33,26 @@ print(out.hexdigest())
 """
 
 
+STREAMS = """
+import asyncio, hashlib, tempfile
+from crosswind.episodes.stream import load_plan, with_changes
+from crosswind.models.spec import open_agent
+from crosswind.runs.store import iter_records
+from crosswind.runs.streams import play_streams
+out = hashlib.sha256()
+for name, agent, changes in (
+    ("careers", "append_only", {"domains": ("retail",), "episodes": 24}),
+    ("lifecycle", "updater", {"domains": ("poi",), "episodes": 30}),
+    ("drifting", "relister", {"domains": ("medical",), "episodes": 24}),
+):
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(play_streams(with_changes(load_plan(name), changes), open_agent(agent), folder))
+        for record in iter_records(folder):
+            out.update(record.model_dump_json(exclude={"usage"}).encode())
+print(out.hexdigest())
+"""
+
+
 TIES = """
 from random import Random
 from crosswind.core.laws import match
@@ -61,6 +81,10 @@ def run(hash_seed: str, script: str = SCRIPT) -> str:
 
 def test_tasks_stacks_and_trajectories_are_the_same_bytes_in_every_process() -> None:
     assert len({run(seed) for seed in ("0", "1", "4242")}) == 1
+
+
+def test_streams_and_careers_are_the_same_bytes_in_every_process() -> None:
+    assert len({run(seed, STREAMS) for seed in ("1", "4242")}) == 1
 
 
 def test_tools_that_are_described_alike_are_told_apart_in_the_same_way_in_every_process() -> None:

@@ -6,8 +6,10 @@ from functools import cache
 
 import pytest
 
-from crosswind.base.errors import Unfair
-from crosswind.core.domain import Domain
+from crosswind.base.errors import CannotDraw, Unfair
+from crosswind.core.certify import certify
+from crosswind.core.domain import SIZE, Domain
+from crosswind.core.flow import rng_for
 from crosswind.core.memory import Belief, Recall, Telling, complete, shown
 from crosswind.core.registry import domains
 from crosswind.core.session import Session
@@ -58,7 +60,12 @@ def test_every_domain_has_eight_families_of_dependency(domain: str) -> None:
     assert {fact.sort for fact in facts_of(found)} == {fact.sort for fact in FACTS}  # type: ignore[arg-type]
 
 
-def test_a_fact_that_was_never_told_is_refused() -> None:
+def off(monkeypatch: pytest.MonkeyPatch, law: str) -> None:
+    """Go on as if there were no such law: what it refuses must pass then, so that nothing else refuses it."""
+    monkeypatch.setattr(f"crosswind.episodes.career_laws.{law}", lambda *_: None)
+
+
+def test_a_fact_that_was_never_told_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     domain, found = chapters()
     n = needing(found)
     need = found[n][1].need
@@ -66,6 +73,8 @@ def test_a_fact_that_was_never_told_is_refused() -> None:
     silent = [(t, r.model_copy(update={"told": tuple(x for x in r.told if x.fact != need.fact)})) for t, r in found]
     with pytest.raises(Unfair, match="never told"):
         judge_career(domain, silent)
+    off(monkeypatch, "told")
+    judge_career(domain, silent)
 
 
 def test_a_fact_that_was_superseded_is_refused() -> None:
@@ -90,16 +99,19 @@ def test_words_that_do_not_give_the_fact_are_refused() -> None:
         judge_career(domain, mute)
 
 
-def test_a_request_that_states_the_fact_is_refused() -> None:
+def test_a_request_that_states_the_fact_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     domain, found = chapters()
     n = needing(found)
     need = found[n][1].need
     assert need is not None
+    blurted = changed(found, n, need=need.model_copy(update={"known": str(need.value)}))
     with pytest.raises(Unfair, match="unspoken"):
-        judge_career(domain, changed(found, n, need=need.model_copy(update={"known": str(need.value)})))
+        judge_career(domain, blurted)
+    off(monkeypatch, "unspoken")
+    judge_career(domain, blurted)
 
 
-def test_a_fact_that_leaks_into_a_later_result_is_refused() -> None:
+def test_a_fact_that_leaks_into_a_later_result_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     domain, found = chapters()
     for n, (task, recall) in enumerate(found):
         need = recall.need
@@ -110,6 +122,8 @@ def test_a_fact_that_leaks_into_a_later_result_is_refused() -> None:
         if left[0]:
             with pytest.raises(Unfair, match="twin"):
                 judge_career(domain, again)
+            off(monkeypatch, "twin")
+            judge_career(domain, again)
             return
     raise AssertionError("no episode of this career writes what it was told")
 
@@ -168,3 +182,59 @@ def test_what_an_episode_left_is_there_in_the_next() -> None:
         if new:
             return
     raise AssertionError("nothing was booked in this career")
+
+
+@pytest.mark.parametrize("domain", OURS)
+def test_what_is_worked_out_once_is_what_the_rows_say(domain: str) -> None:
+    """Bookings and free room come the same from shortcuts as from the rows, wherever episodes have left something."""
+    made = career(domain)
+    records, t = made.domain.records, made.domain.terms
+    task = made.chapters[-1][0]
+    kept = {row[t.who] for _, row in made.domain.state(task).later(records.tables.bookings)}
+    people = [*made.people, *kept, *(records.someone(rng_for("person", n), made.state)[0] for n in range(40))]
+    for who in people:
+        state, watched = made.domain.state(task), made.domain.state(task)
+        watched.seen = set()  # no shortcut while somebody records
+        assert [*records.bookings(state, who)] == [*records.bookings(watched, who)]
+        for booking in records.bookings(state, who):
+            rows = made.domain.state(task.replace(edits={f"{records.tables.bookings}/none": None}))  # nor here
+            assert records.left(state, booking.slot, 10) == records.left(rows, booking.slot, 10)
+
+
+@pytest.mark.parametrize("domain", OURS)
+def test_a_request_that_is_called_hopeless_is_not_found_either(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = career(domain)
+    carried = made.chapters[-1][0].carried
+    found = 0
+    for family in made.domain.families.values():
+        blank = family.blank(made.world, SIZE, "test").replace(carried=carried)
+        state = made.domain.state(blank)
+        for who in made.people:
+            pinned = {made.domain.terms.who: who}
+            if family.refusal or not family.is_hopeless(state, pinned):
+                continue
+            found += 1
+            monkeypatch.setattr(type(family), "is_hopeless", lambda *_: False)
+            with pytest.raises(CannotDraw):
+                family.proposed(rng_for(domain, family.name, who), blank, pinned)
+            monkeypatch.undo()
+    if domain == "retail":
+        assert found
+
+
+def test_a_draw_that_ends_the_same_either_way_costs_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    certified: list[str] = []
+
+    def counted(domain: Domain, task: Task) -> object:
+        certified.append(task.id)
+        return certify(domain, task)
+
+    monkeypatch.setattr("crosswind.episodes.career_laws.certify", counted)
+    domain, found = chapters()
+    task, recall = found[needing(found)]
+    assert recall.need is not None
+    with pytest.raises(Unfair, match="ends the same"):
+        depends(domain, task, recall.need.model_copy(update={"rival": recall.need.value}))
+    assert not certified
+    depends(domain, task, recall.need)
+    assert certified == [task.id]

@@ -14,8 +14,8 @@ from crosswind.core.certify import certify
 from crosswind.core.draw import Drawn, draw
 from crosswind.core.oracle import walk
 from crosswind.core.perturbation import Perturbation
+from crosswind.core.state import State
 from crosswind.core.types import Changes, Task
-from crosswind.core.world import State
 from crosswind.perturbations.action.semantic_rename import SemanticRename
 from crosswind.perturbations.observation.transient_error import TransientError
 from crosswind.perturbations.query.underspecified import Underspecified

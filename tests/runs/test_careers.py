@@ -211,6 +211,35 @@ def test_notes_have_a_limit(tmp_path: Path) -> None:
         with_memory(open_agent("oracle"), "vector")
 
 
+def test_an_agent_whose_trial_is_set_by_the_run_can_have_notes(tmp_path: Path) -> None:
+    trials: list[int | None] = []
+
+    class Sampling:
+        """As local models are: which trial it plays is not known before a run says so."""
+
+        trial: int | None = None
+
+        async def reply(self, chat: object, tools: object) -> Message:
+            trials.append(self.trial)
+            return Message(role="assistant", content="I cannot do this.")
+
+    class Source:
+        name, price, concurrency, ending, settings = "sampling", None, 1, "words", dict[str, object]()
+
+        def make(self, drawn: object) -> Sampling:
+            return Sampling()
+
+        async def aclose(self) -> None: ...
+
+    asyncio.run(play_streams(SHORT, with_memory(Source(), "notes"), tmp_path, streams=2))  # type: ignore[arg-type]
+    assert set(trials) == {0, 1}
+
+
+def test_an_agent_that_keeps_its_own_state_takes_no_notes(tmp_path: Path) -> None:
+    with pytest.raises(CrosswindError, match="has a memory of its own"):
+        asyncio.run(play_streams(SHORT, with_memory(open_agent("updater"), "notes"), tmp_path))
+
+
 def test_plans_of_careers_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("name: mine\ndomains: [poi]\nepisodes: 20\nfacts: [place, gross]\n")

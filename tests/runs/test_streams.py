@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import crosswind as cw
 from crosswind.base.errors import CrosswindError, Unfair
 from crosswind.core.certify import certify
 from crosswind.core.registry import domains
+from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.record import Record, redrawn
 from crosswind.episodes.schedule import StreamMark
 from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
@@ -63,6 +65,53 @@ def test_a_killed_stream_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> N
     lines = (tmp_path / "killed" / EPISODES).read_bytes().splitlines(keepends=True)
     (tmp_path / "killed" / EPISODES).write_bytes(b"".join(lines[:23]) + lines[23][:50])
     assert list(map(compared, played(tmp_path / "killed", "updater"))) == list(map(compared, whole))
+
+
+@pytest.mark.parametrize("plan", [SHORT, load_plan("careers")], ids=["releases", "career"])
+def test_streams_side_by_side_are_what_they_are_in_turn(tmp_path: Path, plan: StreamPlan | CareerPlan) -> None:
+    """Also after a kill: each stream is continued from its own last line."""
+    plan = with_changes(plan, {"domains": ("poi", "retail"), "episodes": 12})
+    agent = Noting  # keeps what it was told in each stream apart
+
+    def records(name: str, concurrency: int) -> dict[tuple[str, int], list[dict[str, object]]]:
+        asyncio.run(play_streams(plan, open_agent(agent), tmp_path / name, streams=2, concurrency=concurrency))
+        out: dict[tuple[str, int], list[dict[str, object]]] = {}
+        for record in iter_records(tmp_path / name):
+            out.setdefault((record.domain, record.trial), []).append(compared(record))
+        return out
+
+    in_turn = records("one", 1)
+    assert len(in_turn) == 4
+    assert records("three", 3) == in_turn
+    lines = (tmp_path / "three" / EPISODES).read_bytes().splitlines(keepends=True)
+    order = [(r.domain, r.trial) for r in iter_records(tmp_path / "three")]
+    assert order != sorted(order)  # they really took turns
+    (tmp_path / "three" / EPISODES).write_bytes(b"".join(lines[:19]) + lines[19][:40])
+    assert records("three", 3) == in_turn
+
+
+class Noting:
+    """Keeps how many requests it was handed; every reply takes a moment, so that others have their turn."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def restore(self, state: int | None) -> None:
+        self.count = state or 0
+
+    def save(self) -> int:
+        return self.count + 1
+
+    async def reply(self, chat: object, tools: object) -> str:
+        await asyncio.sleep(0)
+        return f"I cannot do this, for the {self.count}th time."
+
+
+def test_one_object_with_a_memory_cannot_be_in_several_streams(tmp_path: Path) -> None:
+    plan = with_changes(SHORT, {"episodes": 6})
+    with pytest.raises(CrosswindError, match="give its class"):
+        asyncio.run(play_streams(plan, open_agent(Noting()), tmp_path / "two", streams=2, concurrency=2))
+    asyncio.run(play_streams(plan, open_agent(Noting()), tmp_path / "one", streams=2))
 
 
 def test_reference_agents_land_where_theory_puts_them(tmp_path: Path) -> None:
@@ -209,6 +258,11 @@ def test_a_gate_judges_stability_and_recovery(tmp_path: Path) -> None:
     assert verdicts["max-recovery"] in ("fail", "inconclusive")
     assert {f.rule for f in always.findings} >= {"min-stability", "max-recovery"}
     assert all(f.verdict != "fail" for f in always.findings)
+    open_ = next(f for f in always.findings if f.rule == "max-recovery")  # one stream says little
+    assert open_.verdict == "inconclusive"
+    assert re.search(r"over 1 stream, .*about [\d,]+ more streams? would decide", open_.says)
+    assert "more streams" in always.says
+    assert not any("lack a side" in note for note in always.notes)
     with pytest.raises(CrosswindError, match="judge streams"):
         examine([], [], max_recovery=3)
 

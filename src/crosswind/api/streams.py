@@ -47,6 +47,7 @@ async def astream(
     frozen: bool = False,
     memory: Literal["", "notes"] = "",
     notes_size: int = SIZE,
+    concurrency: int = 1,
     out: str | os.PathLike[str] | None = None,
     settings: AgentSettings | Mapping[str, Any] | None = None,
     ending: Ending | None = None,
@@ -68,20 +69,22 @@ async def astream(
         frozen: Keep the first release, or state every fact, for comparison.
         memory: "notes" gives the agent tools by which it keeps notes; by default it has what it keeps itself.
         notes_size: Largest number of characters in the notes.
+        concurrency: Streams at a time. The episodes of one stream always follow each other.
         out: Folder for the run. If it holds a run of the same agent and plan, that run is resumed. By default the run
             is in a temporary folder, which is deleted with the run.
         settings: Options of a model named by a spec, such as {"temperature": 0}.
         ending: How the agent ends an episode, as for `evaluate`.
         progress: Called after each episode with the number of finished and of all episodes.
     """
-    at_least(1, streams=streams, episodes=episodes, notes_size=notes_size)
+    at_least(1, streams=streams, episodes=episodes, notes_size=notes_size, concurrency=concurrency)
     at_least(0, seed=seed)
     chosen = plan if isinstance(plan, StreamPlan | CareerPlan) else load_plan(os.fspath(plan))
     changes: dict[str, object] = {"episodes": episodes} if episodes else {}
     chosen = with_changes(chosen, {**changes, "domains": (domain,)} if domain else changes)
     source = with_memory(open_agent(agent, agent_settings(settings), ending), memory, notes_size)
     watch = watching(progress)
-    play = partial(play_streams, chosen, source, seed=seed, streams=streams, frozen=frozen, watch=watch)
+    options: dict[str, Any] = {"seed": seed, "streams": streams, "frozen": frozen, "concurrency": concurrency}
+    play = partial(play_streams, chosen, source, **options, watch=watch)
     return await stored_run(StreamRun, play, source, out)
 
 

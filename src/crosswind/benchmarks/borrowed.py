@@ -19,6 +19,7 @@ from crosswind.base.errors import CannotDraw, ToolFailed, ToolFailure
 from crosswind.benchmarks.given import GivenDomain, GivenFamily, OutsideState, tool_class, whole
 from crosswind.core.domain import JUDGE, SIZE, Detail, Domain, Family
 from crosswind.core.flow import digest
+from crosswind.core.state import State
 from crosswind.core.types import (
     SAY,
     Brief,
@@ -37,7 +38,7 @@ from crosswind.core.types import (
     Verdict,
     failed,
 )
-from crosswind.core.world import State, World, bad_arguments, brief_of, kind_of
+from crosswind.core.world import World, bad_arguments, brief_of, kind_of
 from crosswind.text import speech
 
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "int": "integer", "bool": "boolean"}

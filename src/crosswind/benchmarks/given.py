@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from crosswind.base.errors import BadFile, CannotDraw
 from crosswind.core.domain import SIZE, Detail, Domain, Family
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Change, Changes, Split, Task, ToolSpec
-from crosswind.core.world import Entry, State, World
+from crosswind.core.world import Entry, World
 
 WHOLE, STANDS = "(request)", "as it stands"  # the one detail of a request that nobody took apart
 

@@ -58,6 +58,7 @@ def stream(
             "--check", help="Check that the agent plays the same after a restart, in 10 episodes that are not stored."
         ),
     ] = False,
+    concurrency: Annotated[int, Option(min=1, max=1024, help="Streams at a time.")] = 1,
     seed: Seed = 0,
     ending: Ending = "",
     executor: Executor = "local",
@@ -98,6 +99,7 @@ def stream(
     watch = RunDisplay(quiet=json_ or not progress)
     if executor == "local":
         play = partial(play_streams, chosen, source, folder, seed=seed, streams=streams, frozen=frozen, watch=watch)
+        play = partial(play, concurrency=concurrency)
         ran = guarded(play, source, folder)
     else:
         text = chosen.model_dump_json()

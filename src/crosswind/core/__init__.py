@@ -1,7 +1,7 @@
 """The engine: worlds, tasks, perturbations, sessions, the oracle, the laws and certified draws.
 
 types.py, flow.py              calls, results, tasks; generators that ask for calls
-world.py, domain.py            rows and tools; task families with their solution and their goal
+state.py, world.py, domain.py    rows; tools; task families with their solution and their goal
 perturbation.py, registry.py   a layer between agent and world; things by name
 value_map.py                   a base for layers that only write values otherwise
 toolbox.py, session.py, user.py    whatever answers calls, seen through layers, with a scripted user

@@ -19,9 +19,10 @@ from crosswind.core import endings, entity_names, turns
 from crosswind.core.blame import blaming
 from crosswind.core.declarations import wrong_declarations
 from crosswind.core.endings import words_for as words_for
-from crosswind.core.flow import digest, rng_for
+from crosswind.core.flow import digest, once_each, rng_for
 from crosswind.core.names import Namer
 from crosswind.core.registry import domains
+from crosswind.core.state import NOTHING_CARRIED, Carried, Derive, DerivedRows, FencedState, State
 from crosswind.core.types import (
     ASK,
     Brief,
@@ -38,7 +39,7 @@ from crosswind.core.types import (
     Tools,
     Verdict,
 )
-from crosswind.core.world import Derive, DerivedRows, FencedState, State, World
+from crosswind.core.world import World
 from crosswind.text import answers, speech, values
 from crosswind.text.answers import Expected
 
@@ -167,6 +168,10 @@ class Family:
         """Every end that could meet the request if rows stood otherwise: what a refusal proof must rule out."""
         return self.ends(task, start)
 
+    def is_hopeless(self, state: State, pinned: Mapping[str, Any]) -> bool:
+        """Is it plain that no request with these details can be met here? Then none is looked for."""
+        return False
+
     def takes(self) -> Mapping[str, str]:
         """The canonical tools that a request of this kind takes where nothing stands in its way, each by the part that
         it plays, in the order of their first calls; none where nobody has written them down."""
@@ -189,7 +194,11 @@ class Family:
 
     def right(self, task: Task, state: State) -> tuple[list[Changes], list[tuple[str, Any]]]:
         """What counts as right: the ends, and the values to be told."""
-        return self.ends(task, state), [(e.kind, e.value) for e in self.answer(task, state, state)]
+        return self.ends(task, state), self.told(task, state)
+
+    def told(self, task: Task, state: State) -> list[tuple[str, Any]]:
+        """The values to be told."""
+        return [(e.kind, e.value) for e in self.answer(task, state, state)]
 
     def withhold(self, rng: Random) -> tuple[str, ...]:
         """Details that the user keeps to themselves until asked."""
@@ -237,7 +246,7 @@ class Family:
         """A task in the world of a blank one. Details that are `pinned` have these values."""
         domain, seed, size, split = self.domain, blank.seed, blank.size, blank.split
         state = domain.state(blank)
-        for _ in range(400):
+        for _ in range(0 if pinned and self.is_hopeless(state, pinned) else 400):
             stated = self.propose(rng, state, split)
             if stated is None:
                 continue
@@ -426,6 +435,12 @@ def _rows(domain: str, seed: int, size: int, split: Split) -> DerivedRows:
     return DerivedRows()
 
 
+@once_each(limit=16)
+def _carried(rows: Mapping[str, Row | None]) -> Carried:
+    """What earlier episodes left, taken apart once for all states of an episode."""
+    return Carried({_key(k): row for k, row in rows.items()})
+
+
 class Domain:
     """A canonical world with families of tasks in it."""
 
@@ -470,7 +485,7 @@ class Domain:
         make = FencedState if fenced else State
         cache = _rows(self.name, task.seed, task.size, task.split)
         derive = self.derive(task.seed, task.size, task.split)
-        carried = {_key(k): row for k, row in task.carried.items()} if task.carried else None
+        carried = _carried(task.carried) if task.carried else NOTHING_CARRIED
         return make(derive, edits, cache, seed=task.seed, size=task.size, split=task.split, carried=carried)
 
     def world(self, task: Task, *, fenced: bool = False) -> World:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from crosswind.core import entity_names
 from crosswind.core.finish import currency_of, split_unit
 from crosswind.core.names import MIDDLES, STARTS
+from crosswind.core.state import STATUS, State
 from crosswind.core.types import CAUSES, Cause, Changes, Check, Finish, FinishValue, Row, Task
-from crosswind.core.world import STATUS, State
 from crosswind.text.answers import Expected
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from random import Random
 from typing import TypeVar
 
-from crosswind.core.types import Flow, ToolCall, ToolResult, ToolSpec
+from crosswind.core.types import Flow, ToolCall, ToolResult
 
+K = TypeVar("K")
 T = TypeVar("T")
 StepOf = Callable[[ToolCall], Flow]
 Send = Callable[[ToolCall], ToolResult]
-MENU = 2000  # tools that are remembered at a time
+MENU = 2000  # things, such as tools, that are remembered at a time
 
 
 def chain(call: ToolCall, steps: Sequence[StepOf]) -> Flow:
@@ -91,15 +92,22 @@ def rng_for(*parts: object) -> Random:
     return Random(int.from_bytes(digest(*parts), "big"))
 
 
-def once_each(make: Callable[[ToolSpec], T]) -> Callable[[ToolSpec], T]:
-    """A function of a tool, worked out once for each: a world's own tools are the same objects in all episodes."""
-    known: dict[int, tuple[ToolSpec, T]] = {}  # by identity, since a tool cannot be hashed
+def once_each(*, limit: int = MENU) -> Callable[[Callable[[K], T]], Callable[[K], T]]:
+    """A function of something that cannot be hashed and never changes, worked out once for each object.
 
-    def of(tool: ToolSpec) -> T:
-        if (found := known.get(id(tool))) is None:
-            if len(known) >= MENU:
-                known.clear()
-            found = known[id(tool)] = (tool, make(tool))  # it is held, so that it lasts
-        return found[1]
+    A world's own tools, for one, are the same objects in all episodes.
+    """
 
-    return of
+    def decorated(make: Callable[[K], T]) -> Callable[[K], T]:
+        known: dict[int, tuple[K, T]] = {}  # by identity
+
+        def of(thing: K) -> T:
+            if (found := known.get(id(thing))) is None:
+                if len(known) >= limit:
+                    known.clear()
+                found = known[id(thing)] = (thing, make(thing))  # it is held, so that it lasts
+            return found[1]
+
+        return of
+
+    return decorated

@@ -15,8 +15,9 @@ from crosswind.core.declarations import wrong_declarations
 from crosswind.core.domain import Domain, words_for
 from crosswind.core.flow import rng_for
 from crosswind.core.oracle import walk
+from crosswind.core.state import MISSING, STATUS
 from crosswind.core.types import Changes, Key, Row, Step, Task, ToolCall, ToolResult
-from crosswind.core.world import MISSING, STATUS, Entry, World
+from crosswind.core.world import Entry, World
 
 TRIES = 40  # calls that are tried until a tool answers
 ANSWERS = 3  # answers of a tool that are looked at

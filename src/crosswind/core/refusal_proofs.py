@@ -15,8 +15,9 @@ from crosswind.base.errors import Unfair
 from crosswind.core.domain import Domain, words_for
 from crosswind.core.footprints import collect, fitting
 from crosswind.core.oracle import walk
+from crosswind.core.state import effects, unmet
 from crosswind.core.types import Changes, Key, Refusal, Task, ToolCall
-from crosswind.core.world import Entry, effects, unmet
+from crosswind.core.world import Entry
 
 TRIES = 24
 WRITES = 60  # writes off the way that are tried to refute a proof

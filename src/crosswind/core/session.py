@@ -57,7 +57,7 @@ def _is_name(text: str) -> bool:
     return NAME.fullmatch(text) is not None
 
 
-@once_each
+@once_each()
 def _saying(tool: ToolSpec) -> Callable[[str], ToolSpec]:
     """A tool with other descriptions, the same object in all episodes that show the same."""
     return lru_cache(maxsize=16)(lambda doc: tool.replace(doc=doc))

@@ -361,7 +361,7 @@ def _texts(session: Session) -> Iterable[str]:
             yield session.render(text)
 
 
-@once_each
+@once_each()
 def _words_of(spec: ToolSpec) -> tuple[str, ...]:
     docs = [p.doc for p in spec.params.values() if p.doc] + [
         p.enum[0] for p in spec.params.values() if len(p.enum) == 1

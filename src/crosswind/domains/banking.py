@@ -7,7 +7,7 @@ signed can be disputed, and an account's card can be frozen. All names and numbe
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
@@ -16,11 +16,12 @@ from crosswind.core.domain import Gathering, Reader, read_choice, shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import Numbering, made_of
 from crosswind.core.registry import domains
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
-from crosswind.core.world import State, tool
+from crosswind.core.world import tool
 from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk
-from crosswind.domains.layout import Seed
+from crosswind.domains.layout import Booking, Seed
 from crosswind.domains.records import Records
 from crosswind.text.answers import Expected
 
@@ -159,6 +160,9 @@ class LimitLeft(Account):
     name, level = "limit_left", 1
     stands = "record > bookings (subtract)"
 
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        return None  # it is answered for every date
+
     def solve(self, brief: Brief) -> Solution:
         who, date = yield from self.gather(brief)
         limit = (yield from self.record(who))["daily_limit"]
@@ -190,6 +194,10 @@ class LostCard(Account):
     roles = ("who",)
     stands = "record > freeze"
 
+    def is_hopeless(self, state: State, pinned: Mapping[str, Any]) -> bool:
+        who = pinned.get(self.t.who)
+        return who is not None and self.records.frozen(state, who) is None
+
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         return self.stated(self.records.someone(rng, state)[0])
 
@@ -219,6 +227,9 @@ class DisputePayment(Account):
     name, level = "dispute_payment", 1
     roles = ("who", "date", "reason")
     stands = "bookings > dispute"
+
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        return [held for held in self.records.live(state, who) if self.records.is_signed(state, held.id)]
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, live = self.live(rng, state)
@@ -253,6 +264,9 @@ class DubiousPayee(Account):
     name, level = "dubious_payee", 2
     roles = ("who", "reason")
     stands = "bookings > entries, for each (sum, most) > dispute"
+
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        return [held for held in self.records.bookings(state, who) if self.records.is_signed(state, held.id)]
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, _ = self.records.someone(rng, state)
@@ -309,6 +323,9 @@ class StolenCard(DubiousPayee):
 
     name, level = "stolen_card", 3
     stands = "bookings > entries, for each (sum, most) > record > dispute > freeze > bookings (count)"
+
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        return super().candidates(state, who, pinned) if self.records.frozen(state, who) else []
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         stated = super().propose(rng, state, split)

@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 from crosswind.base.errors import BadFile
 from crosswind.core.domain import Detail, Domain, Reader, read_choice, read_counts, read_ids
 from crosswind.core.names import Numbering
+from crosswind.core.state import Derive, State
 from crosswind.core.types import Changes, Split, Task
-from crosswind.core.world import Derive, State
 from crosswind.domains import graphs
 from crosswind.domains.graphs import Graph
 from crosswind.domains.layout import Terms, Token

@@ -15,8 +15,8 @@ from crosswind.core.types import Row, Split
 from crosswind.domains import layout
 from crosswind.domains.desk import Desk
 from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Seed, SeedLike
-from crosswind.domains.records import WholeRecords
 from crosswind.domains.tools import DeskWorld
+from crosswind.domains.whole_records import WholeRecords
 
 SPREAD = 15_485_863  # prime: the seed's appointments lie on different days of different clinicians
 

@@ -16,8 +16,9 @@ from crosswind.core.domain import Gathering, Reader, shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import Numbering, made_of
 from crosswind.core.registry import domains
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
-from crosswind.core.world import State, tool
+from crosswind.core.world import tool
 from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk, ids_of
 from crosswind.domains.layout import Seed, SeedLike, Thing

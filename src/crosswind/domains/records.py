@@ -1,10 +1,10 @@
 """The rows of a desk: which table and column plays which role, how rows come from the seed, and what writes leave.
 
 A desk is a domain of *things* of a *kind* in *groups*. Things have *entries* and *slots*; a *person* holds a *booking*
-of a slot with a *permit* and settles it by some *means*. A domain subclasses `Records` (or `WholeRecords`, where a
-booking takes its slot whole) for the few tables and columns that only it has; its table map is
-`banks/desks/<domain>.yaml`. Tools (`domains/tools.py`), task graphs (`domains/graphs`) and verifiers all read rows
-through this one class.
+of a slot with a *permit* and settles it by some *means*. A domain subclasses `Records` (or `WholeRecords` in
+`whole_records.py`, where a booking takes its slot whole) for the few tables and columns that only it has; its table
+map is `banks/desks/<domain>.yaml`. Tools (`domains/tools.py`), task graphs (`domains/graphs`) and verifiers all read
+rows through this one class.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from crosswind.base.errors import BadFile
 from crosswind.core.domain import edit, shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import Namer, Numbering, dates_from, made_of, unused
-from crosswind.core.types import Changes, Row, Split, Task
-from crosswind.core.world import Derive, State
+from crosswind.core.state import Derive, State
+from crosswind.core.types import Changes, Key, Row, Split, Task
 from crosswind.domains import layout
 from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Booking, Seed, SeedLike, Slot, Thing, Token
 from crosswind.words.banks import fixed
@@ -193,7 +193,11 @@ class Records:
             return None
         owner, k = divmod(n, HELD)
         h = digest(at.split, at.seed, self.owned, owner)
-        return None if k >= 2 + h[0] % (HELD - 1) else self.booked(at, owner, k, h)
+        return None if k >= self.held(h) else self.booked(at, owner, k, h)
+
+    def held(self, h: bytes) -> int:
+        """How many bookings the seed gives a person, whose hash is `h`."""
+        return 2 + h[0] % (HELD - 1)
 
     def booked(self, at: Seed, owner: int, k: int, h: bytes) -> Row:
         """The k-th booking of a person, whose hash is `h`."""
@@ -276,14 +280,23 @@ class Records:
 
     def left(self, state: State, slot: str, room: int) -> int:
         """Room left: that of the row counts what the seed booked, so only later bookings move it."""
-        t = self.terms
-        for id, row in state.later(self.tables.bookings):
-            before = state.seeded(self.tables.bookings, id)
+        t, table = self.terms, self.tables.bookings
+        moved = state.as_left("moved", lambda: self._moved(state))  # None: look at them all
+        for id, row in state.later(table) if moved is None else moved.get(slot, ()):
+            before = state.seeded(table, id)
             if before is not None and before[t.slot] == slot and before[t.status] != t.cancelled:
                 room += before[t.need]
             if row[t.slot] == slot and row[t.status] != t.cancelled:
                 room -= row[t.need]
         return room
+
+    def _moved(self, state: State) -> dict[str, list[tuple[str, Row]]]:
+        """Later bookings by the slots that they take or took."""
+        t, table, out = self.terms, self.tables.bookings, dict[str, list[tuple[str, Row]]]()
+        for id, row in state.later(table):
+            for slot in {row[t.slot], (state.seeded(table, id) or row)[t.slot]}:
+                out.setdefault(slot, []).append((id, row))
+        return out
 
     # -- numbers that stand for what they are made of
 
@@ -345,9 +358,14 @@ class Records:
         ]
         return sorted(made, key=lambda s: s.time)
 
-    def bookings(self, state: State, who: str) -> list[Booking]:
+    def bookings(self, state: State, who: str) -> Sequence[Booking]:
         """What a person holds or held."""
-        t, tables = self.terms, self.tables
+        t = self.terms
+        if all(row[t.who] != who for _, row in state.later(self.tables.bookings)):
+            held = state.unchanged(("bookings", who), lambda: self._seeded_bookings(state, who))
+            if held is not None:
+                return held
+        tables = self.tables
         out = []
         for id in self.bookings_of(state, who):
             row = state.row(tables.bookings, id)
@@ -356,6 +374,21 @@ class Records:
                 live = row[t.status] != t.cancelled
                 out.append(Booking(id, row[t.slot], slot[t.thing], slot["date"], row[t.need], live))
         return out
+
+    def _seeded_bookings(self, world: SeedLike, who: str) -> tuple[list[Booking], frozenset[Key]]:
+        """What the seed lets a person hold, and the rows that say so; many people are looked at to find a request."""
+        t, tables, at = self.terms, self.tables, self.seeded(world.seed, world.size, world.split)
+        split, seed, owner = at.split, at.seed, self.ids.person.number(at.split, at.seed, who)
+        if owner is None or owner >= at.size:
+            return [], frozenset()
+        ids = [self.ids.booking.id(split, seed, owner * HELD + k) for k in range(HELD)]
+        h, out = digest(split, seed, self.owned, owner), []
+        for k in range(self.held(h)):
+            row = self.booked(at, owner, k, h)
+            thing, day = divmod((self.ids.slot.number(split, seed, row[t.slot]) or 0) // SLOTS, DAYS)
+            place = row[t.slot], self.ids.thing.id(split, seed, thing), at.dates[day]
+            out.append(Booking(ids[k], *place, row[t.need], row[t.status] != t.cancelled))
+        return out, frozenset((*((tables.bookings, id) for id in ids), *((tables.slots, one.slot) for one in out)))
 
     def live(self, state: State, who: str) -> list[Booking]:
         """What a person holds."""
@@ -520,71 +553,3 @@ class Records:
         thing, rest = divmod(self.ids.slot.number(at.split, at.seed, slot) or 0, DAYS * SLOTS)
         thing = shifted_number(thing, salt, 0, self.groups(at.size) * PER_GROUP - 1, 1)
         return self.ids.slot.id(at.split, at.seed, thing * DAYS * SLOTS + rest)
-
-
-class WholeRecords(Records):
-    """The rows of a desk on which a booking takes its slot whole: the need is compared, and not subtracted.
-
-    The seed gives each of its bookings a slot of its own; a domain says which, and the other way round.
-    """
-
-    shortest: tuple[int, int]  # the least need of a booking, and its step
-
-    def slot_of(self, at: SeedLike, n: int) -> int:
-        """The number of the slot that the seed gives to its n-th booking; no two get the same."""
-        raise NotImplementedError
-
-    def taker(self, at: SeedLike, slot: int) -> int | None:
-        """Which of the seed's bookings has a slot, if it exists at all."""
-        raise NotImplementedError
-
-    def need_of(self, g: bytes, room: int) -> int:
-        """How much a booking of the seed takes of its slot's room."""
-        raise NotImplementedError
-
-    def rooms_of(self, at: SeedLike, n: int) -> tuple[int, ...]:
-        return (0, 0, *self.rooms) if self.taker(at, n) is None else self.rooms
-
-    def booked(self, at: Seed, owner: int, k: int, h: bytes) -> Row:
-        n = owner * HELD + k
-        g, slot = digest(at.split, at.seed, self.booking_noun, n), self.slot_of(at, n)
-        need = self.need_of(g, self.slot_at(at, slot)[self.tables.room])
-        return self.filled(at, owner, slot, need, self.dealt(k, g[1]), layout.number(g[2:4]))
-
-    def takers(self, state: State, slot: str) -> list[str]:
-        """The live bookings that take a slot: never more than one in a sound world."""
-        t, bookings = self.terms, self.tables.bookings
-        ids: dict[str, None] = {}
-        if state.edits or state.overlay:
-            edited = ((id, row) for (table, id), row in state.edits.items() if table == bookings and row is not None)
-            ids = dict.fromkeys(id for id, row in (*edited, *state.written(bookings)) if row[t.slot] == slot)
-        n = self.ids.slot.number(state.split, state.seed, slot)
-        if n is not None and (taker := self.taker(state, n)) is not None:
-            ids[self.ids.booking.id(state.split, state.seed, taker)] = None
-        if not ids:
-            return []
-        found = ((id, state.row(bookings, id)) for id in ids)
-        return [id for id, row in found if row and row[t.slot] == slot and row[t.status] != t.cancelled]
-
-    def left(self, state: State, slot: str, room: int) -> int:
-        """The room of a slot, or none once it is taken."""
-        return 0 if self.takers(state, slot) else room
-
-    def vary(self, task: Task, table: str, column: str, value: Any, salt: object) -> Any:
-        if (table, column) == (self.tables.bookings, self.terms.need):  # never more than the slot has
-            least, step = self.shortest
-            return shifted_number(value, salt, least, value, step) if value > least else value
-        return super().vary(task, table, column, value, salt)
-
-    def elsewhere(self, at: SeedLike, slot: str, salt: object) -> str:
-        """A slot on the same date with the most room, which nothing the seed gives takes."""
-        day = (self.ids.slot.number(at.split, at.seed, slot) or 0) // SLOTS
-        thing, d = divmod(day, DAYS)
-        seed = self.seeded(at.seed, at.size, at.split)
-        start = shifted_number(thing, salt, 0, seed.things - 1, 1)
-        for step in range(seed.things):
-            first = ((start + step) % seed.things * DAYS + d) * SLOTS
-            for n in range(first, first + SLOTS):
-                if self.taker(at, n) is None and self.slot_at(seed, n)[self.tables.room] == self.rooms[-1]:
-                    return self.ids.slot.id(at.split, at.seed, n)
-        return slot

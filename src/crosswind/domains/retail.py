@@ -7,7 +7,7 @@ once per order. All names and numbers are made up from the world's seed.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from datetime import date as Date
 from random import Random
 from typing import Any, ClassVar
@@ -17,8 +17,9 @@ from crosswind.core.domain import Gathering, Reader, read_choice, shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import made_of
 from crosswind.core.registry import domains
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall, ToolResult
-from crosswind.core.world import State, tool
+from crosswind.core.world import tool
 from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk
 from crosswind.domains.layout import Booking, Seed, Slot
@@ -26,6 +27,7 @@ from crosswind.domains.records import Records
 from crosswind.text.answers import Expected
 
 REASONS = layout.choices("damaged/broken defective/faulty discoloured/discolored incomplete mislabelled/mislabeled")
+FEWEST = 2  # units that a request sends back
 SHIPMENTS = 4  # that will restock a product
 NEAREST, FURTHEST = 11, 63  # days after the first delivery date between which shipments arrive
 
@@ -161,6 +163,10 @@ class ReturnLargest(Shop):
         """The same, from the rows."""
         return order.need
 
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        order, quantity = self.heaviest(state, who), pinned.get(self.t.need, FEWEST)
+        return [order] if order and self.records.returnable(state, order, quantity) else []
+
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, _ = self.records.someone(rng, state)
         live = self.records.live(state, who)
@@ -168,7 +174,7 @@ class ReturnLargest(Shop):
         if len(live) < 2 or weights[0] == weights[1]:
             return None
         order = max(live, key=lambda order: self.weight(state, order))
-        quantity = rng.randint(2, max(2, order.need))
+        quantity = rng.randint(FEWEST, max(FEWEST, order.need))
         reason = rng.choice(tuple(REASONS))
         return self.stated(who, quantity, reason) if self.records.returnable(state, order, quantity) else None
 
@@ -186,8 +192,11 @@ class ReturnLargest(Shop):
         return f"The return of {quantity} units of {order[t.booking]} has the number {number}."
 
     def order(self, task: Task, start: State) -> Booking | None:
-        live = self.records.live(start, self.wanted(task, start)[0])
-        return max(live, key=lambda order: self.weight(start, order), default=None)
+        return self.heaviest(start, self.wanted(task, start)[0])
+
+    def heaviest(self, state: State, who: str) -> Booking | None:
+        """The order of a buyer that weighs most."""
+        return max(self.records.live(state, who), key=lambda order: self.weight(state, order), default=None)
 
     def ends(self, task: Task, start: State) -> list[Changes]:
         _, quantity, reason = self.wanted(task, start)
@@ -300,6 +309,10 @@ class ReplaceUnits(Shop):
     roles = ("who", "date", "new_date", "other_date", "need", "means", "reason")
     stands = "bookings > details > outlook > outlook > slots > permit > hold > settle > return"
 
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        live, quantity = self.records.live(state, who), pinned.get(self.t.need, FEWEST)
+        return [order for order in live if self.records.returnable(state, order, quantity)]
+
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, _ = self.records.someone(rng, state)
         live = self.records.live(state, who)
@@ -307,7 +320,7 @@ class ReplaceUnits(Shop):
             return None
         order = rng.choice(live)
         later = [date for date in self.records.dates(state) if date > order.date]
-        quantity = rng.randint(2, max(2, order.need))
+        quantity = rng.randint(FEWEST, max(FEWEST, order.need))
         if len(later) < 2 or not self.records.returnable(state, order, quantity):
             return None
         one, two = rng.sample(later, 2)

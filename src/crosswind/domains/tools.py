@@ -15,7 +15,8 @@ from crosswind.base.errors import ToolFailure
 from crosswind.core.types import Changes, Param, Row, ToolSpec
 from crosswind.core.world import Entry, World, brief_of
 from crosswind.domains.layout import Tables, Terms, Token
-from crosswind.domains.records import Records, WholeRecords
+from crosswind.domains.records import Records
+from crosswind.domains.whole_records import WholeRecords
 
 
 class DeskTool:

@@ -17,12 +17,13 @@ from crosswind.core.domain import Gathering, Reader, read_choice, shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import Numbering, made_of
 from crosswind.core.registry import domains
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
-from crosswind.core.world import State, brief_of, tool
+from crosswind.core.world import brief_of, tool
 from crosswind.domains import graphs, layout, notes, tools
 from crosswind.domains.desk import Desk, ids_of
 from crosswind.domains.layout import DAYS, HELD, PER_GROUP, SLOTS, Seed, SeedLike, Thing
-from crosswind.domains.records import WholeRecords
+from crosswind.domains.whole_records import WholeRecords
 from crosswind.text.answers import Expected
 
 TOPICS = (

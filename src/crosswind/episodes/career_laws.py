@@ -8,9 +8,9 @@ from crosswind.base.errors import Unfair
 from crosswind.core.certify import certify
 from crosswind.core.domain import Domain
 from crosswind.core.memory import Belief, Need, Recall, Telling, Value, complete, shown
-from crosswind.core.oracle import Walks, walk
+from crosswind.core.oracle import walk
+from crosswind.core.state import State
 from crosswind.core.types import Changes, Task
-from crosswind.core.world import State
 
 Chapter = tuple[Task, Recall]  # the complete task as the oracle comes to it
 
@@ -28,8 +28,8 @@ def judge_need(domain: Domain, chapters: Sequence[Chapter], n: int) -> None:
     assert recall.need is not None
     told(domain, chapters, n, recall.need)
     unspoken(domain, task, recall, recall.need)
-    depends(domain, task, recall.need)
     twin(domain, chapters, n, recall.need)
+    depends(domain, task, recall.need)
 
 
 def told(domain: Domain, chapters: Sequence[Chapter], n: int, need: Need) -> None:
@@ -69,11 +69,12 @@ def depends(domain: Domain, task: Task, need: Need) -> None:
     """Depends: with the rival value the request can be met too, and in another way. Raises `Unfair`."""
     rival = complete(task, need, need.rival)
     family, state = domain.family(task), domain.state(task)
-    if not family.ends(rival, state):
+    ends = family.ends(rival, state)
+    if not ends:
         raise Unfair("depends", f"{need.fact} could not be {need.rival!r} here, so the request gives it away")
-    certify(domain, rival, walks=Walks(domain, rival))
-    if family.right(rival, state) == family.right(task, state):
+    if ends == family.ends(task, state) and family.told(rival, state) == family.told(task, state):
         raise Unfair("depends", f"with {need.fact} {need.rival!r} the request ends the same as with {need.value!r}")
+    certify(domain, rival)
 
 
 def twin(domain: Domain, chapters: Sequence[Chapter], n: int, need: Need) -> None:

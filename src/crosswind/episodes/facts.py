@@ -10,8 +10,8 @@ from typing import Literal
 from crosswind.core.domain import Family
 from crosswind.core.flow import rng_for
 from crosswind.core.memory import HOLE, Need, Telling, Value
+from crosswind.core.state import State
 from crosswind.core.types import Model, Task
-from crosswind.core.world import State
 from crosswind.domains.desk import Desk
 from crosswind.domains.graphs import Graph
 from crosswind.words import banks

@@ -91,6 +91,7 @@ TRIVIAL_RULE = "better-than-trivial"
 MOST_RULE = "max-false-refusals"  # the one rate that has an upper limit
 GAIN_RULE = "min-gain"
 REFUSAL_RULE = "max-refusal-drop"
+STABILITY_RULE, RECOVERY_RULE = "min-stability", "max-recovery"  # whose bounds resample whole streams
 
 
 class Broken(Model):
@@ -124,6 +125,23 @@ class RuleResult(Model):
         return self.rule.startswith(f"{GAIN_RULE} ")
 
     @property
+    def unit(self) -> str:
+        """What there must be more of to decide."""
+        return "stream" if self.rule in (STABILITY_RULE, RECOVERY_RULE) else "task"
+
+    @property
+    def wanted(self) -> str:
+        """How much more would decide, in words; the pairs that it makes as well, where a task has several."""
+        d = self.decision
+        if d.needed_n is None:
+            return f"no number of {self.unit}s"
+        if not d.n:
+            return f"about {formats.many(d.needed_n, self.unit)}"
+        more = max(1, math.ceil(d.needed_n * d.tasks / d.n - 1e-9) - d.tasks)
+        pairs = f" ({formats.many(d.needed_n - d.n, 'more pair')})" if d.before is not None and d.n > d.tasks else ""
+        return f"about {formats.many(more, f'more {self.unit}')}{pairs}"
+
+    @property
     def label(self) -> str:
         """What is judged, as printed everywhere."""
         return f"better than trivial: {self.group}" if self.rule == TRIVIAL_RULE else self.group
@@ -155,28 +173,16 @@ class RuleResult(Model):
         """The finding as a sentence."""
         d = self.decision
         if not d.n:
-            return f"{self.label}: the run has no such episodes; {wanted(d)} would decide"
+            return f"{self.label}: the run has no such episodes; {self.wanted} would decide"
         seen = (
-            f"{self.change} over {d.tasks} tasks, {self.allowed}"
+            f"{self.change} over {formats.many(d.tasks, self.unit)}, {self.allowed}"
             if self.is_rate
             else f"{formats.percent(d.before)} to {formats.percent(d.after)} over {d.n} pairs of {d.tasks} tasks, "
             f"{self.change} points, {self.allowed} {'required' if self.is_gain else 'allowed'}"
         )
         if self.rule == TRIVIAL_RULE and self.verdict == "fail":
             seen += f": {formats.TRIVIAL}"
-        return f"{self.label}: {seen}" + (f"; {wanted(d)} would decide" if self.verdict == "inconclusive" else "")
-
-
-def wanted(decision: Decision) -> str:
-    """How many more tasks would decide, in words; the pairs that they make as well, where a task has several."""
-    d = decision
-    if d.needed_n is None:
-        return "no number of tasks"
-    if not d.n:
-        return f"about {formats.many(d.needed_n, 'task')}"
-    tasks = max(1, math.ceil(d.needed_n * d.tasks / d.n - 1e-9) - d.tasks)
-    pairs = f" ({formats.many(d.needed_n - d.n, 'more pair')})" if d.before is not None and d.n > d.tasks else ""
-    return f"about {formats.many(tasks, 'more task')}{pairs}"
+        return f"{self.label}: {seen}" + (f"; {self.wanted} would decide" if self.verdict == "inconclusive" else "")
 
 
 class Outcome(Model):
@@ -305,7 +311,8 @@ def _sentence(verdict: str, findings: Sequence[RuleResult], reasons: Sequence[st
         return f"Fail: {len(found)} of {len(findings)} checks failed ({names})."
     if verdict == "infrastructure":
         return f"No verdict: {reasons[0]}."
-    return f"Inconclusive: {len(found)} of {len(findings)} checks need more tasks ({names})."
+    units = sorted({f"{f.unit}s" for f in found}, reverse=True)
+    return f"Inconclusive: {len(found)} of {len(findings)} checks need more {' and '.join(units)} ({names})."
 
 
 class _Test(NamedTuple):
@@ -357,11 +364,11 @@ def _stream_tests(records: Sequence[Told], min_stability: float | None, max_reco
     out = []
     if min_stability is not None:
         still = [(name, r.passed) for name, stream in streams.items() for r in stream if stable(r)]
-        out.append(_over_streams("min-stability", "stability", min_stability, still))
+        out.append(_over_streams(STABILITY_RULE, "stability", min_stability, still))
     if max_recovery is not None:
         times = [(name, change.recovery) for name, stream in streams.items() for change in changes_of(stream)]
         back = [(name, time is not None and time <= max_recovery) for name, time in times]
-        out.append(_over_streams("max-recovery", f"back {max_recovery} episodes after a change", RECOVERED, back))
+        out.append(_over_streams(RECOVERY_RULE, f"back {max_recovery} episodes after a change", RECOVERED, back))
     return out
 
 
@@ -439,7 +446,7 @@ def _clean_and_shifted(records: Sequence[Told], notes: list[str]) -> list[Pair]:
     clean = {r.pair: r for r in records if r.clean and r.judged}
     whole = [(clean[r.pair], r) for r in records if not r.clean and r.judged and r.pair in clean]
     shifted, found = sum(not r.clean for r in records), pairs(records)
-    if len(whole) < shifted:
+    if len(whole) < shifted and all(r.mark is None for r in records):  # episodes of streams come in no pairs
         notes.append(f"{shifted - len(whole)} of {shifted} pairs lack a side and are left out")
     if left := len(whole) - len(found):
         notes.append(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from crosswind.gate.gate import TRIVIAL_RULE, Outcome, RuleResult, wanted
+from crosswind.gate.gate import TRIVIAL_RULE, Outcome, RuleResult
 from crosswind.gate.junit import xml_text
 from crosswind.metrics import formats
 
@@ -58,7 +58,7 @@ def cells(finding: RuleResult) -> list[str]:
     name = finding.label if shown else f"{rule}: {finding.group}"
     word: str = finding.verdict
     if word == "inconclusive":
-        word += f": {wanted(d)}" if d.needed_n else " (at the limit)"
+        word += f": {finding.wanted}" if d.needed_n else " (at the limit)"
     return [
         name,
         "" if d.before is None else formats.percent(d.before),

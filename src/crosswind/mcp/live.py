@@ -21,6 +21,7 @@ from crosswind.core.flow import rng_for
 from crosswind.core.oracle import Walks
 from crosswind.core.perturbation import Layers, Perturbation
 from crosswind.core.registry import perturbations
+from crosswind.core.state import State
 from crosswind.core.types import (
     ASK,
     NOTE,
@@ -35,7 +36,6 @@ from crosswind.core.types import (
     Tools,
     ToolSpec,
 )
-from crosswind.core.world import State
 from crosswind.episodes.recipe import Choice, Recipe
 from crosswind.mcp import toolbox
 from crosswind.mcp.tools import Tool, examples, tools_of

@@ -25,6 +25,7 @@ from crosswind.core.draw import SEVERITY
 from crosswind.core.perturbation import Perturbation
 from crosswind.core.registry import did_you_mean, perturbations
 from crosswind.core.session import NAME
+from crosswind.core.state import State
 from crosswind.core.types import (
     ASK,
     Brief,
@@ -40,7 +41,7 @@ from crosswind.core.types import (
     Tools,
     ToolSpec,
 )
-from crosswind.core.world import State, World
+from crosswind.core.world import World
 from crosswind.episodes.recipe import Choice, known_kinds
 from crosswind.episodes.suite import CLEAN, Condition, Suite
 from crosswind.mcp import drift, isolation, live, snapshots, worlds

@@ -106,7 +106,10 @@ class NotesSource:
         self.inner.ending = ending
 
     def make(self, drawn: Drawn) -> NotesAgent:
-        return NotesAgent(self.inner.make(drawn), self.size)
+        made = self.inner.make(drawn)
+        if callable(getattr(getattr(made, "memory", made), "restore", None)):
+            raise CrosswindError(f"{self.inner.name} has a memory of its own, so it takes no notes; leave out --memory")
+        return NotesAgent(made, self.size)
 
     async def aclose(self) -> None:
         await self.inner.aclose()

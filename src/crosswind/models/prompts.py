@@ -29,7 +29,7 @@ _json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _tight = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":")).encode  # a tenth fewer tokens
 
 
-@once_each
+@once_each()
 def signature(tool: ToolSpec) -> str:
     """A tool in one line: name, arguments (those with ? may be left out), and what it does."""
     return f"{call_form(tool)}: {tool.doc}"

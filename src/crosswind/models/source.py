@@ -71,7 +71,7 @@ class WrappedAgent:
 
     @property
     def trial(self) -> int:
-        return int(getattr(self.inner, "trial", 0))
+        return getattr(self.inner, "trial", None) or 0  # None: no run has set it yet
 
     @trial.setter
     def trial(self, number: int) -> None:

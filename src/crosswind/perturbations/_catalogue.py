@@ -96,7 +96,7 @@ def index_of_idle(domain: str, split: Split, count: int, start: int, without: fr
     return Index((tool.name, own_words(tool)) for tool in idle_tools(domain, split, count, start, without))
 
 
-@once_each
+@once_each()
 def own_words(tool: ToolSpec) -> Weights:
     """The words of a tool's texts."""
     texts = [tool.doc, *tool.params, *(p.doc for p in tool.params.values())]

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from math import ceil
 from random import Random
+from typing import TYPE_CHECKING
 
-from crosswind.core.perturbation import Memo
+from crosswind.core.perturbation import Memo, Perturbation, Scene
 from crosswind.core.types import Param, Split, Step, Task, ToolCall, ToolResult, ToolSpec, failed
 from crosswind.perturbations._added_names import new_tool
 from crosswind.perturbations.query._changes import wording
@@ -34,21 +35,38 @@ def time_in(text: str) -> str:
     return found[-1][0] if found else ""
 
 
-def limit(calls: int, task: Task, severity: int) -> int:
-    """The minute until which there is time for so many calls of the certified way; questions take time as well."""
-    return ceil((calls + len(task.withheld)) * SLACK[severity])
+class UntilThen(Perturbation):
+    """A kind under which every call takes a minute and something holds until a time of day, as the policy says.
 
+    `handle` notes each call that had to be in time. A kind has the fields `until`, the minute of the episode, and
+    `notice`, made by `limited`.
+    """
 
-def hurry(until: int, gold: Sequence[Step], place: int) -> int:
-    """How much of the time that there is the way takes, in steps of five in a hundred."""
-    last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
-    return round(20 * (last + 1) / until)
+    axis, tier, rank, group = "action", "interaction", "form", "time"
+    if TYPE_CHECKING:
+        until: int
+        notice: str
 
+    @staticmethod
+    def limited(scene: Scene, severity: int, last: int, **holes: str) -> tuple[int, dict[str, str]]:
+        """The minute until which there is time for the certified way's steps up to one, and what texts say of it.
 
-def slack_of(until: int, memo: Memo) -> float | None:
-    """How many times the time there is that was taken until the last call that had to be in time, as noted."""
-    last = memo.notes.get("last")
-    return None if last is None else until / (last + 1)
+        Questions take time as well.
+        """
+        until = ceil((last + 1 + len(scene.task.withheld)) * SLACK[severity])
+        return until, {"begin": clock(0), "end": clock(until), **holes}
+
+    def difficulty(self, gold: Sequence[Step], place: int) -> int:
+        """How much of the time that there is the way takes, in steps of five in a hundred."""
+        last = max((i for i, step in enumerate(gold) if place in step.fired), default=0)
+        return round(20 * (last + 1) / self.until)
+
+    def on_task(self, task: Task) -> Task:
+        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
+
+    def slack(self, memo: Memo) -> float | None:
+        last = memo.notes.get("last")
+        return None if last is None else self.until / (last + 1)
 
 
 def waiting(split: Split, rng: Random, taken: set[str]) -> tuple[str, str]:

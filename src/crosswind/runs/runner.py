@@ -12,7 +12,7 @@ import asyncio
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -329,21 +329,26 @@ class Workers:
 
     async def work(self) -> None:
         """Take one episode after the other until there is none, or a reason to stop."""
+        if await self.take(self.episodes, self.sources):
+            self.whole = True
+
+    async def take(self, episodes: Iterator[Episode | None], sources: Sequence[AgentSource]) -> bool:
+        """Play episodes as they come; whether there are no more."""
         while not self.stopped:
             try:
                 async with self.drawing:  # one draw at a time: between two of them episodes under way have their turn
                     await asyncio.sleep(0)
-                    episode = self.drawn()
+                    episode = self.drawn(episodes)
             except StopIteration:
-                self.whole = True
-                return
+                return True
             except CrosswindError:
                 raise
             except Exception as error:
                 raise Crash("the next one, while it was drawn", error, by_agent=False) from error
             if episode is not None:
-                for source in self.sources:
+                for source in sources:
                     await self.play(episode, source)
+        return False
 
     async def _nothing_left(self) -> bool:
         """Was every episode played when there came a reason to stop?"""
@@ -351,17 +356,17 @@ class Workers:
             return True
         with suppress(CrosswindError):
             try:
-                while self.drawn() is None:
+                while self.drawn(self.episodes) is None:
                     await asyncio.sleep(0)
             except StopIteration:
                 return True
         return False
 
-    def drawn(self) -> Episode | None:
+    def drawn(self, episodes: Iterator[Episode | None]) -> Episode | None:
         """The next episode. Nothing else can be done meanwhile, so no deadline runs on."""
         began = time.monotonic()
         try:
-            return next(self.episodes)
+            return next(episodes)
         finally:
             for agent in self.timed.values():
                 agent.wait_for_us(time.monotonic() - began)

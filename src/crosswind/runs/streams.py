@@ -11,10 +11,10 @@ import json
 import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.draw import Drawn
@@ -45,11 +45,17 @@ class RememberingSource:
         self.concurrency, self.ending = 1, source.ending
         self.state: Any = None
         self.last: Any = None
+        self.beside: Sequence[RememberingSource] = ()  # of the streams that are played at the same time
 
     def make(self, drawn: Drawn) -> Agent:
         made = self.source.make(drawn)
         self.last = getattr(made, "memory", made)
         if callable(getattr(self.last, "restore", None)):
+            if any(other.last is self.last for other in self.beside if other is not self):
+                raise CrosswindError(
+                    f"{self.name} is one object with a memory, which cannot be in several streams at a time; give its "
+                    "class or a function that makes one, or play one stream at a time"
+                )
             self.last.restore(json.loads(json.dumps(self.state)))
         return made
 
@@ -69,8 +75,9 @@ class RememberingSource:
 class _Past:
     """What is known of each stream so far, and where its records go."""
 
-    def __init__(self, store: Store, source: RememberingSource) -> None:
-        self.store, self.source = store, source
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.playing: dict[tuple[str, int], RememberingSource] = {}
         self.passed: dict[tuple[str, int], list[bool]] = defaultdict(list)
         self.last: dict[tuple[str, int], Record] = {}
 
@@ -90,7 +97,8 @@ class _Past:
 
     def append(self, record: Record) -> None:
         if record.mark is not None and record.outcome != "error":
-            kept = self.source.saved() if record.judged else self.memory((record.domain, record.trial))
+            stream = record.domain, record.trial
+            kept = self.playing[stream].saved() if record.judged else self.memory(stream)
             mark = record.mark.model_copy(update={"memory": kept, "career": _aged(record)})
             record = record.model_copy(update={"mark": mark})
         self.note(record)
@@ -98,6 +106,34 @@ class _Past:
 
     def sync(self) -> None:
         self.store.sync()
+
+
+class Lane(NamedTuple):
+    """One stream that is being played."""
+
+    episodes: Iterator[Episode]
+    source: RememberingSource
+
+
+class _Streams(Workers):
+    """Workers that each take one stream after the other and play it to its end."""
+
+    def __init__(self, lanes: Iterator[Lane], is_done: Callable[[], bool], sink: _Past, **options: Any) -> None:
+        super().__init__((), (), sink, **options)
+        self.lanes, self.is_done = lanes, is_done
+        self.sources_at_work: list[RememberingSource] = []
+
+    async def work(self) -> None:
+        for lane in self.lanes:
+            lane.source.beside = self.sources_at_work
+            self.sources_at_work.append(lane.source)
+            if not await self.take(lane.episodes, [lane.source]):
+                return
+            self.sources_at_work.remove(lane.source)
+        self.whole = self.is_done()
+
+    async def _nothing_left(self) -> bool:
+        return self.is_done()
 
 
 def _aged(record: Record) -> CareerMark | None:
@@ -146,18 +182,21 @@ async def play_streams(
     pauses: Sequence[float] = PAUSES,
     watch: Watch | None = None,
     only: tuple[str, int] | None = None,
+    concurrency: int = 1,
 ) -> Ran:
     """Play this many streams of a plan in each of its domains into a folder, or continue them.
+
+    `concurrency` is the number of streams that are played at a time; the episodes of one always follow each other.
 
     An episode that ends as an error of the infrastructure stops the run: what follows depends on it. The same call
     plays it again and continues. With `frozen` the interface never changes, for comparison. `only` is the one stream to
     play, by its domain and number.
     """
-    limits, remembering = limits or Limits(), RememberingSource(source)
+    limits = limits or Limits()
     with Store(folder, sealed=0) as store:  # what agents kept is read back from whole records
         wanted = stream_manifest(plan, source, seed=seed, streams=streams, frozen=frozen, limits=limits)
         manifest = store.begin(wanted)
-        progress, past = Progress(total=wanted.planned or 0), _Past(store, remembering)
+        progress, past = Progress(total=wanted.planned or 0), _Past(store)
 
         def noted(record: Told) -> None:
             progress.add(record)
@@ -166,30 +205,37 @@ async def play_streams(
 
         progress.before = len(store.resume(noted))
 
-        def episodes() -> Iterator[Episode]:
-            for number in range(streams):
-                for domain in plan.where():
-                    if only not in (None, (domain, number)):
-                        continue
-                    done = past.passed[domain, number]
-                    if len(done) >= plan.episodes:
-                        continue
-                    timeline = plan.timeline(domain, seed, number, frozen=frozen)
-                    while len(done) < plan.episodes:
-                        _follow(timeline, past.last.get((domain, number)))
-                        remembering.state = past.memory((domain, number))
-                        episode = timeline.episode(len(done), done)
-                        if episode.mark and episode.mark.career and episode.mark.career.forfeited:
-                            record = forfeited(episode, source.name, seed)
-                            past.append(record)
-                            progress.add(record)
-                            progress.done += 1
-                        else:
-                            yield episode
+        def episodes(domain: str, number: int, remembering: RememberingSource) -> Iterator[Episode]:
+            """What is left of one stream."""
+            done = past.passed[domain, number]
+            timeline = plan.timeline(domain, seed, number, frozen=frozen)
+            while len(done) < plan.episodes:
+                _follow(timeline, past.last.get((domain, number)))
+                remembering.state = past.memory((domain, number))
+                episode = timeline.episode(len(done), done)
+                if episode.mark and episode.mark.career and episode.mark.career.forfeited:
+                    record = forfeited(episode, source.name, seed)
+                    past.append(record)
+                    progress.add(record)
+                    progress.done += 1
+                else:
+                    yield episode
 
-        workers = Workers(
-            episodes(),
-            [remembering],
+        every = [(domain, number) for number in range(streams) for domain in plan.where()]
+        wanted_streams = [stream for stream in every if only in (None, stream)]
+
+        def is_done() -> bool:
+            return all(len(past.passed[stream]) >= plan.episodes for stream in wanted_streams)
+
+        def lanes() -> Iterator[Lane]:
+            for stream in wanted_streams:
+                if len(past.passed[stream]) < plan.episodes:
+                    past.playing[stream] = remembering = RememberingSource(source)
+                    yield Lane(episodes(*stream, remembering), remembering)
+
+        workers = _Streams(
+            lanes(),
+            is_done,
             past,
             seed=seed,
             limits=limits,
@@ -201,7 +247,7 @@ async def play_streams(
         )
         why = "it was interrupted"
         try:
-            await workers.run(1)
+            await workers.run(concurrency)
             why = workers.stopped
         except Exception as error:
             why = f"{type(error).__name__}"

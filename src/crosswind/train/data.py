@@ -384,7 +384,7 @@ def _count(text: str) -> int:
 _once = lru_cache(maxsize=64)(_count)  # episodes of a domain have the same policy, but for what layers change in it
 
 
-@once_each
+@once_each()
 def _line(tool: ToolSpec) -> int:
     """A tool's line in the system's turn."""
     return _count(f"- {signature(tool)}")

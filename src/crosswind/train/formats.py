@@ -60,7 +60,7 @@ def _plain(row: Row) -> list[Data]:
     return as_text(row.messages, row.tools)
 
 
-_function = once_each(ToolSpec.function)
+_function = once_each()(ToolSpec.function)
 
 
 def _functions(row: Row) -> list[Data]:

@@ -11,7 +11,7 @@ from crosswind.authoring.yaml_domain import schema
 from crosswind.base.errors import BadFile
 from crosswind.base.yaml_files import Document, Place
 from crosswind.core.registry import did_you_mean
-from crosswind.core.world import STATUS
+from crosswind.core.state import STATUS
 
 RESERVED = frozenset({"all", "ask_user"})  # words with a meaning of their own in an episode
 _WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")

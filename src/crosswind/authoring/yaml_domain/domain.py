@@ -11,8 +11,8 @@ from crosswind.authoring.yaml_domain.schema import NAMES, Declaration, YamlDetai
 from crosswind.authoring.yaml_domain.world import DeclaredWorld, broken
 from crosswind.core.domain import Detail, Domain, Reader, read_choice, read_counts, read_ids
 from crosswind.core.names import Namer
+from crosswind.core.state import Derive, State
 from crosswind.core.types import Changes, Row, Split, Task
-from crosswind.core.world import Derive, State
 from crosswind.text import values
 
 

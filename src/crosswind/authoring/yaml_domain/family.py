@@ -23,8 +23,8 @@ from crosswind.authoring.yaml_domain.schema import (
 )
 from crosswind.authoring.yaml_domain.world import new_id
 from crosswind.core.domain import Family
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, Task, ToolCall
-from crosswind.core.world import State
 from crosswind.domains import notes
 from crosswind.text import answers
 from crosswind.text.answers import Expected

@@ -12,8 +12,8 @@ from crosswind.authoring.yaml_domain.schema import NAMES, Column, ColumnTest, De
 from crosswind.core.domain import shifted_number
 from crosswind.core.flow import digest
 from crosswind.core.names import Namer, Numbering
+from crosswind.core.state import Derive, State
 from crosswind.core.types import Row, Split
-from crosswind.core.world import Derive, State
 
 LARGEST = 300_000  # entities of a world for which ids are long enough
 Found = Mapping[str, Mapping[str, Any]]  # what each step gave

@@ -9,8 +9,9 @@ from crosswind.authoring.yaml_domain import schema
 from crosswind.authoring.yaml_domain.rows import TableShape, TableShapes, satisfies
 from crosswind.base.errors import ToolFailure
 from crosswind.core.names import made_of, unused
+from crosswind.core.state import STATUS, State
 from crosswind.core.types import Param, Row, ToolSpec
-from crosswind.core.world import STATUS, Entry, State, World, brief_of
+from crosswind.core.world import Entry, World, brief_of
 
 
 class DeclaredWorld(World):

@@ -7,8 +7,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswind.core.domain import Detail, Family, Gathering
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Refusal, Row, Task, ToolCall, ToolResult
-from crosswind.core.world import State
 from crosswind.domains import notes
 from crosswind.domains.layout import Booking, Slot, Terms, Thing
 from crosswind.domains.records import Records
@@ -221,6 +221,15 @@ class Graph(Family):
         return (Expected("id", (made[0][1] if made else None) or "none"),)
 
     # -- parts of draws
+
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        """What a person holds and a request with these details may be about; None: it is about something else."""
+        return None
+
+    def is_hopeless(self, state: State, pinned: Mapping[str, Any]) -> bool:
+        who, date = pinned.get(self.t.who), pinned.get(self.t.date)
+        held = None if who is None else self.candidates(state, who, pinned)
+        return held is not None and not any(date in (None, booking.date) for booking in held)
 
     def place(self, rng: Random, state: State, least: int = 2, most: int = 9) -> tuple[str, str, list[Thing]] | None:
         """A group and a kind with a clear best thing."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Changes, Refusal, Solution, Split, Task, ToolCall
-from crosswind.core.world import State
 from crosswind.domains import notes
 from crosswind.domains.graphs.booking import Book
 from crosswind.domains.graphs.graph import LATEST, SPARE, SURCHARGE, Graph, told
@@ -25,6 +26,9 @@ class Cancel(Graph):
     def live(self, rng: Random, state: State) -> tuple[str, list[Booking]]:
         who, _ = self.records.someone(rng, state)
         return who, self.records.live(state, who)
+
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        return self.records.live(state, who)
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, live = self.live(rng, state)
@@ -175,6 +179,9 @@ class Rebook(Book):
     uses: ClassVar[tuple[str, ...]] = ("bookings", "search", "slots", "permit", "hold", "settle", "cancel")
     stands = "bookings > search > slots > permit > hold > settle > cancel > bookings (count)"
     roles: ClassVar[tuple[str, ...]] = ("who", "date", "kind", "group", "new_date", "need", "means")
+
+    def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
+        return self.records.live(state, who)
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         at = self.place(rng, state)

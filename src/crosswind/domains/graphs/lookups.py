@@ -6,8 +6,8 @@ from random import Random
 from typing import Any, ClassVar
 
 from crosswind.core.domain import Gathering
+from crosswind.core.state import State
 from crosswind.core.types import Brief, Changes, Refusal, Solution, Split, Task, ToolCall
-from crosswind.core.world import State
 from crosswind.domains import notes
 from crosswind.domains.graphs.graph import LATEST, SPARE, STRICT, SURCHARGE, Graph, told
 from crosswind.domains.layout import Slot, Thing

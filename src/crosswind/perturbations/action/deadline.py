@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Literal, Self
 
-from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Step, Task, ToolCall, failed
-from crosswind.perturbations._time import clock, hurry, limit, slack_of
+from crosswind.core.perturbation import Memo, Scene, perturbation
+from crosswind.core.types import Flow, ToolCall, failed
+from crosswind.perturbations._time import UntilThen
 from crosswind.perturbations.query._changes import wording
 
 
 @perturbation
-class Deadline(Perturbation):
+class Deadline(UntilThen):
     """Every call takes a minute, and from some time on the tools that write accept nothing more."""
 
     kind: Literal["deadline"] = "deadline"
-    axis, tier, rank, group = "action", "interaction", "form", "time"
     severities = (
         "The time that there is for the last write, by the time that the certified way takes: 3, 2.5, 2.2, 1.9, 1.6."
     )
@@ -34,23 +32,13 @@ class Deadline(Perturbation):
         writes = [i for i, step in enumerate(scene.gold) if step.call.tool in tools and tools[step.call.tool].writes]
         if not writes:
             return None
-        until = limit(writes[-1] + 1, scene.task, severity)
-        holes = {"begin": clock(0), "end": clock(until)}
+        until, holes = cls.limited(scene, severity, writes[-1])
         return cls(
             tools=tuple(sorted(name for name, tool in tools.items() if tool.writes)),
             until=until,
             notice=wording("deadline", "notices", split, rng, **holes),
             late=wording("deadline", "late", split, rng, **holes),
         )
-
-    def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        return hurry(self.until, gold, place)
-
-    def on_task(self, task: Task) -> Task:
-        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
-
-    def slack(self, memo: Memo) -> float | None:
-        return slack_of(self.until, memo)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         if call.tool not in self.tools:

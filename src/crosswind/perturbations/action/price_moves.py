@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Step, Task, ToolCall, ToolResult
-from crosswind.perturbations._time import clock, hurry, limit, slack_of
+from crosswind.core.perturbation import Memo, Scene, perturbation
+from crosswind.core.types import Flow, ToolCall, ToolResult
+from crosswind.perturbations._time import UntilThen
 from crosswind.perturbations.query._changes import wording
 from crosswind.words import banks
 
 
 @perturbation
-class PriceMoves(Perturbation):
+class PriceMoves(UntilThen):
     """Every price is another one from a time of day on, and the request is about the prices of before."""
 
     kind: Literal["price_moves"] = "price_moves"
-    axis, tier, rank, group = "action", "interaction", "form", "time"
     severities = (
         "The time until prices move, by the time that the certified way takes to read the last: 3, 2.5, 2.2, 1.9, 1.6."
     )
@@ -35,19 +33,9 @@ class PriceMoves(Perturbation):
         shown = [i for i, step in enumerate(scene.gold) if key and _has(step.result.content, key)]
         if not shown:
             return None
-        until = limit(shown[-1] + 1, scene.task, severity)
-        holes = {"begin": clock(0), "end": clock(until), "fee": banks.noun(scene.domain.name, "fee")}
+        until, holes = cls.limited(scene, severity, shown[-1], fee=banks.noun(scene.domain.name, "fee"))
         notice = wording("price_moves", "notices", scene.task.split, rng, **holes)
         return cls(key=key, until=until, percent=rng.randint(5, 40), notice=notice)
-
-    def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        return hurry(self.until, gold, place)
-
-    def on_task(self, task: Task) -> Task:
-        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
-
-    def slack(self, memo: Memo) -> float | None:
-        return slack_of(self.until, memo)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         result = yield call

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal, Self
 
-from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
-from crosswind.core.types import Flow, Step, Task, ToolCall, ToolResult, failed
-from crosswind.perturbations._time import clock, hurry, limit, slack_of
+from crosswind.core.perturbation import Memo, Scene, perturbation
+from crosswind.core.types import Flow, ToolCall, ToolResult, failed
+from crosswind.perturbations._time import UntilThen
 from crosswind.perturbations.query._changes import wording
 
 
 @perturbation
-class TakenAt(Perturbation):
+class TakenAt(UntilThen):
     """What was free is taken by somebody else at a time of day: it is listed no more, and cannot be had."""
 
     kind: Literal["taken_at"] = "taken_at"
-    axis, tier, rank, group = "action", "interaction", "form", "time"
     severities = (
         "The time until it is taken, by the time that the certified way takes until it has it: 3, 2.5, 2.2, 1.9, 1.6."
     )
@@ -34,23 +32,13 @@ class TakenAt(Perturbation):
         if found is None:
             return None
         id, last = found
-        until = limit(last + 1, scene.task, severity)
-        holes, split = {"begin": clock(0), "end": clock(until)}, scene.task.split
+        (until, holes), split = cls.limited(scene, severity, last), scene.task.split
         return cls(
             id=id,
             until=until,
             notice=wording("taken_at", "notices", split, rng, **holes),
             text=wording("taken_at", "texts", split, rng, **holes),
         )
-
-    def difficulty(self, gold: Sequence[Step], place: int) -> int:
-        return hurry(self.until, gold, place)
-
-    def on_task(self, task: Task) -> Task:
-        return task.briefed(policy=f"{task.brief.policy} {self.notice}".strip())
-
-    def slack(self, memo: Memo) -> float | None:
-        return slack_of(self.until, memo)
 
     def handle(self, call: ToolCall, memo: Memo) -> Flow:
         tool = memo.tools.get(call.tool)
