@@ -282,6 +282,9 @@ class Sink(Protocol):
 
     def append(self, record: Record) -> None: ...
 
+    def append_line(self, line: bytes) -> None:
+        """The same of an episode that is a line of the store already."""
+
     def sync(self) -> None:
         """Make everything safe that was appended; called in a thread."""
 
@@ -289,7 +292,8 @@ class Sink(Protocol):
 class EpisodePlayer(Protocol):
     """Anyone who plays episodes in the place of this process; `cluster.RayPlayer` is one."""
 
-    async def play(self, episode: Episode) -> Record: ...
+    async def play(self, episode: Episode) -> tuple[bytes, Told]:
+        """The line of the finished episode, and how it ended."""
 
 
 class Workers:
@@ -368,9 +372,10 @@ class Workers:
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
         if self.player is not None:
-            record = await self.player.play(episode)
+            line, told = await self.player.play(episode)
+            self.sink.append_line(line)
         else:
-            record = await play_episode(
+            told = record = await play_episode(
                 episode,
                 source,
                 seed=self.seed,
@@ -380,10 +385,10 @@ class Workers:
                 diagnosing=self.diagnosing,
                 timed=self.timed,
             )
+            self.sink.append(record)
         self.timed.pop(episode.key, None)
-        self.sink.append(record)
         del self.under_way[episode.key]
-        self.finished(record)
+        self.finished(told)
         if self.sink.behind:
             self.written.set()
         if self.sink.behind >= BEHIND:
@@ -398,7 +403,7 @@ class Workers:
             await asyncio.to_thread(self.sink.sync)
             self.synced.set()
 
-    def finished(self, record: Record) -> None:
+    def finished(self, record: Told) -> None:
         self.progress.add(record)
         self.progress.done += 1
         self.in_a_row = self.in_a_row + 1 if record.outcome == "error" else 0

@@ -96,6 +96,9 @@ class _Past:
         self.note(record)
         self.store.append(record)
 
+    def append_line(self, line: bytes) -> None:
+        self.append(Record.model_validate_json(line))
+
     def sync(self) -> None:
         self.store.sync()
 
