@@ -12,7 +12,7 @@ import asyncio
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -282,9 +282,6 @@ class Sink(Protocol):
 
     def append(self, record: Record) -> None: ...
 
-    def append_line(self, line: bytes) -> None:
-        """The same of an episode that is a line of the store already."""
-
     def sync(self) -> None:
         """Make everything safe that was appended; called in a thread."""
 
@@ -312,7 +309,7 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
-        player: EpisodePlayer | None = None,
+        player: Callable[[Episode], Awaitable[Told]] | None = None,  # plays elsewhere, and stores what comes of it
         in_a_row: int = IN_A_ROW,
     ) -> None:
         self.player = player
@@ -372,8 +369,7 @@ class Workers:
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
         if self.player is not None:
-            line, told = await self.player.play(episode)
-            self.sink.append_line(line)
+            told = await self.player(episode)
         else:
             told = record = await play_episode(
                 episode,
@@ -505,6 +501,13 @@ async def run(
             return schedule.total
 
         progress.total = total()
+
+        async def elsewhere(episode: Episode) -> Told:
+            assert player is not None
+            line, told = await player.play(episode)
+            store.append_line(line)
+            return told
+
         workers = Workers(
             schedule,
             [source],
@@ -515,7 +518,7 @@ async def run(
             total=total,
             pauses=PAUSES if pauses is None else pauses,
             watch=watch,
-            player=player,
+            player=elsewhere if player else None,
         )
         why = "it was interrupted"
         try:

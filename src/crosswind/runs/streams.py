@@ -96,9 +96,6 @@ class _Past:
         self.note(record)
         self.store.append(record)
 
-    def append_line(self, line: bytes) -> None:
-        self.append(Record.model_validate_json(line))
-
     def sync(self) -> None:
         self.store.sync()
 
