@@ -51,7 +51,7 @@ def test_a_cluster_plays_the_run_and_loses_nothing(tmp_path: Path) -> None:
             )
             return player.lost
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         assert asyncio.run(on_ray()) == 1
     finally:
@@ -80,7 +80,7 @@ def test_an_agent_that_kills_its_process_fails_that_episode_alone(
             source = open_agent(agent)
             await run(suites["quick"], source, tmp_path / "ray", limit=6, concurrency=6, player=player)
 
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     try:
         asyncio.run(on_ray())
     finally:
