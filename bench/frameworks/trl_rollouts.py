@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import queue
 import sys
 import tempfile
@@ -125,3 +126,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    os._exit(0)  # sessions that TRL began for groups beyond the last wait in threads that never end

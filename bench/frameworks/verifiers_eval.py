@@ -35,7 +35,7 @@ def main() -> None:
             config.write_text(
                 f'model = "scripted"\npush = false\noutput_dir = "{folder}"\n[client]\nbase_url = "{endpoint.url}"\n'
                 f'api_key_var = "SCRIPTED_KEY"\n[env.taskset]\nid = "crosswind-vf"\nsuite = "{asked.suite}"\n'
-                f'domain = "{asked.domain}"\nnum_tasks = {asked.limit}\n[env.agent.runtime]\ntype = "subprocess"\n'
+                f'domain = "{asked.domain}"\nnum_tasks = {asked.limit}\n'
             )
             command = [str(Path(sys.executable).parent / "vf-eval"), "@", str(config)]
             done = subprocess.run(command, env={**os.environ, "SCRIPTED_KEY": "none"}, capture_output=True, text=True)

@@ -160,6 +160,14 @@ class CrosswindHarness(Harness[CrosswindHarnessConfig]):
         return ProgramResult(0, record.final, "")
 
 
+class CrosswindEnvConfig(vf.SingleAgentEnvConfig):
+    agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())  # the harness plays in process: no sandbox
+
+
+class CrosswindEnv(vf.SingleAgentEnv, vf.Env[CrosswindEnvConfig]):
+    """The environment of one agent, which by default needs no account and no container."""
+
+
 async def _asked(client: httpx.AsyncClient, url: str, body: dict[str, Any]) -> Message:
     """The model's reply. What the provider breaks is raised, and verifiers leaves the rollout unscored."""
     try:
@@ -188,4 +196,4 @@ def _arguments(text: Any) -> Any:
         return text
 
 
-__all__ = ["CrosswindHarness", "CrosswindTaskset"]
+__all__ = ["CrosswindEnv", "CrosswindHarness", "CrosswindTaskset"]

@@ -86,3 +86,13 @@ def test_wrong_and_huge_calls_reach_the_world_which_counts_them(monkeypatch: pyt
 def test_a_task_is_the_draw_of_a_run_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert task(3).data.ticket == task(3).data.ticket
     assert task(3).key != task(2).key
+
+
+def test_by_default_an_episode_plays_in_this_process_and_needs_no_account() -> None:
+    from verifiers.v1.utils.loaders import environment_class, resolve_env_config
+
+    assert environment_class("crosswind-vf") is crosswind_vf.CrosswindEnv
+    config = resolve_env_config({"taskset": {"id": "crosswind-vf", "suite": "quick"}})
+    assert config.agent.runtime.type == "subprocess"
+    other = resolve_env_config({"taskset": {"id": "crosswind-vf"}, "agent": {"runtime": {"type": "docker"}}})
+    assert other.agent.runtime.type == "docker"

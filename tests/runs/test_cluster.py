@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crosswind.base.errors import CrosswindError
+from crosswind.episodes.brief import Brief
 from crosswind.episodes.suite import suites
 from crosswind.models.source import AgentSettings
 from crosswind.models.spec import open_agent
@@ -34,12 +35,12 @@ def test_a_cluster_plays_the_run_and_loses_nothing(tmp_path: Path) -> None:
 
         def show(self, progress: Any) -> None:
             if self.player is not None and progress.done >= 20:
-                ray.kill(next(iter(self.player.load)))
+                ray.kill(self.player.links[0].actor)
                 self.player = None
 
     async def on_ray() -> int:
         watch = Watch()
-        async with RayPlayer("retrier", AgentSettings(), actors=2, episodes_each=4) as player:
+        async with RayPlayer("retrier", AgentSettings(), actors=2, concurrency=8) as player:
             watch.player = player
             await run(
                 *(suites["tiers"], open_agent("retrier"), tmp_path / "ray"),
@@ -50,7 +51,7 @@ def test_a_cluster_plays_the_run_and_loses_nothing(tmp_path: Path) -> None:
             )
             return player.lost
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         assert asyncio.run(on_ray()) == 1
     finally:
@@ -75,11 +76,11 @@ def test_an_agent_that_kills_its_process_fails_that_episode_alone(
     agent = "python:deadly_agent:killer"
 
     async def on_ray() -> None:
-        async with RayPlayer(agent, AgentSettings(), actors=1, episodes_each=4) as player:
+        async with RayPlayer(agent, AgentSettings(), actors=1, concurrency=6) as player:
             source = open_agent(agent)
             await run(suites["quick"], source, tmp_path / "ray", limit=6, concurrency=6, player=player)
 
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     try:
         asyncio.run(on_ray())
     finally:
@@ -96,3 +97,76 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(CrosswindError, match=r"pip install 'crosswind\[ray\]'"):
         RayPlayer("oracle", AgentSettings())
+
+
+def test_an_actor_plays_only_what_was_certified_here() -> None:
+    from crosswind.episodes.schedule import Schedule
+    from crosswind.runs.cluster import Actor, _way
+
+    episode = next(e for e in Schedule(suites["tiers"], 0) if e is not None and e.drawn.layers)
+    name, task_id, layers, proof, expected = _way(episode.drawn)
+    forged = (name, task_id, layers, proof, "0" * len(expected))
+    ways = [_way(episode.drawn), forged, (name, task_id, "[]", proof, expected)]
+
+    async def played() -> dict[int, Any]:
+        settings = AgentSettings().model_dump()
+        actor = Actor([], "", "oracle", settings, "", 0, None, None, (), 2)
+        await actor.submit([(n, (way, episode.condition, episode.severity, 0)) for n, way in enumerate(ways)])
+        found: dict[int, Any] = {}
+        while len(found) < len(ways):
+            found |= dict(await actor.collect())
+        return found
+
+    whole, *others = (found for _, found in sorted(asyncio.run(played()).items()))
+    line, brief = whole
+    assert (brief.key, brief.outcome) == (episode.key, "pass")
+    assert Brief.read(line).row() == brief.row()
+    for other in others:
+        assert "another here than where it was certified; every node needs the same" in other["error"]
+
+
+def test_a_node_with_another_version_gets_no_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from crosswind.runs import cluster
+
+    class Remote:
+        """What Ray makes of a method, without Ray."""
+
+        def __init__(self, answer: Any) -> None:
+            self.answer = answer
+
+        async def remote(self) -> Any:
+            return self.answer
+
+    class Old:
+        ready = Remote({"crosswind": "0.0.1", "judge": "1", "the agent's code": ""})
+
+    class Ray:
+        class exceptions:
+            RayError = KeyError
+
+        class Class:
+            def options(self, **_: Any) -> Any:
+                return self
+
+            def remote(self, *_: Any) -> Any:
+                return Old()
+
+        def remote(self, _: type) -> Any:
+            return self.Class()
+
+        def cluster_resources(self) -> dict[str, float]:
+            return {"CPU": 1}
+
+        def kill(self, _: Any) -> None:
+            killed.append(1)
+
+    killed: list[int] = []
+    monkeypatch.setattr(cluster, "connect", lambda _: (Ray(), False))
+
+    async def opened() -> None:
+        async with cluster.RayPlayer("oracle", AgentSettings()):
+            pass
+
+    with pytest.raises(CrosswindError, match=r"crosswind is '0\.0\.1' there and .* install the same on every node"):
+        asyncio.run(opened())
+    assert killed

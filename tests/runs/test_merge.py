@@ -17,7 +17,7 @@ from crosswind.episodes.suite import suites
 from crosswind.models.spec import open_agent
 from crosswind.runs.merge import merge
 from crosswind.runs.runner import run
-from crosswind.runs.store import load_run
+from crosswind.runs.store import Store, load_run
 
 QUICK = suites["quick"]
 
@@ -102,10 +102,37 @@ def test_what_is_not_one_complete_run_is_refused(tmp_path: Path, shards: list[Pa
         assert not (tmp_path / "merged").exists()
     with pytest.raises(CrosswindError, match="already holds a run"):
         merge(shards, first)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    for taken in (tmp_path / "notes", tmp_path / "notes" / "mine.txt"):
+        with pytest.raises(CrosswindError, match="exists and is no empty folder"):
+            merge(shards, taken)
+    assert (tmp_path / "notes" / "mine.txt").read_text() == "keep"
     for inside in (first / "merged", first / "a" / "b"):
         with pytest.raises(CrosswindError, match="is inside the shard"):
             merge(shards, inside)
         assert not inside.exists()
+
+
+@pytest.mark.parametrize("change", [{"agent": "echo"}, {"seed": 5}])
+def test_an_episode_of_another_run_is_refused(tmp_path: Path, shards: list[Path], change: dict[str, Any]) -> None:
+    spliced = tmp_path / "spliced"
+    shutil.copytree(shards[2], spliced)
+    path = spliced / "episodes.jsonl"
+    *lines, last = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines, json.dumps({**json.loads(last), **change}).encode()]) + b"\n")
+    with pytest.raises(CrosswindError, match="not in this run by 'retrier' with 0; run the shard again"):
+        merge([*shards[:2], spliced], tmp_path / "merged")
+    assert [path.name for path in tmp_path.iterdir()] == ["spliced"]
+
+
+def test_a_merge_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path, shards: list[Path]) -> None:
+    left = tmp_path / ".merged.merging"
+    shutil.copytree(shards[0], left)
+    with Store(left), pytest.raises(CrosswindError, match="another run is writing here"):
+        merge(shards, tmp_path / "merged")
+    assert merge(shards, tmp_path / "merged").episodes == 40
+    assert [path.name for path in tmp_path.iterdir()] == ["merged"]
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "2", "1/0", "a/b", "-1/2"])

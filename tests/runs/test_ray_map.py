@@ -103,7 +103,7 @@ def failing(job: int) -> int:
 @pytest.mark.filterwarnings("default")  # of Ray
 def test_a_cluster_gives_results_in_order_and_errors_in_words() -> None:
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         assert list(ray_map(abs, range(-9, 0))) == list(range(9, 0, -1))
         with pytest.raises(CrosswindError, match="the third one is wrong"):

@@ -281,6 +281,29 @@ def test_runs_in_parts_are_merged_and_judged_again(
     assert b"".join(kept).count(b"\n") == 3 * PART
 
 
+@pytest.mark.parametrize("harm", ["torn", "flipped", "swapped"])
+def test_damaged_parts_of_a_shard_are_refused_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    monkeypatch.setattr(Store.__init__, "__kwdefaults__", {"sealed": PART})
+    shards = [tmp_path / f"shard{n}" for n in (1, 2)]
+    for n, shard in enumerate(shards, 1):
+        asyncio.run(run(QUICK, open_agent("memoriser"), shard, shard=(n, 2)))
+    packed = next((shards[0] / "segments").glob("*.jsonl.xz"))
+    whole = packed.read_bytes()
+    if harm == "torn":
+        packed.write_bytes(whole[:-40])
+    elif harm == "flipped":
+        packed.write_bytes(whole[:100] + bytes([whole[100] ^ 255]) + whole[101:])
+    else:  # an index that fits by size, of other episodes
+        index = next((shards[0] / "segments").glob("*.index.xz"))
+        head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+        index.write_bytes(lzma.compress(head + b"".join(row.replace(b"/test/", b"/test/9") for row in rows)))
+    with pytest.raises(BadFile, match=r"restore it from a copy|they are made again"):
+        merge(shards, tmp_path / "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["shard1", "shard2"]
+
+
 def test_parts_are_for_their_owner_alone(tmp_path: Path, records: list[Record]) -> None:
     folder = written(tmp_path / "run", records)
     assert {path.stat().st_mode & 0o077 for path in [folder / "segments", *(folder / "segments").iterdir()]} == {0}

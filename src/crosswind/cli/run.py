@@ -202,7 +202,6 @@ def run(
     if executor == "ray":
         from crosswind.runs.cluster import RayPlayer
 
-        each = concurrency or source.concurrency
         on_ray = partial(
             RayPlayer,
             agent,
@@ -214,17 +213,16 @@ def run(
             address=address,
             actors=actors,
             gpus=actor_gpus,
-            episodes_each=each,
+            concurrency=concurrency,
         )
         play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
     conclude(guarded(play, source, folder), folder, json_=json_)
 
 
 async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], *, watch: RunDisplay) -> Ran:
-    """Run on a Ray cluster; by default every actor plays as many episodes at a time as one machine would."""
+    """Run on a Ray cluster."""
     async with make() as player:
-        together = play.keywords["concurrency"] or player.wanted * make.keywords["episodes_each"]
-        return await play(concurrency=together, player=player, watch=watch)
+        return await play(concurrency=player.concurrency, player=player, watch=watch)
 
 
 def parse_shard(text: str) -> tuple[int, int]:

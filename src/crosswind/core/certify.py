@@ -14,6 +14,7 @@ from crosswind.base.errors import Unfair, UnfairTask
 from crosswind.core import conduct, forms, laws, refusal_proofs, secrets, task_laws
 from crosswind.core.blame import blaming
 from crosswind.core.domain import Domain
+from crosswind.core.flow import digest
 from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import Layers, Perturbation
 from crosswind.core.types import Task
@@ -65,6 +66,28 @@ def certify(
             walks.add(layer)
         proof = _certified(walks, release=release) if layers else certify_task(walks)
     return Certificate(walks.shifted, layers, walks.gold, walks.clean, proof, step_budget(walks.gold))
+
+
+def fingerprint(certificate: Certificate) -> str:
+    """A short name for a certified way: the proof and each call with its result. Equal in every process."""
+    gold = certificate.gold
+    return digest(certificate.proof, gold.end, *((s.call, s.result, s.inner) for s in gold.steps)).hex()
+
+
+def retrace(
+    domain: Domain, task: Task, layers: Layers, proof: str, expected: str, clean: Walk | None = None
+) -> Certificate:
+    """A certificate that another process made with the same code: its ways are walked again, its laws are not.
+
+    Raises `Unfair` where the certified way is not the `expected` one (`fingerprint`).
+    """
+    walks = Walks(domain, task, clean)
+    for layer in layers:
+        walks.add(layer)
+    made = Certificate(walks.shifted, layers, walks.gold, walks.clean, proof, step_budget(walks.gold))
+    if fingerprint(made) != expected:
+        raise Unfair("seeded", f"the certified way of {task.id} is another here than where it was certified")
+    return made
 
 
 def _certified(walks: Walks, *, release: bool) -> str:

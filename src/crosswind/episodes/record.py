@@ -327,11 +327,11 @@ def base_task(record: Record) -> Task:
     """The task before any layer, drawn again from its id; of a career the complete one."""
     if record.mark is not None and record.mark.career is not None:
         return record.mark.career.task
-    return _task(domains[record.domain], record.task_id)
+    return task_of(domains[record.domain], record.task_id)
 
 
 @lru_cache(maxsize=512)
-def _task(domain: Domain, task_id: str) -> Task:
+def task_of(domain: Domain, task_id: str) -> Task:
     """The clean and the shifted episodes of a task share it, so that recent ones are kept."""
     parts = task_id.split("/")
     if len(parts) not in (4, 5) or parts[2] not in SPLITS or not parts[3].isdigit():
@@ -359,7 +359,7 @@ def redrawn(record: Record) -> Drawn:
 def redraw(domain_name: str, task_id: str, layers: Sequence[dict[str, Any]], key: str) -> Drawn:
     """A draw from the id of its task and the JSON of its layers, certified again."""
     domain = domains[domain_name]
-    base, stack = _task(domain, task_id), load_layers(list(layers), key)
+    base, stack = task_of(domain, task_id), load_layers(list(layers), key)
     return Drawn(domain, base, stack, certify(domain, base, stack))
 
 

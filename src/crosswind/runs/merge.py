@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswind.base.errors import CrosswindError
-from crosswind.base.files import append_file, open_regular
+from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import append_file, open_regular, sync_folder
+from crosswind.runs.segments import INDEX
 from crosswind.runs.store import (
     MANIFEST,
     RETRIED,
+    SEGMENTS,
     SHOWN,
     Manifest,
     Store,
@@ -35,12 +38,14 @@ class Merged:
 def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
     """Write all episodes of the shards of one run into a new folder.
 
-    Refuses, and writes nothing, if a shard is missing, unfinished or given twice, if configurations differ, or if two
-    shards hold the same episode.
+    Refuses, and leaves nothing behind, if a shard is missing, unfinished, damaged or given twice, if configurations
+    differ, if a shard holds episodes of another run, or if two shards hold the same episode.
     """
     out, shards = Path(out), [(Path(folder), load_manifest(folder)) for folder in folders]
     if (out / MANIFEST).exists():
         raise CrosswindError(f"{out}: already holds a run; merge into a new folder")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CrosswindError(f"{out}: exists and is no empty folder; merge into a new folder")
     for folder, _ in shards:
         if out.resolve().is_relative_to(folder.resolve()):
             raise CrosswindError(f"{out}: is inside the shard {folder}; merge into a folder outside of the shards")
@@ -50,6 +55,11 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
         problems: list[str] = []
         before = len(owners)
         for brief in iter_briefs(folder, problems):
+            if (brief.agent, brief.seed) != (manifest.agent, manifest.seed):
+                raise CrosswindError(
+                    f"{folder}: {brief.key!r} was played by {brief.agent!r} with seed {brief.seed}, not in this run by "
+                    f"{manifest.agent!r} with {manifest.seed}; run the shard again into a new folder, then merge"
+                )
             if brief.key in owners:
                 raise CrosswindError(
                     f"{folder} and {owners[brief.key]} both hold the episode {brief.key!r}; play one of them again "
@@ -58,7 +68,22 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
             owners[brief.key] = folder
         if lacks := shortfall(manifest, len(owners) - before) or "".join(problems[:1]):
             raise CrosswindError(f"{folder}: {lacks}; run its command again, then merge")
-    with Store(out) as store:
+    fresh = out.with_name(f".{out.name}.merging")  # what a refusal or a crash leaves half written is never at `out`
+    if fresh.exists():
+        Store(fresh).close()  # raises `Locked` where another merge is writing
+        shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        _write(shards, owners, fresh)
+        _put(fresh, out)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return Merged(out, len(shards), len(owners))
+
+
+def _write(shards: Sequence[tuple[Path, Manifest]], owners: Mapping[str, Path], fresh: Path) -> None:
+    """Write the episodes, whose keys the indexes gave."""
+    left = dict(owners)
+    with Store(fresh) as store:
         whole = shards[0][1].model_copy(
             update={"shard": "", "created": now(), "planned": len(owners), "state": "running", "why": ""}
         )
@@ -66,13 +91,31 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
         store.resume(lambda _: None)
         for folder, _ in shards:
             for record in iter_records(folder):
+                if left.pop(record.key, None) != folder:
+                    raise BadFile(
+                        f"{folder / SEGMENTS}: no index names the episode {record.key!r} that a line holds; delete the "
+                        f"files *{INDEX}: they are made again"
+                    )
                 store.append(record)
             if (retried := folder / RETRIED).exists():  # they count nowhere, but they cost something
                 with open_regular(retried) as lines:
-                    append_file(out / RETRIED, lines.read())
+                    append_file(fresh / RETRIED, lines.read())
+        if left:
+            key, folder = next(iter(left.items()))
+            raise BadFile(f"{folder}: lacks {len(left)} of its episodes, such as {key!r}; restore it from a copy")
         store.sync()
         store.write(whole, state="finished")
-    return Merged(out, len(shards), len(owners))
+
+
+def _put(fresh: Path, out: Path) -> None:
+    """Give a complete run its place."""
+    try:
+        fresh.rename(out)
+        sync_folder(out.parent)
+    except OSError as error:
+        raise CrosswindError(
+            f"{out}: cannot be written to ({error.strerror}); choose a new folder as --out, or fix its permissions"
+        ) from None
 
 
 def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:

@@ -45,7 +45,8 @@ def connect(address: str) -> tuple[Any, bool]:
     if ray.is_initialized():
         return ray, False
     try:
-        ray.init(address=address or None, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+        at = address or os.environ.get("RAY_ADDRESS") or "local"  # never a cluster that happens to run on this machine
+        ray.init(address=at, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise CrosswindError(f"no Ray cluster at {address!r} ({error}); start one, or leave out --address") from None
     return ray, True

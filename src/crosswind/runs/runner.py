@@ -12,7 +12,7 @@ import asyncio
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -290,7 +290,8 @@ class Sink(Protocol):
 class EpisodePlayer(Protocol):
     """Anyone who plays episodes in the place of this process; `cluster.RayPlayer` is one."""
 
-    async def play(self, episode: Episode) -> Record: ...
+    async def play(self, episode: Episode) -> tuple[bytes, Told]:
+        """The line of the finished episode, and how it ended."""
 
 
 class Workers:
@@ -309,7 +310,7 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
-        player: EpisodePlayer | None = None,
+        player: Callable[[Episode], Awaitable[Told]] | None = None,  # plays elsewhere, and stores what comes of it
         in_a_row: int = IN_A_ROW,
     ) -> None:
         self.player = player
@@ -374,9 +375,9 @@ class Workers:
     async def play(self, episode: Episode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
         if self.player is not None:
-            record = await self.player.play(episode)
+            told = await self.player(episode)
         else:
-            record = await play_episode(
+            told = record = await play_episode(
                 episode,
                 source,
                 seed=self.seed,
@@ -386,10 +387,10 @@ class Workers:
                 diagnosing=self.diagnosing,
                 timed=self.timed,
             )
+            self.sink.append(record)
         self.timed.pop(episode.key, None)
-        self.sink.append(record)
         del self.under_way[episode.key]
-        self.finished(record)
+        self.finished(told)
         if self.sink.behind:
             self.written.set()
         if self.sink.behind >= BEHIND:
@@ -404,7 +405,7 @@ class Workers:
             await asyncio.to_thread(self.sink.sync)
             self.synced.set()
 
-    def finished(self, record: Record) -> None:
+    def finished(self, record: Told) -> None:
         self.progress.add(record)
         self.progress.done += 1
         self.in_a_row = self.in_a_row + 1 if record.outcome == "error" else 0
@@ -506,6 +507,13 @@ async def run(
             return schedule.total
 
         progress.total = total()
+
+        async def elsewhere(episode: Episode) -> Told:
+            assert player is not None
+            line, told = await player.play(episode)
+            store.append_line(line)
+            return told
+
         workers = Workers(
             schedule,
             [source],
@@ -516,7 +524,7 @@ async def run(
             total=total,
             pauses=PAUSES if pauses is None else pauses,
             watch=watch,
-            player=player,
+            player=elsewhere if player else None,
         )
         why = "it was interrupted"
         try:

@@ -486,7 +486,10 @@ class Store:
 
     def append(self, record: Record) -> None:
         """Write a finished episode; when this raises, no part of it is left. A crash of this process cannot undo it."""
-        line = as_line(record)
+        self.append_line(as_line(record))
+
+    def append_line(self, line: bytes) -> None:
+        """The same of an episode that is a line already."""
         try:
             written = os.write(self._lines, line)
             while written < len(line):
