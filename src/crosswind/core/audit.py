@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from crosswind.base.errors import CannotDraw, CannotPerturb, Unfair
 from crosswind.core import (
     aggregates,
+    candour,
     conduct,
     evidence,
     footprints,
@@ -32,7 +34,7 @@ from crosswind.core.flow import rng_for
 from crosswind.core.oracle import Walks
 from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import domains, perturbations
-from crosswind.core.types import Split, Task
+from crosswind.core.types import SPLITS, Split, Task
 
 TASKS = 3  # tasks of each family that a domain is judged by
 GUESSES = 14  # and tasks that agents try which call nothing
@@ -95,6 +97,7 @@ def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
             evidence.lasting(domain, tasks)
             evidence.agreed(domain, tasks)
             promises.kept(domain, tasks)
+            promises.as_rows_stand(domain, tasks)
     except Unfair as unfair:
         out.append(Complaint(unfair.law, domain.name, unfair.reason))
     return out
@@ -124,6 +127,7 @@ def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Spli
         aggregates.over_what_is_named(domain, walked)
         promises.needed(domain, walked)
         promises.in_their_roles(domain, walked)
+        promises.as_described(walked)
         if guessed := task_laws.unguessable(domain, tasks):
             return [Complaint("leak", where, guessed)]
     except Unfair as unfair:
@@ -159,23 +163,34 @@ def audit_kind(
     if why := processes.differs(kind, "perturbation"):
         return [Complaint("seeded", kind, why)]
     judged, reasons, refused, quoted = 0, dict[str, None](), list[Complaint](), list[bool]()
-    for n, task in enumerate(_tasks(domain, list(families or domain.families), 2, split)):
-        severity = severities[n % len(severities)]
-        if judged >= count and n >= len(domain.families):
-            break  # every family was tried
+    beside = list[Complaint]()  # said last: what is false beside the way mostly has a reason on it
+    tried = set[tuple[Split, int]]()  # what is fair in one split, or at one severity, may not be so in another
+    own = enumerate(_tasks(domain, list(families or domain.families), 2, split))
+    others = [s for s in SPLITS if s != split]
+    elsewhere = (
+        (n, task) for s in others for n, task in enumerate(_tasks(domain, list(families or domain.families), 1, s))
+    )
+    for n, task in chain(own, elsewhere):
+        severity = severities[(n if task.split == split else -1 - n) % len(severities)]
+        if task.split == split and judged >= count and n >= len(domain.families) and len(tried) == len(severities):
+            continue  # every family and severity was tried
+        if task.split != split and any(s == task.split for s, _ in tried):
+            continue  # one draw in each of the other splits
         before = task.model_dump_json()
         try:
             drawn = draw_unaudited(domain, task, [(kind, severity)], n)
             judged += 1
             if task.model_dump_json() != before:
                 raise Unfair("value", "it changes the task it is handed")
-            if judged <= count:
+            if judged <= count or (task.split, severity) not in tried:
                 examine(drawn, [(kind, severity)], n)
+            tried.add((task.split, severity))
             conduct.open_handed(drawn.certificate.gold)
             conduct.announced(drawn.certificate.gold)
             conduct.whole(drawn.certificate.gold)
             conduct.unhurried(_walks_of(drawn))
             task_laws.untied_through(_walks_of(drawn))
+            beside += _beside_the_way(drawn, kind) if not beside else []
             leaks = task_laws.quotable(domain, drawn.certificate.gold, drawn.certificate.clean)
             quoted += [] if leaks is None else [leaks]
         except Unfair as unfair:
@@ -189,12 +204,25 @@ def audit_kind(
                 return [Complaint(cannot.law, kind, str(cannot))]
             else:
                 refused.append(Complaint(cannot.law, kind, str(cannot)))
+    if beside:
+        return beside
     if len(quoted) > 1 and all(quoted):
         return [Complaint("leak", kind, f"what it shows gives the answer away in {len(quoted)} of {len(quoted)} draws")]
     if len(refused) > judged:
         return refused[:1]
     if not judged:
         return [Complaint("applies", kind, "; ".join(reasons) or f"{domain.name} has no fair task to try it on")]
+    return []
+
+
+def _beside_the_way(drawn: Drawn, kind: str) -> list[Complaint]:
+    gold = drawn.certificate.gold
+    try:
+        candour.no_wrong_advice(gold)
+        candour.no_false_rows(gold)
+        candour.true_elsewhere(_walks_of(drawn))
+    except Unfair as unfair:
+        return [Complaint(unfair.law, kind, f"{unfair.reason} (drawn for {drawn.base.id})")]
     return []
 
 

@@ -282,8 +282,9 @@ def whole(gold: Walk) -> None:
             if at is None or step.result.error or steps[at].result == step.result or step.call.tool in (ASK, SAY):
                 continue
             before = steps[at]
-            if None in secrets.flat(before.result.content) or any(_wrote(s, gold) for s in steps[at:n]):
-                continue  # a null says itself that something is not known yet
+            held = secrets.flat(before.result.content)
+            if None in held or all(isinstance(v, bool) for v in held) or any(_wrote(s, gold) for s in steps[at:n]):
+                continue  # a null or a "not ready" says itself that something is not known yet
             inner = {str(v) for _, result in before.inner for _, v in secrets.scalars(result.content)}
             keys = {key for _, result in before.inner for path, _ in secrets.scalars(result.content) for key in path}
             texts = [t for t in secrets.said(before.result.content) if t not in inner | keys]
@@ -324,10 +325,10 @@ def truthful(gold: Walk) -> None:
     """No secrets: no error says that nothing was done where something was."""
     entries = gold.session.world.entries
     for step in gold.steps:
-        if step.result.error is None or not (found := DENIALS.search(step.result.error.text)):
+        if step.result.error is None:
             continue
         done = [c.tool for c, r in step.inner if r.error is None and c.tool in entries and entries[c.tool].effects]
-        if done:
+        if done and (found := DENIALS.search(step.result.error.text)):
             raise Unfair(
                 "secrets",
                 f"an error of {step.call.tool!r} says {found[0]!r}, and {done[0]!r} was done: who believes it does it "

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -305,8 +306,9 @@ class Family:
                 Check(name="untouched", passed=not changes, why=words_for(changes)),
             )
         expected = self.answer(task, start, end)
-        echoed = _words(answer) == _words(task.brief.query)  # to say the request back is to claim nothing
-        told = answers.states(answer, expected, given=task.brief.query) and not (expected and echoed)
+        told = answers.states(answer, expected, given=task.brief.query)
+        if told and expected and _are_same_words(answer, task.brief.query):
+            told = False  # to say the request back is to claim nothing
         done = (told or said == "answer") if expected else speech.completes(answer)
         false = answers.contradicts(answer, self.facts(task, start, end), given=task.brief.query) if told else []
         wanted = ", ".join(f"{e.kind} {e.value}" for e in expected) or "nothing in particular"
@@ -335,8 +337,9 @@ class Family:
         return any(changes == self.domain.normal(task, end) for end in self.ends(task, start))
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+def _are_same_words(one: str, other: str) -> bool:
+    pairs = zip_longest(*(re.finditer(r"\w+", text.casefold()) for text in (one, other)))
+    return all(a and b and a[0] == b[0] for a, b in pairs)
 
 
 def _a(said: str) -> str:

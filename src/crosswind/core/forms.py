@@ -13,7 +13,7 @@ from typing import Any
 from crosswind.base.errors import Unfair
 from crosswind.core import entity_names
 from crosswind.core.oracle import Told, Walk
-from crosswind.core.secrets import docs, flat, is_same, legend_of, own_texts, said
+from crosswind.core.secrets import SINGLE, docs, flat, is_same, legend_of, own_texts, said
 from crosswind.core.session import Session
 from crosswind.core.types import SAY, ToolSpec
 
@@ -42,11 +42,11 @@ def _columns_are_known(gold: Walk, told: Told, content: Any, shown: list[Any]) -
     if len(keys) < 2:
         return
     held = {str(value) for value in flat(content)}
-    words = {word for value in held for word in _WORD.findall(value.lower())}
+    words = set(_WORD.findall("\n".join(held).lower()))
     for rows, headers in bare:
         if not any({*map(str, row)} <= held for row in rows):
             continue
-        labels = [{w for text in header for w in _WORD.findall(str(text).lower())} - words for header in headers]
+        labels = [{*_WORD.findall("\n".join(map(str, header)).lower())} - words for header in headers]
         if any(len(own) >= min(len(keys), len(rows[0])) for own in labels):
             continue
         legend = legend_of(gold, told)
@@ -64,10 +64,10 @@ _WORD = re.compile(r"[a-z_]{2,}")
 def _records(content: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(content, Mapping):
         yield content
-    for one in (
-        content.values() if isinstance(content, Mapping) else content if isinstance(content, (list, tuple)) else ()
-    ):
-        yield from _records(one)
+        content = list(content.values())
+    for one in content if isinstance(content, (list, tuple)) else ():
+        if type(one) not in SINGLE:
+            yield from _records(one)
 
 
 def _bare(content: Any) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
@@ -121,8 +121,8 @@ def written_as_shown(gold: Walk) -> None:
 
 def _form_is_said(gold: Walk, n: int, spec: ToolSpec, name: str, sent: Any, meant: Any) -> None:
     """Raise `Unfair` if a value must be written in another form than was shown, and no text says in which."""
-    if not isinstance(sent, str) or not isinstance(meant, str):
-        return
+    if not isinstance(sent, str) or not isinstance(meant, str) or sent in spec.params[name].enum:
+        return  # a schema that lists the word says how it is written
     session, steps = gold.session, gold.steps[:n]
     own = own_texts(session)
     heard = [text for s in steps for text in (*s.heard, *([s.result.error.text] if s.result.error else ()))]

@@ -166,6 +166,11 @@ def walk(
     return Walk(session, end, domain.normalise(session.world.state), oracle.noted, oracle.told)
 
 
+def through(session: Session, plans: dict[int, list[ToolCall]]) -> Send:
+    """The function that makes a canonical call in a session by the ways round its layers."""
+    return _Oracle(session, plans).through()
+
+
 class Diverged(Exception):
     """Read by other layers, the same observations lead to another call than the one that was made."""
 
@@ -227,7 +232,7 @@ class _Oracle:
         self.instead: Swap | None = None
         self.ways: list[StepOf] = [*workarounds(session, plans)]
 
-    def _through(self) -> Send:
+    def through(self) -> Send:
         """The function that makes a canonical call by the ways round all layers."""
         send: Send = self._send
         for way in reversed(self.ways):
@@ -241,7 +246,7 @@ class _Oracle:
         session, specs = self.session, self.specs
         brief: Brief = self.task.brief
         done: Done = []
-        flow, send = self._begun(brief), self._through()
+        flow, send = self._begun(brief), self.through()
         result: Any = None
         error: ToolError | None = None
         while True:
@@ -410,38 +415,36 @@ class Resumed(_Oracle):
 
 
 class _Remembering(_Oracle):
-    """An oracle whose calls are answered by what a walk was answered, in whatever order they come."""
+    """An oracle whose calls are answered as those of a walk were, in whatever order they come."""
 
-    def __init__(self, session: Session, steps: Sequence[Step]) -> None:
+    def __init__(self, session: Session, steps: Sequence[Step], results: Sequence[ToolResult]) -> None:
         super().__init__(session, {})
-        self.answers: dict[str, list[Step]] = {}
+        self.calls = [repr(step.call) for step in steps]
         self.made: list[str] = []
-        for step in reversed(steps):
-            self.answers.setdefault(repr(step.call), []).append(step)
-
-    def _next(self, call: ToolCall) -> Step:
-        key = repr(call)
-        steps = self.answers.get(key)
-        if not steps:
-            raise Diverged(call, call, 0)
-        self.made.append(key)
-        step = steps.pop() if len(steps) > 1 else steps[0]
-        for _ in step.heard[: len(self.session.user.pending)]:
-            self.session.user.change("")
-        return step
+        self.answers: dict[str, list[tuple[Step, ToolResult]]] = {}
+        for key, step, result in zip(reversed(self.calls), reversed(steps), reversed(results), strict=True):
+            self.answers.setdefault(key, []).append((step, result))
 
     def _send(self, call: ToolCall) -> ToolResult:
-        return self._next(call).result
+        key = repr(call)
+        answers = self.answers.get(key)
+        if not answers:
+            raise Diverged(call, call, 0)
+        self.made.append(key)
+        step, result = answers.pop() if len(answers) > 1 else answers[0]
+        for _ in step.heard[: len(self.session.user.pending)]:
+            self.session.user.change("")
+        return result
 
     def _say(self, text: str) -> str | None:
         raise Diverged(ToolCall(SAY), ToolCall(SAY), 0)
 
 
-def remembered(clean: Walk, steps: Sequence[Step]) -> bool:
-    """If a clean walk's calls are answered by these steps, does the solution make the same calls and end the same?"""
+def remembered(clean: Walk, results: Sequence[ToolResult]) -> bool:
+    """If a clean walk's steps had these results, would the solution make the same calls and end the same?"""
     try:
-        oracle = _Remembering(Session.of(clean.session.domain, clean.session.task), steps)
-        return oracle.run() == clean.end and sorted(oracle.made) == sorted(repr(step.call) for step in clean.steps)
+        oracle = _Remembering(Session.of(clean.session.domain, clean.session.task), clean.steps, results)
+        return oracle.run() == clean.end and sorted(oracle.made) == sorted(oracle.calls)
     except Exception:  # a real walk will tell
         return False
 

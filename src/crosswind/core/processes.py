@@ -13,8 +13,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ def _compared(origin: str, sort: str, name: str) -> str:
     code = f"from crosswind.core import processes; processes.tell({origin!r}, {sort!r}, {name!r})"
     env = {**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    env |= {"TZ": "Asia/Tokyo" if os.environ.get("TZ") == "Pacific/Honolulu" else "Pacific/Honolulu"}
+    env |= dict.fromkeys(("USER", "LOGNAME"), "somebody") | dict.fromkeys(("LANG", "LC_ALL", "LC_TIME"), "C.UTF-8")
     try:
         there = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, env=env, check=True
@@ -86,7 +88,14 @@ def _another_day() -> None:
             return super().today() + ahead
 
     time.time = lambda: real_time() + ahead.total_seconds()
+    time.time_ns = lambda: int(time.time() * 10**9)
+    for name in ("localtime", "gmtime", "ctime"):
+        setattr(time, name, partial(_at_that_time, getattr(time, name)))
     vars(datetime).update(datetime=Later, date=LaterDate)
+
+
+def _at_that_time(real: Callable[[float], Any], seconds: float | None = None) -> Any:
+    return real(time.time() if seconds is None else seconds)
 
 
 def _prints(sort: str, name: str) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,10 @@ from crosswind.core.evidence import is_number
 from crosswind.core.flow import rng_for
 from crosswind.core.footprints import look_ups
 from crosswind.core.oracle import Walk, walk
-from crosswind.core.types import Refusal, Row, Task, ToolSpec
+from crosswind.core.secrets import is_same
+from crosswind.core.task_laws import dicts
+from crosswind.core.types import Refusal, Row, Task, ToolCall, ToolSpec
+from crosswind.core.world import World
 from crosswind.text import values
 
 TRIES = 20  # requests that are proposed until a detail is another
@@ -48,6 +51,70 @@ def kept(domain: Domain, tasks: Iterable[Task]) -> None:
                 shown.setdefault(call.tool, []).extend(lists(alone.content))
     for name, tables in shown.items():
         in_order(domain.world_class.entries[name].spec, tables)
+
+
+AS_IT_WAS = re.compile(
+    r"\b(original\w*|initial\w*|at first|before|earlier|previous\w*|history|as (?:it|they) was)\b", re.I
+)
+
+
+def as_rows_stand(domain: Domain, tasks: Iterable[Task]) -> None:
+    """Footprint: once something is written, look-ups show it, and a write tells what it wrote.
+
+    What a look-up answers must follow from the rows as they stand: not from what a tool noted elsewhere when it wrote,
+    nor from the rows as they were before, unless its description says so.
+    """
+    for task in tasks:
+        try:
+            steps = walk(domain, task).calls
+        except Unfair:
+            continue
+        world = domain.world(task)
+        for step in steps:
+            before = dict(world.state.overlay)
+            result = world.call(step.call)
+            rows = [row for key, row in world.state.overlay.items() if row is not None and before.get(key) != row]
+            _told_as_written(step.call.tool, result.content, rows)
+        written = dict(world.state.overlay)
+        for call in look_ups(domain, task, steps) if written else ():
+            fresh = domain.world(task)
+            fresh.state.overlay.update(written)
+            answer = world.call(call)
+            stale = "" if AS_IT_WAS.search(world.entries[call.tool].spec.doc) else _stale(world, call, answer.content)
+            if stale or answer != fresh.call(call):
+                raise Unfair(
+                    "footprint",
+                    f"tool {call.tool!r} answers otherwise than the rows stand after a write: it shows "
+                    f"{stale or 'what another tool noted elsewhere'}; read rows with `state.row`, and keep everything "
+                    "in rows",
+                )
+
+
+def _stale(world: World, call: ToolCall, content: Any) -> str:
+    """A value of a row that was written, as it was before; empty if none is shown."""
+    state, sent = world.state, {*map(str, call.args.values())}
+    for (table, id), row in state.overlay.items():
+        old = state.start(table, id)
+        if row is None or old is None:
+            continue
+        for record in dicts(content):
+            if id not in sent and id not in map(str, record.values()):
+                continue
+            for key in row.keys() & record.keys():
+                if record[key] == old.get(key) != row[key]:
+                    return f"{key}={record[key]!r} of {id}, which is {row[key]!r} now"
+    return ""
+
+
+def _told_as_written(tool: str, content: Any, rows: Sequence[Row]) -> None:
+    """Raise `Unfair` if the result of a write says another value than the one row with such a column holds."""
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        held = [row[key] for row in rows if key in row]
+        if len(held) == 1 and isinstance(value, (str, int, float)) and not is_same(value, held[0]):
+            raise Unfair(
+                "secrets",
+                f"tool {tool!r} says {key}={value!r} and has written {held[0]!r}; report what was written",
+            )
 
 
 _LATE, _EARLY = "newest latest last", "oldest earliest soonest next first"
@@ -179,6 +246,61 @@ def _differs(domain: Domain, task: Task, clean: Walk, key: str) -> bool | None:
         if (there.end, [s.call for s in there.steps]) != (clean.end, [s.call for s in clean.steps]):
             return True
     return None if len(tried) == 1 else False
+
+
+MOST = re.compile(
+    r"\b(?:at most|(?:no|not) more than|up to|(?:a )?maximum(?: of| is)?|max\.?|limited to|(?:cannot|must not|may not)"
+    r" exceed|not exceed)\s+(\d+)(?![\d:/-]|\.\d)"
+)
+LEAST = re.compile(r"\b(?:at least|no(?:t)? (?:less|fewer) than|(?:a )?minimum(?: of| is)?)\s+(\d+)(?![\d:/-]|\.\d)")
+EXAMPLE = re.compile(
+    r"(?:\bsuch as|\be\.g\.,?|\bfor example,?|\bfor instance,?|\blike|\bin the form(?: of)?|\bas in"
+    r"|\bformat(?:ted)?(?: as|:)?|\bwritten(?: as)?)\s+[\"'`]?"
+    r"([A-Za-z]{0,12}[-_.:/#]?\d[\w.:/#-]*\w|(?:[DMYH]{1,4}[-/.:]){1,2}[DMYHS]{1,4})"
+)
+
+
+def as_described(walked: Iterable[tuple[Task, Walk]]) -> None:
+    """Mentions: what the solution sends keeps to the limits and has the form that the tool's description names."""
+    forms: dict[tuple[str, str], tuple[str, list[str]]] = {}
+    for _, clean in walked:
+        for step in clean.calls:
+            spec = clean.session.specs[step.call.tool]
+            for name, value in step.call.args.items() if step.result.error is None else ():
+                own = spec.params[name].doc
+                if is_number(value):
+                    _is_within(spec, name, value, own)
+                elif isinstance(value, str) and (found := EXAMPLE.search(own)):
+                    forms.setdefault((spec.name, name), (found[1], []))[1].append(value)
+    for (tool, name), (example, sent) in forms.items():
+        if all(map(values_form, sent)) and values_form(example) not in set(map(values_form, sent)):
+            raise Unfair(
+                "mentions",
+                f"the note of {name} of {tool!r} gives {example!r} as an example, and the solution sends {sent[0]!r}: "
+                "say how it is really written",
+            )
+
+
+def _is_within(spec: ToolSpec, name: str, value: float, own: str) -> None:
+    """Raise `Unfair` if a number is beyond the limit that a note of the parameter, or a sentence about it, sets."""
+    words = legends.stems(name.replace("_", " "))
+    about = [s for s in legends.SENTENCE.split(spec.doc) if words & legends.stems(s)]
+    for text in (own, *about):
+        beyond = [m for m in MOST.finditer(text.lower()) if value > int(m[1])]
+        beyond += [m for m in LEAST.finditer(text.lower()) if value < int(m[1])]
+        if beyond:
+            raise Unfair(
+                "mentions",
+                f"the description of {spec.name!r} says {beyond[0][0]!r} of {name}, and the solution sends {value!r}, "
+                "which works: an agent that believes it gives up; name the real limit",
+            )
+
+
+def values_form(text: str) -> str:
+    """The form of an id, a date or a time: letters and digits by kind, digits counted where marks part them."""
+    digits = re.sub("[A-Z]" if re.fullmatch(r"[DMYHS\-/.:]+", text) else "[0-9]", "9", text)
+    form = re.sub(r"[A-Za-z]+", "a", digits)
+    return form if re.search(r"9[-/.:]9", form) else re.sub("9+", "9", form)
 
 
 ROLES: Sequence[tuple[frozenset[str], frozenset[str]]] = tuple(

@@ -46,13 +46,18 @@ def flat(content: Any) -> list[Any]:
     left = [content]
     while left:
         one = left.pop()
-        if isinstance(one, Mapping):
+        if type(one) in SINGLE:
+            out.append(one)
+        elif isinstance(one, Mapping):
             left.extend(one.values())
         elif isinstance(one, (list, tuple)):
             left.extend(one)
         else:
             out.append(one)
     return out
+
+
+SINGLE = frozenset({str, int, float, bool, type(None)})  # told at once; what is a mapping takes longer
 
 
 def shape(content: Any) -> Any:
@@ -518,12 +523,12 @@ def without(walks: Walks, *, ours: bool = False) -> None:
     At every draw this is asked of layers from outside; of `ours` the audit asks it.
     """
     for i, layer in enumerate(walks.layers):
+        if type(layer).__module__.startswith("crosswind.perturbations.") and not ours:
+            continue
         here, there = walks.tasks[i], walks.tasks[i + 1]
         if here.brief.query != there.brief.query or here.brief.policy != there.brief.policy:
             continue
         if layer.retools and any(walks.shown(i, n) != walks.shown(i + 1, n) for n in (0, *_moments(walks.layers))):
-            continue
-        if type(layer).__module__.startswith("crosswind.perturbations.") and not ours:
             continue
         if not layer.is_passthrough or here.brief != there.brief:
             confusable(walks, (*walks.layers[:i], *walks.layers[i + 1 :]), f"no {layer.kind!r}", alike=True)

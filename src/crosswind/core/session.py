@@ -161,8 +161,8 @@ class Session:
             raise
 
     def _show(self, nth: int) -> None:
-        own = tools = self.toolbox.specs
-        named = {t.name: t for t in tools}
+        tools = self.toolbox.specs
+        mine = named = {t.name: t for t in tools}
         inner, met = list[dict[str, ToolSpec]](), list[int]()
         for i, layer in enumerate(self.layers):
             inner.append(named)
@@ -177,9 +177,9 @@ class Session:
             twice = sorted(t.name for t in tools if sum(o.name == t.name for o in tools) > 1)
             raise Unfair("names", f"two tools are called {twice[0]!r}")
         for name in (ASK, FINISH):
-            if name in named and name not in {t.name for t in own}:
+            if name in named and name not in mine:
                 raise Unfair("names", f"a layer calls a tool {name!r}, the name of one that every episode has")
-        for name in named.keys() - {t.name for t in own} if self.toolbox.foreign else named:
+        for name in named.keys() - mine.keys() if self.toolbox.foreign else named:
             if not _is_name(name):
                 raise Unfair(
                     "names", f"no provider takes {name!r} for a tool's name; letters, digits, _ and - are taken"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from random import Random
@@ -91,7 +90,7 @@ def untied(domain: Domain, task: Task, clean: Walk, seeds: Sequence[int] = (0,))
         layer = ShuffledRows(seed=seed)
         memo = Memo(clean.session.clock, 0)
         memo.tools = clean.session.specs
-        shuffled = [replace(s, result=layer.encode_result(s.call, s.result, memo)) for s in clean.steps]
+        shuffled = [layer.encode_result(step.call, step.result, memo) for step in clean.steps]
         if remembered(clean, shuffled):
             continue  # the same calls, in whatever order, and the same end: most tasks, and no world is asked
         if not (why := _ends_elsewhere(domain, task, clean, ShuffledRows(seed=seed))):
@@ -261,7 +260,7 @@ def _instead(clean: Walk, spec: ToolSpec, name: str, value: Any) -> list[Any]:
         return [choice for choice in spec.params[name].enum if choice != value][:2]
     if isinstance(value, (int, float)):
         return [] if isinstance(value, bool) else [value + 1]
-    rows = [row for step in clean.calls for row in _dicts(step.result.content)]
+    rows = [row for step in clean.calls for row in dicts(step.result.content)]
     keys = {key for row in rows for key, one in row.items() if one == value}
     return list({row[k]: None for row in rows for k in keys & row.keys() if row[k] != value and _is_text(row[k])})[:2]
 
@@ -270,12 +269,12 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _dicts(content: Any) -> Iterable[Mapping[str, Any]]:
+def dicts(content: Any) -> Iterable[Mapping[str, Any]]:
     if isinstance(content, Mapping):
         yield content
         content = list(content.values())
     for one in content if isinstance(content, (list, tuple)) else ():
-        yield from _dicts(one)
+        yield from dicts(one)
 
 
 # ---------------------------------------------------------------- no leak

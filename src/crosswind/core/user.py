@@ -79,7 +79,7 @@ def answer(question: str, task: Task, details: Mapping[str, Detail], changed: Ma
         return TOLD
     if withheld := [key for key in about if key in task.withheld]:
         about = withheld  # a question that also names what is known asks for what is not
-    offered = speech.offers(question)
+    offered = not about and speech.offers(question)
     if not about and (GENERIC.search(question[:4000]) or (len(task.withheld) == 1 and not offered)):
         about = list(task.withheld)
     if about:

@@ -179,6 +179,8 @@ def contradicts(text: str, facts: Sequence[Expected], *, given: str = "") -> lis
 def _is_contradicted(reading: AnswerText, fact: Expected, given: AnswerText) -> bool:
     if fact.kind == "money" and not reading.moneys:
         return False
+    if all(claim.match for claim in FINDERS[fact.kind](reading, fact, given)):
+        return False  # nothing else of its kind is said
     own, rivals = _claimed(reading, fact, (), given)
     firm = [rival for rival in rivals if not (rival.soft or rival.alternative)]
     if fact.kind != "id":  # "R3968912 is cancelled" dismisses nothing

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from crosswind.text.answers.reading import AnswerText, Claim, Expected
@@ -230,17 +231,6 @@ class Masked:
     places: list[int]  # of the masks, in the order of the claims
     thing: list[tuple[int, str]]  # where things are mentioned, and whether it is the right one ("a") or not ("b")
 
-    def around(self, at: int, cut: re.Pattern[str]) -> tuple[str, str]:
-        """What stands before and after a mask, within its clause or segment."""
-        start, end = 0, len(self.line)
-        for match in cut.finditer(self.line):
-            if match.end() <= at:
-                start = match.end()
-            elif match.start() > at:
-                end = match.start() + 1
-                break
-        return self.line[start:at], self.line[at + 1 : end]
-
 
 _NEGATED = re.compile(
     r" (?:not|never|nobody|no one|neither|nor|cannot|hardly) (?!(?:only|just|counting|until|before|including"
@@ -330,21 +320,16 @@ class Moods:
         for n, inside in self.inside.items():
             masked = self.line(n)
             for claim, at in zip(inside, masked.places, strict=False):
-                segment, (near, rest) = masked.around(at, SEGMENT), masked.around(at, CLAUSE)
-                near = f" {near.lstrip()}"
-                earliest = bool(_NOT_BEFORE.search(segment[0]))
-                judged[claim.start] = Mood(
-                    void=claim.start < first_later
+                own, old = _mood_at(masked.line, at)
+                judged[claim.start] = own._replace(
+                    void=own.void
+                    or claim.start < first_later
                     or is_inside(claim.start, self.struck)
-                    or bool(CONDITION.search(segment[0]) or CONDITION.search(segment[1]))
-                    or (not earliest and bool(_NEGATED.search(near) or _DENIED.search(near)))
-                    or _is_void(masked, at, near, f" {rest.lstrip()}", self.given)
+                    or (bool(old) and not (old in _ASKED_FOR and f" {old} " in self.given))
                     or self._taken_back(n, masked, at),
-                    reported=bool(_REPORTED.search(near)) or is_inside(claim.start, self.quoted),
-                    hedged=n in doubted or _is_hedged(masked, at, near, rest),
+                    reported=own.reported or is_inside(claim.start, self.quoted),
+                    hedged=own.hedged or n in doubted,
                     about=self._thing(n, masked, at),
-                    now=bool(_NOW.search(masked.line[:at])),
-                    earliest=earliest,
                 )
         return judged
 
@@ -406,12 +391,43 @@ class Moods:
 _ASKED_FOR = frozenset("old older oldest former previous prior original originally initial earlier".split())
 
 
-def _is_void(masked: Masked, at: int, near: str, rest: str, given: str) -> bool:
-    """Whether the clause around a claim says that it is outdated, disowned, or what somebody only claims."""
-    if _FROM.search(near) and _CHANGED.search(masked.line) and _TO_ANOTHER.match(masked.line[at + 1 :]):
-        return True
+@lru_cache(maxsize=2048)
+def _mood_at(line: str, at: int) -> tuple[Mood, str]:
+    """What a masked sentence says of one of its masks, and the word before it by which it is outdated.
+
+    With the values masked, most messages come down to a few sentences, so what was read of one is kept.
+    """
+    segment, (near, rest) = _around(line, at, SEGMENT), _around(line, at, CLAUSE)
+    near = f" {near.lstrip()}"
+    earliest = bool(_NOT_BEFORE.search(segment[0]))
     old = _OLD_BEFORE.search(near) or _OLD_LABEL.search(near)
-    if old and not (old[0].split()[0] in _ASKED_FOR and f" {old[0].split()[0]} " in given):
+    mood = Mood(
+        void=bool(CONDITION.search(segment[0]) or CONDITION.search(segment[1]))
+        or (not earliest and bool(_NEGATED.search(near) or _DENIED.search(near)))
+        or _is_void(line, at, near, f" {rest.lstrip()}"),
+        reported=bool(_REPORTED.search(near)),
+        hedged=_is_hedged(line, at, near, rest),
+        now=bool(_NOW.search(line[:at])),
+        earliest=earliest,
+    )
+    return mood, old[0].split()[0] if old else ""
+
+
+def _around(line: str, at: int, cut: re.Pattern[str]) -> tuple[str, str]:
+    """What stands before and after a mask, within its clause or segment."""
+    start, end = 0, len(line)
+    for match in cut.finditer(line):
+        if match.end() <= at:
+            start = match.end()
+        elif match.start() > at:
+            end = match.start() + 1
+            break
+    return line[start:at], line[at + 1 : end]
+
+
+def _is_void(line: str, at: int, near: str, rest: str) -> bool:
+    """Whether the clause around a claim says that it is disowned, or what somebody only claims."""
+    if _FROM.search(near) and _CHANGED.search(line) and _TO_ANOTHER.match(line[at + 1 :]):
         return True
     before = (_DISOWN_BEFORE, _CLAIMS)
     return any(p.search(near) for p in before) or any(
@@ -419,9 +435,9 @@ def _is_void(masked: Masked, at: int, near: str, rest: str, given: str) -> bool:
     )
 
 
-def _is_hedged(masked: Masked, at: int, near: str, rest: str) -> bool:
+def _is_hedged(line: str, at: int, near: str, rest: str) -> bool:
     """Whether the clause around a claim, or a few words after it ("Alda, I would imagine"), leave it open."""
-    tail = masked.line[at + 1 + len(rest) :]
+    tail = line[at + 1 + len(rest) :]
     if len(tail.split()) <= 7 and " @ " not in tail:
         rest += tail
     return bool(HEDGE.search(near) or _OR.search(near) or HEDGE.search(f" {rest.lstrip()}"))

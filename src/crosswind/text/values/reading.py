@@ -42,7 +42,10 @@ class TextValues:
     def all_dates(self, year: int | None) -> list[Found]:
         """The dates, with forms without a year read in `year`; unresolved ones have no value."""
         if year not in self._dates:
-            self._dates[year] = find_dates(self.plain, self.low, year)
+            found = None if year is None else self.all_dates(None)
+            if found is None or not all(item.value for item in found):
+                found = find_dates(self.plain, self.low, year)
+            self._dates[year] = found
         return self._dates[year]
 
     def dates(self, year: int | None) -> list[Found]:

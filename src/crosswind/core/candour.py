@@ -1,0 +1,122 @@
+"""Law "no secrets", of what is shown beside the certified way: no false rows, no false look-ups, no wrong advice.
+
+An agent may look at more than the oracle does. What it finds there must be as true as what the oracle was told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crosswind.base.errors import CrosswindError, Unfair
+from crosswind.core.footprints import look_ups
+from crosswind.core.oracle import Walk, Walks, through
+from crosswind.core.secrets import docs, is_same, own_texts
+from crosswind.core.session import Session
+from crosswind.core.types import ASK, SAY, Row, ToolSpec
+
+LOOKS = 24  # look-ups off the way that are compared
+
+
+def true_elsewhere(walks: Walks) -> None:
+    """No secrets: a look-up that the way does not need, made by the workaround, gives what the records hold."""
+    domain, task = walks.domain, walks.shifted
+    if task.events or walks.gold.session.world.made_up:
+        return
+    plans = walks.plans(len(walks.layers))
+    made = {repr(told.call) for told in walks.gold.told}
+    calls = [call for call in look_ups(domain, task, walks.clean.calls) if repr(call) not in made]
+    for call in calls[:LOOKS]:
+        true = domain.world(task).call(call)
+        if true.error is not None or call.tool in task.blocked:
+            continue
+        try:
+            there = through(Session.of(domain, task, walks.layers), plans)(call)
+        except (CrosswindError, LookupError, TypeError, ValueError, AttributeError):
+            return  # a workaround for the way alone; what it does elsewhere is not known
+        specs = [spec for spec in walks.gold.session.ever.values() if call.tool in (spec.name, *spec.ids)]
+        if there.error is None and not _holds(there.content, true.content) and not _are_described(walks.gold, specs):
+            raise Unfair(
+                "secrets",
+                f"off the way, {call.tool} gives {there.content!r:.80} where the records hold {true.content!r:.80}: an "
+                "agent that looks there is misled; show what is so, or say how to read it",
+            )
+
+
+def _holds(content: Any, true: Any) -> bool:
+    """Does some content hold all that is true, perhaps with more keys, or in another order?"""
+    if isinstance(true, Mapping):
+        return isinstance(content, Mapping) and all(key in content and _holds(content[key], true[key]) for key in true)
+    if isinstance(true, (list, tuple)):
+        same = isinstance(content, (list, tuple)) and len(content) == len(true)
+        return same and all(any(_holds(one, part) for one in content) for part in true)
+    return is_same(content, true)
+
+
+def no_false_rows(gold: Walk) -> None:
+    """No secrets: rows that the solution passes over as no rows of the world can be told from the others."""
+    for told in gold.told:
+        steps = [s for s in gold.steps[told.first : told.after] if s.call.tool not in (ASK, SAY)]
+        if told.result.error or len(steps) != 1 or steps[0].result.error:
+            continue
+        real, shown = list(_tables(told.result.content)), list(_tables(steps[0].result.content))
+        if len(real) != 1 or len(shown) != 1 or len(shown[0]) <= len(real[0]):
+            continue
+        spec = gold.session.ever.get(steps[0].call.tool)
+        if (row := _unmarked(real[0], shown[0])) is not None and not _are_described(gold, [spec] if spec else []):
+            raise Unfair(
+                "secrets",
+                f"{told.call.tool} shows {len(shown[0])} rows, and the solution is told {len(real[0])} of them: "
+                f"nothing tells that {row!r:.100} is none; mark such rows, or say which they are",
+            )
+
+
+def _tables(content: Any) -> Iterator[Sequence[Row]]:
+    """The lists of rows in some content."""
+    if isinstance(content, Mapping):
+        for one in content.values():
+            yield from _tables(one)
+    elif isinstance(content, (list, tuple)) and content and all(isinstance(row, Mapping) for row in content):
+        yield content
+
+
+def _unmarked(real: Sequence[Row], shown: Sequence[Row]) -> Row | None:
+    """A row more than there are, with the keys of the others and no word of its own."""
+    keys = [set(row) for row in shown]
+    words = [{(k, v) for k, v in row.items() if isinstance(v, (str, bool)) and str(v).isalpha()} for row in shown]
+    for n, row in enumerate(shown):
+        if any(row == one for one in real):
+            continue
+        rest = [m for m in range(len(shown)) if m != n]
+        if all(keys[n] == keys[m] for m in rest) and words[n] <= set().union(*(words[m] for m in rest)):
+            return row
+    return None
+
+
+def _are_described(gold: Walk, specs: Sequence[ToolSpec]) -> bool:
+    """Does a text that layers show for some tools, or in the policy, say anything?"""
+    own = own_texts(gold.session)
+    return any(text not in own for text in (gold.session.policy(), *docs(specs)) if " " in text.strip())
+
+
+FINAL = re.compile(
+    r"\b(?:do not|don't|never|no (?:use|need|point)(?: in| to)?|stop|cannot be|must not|may not|will not)"
+    r" (?:\w+ )?(?:try(?:ing)?|retry(?:ing)?|retried|repeat(?:ed|ing)?|call(?:ed|ing)?|attempt\w*|work)(?: \w+){0,2}"
+    r" ?(?:again|any ?more|later|\W|$)"
+    r"|\b(?:permanent(?:ly)?|for good|for ever|forever|no longer (?:exists?|available))\b",
+    re.IGNORECASE,
+)
+
+
+def no_wrong_advice(gold: Walk) -> None:
+    """No secrets: where an error says that it is final, the way does not go on by the same call."""
+    for n, step in enumerate(gold.steps):
+        if step.result.error is None or not (found := FINAL.search(step.result.error.text)):
+            continue
+        if any(later.call == step.call and later.result.error is None for later in gold.steps[n + 1 :]):
+            raise Unfair(
+                "secrets",
+                f"an error of {step.call.tool!r} says {found[0].strip()!r}, and the same call works later: who "
+                "believes it gives up; say that it may be tried again",
+            )
