@@ -297,7 +297,7 @@ def test_calls_under_way_at_once_keep_their_places_on_the_clock() -> None:
     for one in (opened[2], opened[0], opened[1]):
         assert one.asked == call
         session.resume(one, user.world.call(one.asked))
-        session.finish(one)
+        session.close_call(one)
     assert [step.fired for step in session.steps] == [(), (), (0,)]
     assert [step.result.error is not None for step in session.steps] == [False, False, True]
     assert [receipt.step for receipt in session.receipts()] == [3]

@@ -40,7 +40,7 @@ def baselines(
 ) -> None:
     """Run the scripted agents over a suite and print their scores under each perturbation."""
     from crosswind.core.registry import agents, domains
-    from crosswind.episodes.suite import load_suite
+    from crosswind.episodes.stream import load_suite
     from crosswind.runs.baselines import domains_of, in_order, over_domains, sweep, sweep_part
     from crosswind.runs.ray_map import mapper
 

@@ -64,7 +64,7 @@ def demo(
 def _scripted(folder: Path, seed: int) -> Path:
     """Play the scripted agent and write its report."""
     from crosswind.cli.run import guarded
-    from crosswind.episodes.suite import load_suite
+    from crosswind.episodes.stream import load_suite
     from crosswind.models.spec import open_agent
     from crosswind.runs import runner
 
@@ -83,7 +83,7 @@ def _report(folder: Path) -> Path:
     from crosswind.runs.store import load_run
 
     page = folder / "report.html"
-    replace_file(page, html.page(content(analyse(load_run(folder), opened=48))).encode())
+    replace_file(page, html.page(content(analyse(load_run(folder)))).encode())
     return page
 
 

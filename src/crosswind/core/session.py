@@ -249,7 +249,7 @@ class Session:
         opened = self.begin(call)
         while opened.asked is not None:
             self.resume(opened, await self.toolbox.ask(opened.asked))
-        return self.finish(opened)
+        return self.close_call(opened)
 
     def begin(self, call: ToolCall) -> OpenCall:
         """Open a call. If `asked` is set, pass the toolbox's answer to it to `resume`; else the call has its result."""
@@ -269,7 +269,7 @@ class Session:
         opened.inner.append((asked, answer))
         self._advance(opened, answer)
 
-    def finish(self, opened: OpenCall, result: ToolResult | None = None) -> ToolResult:
+    def close_call(self, opened: OpenCall, result: ToolResult | None = None) -> ToolResult:
         """Record a call; pass `result` if the agent gets another one than the layers gave."""
         result = opened.result if result is None else result
         assert result is not None
@@ -309,13 +309,13 @@ class Session:
             bad = bad_arguments(ASK_SPEC.params, call.args)
             return failed("bad_arguments", bad) if bad else ToolResult(self._user.answer(call.args["question"]))
         if call.tool == FINISH and self.ending == "finish" and self._user is not None:
-            return self._finish(call.args)
+            return self._end_by_tool(call.args)
         spec = self.specs.get(call.tool) if isinstance(call.tool, str) else None
         if spec is None and self.toolbox.foreign and not self.layers:
             return None
         return self.toolbox.check(call, spec)
 
-    def _finish(self, args: object) -> ToolResult:
+    def _end_by_tool(self, args: object) -> ToolResult:
         """End the episode, unless the arguments are wrong or the user has changed their mind."""
         try:
             end = read_finish(args)

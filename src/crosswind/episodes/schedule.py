@@ -264,7 +264,7 @@ class CareerMark(Model):
     task: Task  # complete, and with the state that the agent left before it
     recall: Recall  # what is told in passing, and what it takes to remember
     forfeited: str = ""  # why it could not be played in that state
-    stale: bool = False  # it failed, and would have passed had the rival of the fact been in force
+    stale: bool = False  # it failed, and would have passed had the rival of the fact been in force; set by runs/streams
 
 
 class StreamMark(Model):

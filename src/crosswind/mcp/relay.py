@@ -526,7 +526,7 @@ class Relay:
         self._record(session, opened, result)
 
     def _record(self, session: Session, opened: OpenCall, result: ToolResult) -> None:
-        session.finish(opened, result)
+        session.close_call(opened, result)
         self.note(session, opened, True)
 
     async def _ask(self, call: ToolCall, more: Message) -> Message:

@@ -48,8 +48,8 @@ def analyse(run: AnyRun, *, baselines: int | None = None, opened: int = OPENED) 
     measured = all(is_walkable(name) for name in {one.domain for one in run.told})
     chosen = select(run.told, opened)
     failed = [one for one in run.told if one.outcome == "fail"]
-    unknown = spread([one for one in failed if one.mistake is None and one.cause], EXPLAINED) if measured else []
-    sampled = spread([one for one in run.told if one.judged], MEASURED) if measured else []
+    unknown = evenly([one for one in failed if one.mistake is None and one.cause], EXPLAINED) if measured else []
+    sampled = evenly([one for one in run.told if one.judged], MEASURED) if measured else []
     reader = Reader(*({one.key for one in some} for some in (chosen, unknown, sampled)))
     played = play_baselines(run, baselines, reader.read_and_redraw)
     wanted = reader.opened | reader.explained | reader.measured
@@ -66,11 +66,11 @@ def analyse(run: AnyRun, *, baselines: int | None = None, opened: int = OPENED) 
     )
 
 
-def spread(some: Sequence[Some], limit: int) -> list[Some]:
-    """As many of them as the limit allows, evenly over all."""
-    if len(some) <= limit:
-        return list(some)
-    return [some[i * len(some) // limit] for i in range(limit)]
+def evenly(records: Sequence[Some], limit: int) -> list[Some]:
+    """At most `limit` of them, evenly over the whole."""
+    if len(records) <= limit:
+        return list(records)
+    return [records[i * len(records) // limit] for i in range(limit)]
 
 
 def select(records: Sequence[Told], limit: int) -> list[Told]:
@@ -81,15 +81,15 @@ def select(records: Sequence[Told], limit: int) -> list[Told]:
     """
     clean = {r.pair: r.passed for r in records if r.clean}
     failures = sorted((r for r in records if r.outcome == "fail"), key=lambda r: (r.clean, not clean.get(r.pair)))
-    errors = _spread([r for r in records if r.outcome == "error"])
+    errors = _varied([r for r in records if r.outcome == "error"])
     passed = sorted((r for r in records if r.passed), key=lambda r: r.clean)
-    others = [*errors[: max(1, limit // 10)], *_spread(passed)]
-    taken = _spread(failures)[: limit - min(limit // 5, len(others))]
+    others = [*errors[: max(1, limit // 10)], *_varied(passed)]
+    taken = _varied(failures)[: limit - min(limit // 5, len(others))]
     return [*taken, *others[: limit - len(taken)]]
 
 
-def _spread(records: Sequence[Told]) -> list[Told]:
-    """The same, the first of each cause and condition before the second of any."""
+def _varied(records: Sequence[Told]) -> list[Told]:
+    """The same records, reordered: the first of each cause and condition before the second of any."""
     nth: dict[tuple[str | None, str], int] = {}
     placed: list[tuple[int, int]] = []
     for i, record in enumerate(records):

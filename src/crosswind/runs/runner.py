@@ -1,9 +1,10 @@
 """A run: the episodes of a suite, played by one agent, several at a time, each on the disk as soon as it is over.
 
-Three kinds of failure are never mixed. What the agent does wrong is data. What a provider or a machine does wrong is
-tried again, then stored as an error and left out of every score. What is wrong with crosswind or with an agent's own
-code raises `Crash` and stops the run. Whatever stops it, finished episodes are safe and the next run goes on from them;
-a run is finished only when every episode of its plan is on record.
+Three kinds of failure are never mixed. What the agent does wrong is data, exceptions of a `python:` or `cmd:` agent
+included. What a provider or a machine does wrong is tried again, then stored as an error and left out of every score.
+What is wrong with crosswind itself, or with a scripted agent, raises `Crash` and stops the run. Whatever stops it,
+finished episodes are safe and the next run goes on from them; a run is finished only when every episode of its plan is
+on record.
 """
 
 from __future__ import annotations

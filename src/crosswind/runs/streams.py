@@ -99,7 +99,7 @@ class _Past:
         if record.mark is not None and record.outcome != "error":
             stream = record.domain, record.trial
             kept = self.playing[stream].saved() if record.judged else self.memory(stream)
-            mark = record.mark.model_copy(update={"memory": kept, "career": _aged(record)})
+            mark = record.mark.model_copy(update={"memory": kept, "career": _judged_stale(record)})
             record = record.model_copy(update={"mark": mark})
         self.note(record)
         self.store.append(record)
@@ -136,7 +136,7 @@ class _Streams(Workers):
         return self.is_done()
 
 
-def _aged(record: Record) -> CareerMark | None:
+def _judged_stale(record: Record) -> CareerMark | None:
     """Did a failed episode go by what no longer holds, or never did? It is judged as if that were in force."""
     career = record.mark.career if record.mark else None
     if career is None or career.recall.need is None or record.outcome != "fail":
