@@ -53,7 +53,7 @@ def run(
     domain: Annotated[list[str], Option(metavar="NAME,...", help="Domains similar to the agent's work.")] = [],  # noqa: B006
     way: Annotated[str, Option(metavar="notes|wrapper|adapter|train", help="How to adapt.")] = "wrapper",
     registry: Registry = REGISTRY,
-    out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; the same one resumes.")] = Path(
+    out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; give it again to resume.")] = Path(
         "adaptations/next"
     ),
     alarm: Annotated[list[int], Option(metavar="N", help="Only this alarm of the file, from 1; repeatable.")] = [],  # noqa: B006
@@ -86,7 +86,7 @@ def run(
         Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop in each old world, including clean tasks."),
     ] = 0.05,
     min_gain: Annotated[
-        float, Option(metavar="SHARE", min=0, max=0.99, help="Least required rise in each new world.")
+        float, Option(metavar="SHARE", min=0, max=0.99, help="Minimum required rise in each new world.")
     ] = 0.05,
     max_refusal_drop: Annotated[
         float, Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop of right refusals.")
@@ -294,7 +294,7 @@ def _show_scores(before: Scores, after: Scores) -> None:
 def learn(
     folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a proxy's log.")],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File to write.")] = Path("memory.json"),
-    episodes: Annotated[int, Option(min=0, help="Only the first episodes, from before a change; 0: all.")] = 0,
+    episodes: Annotated[int, Option(min=0, help="Only the first N episodes, from before a change; 0: all.")] = 0,
     json_: Json = False,
 ) -> None:
     """Learn the interface that an agent knows: its tools and the shapes of their results.
@@ -415,7 +415,7 @@ def promote(
     reason: Reason = "",
     json_: Json = False,
 ) -> None:
-    """Make a version current that passed the gate against the current one."""
+    """Make a version current; it must have passed the gate against the current one."""
     from crosswind.adapt.registry import AgentRegistry
 
     _report(AgentRegistry(registry).promote(version, reason=reason), "is in use", json_)

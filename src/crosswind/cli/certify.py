@@ -36,7 +36,7 @@ def certify(
     address: Address = "",
     json_: Json = False,
 ) -> None:
-    """Prove that tasks are fair, clean and perturbed.
+    """Prove that tasks are fair, both clean and perturbed.
 
     A task is certified by replaying its solution, or by a proof that refusing it is right. A draw
     that breaks a law is rejected with the reason and drawn again.

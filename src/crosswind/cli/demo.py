@@ -41,7 +41,7 @@ def demo(
     live: Annotated[bool, Option(help="Play the two small models on this machine.")] = True,
     seed: Seed = 0,
 ) -> None:
-    """Show what crosswind does in three minutes.
+    """Take a three-minute tour of crosswind.
 
     First, a scripted agent plays a suite and gets a report. Then come the pages of a recorded run: two small models,
     one trained on a frozen world and one on perturbed worlds (PAFT), played 866 episodes each. Last, the same two

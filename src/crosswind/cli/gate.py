@@ -73,7 +73,7 @@ def gate(
         Option(min=0, metavar="N", help="Streams: recover within N episodes of at least four in five changes."),
     ] = None,
     min_gain: Annotated[
-        list[str], Option(metavar="NAME=SHARE", help="With a baseline: least required rise; repeatable.")
+        list[str], Option(metavar="NAME=SHARE", help="With a baseline: minimum required rise; repeatable.")
     ] = [],  # noqa: B006
     max_refusal_drop: Annotated[
         float | None, _share("With a baseline: largest allowed drop of right refusals.", 0, 0.999)

@@ -32,7 +32,7 @@ def init(
     out: Annotated[Path, Option(metavar="DIR", help="Root of your project.")] = Path("."),
     agent: Annotated[
         str,
-        Option(show_default="my_agent.py, written to fill in", help="Agent to test, as for `crosswind run --agent`."),
+        Option(show_default="my_agent.py, to fill in", help="Agent to test, as for `crosswind run --agent`."),
     ] = "",
     install: Annotated[
         str,

@@ -96,8 +96,8 @@ def run(
     max_repeats: Annotated[
         int,
         Unlimited(
-            help="End an episode once the same call has failed, or returned the same result in a row, this many times; "
-            "0: never."
+            help="End an episode once the same call has failed this many times, or returned the same result this many "
+            "times in a row; 0: never."
         ),
     ] = 0,
     deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
@@ -106,8 +106,7 @@ def run(
     max_exceptions: Annotated[
         int,
         Unlimited(
-            help="Start no further episode once this many in a row, of two tasks or more, ended with the same "
-            "exception; 0: never."
+            help="Stop once the same exception has ended this many episodes in a row, from two tasks or more; 0: never."
         ),
     ] = 5,
     keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,

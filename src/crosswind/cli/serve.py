@@ -82,7 +82,7 @@ def openenv(
     port: Annotated[int, Option(metavar="PORT", min=0, max=65535, help="Port; 0: any free port.")] = 8000,
     token: Annotated[
         str,
-        Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required beyond this machine."),
+        Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required if --host is not this machine."),
     ] = "",
     sessions: Annotated[int, Option(metavar="N", min=1, help="Connections at a time.")] = 1000,
     idle: Annotated[float, Option(min=1, help="Close a connection after this many idle seconds.")] = 600.0,

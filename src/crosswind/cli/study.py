@@ -67,7 +67,7 @@ def run(
     model: Annotated[str, Option(show_default="the study's", help="Model to train and test.")] = "",
     slots: Annotated[int | None, Option(min=1, help="Conversations kept on the device.")] = None,
     concurrency: Annotated[int | None, Option(min=1, help="Episodes played at a time.")] = None,
-    commit: Annotated[str | None, Option(help="Commit to record, where there is no repository.")] = None,
+    commit: Annotated[str | None, Option(help="Commit to record if there is no repository.")] = None,
     json_: Json = False,
 ) -> None:
     """Train and test arms, one after the other. If an arm fails, the others still run."""

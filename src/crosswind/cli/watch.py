@@ -46,7 +46,7 @@ def watch(
     ] = [],  # noqa: B006
     per: Annotated[
         int,
-        Option(metavar="N", min=50, help="Least average of unchanged episodes per false alarm."),
+        Option(metavar="N", min=50, help="Minimum average number of unchanged episodes per false alarm."),
     ] = 1000,
     evidence: Annotated[
         int, Option(metavar="N", min=0, max=60, help="Episodes to read after a shift is detected, before naming it.")
@@ -58,8 +58,8 @@ def watch(
 ) -> None:
     """Watch the log of an agent for shifts, and name the perturbation behind each.
 
-    Learns what is usual from a reference, tests every later episode with a bounded false-alarm rate, and prints for
-    each alarm what changed, how sure that is, what it costs, and a recipe that reproduces it.
+    Learn what is normal from a reference, test every later episode with a bounded false-alarm rate, and print for each
+    alarm what changed, how sure that is, what it costs, and a recipe that reproduces it.
     """
     from crosswind.cli.progress import Display
     from crosswind.watch.events import event_line

@@ -125,7 +125,7 @@ class Timeline:
     def __init__(self, plan: StreamPlan, domain: str, seed: int, number: int, *, frozen: bool = False) -> None:
         self.plan, self.domain, self.number, self.frozen = plan, domains[domain], number, frozen
         if not is_auditable(self.domain):
-            raise CrosswindError(f"{domain} has tasks of other people and no releases; choose one of ours or a plug-in")
+            raise CrosswindError(f"{domain} is an external benchmark without releases; choose one of ours or a plug-in")
         self.salt = ("stream", seed, number, domain)
         chance = int.from_bytes(digest(*self.salt)[:4], "big")
         kinds = tuple(map(parse_kind, plan.kinds))

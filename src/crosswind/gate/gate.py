@@ -481,6 +481,6 @@ def _then_and_now(then: Sequence[Told], now: Sequence[Told], notes: list[str], *
     if len(found) < max(len(then), len(now)) / 2:
         notes.append(
             f"only {len(found)} of {max(len(then), len(now))} episodes are common to the two runs, so this says little "
-            "of the runs as a whole"
+            "about the runs as a whole"
         )
     return found

@@ -76,7 +76,7 @@ class ServerTools:
         return check(self.tools, call, spec, self.origins())
 
     def call(self, call: ToolCall) -> ToolResult:
-        raise CrosswindError("a live server does not answer at once; use `ask`")
+        raise CrosswindError("a live server answers asynchronously; use `ask`")
 
     async def ask(self, call: ToolCall) -> ToolResult:
         return self.answer(call, await self.request(call, {}))

@@ -199,7 +199,7 @@ class Engine:
         def copy() -> None:
             own = dict(self._slots.model.named_parameters(remove_duplicate=False))
             if unknown := sorted(set(named) - set(own)):
-                raise CrosswindError(f"the model has no weights {unknown[0]!r} ({len(unknown)} such names)")
+                raise CrosswindError(f"the model has no weights {unknown[0]!r} ({len(unknown)} unknown names in all)")
             for name, value in named.items():
                 own[name].copy_(value)
             self._forget_all()

@@ -52,7 +52,7 @@ class NotesAgent(WrappedAgent):
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         if taken := {tool.name for tool in tools} & {READ, WRITE}:
-            raise CrosswindError(f"a tool here is called {min(taken)!r}, as one for notes is; play without --memory")
+            raise CrosswindError(f"a tool of this domain is already called {min(taken)!r}; play without --memory")
         news = [message for message in chat[self.seen :] if message.role != "assistant"]
         self.seen = len(chat)
         if not self.view and news and news[0].role == "system":

@@ -270,7 +270,7 @@ def _glue(tokenizer: Any, special: dict[str, int], name: str) -> tuple[str, str,
     if not tokenizer.chat_template:
         if {"<|im_start|>", "<|im_end|>"} <= set(special):
             return (*CHATML, CHATML[1])
-        raise CrosswindError(f"{name}: the tokenizer has no chat template; take an instruct model, or set a template")
+        raise CrosswindError(f"{name}: the tokenizer has no chat template; use an instruct model, or set a template")
     texts = [f"text{i}text" for i in range(6)]
     roles = ("system", "user", "assistant", "user", "assistant", "user")
     chat = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]

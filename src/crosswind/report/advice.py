@@ -30,7 +30,7 @@ REMEDIES: Mapping[str, str] = {
     "ignored error": "Stop and handle an error before the next call",
     "unsafe retry": "Check whether a write took effect before repeating it",
     "blind repetition": "Change something before repeating a call that failed",
-    "wrong order": "Call what a tool depends on first",
+    "wrong order": "Before calling a tool, make the calls it depends on",
     "gave up": "Look for another way before giving up",
     "ran out of steps": "Spend fewer steps on calls that teach nothing",
     "fabricated value": "Look values up instead of guessing them",

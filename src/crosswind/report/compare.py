@@ -51,11 +51,11 @@ def _sentence(said: Comparison, one: Contrast) -> str:
         total = one.shared + one.unshared + one.other
         little = (
             f"{one.name} and {said.first} share only {one.shared:,} of {formats.many(total, 'episode')}, so this says "
-            "little of the runs as a whole. "
+            "little about the runs as a whole. "
         )
     main = one.main
     if main is None:
-        return f"{little}{one.name} and {said.first} share no solvable episode, so nothing is known of their success."
+        return f"{little}{one.name} and {said.first} share no solvable episode, so their success cannot be compared."
     better = f"{one.name} is {'better' if main.delta > 0 else 'worse'}, " if main.clear else ""
     world = "in the open world" if one.shifted else "in the clean world"
     return (
@@ -173,7 +173,7 @@ def notes(said: Comparison) -> Iterator[str]:
             yield f"{formats.many(one.unshared, 'episode')} of {said.first} or {one.name} have no partner that counts"
         if one.other:
             other = formats.many(one.other, "episode")
-            yield f"{other} of one key have other obstacles in {one.name}, and are left out"
+            yield f"{other} with the same key have different obstacles in {one.name}, and are left out"
 
 
 def _tiles(said: Comparison) -> Iterator[parts.Tile]:

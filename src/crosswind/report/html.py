@@ -334,8 +334,8 @@ def _behaviour(said: Content) -> Markup:
     told = "How the agent works, clean and shifted."
     if found.study and said.measured < found.episodes:
         told += (
-            f" Turns, tokens and time are over all {formats.many(found.episodes, 'episode')}; the other figures need "
-            f"the certified solution and are over {said.measured:,} spread evenly."
+            f" Turns, tokens and time cover all {formats.many(found.episodes, 'episode')}; the other figures need the "
+            f"certified solution and are computed over {said.measured:,} spread evenly through the run."
         )
     return join(
         lead(told if found.study else f"{told} {UNMEASURED}"),
@@ -412,7 +412,7 @@ def _episodes(said: Content) -> Markup:
     every = len(said.run.told)
     told = (
         f"{len(shown)} of {formats.many(every, 'episode')}: "
-        "failures first, one for each cause and kind before a second. "
+        "failures first, and one of each cause and kind before a second one of any. "
         if len(shown) < every
         else "All episodes. "
     )

@@ -34,8 +34,8 @@ def section(found: Sequence[Interaction]) -> Markup | None:
         tag("h3", "Interactions"),
         note(
             "Success on the tasks that were played clean, with each obstacle, and with both. The interaction is the "
-            "change with both less the changes with each, in points: below 0, one makes the other worse. Large losses "
-            "cannot add up; compare both with what independent losses would leave."
+            "change with both minus the changes with each, in points; below 0, one makes the other worse. Large losses "
+            "cannot fully add up, so compare success with both to what independent losses would leave."
         ),
         table(HEADS, rows(found)),
     )

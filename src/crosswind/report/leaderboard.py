@@ -27,7 +27,7 @@ def sentence(said: Leaderboard) -> str:
     close = [one.name for one in others if one.summary.shifted.n and one.summary.shifted.high >= cell.low]
     if close:
         few = ", ".join(close[:3]) + (f" and {len(close) - 3} more" if len(close) > 3 else "")
-        out += f" Its interval overlaps with that of {few}: crosswind compare tells them apart."
+        out += f" Its interval overlaps with that of {few}; use crosswind compare to test the difference."
     return out
 
 
@@ -114,7 +114,7 @@ def page(said: Leaderboard) -> str:
         tag("h1", clipped(sentence(said), 600)),
         (tag("p", f"Note: {told}.", class_="warn") for told in said.notes),
     )
-    footer = tag("p", f"LeaderboardRow by crosswind {__version__}. Intervals are 95{formats.PERCENT}.")
+    footer = tag("p", f"Leaderboard by crosswind {__version__}. Intervals are 95{formats.PERCENT}.")
     return parts.frame(
         f"crosswind: {clipped(said.suite, 80)}",
         header,
@@ -132,11 +132,11 @@ def _table(said: Leaderboard) -> Markup:
     )
     return join(
         lead(
-            "Clean, shifted and change count solvable tasks only; refusals are apart. The score is 0 for agents that "
-            "do nothing, echo, refuse everything or guess, and 1 for the oracle. Choose a heading to sort."
+            "Clean, shifted and change count solvable tasks only; refusals have their own columns. The score is 0 for "
+            "agents that do nothing, echo, refuse everything or guess, and 1 for the oracle. Click a heading to sort."
         ),
         tag("table", tag("thead", top), tag("tbody", body), class_="ranks", id="ranks"),
-        note("Grey rows are scripted agents: what can be had without solving anything, and what can be reached."),
+        note("Grey rows are scripted agents: the scores of solving nothing, and the best possible score."),
     )
 
 

@@ -82,7 +82,7 @@ def report(said: Content) -> str:
             "### For scale, on the same episodes",
             scores("agent", said.scale.summaries),
             *([f"Pairs: {said.scale.sample}."] if said.scale.sample else []),
-            "Success is by solvable pairs: a clean episode counts once for each shifted one of its task. Always "
+            "Success counts solvable pairs: a clean episode counts once for each shifted episode of its task. Always "
             "refusing gives 100 % of right and of false refusals.",
         ]
     if said.unplayed:

@@ -28,8 +28,8 @@ def sentence(found: StreamSummary, agent: str) -> str:
     if (career := found.career) is not None:
         return (
             f"{out}: {formats.percent(career.independent.value)} of those that need no memory, and "
-            f"{formats.percent(career.dependent.value)} of the {career.dependent.n} that need what an earlier one "
-            f"told; {formats.many(career.forfeited, 'episode')} forfeited."
+            f"{formats.percent(career.dependent.value)} of the {career.dependent.n} that need something from an "
+            f"earlier one; {formats.many(career.forfeited, 'episode')} forfeited."
         )
     if found.drop is None:
         return f"{out}; the interface did not change."
@@ -43,7 +43,7 @@ def _recovered(found: StreamSummary) -> str:
     """Whether the agent came back, of the changes that there was something to come back from."""
     slack = f"more than {100 * SLACK:.0f} points"
     if not found.falls or found.recovered is None:
-        return f"After no change did success fall by {slack}: there is nothing to recover from."
+        return f"Success did not fall by {slack} after any change, so there is nothing to recover from."
     back = f", on average {found.recovery:.1f} episodes later" if found.recovery is not None else ""
     fell = f"{formats.many(found.falls, 'change')} after which success fell by {slack}"
     return f"The agent recovers from {formats.percent(found.recovered)} of the {fell}{back}."
@@ -67,14 +67,14 @@ def _of_career(found: StreamSummary, career: CareerSummary) -> dict[str, StreamS
     return {
         "all episodes": found.success,
         "need no memory": career.independent,
-        "need what an earlier episode told": career.dependent,
+        "need something from an earlier episode": career.dependent,
         **{f"told and {TWISTS[name]}": share for name, share in career.twists.items()},
         **{
             f"told {name} episode{'' if name == '1' else 's'} before": share for name, share in career.distances.items()
         },
         **{f"about {name}": share for name, share in career.facts.items()},
-        "facts with all that needed them": career.chains,
-        "failures by a value that does not hold": career.stale,
+        "facts whose every later request passed": career.chains,
+        "failures from an outdated or false value": career.stale,
     }
 
 
@@ -99,7 +99,7 @@ def section(found: StreamSummary) -> Markup:
     return join(
         lead(
             f"Success over the last {WINDOW} episodes, averaged over {formats.many(found.streams, 'stream')}. A dashed "
-            "line marks where a release is met first."
+            "line marks where a release first appears."
         ),
         charts.timeline(points, found.changes),
         tag("h3", "Figures"),
@@ -139,7 +139,7 @@ def both(found: StreamPairs, names: tuple[str, str]) -> Markup:
     return join(
         lead(
             f"Success over the last {WINDOW} episodes: {names[1]} as a line, {names[0]} dotted. A dashed line marks "
-            "where a release is met first. Episodes are paired by their place in the stream."
+            "where a release first appears. Episodes are paired by their position in the stream."
         ),
         charts.timeline(after, found.changes, before),
         table(DIFFERENCE, differences(found)),

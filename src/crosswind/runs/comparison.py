@@ -105,7 +105,7 @@ def _refuse_strangers(first: str, versus: Sequence[Contrast]) -> None:
             total = one.shared + one.unshared + one.other
             raise CrosswindError(
                 f"{one.name} and {first} share only {one.shared:,} of {total:,} episodes, so a comparison says little "
-                "of the runs as a whole. Give runs of the same suite and seed, finish the shorter one, or compare what "
+                "about the whole runs. Give runs of the same suite and seed, finish the shorter one, or compare what "
                 "they share with --partial"
             )
 

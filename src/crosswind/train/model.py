@@ -49,7 +49,7 @@ def in_bf16(config: TrainConfig) -> bool:
         raise CrosswindError("dtype is bf16, but a CPU trains in fp32; set dtype to auto")
     if device == "cuda" and config.dtype != "fp32" and not torch.cuda.is_bf16_supported():
         if config.dtype == "bf16":
-            raise CrosswindError("dtype is bf16, but this GPU has none; set dtype to fp32")
+            raise CrosswindError("dtype is bf16, but this GPU does not support it; set dtype to fp32")
         return False
     return device == "cuda" and config.dtype != "fp32"
 
