@@ -150,6 +150,18 @@ def test_a_process_of_its_own_says_the_same_and_exits_with_the_same_codes() -> N
         assert done.stdout + done.stderr == crosswind(*args, code=code)
 
 
+def test_an_output_that_lacks_characters_or_room_is_no_bug(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "crosswind", "run", "quick", "--agent", "retrier", "--limit", "4"]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*command, "--out", tmp_path / "run"], capture_output=True, timeout=120, env=ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii() and b" %" in done.stdout
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*command[:3], "catalog", "kinds"], stdout=full, stderr=subprocess.PIPE, timeout=120)
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"error: standard output cannot be written (No space left on device)")
+
+
 WRONG = [
     (["catalog", "kind"], "no topic 'kind'; did you mean kinds"),
     (["catalog", "--domain", "poy"], "no domain 'poy'; did you mean poi?"),

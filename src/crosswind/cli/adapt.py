@@ -304,8 +304,9 @@ def learn(
     """
     from crosswind.adapt.learn import interface_of
     from crosswind.base.files import replace_file
-    from crosswind.runs.store import iter_records
+    from crosswind.runs.store import iter_records, load_manifest
 
+    load_manifest(folder)
     found = interface_of(iter_records(folder), episodes or None)
     if not found:
         raise CrosswindError(f"{folder}: no episode shows a tool, so there is nothing to learn")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import copy
+import errno
 import importlib
+import io
 import os
 import sys
 import tempfile
@@ -18,9 +21,10 @@ import typer
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
-from crosswind.cli.exits import BUG, INTERRUPTED, MISTAKE
+from crosswind.cli.exits import BUG, INTERRUPTED, MISTAKE, STOPPED
 from crosswind.cli.help import App, HelpfulGroup, epilog, example_of
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # a disk that takes no more
 NO_PLUGINS = ("demo", "doctor", "init", "learn", "new")  # commands that play nothing of a plug-in
 
 
@@ -80,8 +84,15 @@ app = App(
 def main() -> None:
     """Run the command line. An error that the user can fix is one line on stderr, never a traceback."""
     warnings.formatwarning = _warning
+    codecs.register_error("plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="plain")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except CrosswindError as error:
         print(f"error: {terminal.one_line(str(error))}", file=sys.stderr)
         sys.exit(MISTAKE)
@@ -91,6 +102,12 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except OSError as error:
+        if error.filename is not None or error.errno not in FULL:
+            sys.exit(_bug(error))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error: standard output cannot be written ({error.strerror}); what is stored is safe", file=sys.stderr)
+        sys.exit(STOPPED)
     except Exception as error:
         from crosswind.authoring.plugins import blamed
 
@@ -110,6 +127,13 @@ def _bug(error: Exception) -> int:
         where = f"the traceback is in {file.name}; please report it"
     print(f"error: this is a bug in crosswind: {terminal.short(repr(error), 200)}; {where}", file=sys.stderr)
     return BUG
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that the encoding of a stream lacks."""
+    assert isinstance(error, UnicodeEncodeError)
+    lost = error.object[error.start : error.end]
+    return lost.translate({0xA0: " ", 0x2212: "-", 0x2013: "-"}).encode("ascii", "replace").decode(), error.end
 
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
