@@ -220,12 +220,12 @@ def test_without_a_folder_the_run_lives_as_long_as_the_object() -> None:
         ({"trials": 0}, "trials is 0; expected 1 or more"),
         ({"settings": {"temprature": 0}}, "settings: temprature: .*; the settings are max_tokens, temperature"),
         ({"settings": {"temperature": -1}}, "settings: temperature: .*at least 0"),
-        ({"max_cost": 1.0}, r"no price is known for python:.*; give settings=\{'price_in'"),
+        ({"agent": "openai:m@http://127.0.0.1:1/v1", "max_cost": 1.0}, "no price is known for openai:m.*'price_in'"),
     ],
 )
 def test_options_that_cannot_work_are_refused_with_what_to_do(options: dict[str, Any], told: str) -> None:
     with pytest.raises(CrosswindError, match=told):
-        cw.evaluate(shrug, **options)
+        cw.evaluate(**{"agent": shrug, **options})
 
 
 def test_a_suite_may_be_an_object_a_file_or_narrowed(tmp_path: Path) -> None:

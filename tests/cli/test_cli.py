@@ -155,7 +155,8 @@ def test_an_output_that_lacks_characters_or_room_is_no_bug(tmp_path: Path) -> No
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([*command, "--out", tmp_path / "run"], capture_output=True, timeout=120, env=ascii_only)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.isascii() and b" %" in done.stdout
+    assert done.stdout.isascii()
+    assert b" %" in done.stdout
     with open("/dev/full", "w") as full:
         done = subprocess.run([*command[:3], "catalog", "kinds"], stdout=full, stderr=subprocess.PIPE, timeout=120)
     assert done.returncode == 3

@@ -266,6 +266,12 @@ def test_tokens_that_an_agent_reports_are_counted(agent: Any) -> None:
     assert "3,050 tokens, cost 1." in str(run)
 
 
+def test_a_cost_that_an_agent_reports_is_limited() -> None:
+    run = cw.evaluate(reports, "quick", max_cost=1, concurrency=1)
+    assert sum(r.usage.cost or 0 for r in run.records) == 1
+    assert len(run) == 2
+
+
 @pytest.mark.parametrize("agent", [shrug, shrug_later, Shrugger])
 def test_tokens_that_nobody_reports_are_unknown(agent: Any) -> None:
     with pytest.warns(UserWarning, match="--max-cost cannot stop this run"):

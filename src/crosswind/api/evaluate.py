@@ -28,7 +28,7 @@ from crosswind.core.types import Ending
 from crosswind.episodes.schedule import require_applicable
 from crosswind.episodes.stream import load_suite
 from crosswind.episodes.suite import Suite
-from crosswind.models.source import AgentSettings, AgentSource
+from crosswind.models.source import AgentSettings, AgentSource, has_cost
 from crosswind.models.spec import open_agent
 from crosswind.runs import runner, store
 from crosswind.runs.store import StoredRun
@@ -171,7 +171,7 @@ async def aevaluate(
     if only:
         require_applicable(chosen, seed)
     source = open_agent(agent, agent_settings(settings), ending)
-    if max_cost is not None and source.price is None:
+    if max_cost is not None and not has_cost(source):
         raise CrosswindError(
             f"max_cost is {max_cost:g}, but no price is known for {source.name}; "
             "give settings={'price_in': ..., 'price_out': ...}, per million tokens"

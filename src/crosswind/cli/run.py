@@ -137,7 +137,7 @@ def run(
     """Run an agent over a suite. Episodes are saved as they finish; rerun the command to resume."""
     from crosswind.episodes.schedule import require_applicable
     from crosswind.episodes.stream import load_suite
-    from crosswind.models.source import AgentSettings
+    from crosswind.models.source import AgentSettings, has_cost
     from crosswind.models.spec import open_agent
     from crosswind.runs import runner
 
@@ -169,7 +169,7 @@ def run(
         }
     )
     source = open_agent(agent, settings, ending)
-    if max_cost and source.price is None:
+    if max_cost and not has_cost(source):
         raise CrosswindError(f"--max-cost: no price is known for {source.name}; give --price-in and --price-out")
     if dry_run:
         together = concurrency or source.concurrency

@@ -190,6 +190,7 @@ class PythonAgents:
     concurrency = 8
     ending: Ending = "finish"
     resumes = False  # the loop is its own
+    reports_cost = True  # if it wants to
 
     def __init__(self, agent: object, settings: AgentSettings) -> None:
         called = agent if isinstance(agent, str) else _name_of(agent)

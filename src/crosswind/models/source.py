@@ -111,6 +111,11 @@ class AgentSettings(Model):
         )
 
 
+def has_cost(source: AgentSource) -> bool:
+    """May the cost of its agents be known: from a price, or because they can report it?"""
+    return source.price is not None or bool(getattr(source, "reports_cost", False))
+
+
 class AgentSource(Protocol):
     """Where the agents of a run come from: one agent for each episode, one source for all.
 

@@ -108,9 +108,11 @@ class Limits:
     def void(self, spent: Usage) -> str:
         """Words for budgets that stop nothing, because what they limit is unknown."""
         given = [name for name, most in (("--max-tokens", self.tokens), ("--max-cost", self.cost)) if most is not None]
-        if not given or spent.tokens is not None:
-            return ""
-        return f"{' and '.join(given)} cannot stop this run: the agent does not report its tokens (docs/agents.md)"
+        if given and spent.tokens is None and spent.cost is None:
+            return f"{' and '.join(given)} cannot stop this run: the agent does not report its tokens (docs/agents.md)"
+        if self.cost is not None and spent.cost is None:
+            return "--max-cost cannot stop this run: no price is known, and the agent does not report its cost"
+        return ""
 
 
 @dataclass(slots=True)
