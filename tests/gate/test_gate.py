@@ -317,6 +317,9 @@ def test_errors_are_left_out_and_too_many_leave_no_verdict() -> None:
     assert nothing.verdict == "infrastructure"
     assert "no finished episode" in nothing.says
     assert "0 of 0" not in nothing.says
+    recorded = examine([r.model_copy(update={"outcome": "unjudged"}) for r in records], [parse_rule("all=0.1")])
+    assert recorded.verdict == "infrastructure"
+    assert "recorded sessions, which have no verdict" in recorded.says
 
 
 # ---------------------------------------------------------------- the command

@@ -277,6 +277,11 @@ def examine(
     reasons = list(unfinished)
     if not records:
         reasons.append("the run has no finished episode; give the same run command again")
+    elif any(r.outcome == "unjudged" for r in records) and not any(r.judged for r in records):
+        reasons.append(
+            "the run holds recorded sessions, which have no verdict; gate a run of tasks for the server "
+            "(docs/mcp_tasks.md)"
+        )
     elif errors > max_errors * len(everything):
         reasons.append(
             f"{errors} of {len(everything)} episodes were lost to infrastructure, more than {100 * max_errors:g} %; "
