@@ -67,10 +67,31 @@ def test_no_entry_of_the_lexicon_is_in_two_splits() -> None:
     by_split: dict[Split, set[str]] = {split: set() for split in SPLITS}
     for split in SPLITS:
         by_split[split] |= {banks.lemma(w) for cs in entries.concepts.values() for c in cs for w in c.words[split]}
-        by_split[split] |= {" ".join(line) for lines in entries.choices.values() for line in lines[split]}
+        by_split[split] |= {banks.lemma(w) for ls in entries.choices.values() for line in ls[split] for w in line}
         by_split[split] |= {f"{kind} {line}" for kind, lines in entries.phrases.items() for line in lines[split]}
     for one, two in combinations(SPLITS, 2):
         assert not by_split[one] & by_split[two]
+
+
+def test_requests_read_as_sentences() -> None:
+    for split in SPLITS:
+        for draft in drafts(split, 6):
+            for compiled, declared in draft.families.values():
+                assert declared["queries"]
+                for query in declared["queries"]:
+                    said = re.sub(r"\{\w+\}", "X", query)
+                    assert all(s[0].isupper() for s in re.split(r"(?<=[.?]) ", said)), said
+                    assert said[-1] in ".?", said
+                    assert not re.search(r" {2}| [.,?]|[.?]{2}|,,|\b(a|an|the|of|by|that) \1\b|\bhas has\b", said), said
+                    assert len({*re.findall(r"\{\w+\}", query)}) == len(compiled.details), query
+
+
+def test_what_fits_a_thing_are_its_columns() -> None:
+    for draft in drafts("train", 10):
+        for table in draft.interface.tables.values():
+            fits = table.concept.fits or {table.role}
+            assert all(c.concept and c.concept.fits & fits for c in table.of_sort("number", "money")), table.name
+            assert all(c.concept and c.concept.fits & {*fits, "any"} for c in table.of_sort("kind")), table.name
 
 
 def test_a_name_gives_one_domain_that_the_laws_accept() -> None:

@@ -260,9 +260,8 @@ class Chains:
 
     def _pick(self, table: str, depth: int) -> Entity:
         rows = self.rows(table, depth)
-        return Best(
-            table, rows, self.rng.choice(("max", "min")), self.rng.choice(self.tables[table].of_sort("number")).name
-        )
+        listed = [c.name for c in self.tables[table].of_sort("number", "money") if c.name in self._shown(rows)]
+        return Best(table, rows, self.rng.choice(("max", "min")), self.rng.choice(listed))
 
     def _dated(self, table: str, depth: int) -> Entity:
         made = self.tables[table]
