@@ -74,12 +74,17 @@ def audit_domain(
 
 
 def complaints(
-    domain: Domain, families: Sequence[str] | None = None, *, count: int = TASKS, split: Split = "test"
+    domain: Domain,
+    families: Sequence[str] | None = None,
+    *,
+    count: int = TASKS,
+    split: Split = "test",
+    guesses: int = GUESSES,
 ) -> Iterator[Complaint]:
     """The same one by one, for callers who need to know only whether there is any."""
     yield from _footprints(domain, split)
     for family in families or domain.families:
-        yield from audit_family(domain, family, count=count, split=split)
+        yield from audit_family(domain, family, count=count, split=split, guesses=guesses)
 
 
 def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
@@ -100,7 +105,9 @@ def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
     return out
 
 
-def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Split = "test") -> list[Complaint]:
+def audit_family(
+    domain: Domain, family: str, *, count: int = TASKS, split: Split = "test", guesses: int = GUESSES
+) -> list[Complaint]:
     """What is unfair about the tasks of a family: clean certificates, ties, leaks, and agents that call nothing."""
     where = f"{domain.name}/{family}"
     try:
@@ -117,7 +124,7 @@ def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Spli
             task_laws.decided(domain, task, walks.clean)
             for barred in _barred(domain, task):
                 refusal_proofs.unrefuted(domain, barred)
-        tasks = [*(task for task, _ in walked), *(domain.task(family, n, split=split) for n in range(count, GUESSES))]
+        tasks = [*(task for task, _ in walked), *(domain.task(family, n, split=split) for n in range(count, guesses))]
         for task in tasks:
             task_laws.unlabelled(domain, task)
         walked += [(task, Walks(domain, task).clean) for task in tasks[count:]]

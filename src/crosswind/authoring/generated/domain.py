@@ -28,7 +28,7 @@ from crosswind.authoring.generated.requests import Speaker
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, bank_words
 from crosswind.base.errors import BadFile, CannotDraw, CrosswindError, Unfair, UnknownName
 from crosswind.base.yaml_files import Document
-from crosswind.core.audit import complaints
+from crosswind.core.audit import GUESSES, complaints
 from crosswind.core.domain import Domain
 from crosswind.core.flow import rng_for
 from crosswind.core.types import SPLITS, Split
@@ -115,7 +115,8 @@ def drawn(name: str, attempt: int) -> tuple[Domain, Kept]:
         made = Kept(*json.loads(json.dumps([draft.declared(name), draft.bank()])))  # as it is when it was kept
         domain = yaml_domain.checked(Document(made.declared, {}, name))
         for judged in dict.fromkeys((split, "test")):  # the tasks that it is drawn for, and those that are checked
-            for complaint in complaints(domain, count=TASKS, split=judged):  # the first is enough
+            guesses = GUESSES if judged == split else TASKS  # requests are the same; other names tell little more
+            for complaint in complaints(domain, count=TASKS, split=judged, guesses=guesses):  # the first is enough
                 raise RedrawNeeded(str(complaint))
         return domain, made
     except (BadFile, CannotDraw, Unfair) as error:
