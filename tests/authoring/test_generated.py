@@ -120,6 +120,20 @@ def test_kinds_are_audited_on_a_domain_of_ours_whatever_code_there_is(monkeypatc
     assert judged == [("semantic_rename", domains["poi"])]
 
 
+def test_what_a_family_remembers_of_a_world_is_not_changed_by_rules() -> None:
+    """Reading an answer under a surcharge must not add it to the way that later answers are read from."""
+    made = domains["generated:test-3"]
+    charged = 0
+    for family in made.families.values():
+        task = made.task(family.name, 1)
+        state = made.state(task)
+        before = family.answer(task, state, state)
+        under = task.replace(brief=task.brief.model_copy(update={"rules": {"surcharge": "7"}}))
+        charged += family.answer(under, state, state) != before
+        assert family.answer(task, state, state) == before
+    assert charged
+
+
 def test_generated_domains_are_dropped_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domain, "HELD", 1)
     domains["generated:dev-1"]

@@ -436,15 +436,19 @@ class Compiled:
     def _row(self, entity: Entity, column: str) -> str:
         """A step that gives a column of a row: the one that found it, or else a look at it."""
         id, table = self.id_of(entity), self._table(entity)
-        if entity in self.step_of and not isinstance(entity, Create):
-            here = next(s for s in self.steps if s["step"] == self.step_of[entity])
-            while "among" in here:
-                here = next(s for s in self.steps if s["step"] == here["among"][0])
-            if column in self.interface.tools[here["call"]].declared["give"]:
-                return self.step_of[entity]
+        found = entity in self.step_of and not isinstance(entity, Create)
+        if found and self._shows(self.step_of[entity], column):
+            return self.step_of[entity]
         if ("look", entity) not in self.step_of:
             self._step(("look", entity), call=table.tools["look"], args={table.key: id})
         return self.step_of["look", entity]
+
+    def _shows(self, name: str, column: str) -> bool:
+        """Does a step give a column, whichever row it takes?"""
+        step = next(s for s in self.steps if s["step"] == name)
+        if "among" in step:
+            return all(self._shows(one, column) for one in step["among"])
+        return column in self.interface.tools[step["call"]].declared["give"]
 
     def column(self, entity: Entity, column: str) -> str:
         """A reference to a column of a row."""

@@ -23,7 +23,7 @@ from crosswind.authoring.generated.chains import (
     parts,
 )
 from crosswind.authoring.generated.kept import Kept, keep, recall
-from crosswind.authoring.generated.lexicon import Voice, capital, lexicon, spoken
+from crosswind.authoring.generated.lexicon import Voice, a, capital, lexicon, spoken
 from crosswind.authoring.generated.requests import Speaker
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, bank_words
 from crosswind.base.errors import BadFile, CannotDraw, CrosswindError, Unfair, UnknownName
@@ -40,6 +40,7 @@ HELD = 64  # domains that are held at a time; one that is dropped is made again 
 QUERIES = 4  # wordings of a family
 CORES = 3  # wordings of a family that the bank has for each split
 ATTEMPTS = 24
+FEWER = 7  # tasks of each family for the laws that look at many, where the world's own tasks were judged by all
 TASKS = 3  # of each family that the laws are run on before a domain is handed out
 KINDS = ("kinds object", "kinds work", "kinds animal", "kinds plant", "kinds any")  # sections of choices
 # What the families of a domain are to do, and in how many calls; the rest are drawn freely.
@@ -115,7 +116,7 @@ def drawn(name: str, attempt: int) -> tuple[Domain, Kept]:
         made = Kept(*json.loads(json.dumps([draft.declared(name), draft.bank()])))  # as it is when it was kept
         domain = yaml_domain.checked(Document(made.declared, {}, name))
         for judged in dict.fromkeys((split, "test")):  # the tasks that it is drawn for, and those that are checked
-            guesses = GUESSES if judged == split else TASKS  # requests are the same; other names tell little more
+            guesses = GUESSES if judged == split else FEWER  # requests are the same; other names tell little more
             for complaint in complaints(domain, count=TASKS, split=judged, guesses=guesses):  # the first is enough
                 raise RedrawNeeded(str(complaint))
         return domain, made
@@ -328,7 +329,7 @@ class Draft:
             **made,
             "label": label,
             "ask": voice.phrase("ask_for", label=label),
-            "vague": voice.phrase("vague", label=label),
+            "vague": voice.phrase("vague", label=label, a_label=a(label)),
         }
         if record := self._record(key):
             out["record"] = record

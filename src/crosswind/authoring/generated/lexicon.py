@@ -32,7 +32,7 @@ class Concept:
     name: str
     words: Mapping[Split, Sequence[str]]
     fits: frozenset[str] = frozenset()  # what a thing is, or what a column suits
-    span: tuple[float, float] = (0, 0)  # the smallest and largest value
+    span: tuple[int | float, int | float] = (0, 0)  # the smallest and largest value
     most: tuple[str, ...] = ()  # how people say the largest and the smallest; words for training only
 
     def lemmas(self) -> set[str]:
@@ -100,7 +100,7 @@ def lexicon() -> Lexicon:
 
 def _noted(
     fits: str = "", span: str = "", most: str = ""
-) -> tuple[frozenset[str], tuple[float, float], tuple[str, ...]]:
+) -> tuple[frozenset[str], tuple[int | float, int | float], tuple[str, ...]]:
     """What a line says of a concept besides its words."""
     low, high = [float(n) if "." in n else int(n) for n in span.split()] or (0, 0)
     return frozenset(fits.split()), (low, high), tuple(spoken(word) for word in most.split())

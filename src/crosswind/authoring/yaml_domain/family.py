@@ -198,11 +198,10 @@ class DeclaredFamily(Family):
         key = _key(start, details, strict=strict)
         if key in self._followed:
             return self._followed[key]
-        way: FollowedSteps | None = FollowedSteps(_fresh(start))
-        if not all(self._taken(way, i, details, strict=strict) for i in range(len(self.steps))):
-            way = None
-        self._remember(key, way)
-        return way
+        way = FollowedSteps(_fresh(start))
+        done = all(self._taken(way, i, details, strict=strict) for i in range(len(self.steps)))
+        self._remember(key, way if done else None)
+        return way if done else None
 
     def _remember(self, key: object, way: FollowedSteps | None) -> None:
         if key is None:
