@@ -67,10 +67,31 @@ def test_no_entry_of_the_lexicon_is_in_two_splits() -> None:
     by_split: dict[Split, set[str]] = {split: set() for split in SPLITS}
     for split in SPLITS:
         by_split[split] |= {banks.lemma(w) for cs in entries.concepts.values() for c in cs for w in c.words[split]}
-        by_split[split] |= {" ".join(line) for lines in entries.choices.values() for line in lines[split]}
+        by_split[split] |= {banks.lemma(w) for ls in entries.choices.values() for line in ls[split] for w in line}
         by_split[split] |= {f"{kind} {line}" for kind, lines in entries.phrases.items() for line in lines[split]}
     for one, two in combinations(SPLITS, 2):
         assert not by_split[one] & by_split[two]
+
+
+def test_requests_read_as_sentences() -> None:
+    for split in SPLITS:
+        for draft in drafts(split, 6):
+            for compiled, declared in draft.families.values():
+                assert declared["queries"]
+                for query in declared["queries"]:
+                    said = re.sub(r"\{\w+\}", "X", query)
+                    assert all(s[0].isupper() for s in re.split(r"(?<=[.?]) ", said)), said
+                    assert said[-1] in ".?", said
+                    assert not re.search(r" {2}| [.,?]|[.?]{2}|,,|\b(a|an|the|of|by|that) \1\b|\bhas has\b", said), said
+                    assert len({*re.findall(r"\{\w+\}", query)}) == len(compiled.details), query
+
+
+def test_what_fits_a_thing_are_its_columns() -> None:
+    for draft in drafts("train", 10):
+        for table in draft.interface.tables.values():
+            fits = table.concept.fits or {table.role}
+            assert all(c.concept and c.concept.fits & fits for c in table.of_sort("number", "money")), table.name
+            assert all(c.concept and c.concept.fits & {*fits, "any"} for c in table.of_sort("kind")), table.name
 
 
 def test_a_name_gives_one_domain_that_the_laws_accept() -> None:
@@ -97,6 +118,20 @@ def test_kinds_are_audited_on_a_domain_of_ours_whatever_code_there_is(monkeypatc
     monkeypatch.setattr(audit, "_verdict", fair)
     audit.require_fair(domains["generated:test-3"], "family_1", ["semantic_rename"])
     assert judged == [("semantic_rename", domains["poi"])]
+
+
+def test_what_a_family_remembers_of_a_world_is_not_changed_by_rules() -> None:
+    """Reading an answer under a surcharge must not add it to the way that later answers are read from."""
+    made = domains["generated:test-3"]
+    charged = 0
+    for family in made.families.values():
+        task = made.task(family.name, 1)
+        state = made.state(task)
+        before = family.answer(task, state, state)
+        under = task.replace(brief=task.brief.model_copy(update={"rules": {"surcharge": "7"}}))
+        charged += family.answer(under, state, state) != before
+        assert family.answer(task, state, state) == before
+    assert charged
 
 
 def test_generated_domains_are_dropped_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

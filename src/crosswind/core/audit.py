@@ -31,7 +31,7 @@ from crosswind.core.certify import certify, certify_task
 from crosswind.core.domain import Domain
 from crosswind.core.drawing import Drawn, draw_unaudited
 from crosswind.core.flow import rng_for
-from crosswind.core.oracle import Walks
+from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import SPLITS, Split, Task
@@ -76,12 +76,17 @@ def audit_domain(
 
 
 def complaints(
-    domain: Domain, families: Sequence[str] | None = None, *, count: int = TASKS, split: Split = "test"
+    domain: Domain,
+    families: Sequence[str] | None = None,
+    *,
+    count: int = TASKS,
+    split: Split = "test",
+    guesses: int = GUESSES,
 ) -> Iterator[Complaint]:
     """The same one by one, for callers who need to know only whether there is any."""
     yield from _footprints(domain, split)
     for family in families or domain.families:
-        yield from audit_family(domain, family, count=count, split=split)
+        yield from audit_family(domain, family, count=count, split=split, guesses=guesses)
 
 
 def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
@@ -103,25 +108,29 @@ def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
     return out
 
 
-def audit_family(domain: Domain, family: str, *, count: int = TASKS, split: Split = "test") -> list[Complaint]:
+def audit_family(
+    domain: Domain, family: str, *, count: int = TASKS, split: Split = "test", guesses: int = GUESSES
+) -> list[Complaint]:
     """What is unfair about the tasks of a family: clean certificates, ties, leaks, and agents that call nothing."""
     where = f"{domain.name}/{family}"
     try:
+        walked: list[tuple[Task, Walk]] = []
         for n in range(count):
             task = domain.task(family, n, split=split)
             if domain.task(family, n, split=split) != task:
                 raise Unfair("seeded", f"{task.id} drawn twice gives two tasks")
             walks = Walks(domain, task)
             certify_task(walks)
+            walked.append((task, walks.clean))
             laws.repeatable(walks.clean, Walks(domain, task).clean, "a tool or `solve` remembers or draws by itself")
             task_laws.untied(domain, task, walks.clean, SHUFFLES)
             task_laws.decided(domain, task, walks.clean)
             for barred in _barred(domain, task):
                 refusal_proofs.unrefuted(domain, barred)
-        tasks = [domain.task(family, n, split=split) for n in range(GUESSES)]
+        tasks = [*(task for task, _ in walked), *(domain.task(family, n, split=split) for n in range(count, guesses))]
         for task in tasks:
             task_laws.unlabelled(domain, task)
-        walked = [(task, Walks(domain, task).clean) for task in tasks]
+        walked += [(task, Walks(domain, task).clean) for task in tasks[count:]]
         evidence.chosen_for_a_reason(domain, walked)
         evidence.worked_out(domain, walked)
         aggregates.over_what_is_named(domain, walked)

@@ -6,7 +6,7 @@ splits share one. `Compiled` turns an expression into the steps of a declared fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from crosswind.authoring.generated.lexicon import part_of
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, TableDraft
 from crosswind.core.types import Split
 
+TRIES = 120  # requests that are drawn for each call a chain may have, until one fits; many structures have none
 MOST_PICKS = 2  # of a chain that writes: each multiplies the ends that a refusal proof must rule out
 
 
@@ -133,14 +134,31 @@ class DraftRequest:
     values: tuple[Value, ...]
 
 
-def parts(node: Any) -> Iterator[Any]:
+# What holds other expressions.
+INSIDE: Mapping[type, tuple[str, ...]] = {
+    DraftRequest: ("acts", "values"),
+    Given: (),
+    Follow: ("source",),
+    Rows: ("parent",),
+    Best: ("rows",),
+    Dated: ("rows",),
+    Better: ("first", "second"),
+    Create: ("parent", "about"),
+    Redate: ("record",),
+    Close: ("record",),
+    Tell: ("source",),
+    Figure: ("rows",),
+}
+
+
+def parts(node: Any) -> list[Any]:
     """Every expression inside one, itself included."""
-    yield node
-    for name in node.__slots__:
+    out = [node]
+    for name in INSIDE[type(node)]:
         value = getattr(node, name)
         for part in value if isinstance(value, tuple) else (value,):
-            if hasattr(part, "__slots__"):
-                yield from parts(part)
+            out += parts(part)
+    return out
 
 
 def shape(request: DraftRequest, interface: Interface) -> str:
@@ -182,16 +200,17 @@ class Chains:
 
     def draw(self, split: Split, calls: range, goal: str, taken: set[str]) -> tuple[DraftRequest, Compiled]:
         """A request whose shape belongs to a split and is not taken, met in a number of calls."""
-        for _ in range(4000):
+        for _ in range(TRIES * max(calls)):
             self.pool = []
             try:
                 request = self._request(goal, max(calls))
-                if sum(isinstance(p, Best | Dated) for p in parts(request)) > (MOST_PICKS if request.acts else 3):
+                every = parts(request)
+                if sum(isinstance(p, (Best, Dated)) for p in every) > (MOST_PICKS if request.acts else 3):
                     continue
-                rows = [p for p in parts(request) if isinstance(p, Rows)]
+                rows = [p for p in every if isinstance(p, Rows)]
                 if _twice([r.kind for r in rows]) or _twice([r.floor for r in rows]):
                     continue  # a request states each detail once
-                if len({p.way for p in parts(request) if isinstance(p, Best | Better)}) > 1:
+                if len({p.way for p in every if isinstance(p, (Best, Better))}) > 1:
                     continue  # most and least in one sentence are easily taken for each other
                 made = shape(request, self.interface)
                 if made in taken or part_of(made) != split:
@@ -260,9 +279,8 @@ class Chains:
 
     def _pick(self, table: str, depth: int) -> Entity:
         rows = self.rows(table, depth)
-        return Best(
-            table, rows, self.rng.choice(("max", "min")), self.rng.choice(self.tables[table].of_sort("number")).name
-        )
+        listed = [c.name for c in self.tables[table].of_sort("number", "money") if c.name in self._shown(rows)]
+        return Best(table, rows, self.rng.choice(("max", "min")), self.rng.choice(listed))
 
     def _dated(self, table: str, depth: int) -> Entity:
         made = self.tables[table]
@@ -418,15 +436,19 @@ class Compiled:
     def _row(self, entity: Entity, column: str) -> str:
         """A step that gives a column of a row: the one that found it, or else a look at it."""
         id, table = self.id_of(entity), self._table(entity)
-        if entity in self.step_of and not isinstance(entity, Create):
-            here = next(s for s in self.steps if s["step"] == self.step_of[entity])
-            while "among" in here:
-                here = next(s for s in self.steps if s["step"] == here["among"][0])
-            if column in self.interface.tools[here["call"]].declared["give"]:
-                return self.step_of[entity]
+        found = entity in self.step_of and not isinstance(entity, Create)
+        if found and self._shows(self.step_of[entity], column):
+            return self.step_of[entity]
         if ("look", entity) not in self.step_of:
             self._step(("look", entity), call=table.tools["look"], args={table.key: id})
         return self.step_of["look", entity]
+
+    def _shows(self, name: str, column: str) -> bool:
+        """Does a step give a column, whichever row it takes?"""
+        step = next(s for s in self.steps if s["step"] == name)
+        if "among" in step:
+            return all(self._shows(one, column) for one in step["among"])
+        return column in self.interface.tools[step["call"]].declared["give"]
 
     def column(self, entity: Entity, column: str) -> str:
         """A reference to a column of a row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -23,23 +23,26 @@ from crosswind.authoring.generated.chains import (
     parts,
 )
 from crosswind.authoring.generated.kept import Kept, keep, recall
-from crosswind.authoring.generated.lexicon import Voice, lexicon, spoken
+from crosswind.authoring.generated.lexicon import Voice, a, capital, lexicon, spoken
 from crosswind.authoring.generated.requests import Speaker
 from crosswind.authoring.generated.tables import Interface, RedrawNeeded, bank_words
 from crosswind.base.errors import BadFile, CannotDraw, CrosswindError, Unfair, UnknownName
 from crosswind.base.yaml_files import Document
-from crosswind.core.audit import complaints
+from crosswind.core.audit import GUESSES, complaints
 from crosswind.core.domain import Domain
 from crosswind.core.flow import rng_for
 from crosswind.core.types import SPLITS, Split
 from crosswind.words import banks
 
 NAME = re.compile(r"generated:(?:(train|dev|test)-([A-Za-z0-9][A-Za-z0-9_-]{0,63})|([0-9]{1,18}))")
+NUMERAL = re.compile(r"\b(?:one|both|two|first|second)\b", re.IGNORECASE)
 HELD = 64  # domains that are held at a time; one that is dropped is made again when it is asked for
-QUERIES = 3  # wordings of a family
+QUERIES = 4  # wordings of a family
 CORES = 3  # wordings of a family that the bank has for each split
 ATTEMPTS = 24
+FEWER = 7  # tasks of each family for the laws that look at many, where the world's own tasks were judged by all
 TASKS = 3  # of each family that the laws are run on before a domain is handed out
+KINDS = ("kinds object", "kinds work", "kinds animal", "kinds plant", "kinds any")  # sections of choices
 # What the families of a domain are to do, and in how many calls; the rest are drawn freely.
 GOALS = (
     ("tell", range(1, 3)),
@@ -113,7 +116,8 @@ def drawn(name: str, attempt: int) -> tuple[Domain, Kept]:
         made = Kept(*json.loads(json.dumps([draft.declared(name), draft.bank()])))  # as it is when it was kept
         domain = yaml_domain.checked(Document(made.declared, {}, name))
         for judged in dict.fromkeys((split, "test")):  # the tasks that it is drawn for, and those that are checked
-            for complaint in complaints(domain, count=TASKS, split=judged):  # the first is enough
+            guesses = GUESSES if judged == split else FEWER  # requests are the same; other names tell little more
+            for complaint in complaints(domain, count=TASKS, split=judged, guesses=guesses):  # the first is enough
                 raise RedrawNeeded(str(complaint))
         return domain, made
     except (BadFile, CannotDraw, Unfair) as error:
@@ -133,6 +137,7 @@ class Draft:
         self.split, self.rng = split, rng
         self.interface = Interface(split, rng)
         self.families: dict[str, tuple[Compiled, dict[str, Any]]] = {}
+        self._order: dict[int, list[str]] = {}  # the details of each chain as its first wording names them
         taken: set[str] = set()
         for goal, calls in GOALS:
             try:
@@ -151,7 +156,7 @@ class Draft:
         for name, tool in list(tools.items()):
             table = self.interface.tables[tool.table]
             wanted = table.of if tool.act in ("list", "list_by") else table.name
-            if name not in used and (tool.act in ("create", "code") or wanted not in near):
+            if name not in used and (tool.act in ("create", "code", "change") or wanted not in near):
                 del tools[name], table.tools[tool.act]
         for tool in tools.values():
             if "undo" in tool.declared and tool.declared["undo"] not in tools:
@@ -160,21 +165,49 @@ class Draft:
     # -- families
 
     def _family(self, request: DraftRequest, compiled: Compiled, **extra: Any) -> None:
-        queries: dict[str, None] = {}
-        for _ in range(8):
-            queries |= {Speaker(compiled, Voice(self.split, self.rng)).query(): None}
+        queries = self._queries(compiled)
+        if not queries:
+            raise RedrawNeeded("no request is clear")
         level = 1 if compiled.calls <= 3 else 2 if compiled.calls <= 6 else 3
         name = f"family_{len(self.families) + 1}"
         declared = {
             "about": f"A chain of {compiled.calls} calls.",
             "level": level,
-            "queries": [*queries][:QUERIES],
+            "queries": queries,
             "steps": self._steps(compiled),
             "answer": Speaker(compiled, Voice(self.split, self.rng)).answer(),
             "expect": [*(ref for _, ref in compiled.made if "create" in self._call(compiled, ref)), *compiled.values],
             "obstacles": self._obstacles(request, compiled),
         }
         self.families[name] = compiled, {**declared, **extra}
+
+    def _queries(self, compiled: Compiled, plain: Sequence[str] = ()) -> list[str]:
+        """Requests for a chain. Details that are `plain` are said without a noun: "some crate" may take their place."""
+        said = self._said_in_order(compiled, lambda: Speaker(compiled, Voice(self.split, self.rng), plain).query())
+        return said[:QUERIES]
+
+    def _said_in_order(self, compiled: Compiled, say: Callable[[], str], tries: int = 12) -> list[str]:
+        """Several wordings that name details of one sort in the same order, as their readers expect."""
+        out: dict[str, None] = {}
+        order: list[str] = self._order.get(id(compiled), [])
+        for _ in range(tries):
+            try:
+                said = say()
+            except RedrawNeeded:
+                continue  # what it says could be taken for something else
+            if NUMERAL.search(said) and any(self._sort(d) == "number" for d in compiled.details.values()):
+                continue  # "the one that" could be taken for the number
+            keys = re.findall(r"\{(\w+)\}", said)
+            order = self._order.setdefault(id(compiled), order or keys)
+            if len(keys) == len(order) and self._by_sort(compiled, keys) == self._by_sort(compiled, order):
+                out[said] = None
+        return [*out]
+
+    def _by_sort(self, compiled: Compiled, keys: Sequence[str]) -> dict[str, list[str]]:
+        out: dict[str, list[str]] = {}
+        for key in keys:
+            out.setdefault(self._sort(compiled.details[key]), []).append(key)
+        return out
 
     def _call(self, compiled: Compiled, ref: str) -> str:
         """What a step that is referred to does."""
@@ -227,13 +260,16 @@ class Draft:
             self.families[f"family_{len(self.families) + 1}"] = compiled, {**declared, "refusal": True}
         for name in list(askable)[:1]:
             compiled, declared = self.families[name]
-            self.families[f"family_{len(self.families) + 1}"] = compiled, {**declared, "withhold": askable[name]}
+            kept = askable[name]
+            queries = self._queries(compiled, kept)
+            declared = {**declared, "queries": queries or declared["queries"], "withhold": kept}
+            self.families[f"family_{len(self.families) + 1}"] = compiled, declared
 
     def _withholdable(self, compiled: Compiled) -> list[str]:
         """Details that are the only ones of their sort."""
         sorts = {key: self._sort(made) for key, made in compiled.details.items()}
         alone = [key for key, sort in sorts.items() if [*sorts.values()].count(sort) == 1 and sort != "number"]
-        return alone if len(sorts) > 1 or alone else []
+        return [key for key in alone if sorts[key] != "date"] or alone
 
     def _sort(self, made: Mapping[str, Any]) -> str:
         table, _, column = str(made.get("of", "")).partition(".")
@@ -253,7 +289,7 @@ class Draft:
         say = self.interface.voice.phrase
         return {
             "domain": name,
-            "summary": say("summary", **holes)[0].upper() + say("summary", **holes)[1:],
+            "summary": capital(say("summary", **holes)),
             "policy": " ".join((say("policy_role", **holes), say("policy_do"), say("policy_ask"), say("policy_end"))),
             "entities": self._entities(),
             "tables": self.interface.declared_tables(),
@@ -282,8 +318,9 @@ class Draft:
             if key in (table.key, f"{table.key}_2"):
                 return f"other {table.noun}" if key.endswith("_2") else table.noun
         if key.endswith("_1"):
-            return f"new {spoken(key[:-2])}"
-        return f"least {spoken(key[:-2])}" if key.endswith("_0") else spoken(key)
+            looked_for = any(key[:-2] in compiled.details for compiled, _ in self.families.values())
+            return f"new {spoken(key[:-2])}" if looked_for else spoken(key[:-2])
+        return f"minimum {spoken(key[:-2])}" if key.endswith("_0") else spoken(key)
 
     def _detail(self, key: str, made: Mapping[str, Any]) -> dict[str, Any]:
         label = self._label(key)
@@ -291,8 +328,8 @@ class Draft:
         out = {
             **made,
             "label": label,
-            "ask": voice.phrase("ask", label=label),
-            "vague": voice.phrase("vague", label=label),
+            "ask": voice.phrase("ask_for", label=label),
+            "vague": voice.phrase("vague", label=label, a_label=a(label)),
         }
         if record := self._record(key):
             out["record"] = record
@@ -321,7 +358,7 @@ class Draft:
                 }
         kinds = max(len(c.fill["choice"]) for t in self.interface.tables.values() for c in t.of_sort("kind"))
         own = {w for t in self.interface.tables.values() for c in t.of_sort("kind") for w in c.fill["choice"]}
-        fields = lexicon().choices["kinds"]
+        fields = {s: [line for section in KINDS for line in lexicon().choices[section][s]] for s in SPLITS}
         return {
             **bank_words(self.interface),
             "families": cores,
@@ -332,8 +369,7 @@ class Draft:
         }
 
     def _cores(self, compiled: Compiled, split: Split) -> list[str]:
-        said = (Speaker(compiled, Voice(split, self.rng)).core() for _ in range(CORES * 2))
-        return [*dict.fromkeys(said)][:CORES]
+        return self._said_in_order(compiled, lambda: Speaker(compiled, Voice(split, self.rng)).core(), 8)[:CORES]
 
     def _said(self, kind: str, key: str, split: Split) -> list[str]:
         templates: Sequence[str] = lexicon().phrases[kind][split]

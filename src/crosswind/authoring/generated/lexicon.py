@@ -2,15 +2,18 @@
 
 The files in `data/generated` hold sections of lines. A line of `nouns.txt` is a concept: words that mean about the
 same. Its words are dealt to the splits one by one, so a domain of any split can speak of any concept, in words of its
-own. Lines of `choices.txt` and `phrases.txt` are dealt whole. A word that the package's banks hold keeps its split.
+own. Lines of `choices.txt` are dealt whole, sections of `phrases.txt` say whose they are. A word that the package's
+banks hold keeps its split.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import product
 from random import Random
 
 from crosswind.core.flow import digest
@@ -28,6 +31,9 @@ class Concept:
 
     name: str
     words: Mapping[Split, Sequence[str]]
+    fits: frozenset[str] = frozenset()  # what a thing is, or what a column suits
+    span: tuple[int | float, int | float] = (0, 0)  # the smallest and largest value
+    most: tuple[str, ...] = ()  # how people say the largest and the smallest; words for training only
 
     def lemmas(self) -> set[str]:
         return {banks.lemma(word) for words in self.words.values() for word in words}
@@ -69,17 +75,41 @@ def lexicon() -> Lexicon:
     """The lexicon, read once."""
     dealer = Dealer("generated words", 7)
     dealer.pinned = settled_words()
+    notes: dict[tuple[str, str], list[str]] = {}
     for section, line in _sections("nouns"):
-        dealer.add((section, line.split()[0]), line.split())
+        words, *more = line.split("|")
+        first = words.split()[0]
+        notes[section, first] = more
+        dealer.add((section, first), words.split())
     concepts: dict[str, list[Concept]] = {}
     for (section, first), dealt in dealer.deal().items():
         if all(len(dealt[s]) >= LEAST for s in SPLITS):
-            concepts.setdefault(section, []).append(Concept(f"{section}_{first}", {s: dealt[s] for s in SPLITS}))
+            made = Concept(f"{section}_{first}", {s: dealt[s] for s in SPLITS}, *_noted(*notes[section, first]))
+            concepts.setdefault(section, []).append(made)
     choices = {
         section: {s: [tuple(line.split()) for line in lines] for s, lines in by_split.items()}
         for section, by_split in _dealt("choices").items()
     }
-    return Lexicon(concepts, choices, _dealt("phrases"))
+    phrases: dict[str, dict[Split, list[str]]] = {}
+    for section, line in _sections("phrases"):
+        kind, _, split = section.partition(" ")
+        by_split = phrases.setdefault(kind, {s: [] for s in SPLITS})
+        by_split[next(s for s in SPLITS if s == split)] += _spelled_out(line)
+    return Lexicon(concepts, choices, phrases)
+
+
+def _noted(
+    fits: str = "", span: str = "", most: str = ""
+) -> tuple[frozenset[str], tuple[int | float, int | float], tuple[str, ...]]:
+    """What a line says of a concept besides its words."""
+    low, high = [float(n) if "." in n else int(n) for n in span.split()] or (0, 0)
+    return frozenset(fits.split()), (low, high), tuple(spoken(word) for word in most.split())
+
+
+def _spelled_out(line: str) -> list[str]:
+    """A line with each choice of <this|that> made in every way."""
+    parts = [part.split("|") if i % 2 else [part] for i, part in enumerate(re.split("[<>]", line))]
+    return ["".join(chosen) for chosen in product(*parts)]
 
 
 def part_of(structure: object) -> Split:
@@ -98,7 +128,7 @@ def plural(word: str) -> str:
 
 def a(word: str) -> str:
     """A word with its article."""
-    return f"{'an' if word[0] in 'aeio' else 'a'} {word}"
+    return f"{'an' if re.match('[aeio]|u(?!ni|s|t)|hour', word) else 'a'} {word}"
 
 
 class Voice:
@@ -111,8 +141,23 @@ class Voice:
     def phrase(self, kind: str, /, **holes: str) -> str:
         """A template of a kind, filled in; a speaker keeps to one of them."""
         if kind not in self._settled:
-            self._settled[kind] = self.rng.choice(lexicon().phrases[kind][self.split])
-        text = self._settled[kind]
-        for hole, value in holes.items():
-            text = text.replace(f"{{{hole}}}", value)
-        return text
+            self._settled[kind] = self.template(kind)
+        return filled(self._settled[kind], holes)
+
+    def template(self, kind: str) -> str:
+        """A template of a kind; another one each time."""
+        return self.rng.choice(lexicon().phrases[kind][self.split])
+
+
+def filled(template: str, holes: Mapping[str, str | Callable[[], str]]) -> str:
+    """A template with its holes filled, from left to right: what is said first is said in full."""
+
+    def fill(found: re.Match[str]) -> str:
+        value = holes[found[1]]
+        return value if isinstance(value, str) else value()
+
+    return re.sub(r"\{(\w+)\}", fill, template)
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -128,10 +129,8 @@ class Interface:
         self.nodes = structure_for(split, rng)
         self.tables: dict[str, TableDraft] = {}
         self.tools: dict[str, ToolDraft] = {}
-        self.verbs: dict[str, str] = {}  # act -> the word for it in requests
         self._used: set[str] = set()
         self._roles: dict[str, tuple[Concept, str]] = {}
-        self._fields = rng.sample(lexicon().choices["kinds"][split], 4)
         for i, node in enumerate(self.nodes):
             self._table(i, node)
         for i, node in enumerate(self.nodes):
@@ -148,9 +147,9 @@ class Interface:
     def _nth(self, i: int) -> TableDraft:
         return list(self.tables.values())[i]
 
-    def concept(self, section: str) -> tuple[Concept, str]:
+    def concept(self, section: str, fits: frozenset[str] = frozenset()) -> tuple[Concept, str]:
         """A concept of a section, and the word for it here; no word of it stands for another concept of the domain."""
-        found = list(lexicon().concepts[section])
+        found = [c for c in lexicon().concepts[section] if not fits or c.fits & fits]
         self.rng.shuffle(found)
         for concept in found:
             if not concept.lemmas() & self._used:
@@ -203,6 +202,28 @@ class Interface:
         concept, word = self.concept(section)
         table.columns[word] = ColumnDraft(word, sort, fill, concept)
 
+    def _amount(self, table: TableDraft, sort: str) -> None:
+        """Add a column of numbers or of money that such a thing has."""
+        concept, word = self.concept(sort, table.concept.fits or frozenset([table.role]))
+        low, high = concept.span
+        if isinstance(low, float):
+            fill: dict[str, Any] = {"number": {"low": low, "high": high, "step": 0.01}}
+        else:
+            fill = {"number": {"low": low, "high": int(high) - self.rng.randrange(int(high - low) // 4)}}
+        table.columns[word] = ColumnDraft(word, sort, fill | ({"unit": "euros"} if sort == "money" else {}), concept)
+
+    def _kind(self, table: TableDraft) -> None:
+        """Add a column of kinds that such a thing comes in."""
+        concept, word = self.concept("sort", table.concept.fits | {"any"})
+        (fits,) = concept.fits
+        lines = [line for line in lexicon().choices[f"kinds {fits}"][self.split] if not {*line} & self._used]
+        if not lines:
+            raise RedrawNeeded(f"no kinds are left for {word}")
+        kinds = list(self.rng.choice(lines))
+        self._used |= {*kinds}
+        fill = {"choice": kinds[: self.rng.randint(3, len(kinds))]}
+        table.columns[word] = ColumnDraft(word, "kind", fill, concept)
+
     def _columns(self, table: TableDraft, node: Node) -> None:
         rng = self.rng
         for other in map(self._nth, node.refers):
@@ -217,16 +238,16 @@ class Interface:
             code = self.tables[table.code]
             table.columns[code.key] = ColumnDraft(code.key, "refer", {"refer": code.name}, refer=code.name)
         if table.role in ("place", "firm"):
-            self._add(table, "money", "money", self._euros())
+            self._amount(table, "money")
             if rng.random() < 0.6:
                 self._add(table, "time", "time", self._time())
             if rng.random() < 0.6:
-                self._add(table, "number", "number", self._measure())
+                self._amount(table, "number")
         elif table.role == "person":
             good, bad = rng.choice(lexicon().choices["standings"][self.split])
             self._add(table, "standing_name", "standing", {"choice": [good, bad], "weights": [1, 0]})
             if rng.random() < 0.5:
-                self._add(table, "number", "number", self._measure())
+                self._amount(table, "number")
         elif table.role == "record":
             self._add(
                 table,
@@ -237,15 +258,14 @@ class Interface:
             pair = self._pair("states")
             self._add(table, "status_name", "status", {"choice": pair, "weights": [3, 1]})
         else:
-            self._add(table, "number", "number", self._measure())
+            self._amount(table, "number")
             self._add(table, "flag_name", "flag", {"choice": self._pair("flags"), "weights": [3, 1]})
             if table.role == "thing":
-                kinds = list(self._fields.pop())
-                self._add(table, "sort", "kind", {"choice": kinds[: rng.randint(3, len(kinds))]})
+                self._kind(table)
             if rng.random() < 0.5:
-                self._add(table, "money", "money", self._euros())
+                self._amount(table, "money")
             if rng.random() < 0.7:
-                self._add(table, "number", "number", self._measure())
+                self._amount(table, "number")
 
     def _pair(self, section: str) -> list[str]:
         """Two values that no other column of the domain has."""
@@ -255,16 +275,6 @@ class Interface:
         found = list(self.rng.choice(pairs))
         self._used |= {*found}
         return found
-
-    def _euros(self) -> dict[str, Any]:
-        low = self.rng.randint(2, 40)
-        return {"number": {"low": low, "high": low + self.rng.randint(80, 900)}, "unit": "euros"}
-
-    def _measure(self) -> dict[str, Any]:
-        if self.rng.random() < 0.5:
-            return {"number": {"low": 1.0, "high": float(self.rng.randint(5, 10)), "step": 0.01}}
-        low = self.rng.randint(1, 50)
-        return {"number": {"low": low, "high": low + self.rng.randint(200, 2000)}}
 
     def _time(self) -> dict[str, Any]:
         first = self.rng.randint(13, 17)  # in the afternoon a time reads one way in every format
@@ -284,7 +294,6 @@ class Interface:
             if name not in self.tools and pair not in {(t.action, t.table) for t in self.tools.values()}:
                 table.tools[act] = name
                 self.tools[name] = ToolDraft(name, act, table.name, action, declared)
-                self.verbs.setdefault(act, spoken(verb))
                 return
         raise RedrawNeeded(f"no name is left for {act} of {table.name}")
 
@@ -298,7 +307,8 @@ class Interface:
             table, "look", {"look": table.name, "by": [key], "give": [key, *([parent] if parent else []), *columns]}
         )
         if table.role in ("thing", "subthing"):
-            shown = [key, *(c.name for c in (*table.of_sort("number"), *table.of_sort("flag")))]
+            money = table.of_sort("money") if self.rng.random() < 0.6 else []
+            shown = [key, *(c.name for c in (*table.of_sort("number"), *table.of_sort("flag"), *money))]
             kinds = table.of_sort("kind")
             if kinds:
                 self._tool(table, "list_by", {"look": table.name, "by": [parent, kinds[0].name], "give": shown})
@@ -378,7 +388,6 @@ class Interface:
         if tool.act in ("create", "code"):
             takes = [c for c, v in declared["row"].items() if v == f"{{{c}}}"]
             holes |= {"takes": _joined([a(self._shown(table, c)) for c in takes])}
-            holes["Verb"] = spoken(self.verbs["create"]) if tool.act == "create" else ""
         if tool.act == "code":
             other = next(t for t in self.tables.values() if t.code == table.name)
             holes["other"] = f"{{{other.tools['create']}}}"
@@ -386,7 +395,7 @@ class Interface:
             ((column, value),) = declared["set"].items()
             holes |= {"column": spoken(column), "value": spoken(str(value))}
         said = voice.phrase(f"{tool.act}_doc", **holes)
-        return said[0].upper() + said[1:] if said[0] != "{" else said
+        return re.sub(r"(?:^|(?<=[.?] ))[a-z]", lambda found: found[0].upper(), said)
 
     def _shown(self, table: TableDraft, column: str) -> str:
         """A column as descriptions call it; money with its unit."""
@@ -422,7 +431,7 @@ class Interface:
         """What must hold for a record in effect: a person in good standing, a usable thing, a code of its own."""
         out = []
         for table in self.tables.values():
-            if table.role != "record":
+            if table.role != "record" or not {"create", "change"} & {*table.tools}:
                 continue
             (status,) = table.of_sort("status")
             when = {status.name: status.fill["choice"][0]}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, ClassVar
 
@@ -28,6 +29,8 @@ from crosswind.core.types import Brief, Changes, Refusal, Row, Solution, Split, 
 from crosswind.domains import notes
 from crosswind.text import answers
 from crosswind.text.answers import Expected
+
+FOLLOWED = 16  # ways through worlds without edits that a family remembers
 
 
 @dataclass(slots=True)
@@ -63,15 +66,27 @@ class DeclaredFamily(Family):
         self.steps = self.kind.steps
         self.details = {key: domain.details[key] for key in holes(self.queries[0])}
         self.where = [conditions(step.where) for step in self.steps]
+        self.args = [{name: ref(value) for name, value in step.args.items()} for step in self.steps]
+        self.named_steps = {step.step: step for step in self.steps}
+        self._tools = {step.step: self._source(step) for step in self.steps}
+        self._many = {s.step: bool(s.among) or is_many(domain.declared, self._tools[s.step]) for s in self.steps}
+        self._followed: OrderedDict[Any, FollowedSteps | None] = OrderedDict()
+
+    def _source(self, step: YamlStep) -> YamlTool:
+        while step.among:
+            step = self.named_steps[step.among[0]]
+        return self.domain.declared.tools[step.call]
 
     def tool(self, step: YamlStep) -> YamlTool:
         """The tool that gives a step its rows."""
-        while step.among:
-            step = next(s for s in self.steps if s.step == step.among[0])
-        return self.domain.declared.tools[step.call]
+        return self._tools[step.step]
 
     def many(self, step: YamlStep) -> bool:
-        return bool(step.among) or is_many(self.domain.declared, self.tool(step))
+        return self._many[step.step]
+
+    def shape(self, step: YamlStep) -> TableShape:
+        """The table of a step's rows."""
+        return self.domain.shapes[self._tools[step.step].table]
 
     def known_rules(self) -> Iterator[str]:
         """Rules of the house that change what is right: floors of a count, and euros that are reported."""
@@ -83,8 +98,8 @@ class DeclaredFamily(Family):
 
     def _column(self, wanted: Ref) -> Column:
         """The column that a result shows; a plain number for a count."""
-        step = next(s for s in self.steps if s.step == wanted.step)
-        return self.domain.shapes[self.tool(step).table].columns.get(step.sum or wanted.key, Column())
+        step = self.named_steps[wanted.step]
+        return self.shape(step).columns.get(step.sum or wanted.key, Column())
 
     def _charged(self, found: Mapping[str, Mapping[str, Any]], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
         """What is reported: euros with what the house adds."""
@@ -97,7 +112,7 @@ class DeclaredFamily(Family):
     def named(self) -> Iterator[str]:
         """Columns that requests speak of."""
         for step, where in zip(self.steps, self.where, strict=True):
-            table, shape = self.tool(step).table, self.domain.shapes[self.tool(step).table]
+            table, shape = self.tool(step).table, self.shape(step)
             if self.many(step):
                 columns = [a for a, value in step.args.items() if ref(value).detail and a in shape.table.columns]
                 columns += [c.column for c in where if c.ref.detail and c.test == "="]
@@ -120,18 +135,18 @@ class DeclaredFamily(Family):
     def solve(self, brief: Brief) -> Solution:
         details = dict(zip(self.details, (yield from self.all(brief, *self.details)), strict=True))
         found: dict[str, Mapping[str, Any]] = {}
-        for step, where in zip(self.steps, self.where, strict=True):
+        for step, where, given in zip(self.steps, self.where, self.args, strict=True):
             if step.among:
                 content: Any = [found[name] for name in step.among]
             else:
-                args = {name: ref(value).value(details, found) for name, value in step.args.items()}
+                args = {name: value.value(details, found) for name, value in given.items()}
                 content = (yield ToolCall(step.call, args)).content
             if not self.many(step):
                 found[step.step] = content
                 continue
             strict = step.count and "strict" in brief.rules
             rows = [row for row in content if satisfies(row, where, details, found, strict=strict)]
-            key = self.domain.shapes[self.tool(step).table].key
+            key = self.shape(step).key
             if where and not step.among:
                 marks = [(_looked_at(row, key, where), row in rows) for row in content]
                 yield notes.count(marks) if step.count else notes.fitting(marks)
@@ -172,29 +187,48 @@ class DeclaredFamily(Family):
         way = self.follow(self.settled(task, start), start, strict="strict" in rules)
         if way is None:
             return ()
-        way.found = self._charged(way.found, rules)
+        way = replace(way, found=self._charged(way.found, rules))
         return tuple(self._expected(ref(value), way, end) for value in self.kind.expect)
 
     def follow(self, details: Mapping[str, Any], start: State, *, strict: bool = False) -> FollowedSteps | None:
-        """Follow the steps over rows; None where one cannot be done, or where a tie leaves it open."""
+        """Follow the steps over rows; None where one cannot be done, or where a tie leaves it open.
+
+        What comes back is remembered, so nobody may change it.
+        """
+        key = _key(start, details, strict=strict)
+        if key in self._followed:
+            return self._followed[key]
         way = FollowedSteps(_fresh(start))
         done = all(self._taken(way, i, details, strict=strict) for i in range(len(self.steps)))
+        self._remember(key, way if done else None)
         return way if done else None
+
+    def _remember(self, key: object, way: FollowedSteps | None) -> None:
+        if key is None:
+            return
+        if way is not None:
+            way.state.cache = {}  # else the rows of many worlds would be held
+        self._followed[key] = way
+        if len(self._followed) > FOLLOWED:
+            self._followed.popitem(last=False)
 
     def _taken(self, way: FollowedSteps, i: int, details: Mapping[str, Any], *, strict: bool = False) -> bool:
         step = self.steps[i]
-        tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
-        args = {name: ref(value).value(details, way.found) for name, value in step.args.items()}
+        tool, shape = self.tool(step), self.shape(step)
+        args = {name: value.value(details, way.found) for name, value in self.args[i].items()}
         if not self.many(step):
             return self._done(way, step, args) and (tool.act == "look" or self.domain.legal(way.state))
         rows = self._under(way, step, args)
         if rows is None:
             return False
+        tests = [(c, c.ref.value(details, way.found)) for c in self.where[i]]
+        wanted = [*args.items()]
+        strictly = strict and step.count
         fit = [
-            {**row, shape.key: id}
-            for id, row in rows
-            if all(row[a] == value for a, value in args.items())
-            and satisfies({**row, shape.key: id}, self.where[i], details, way.found, strict=strict and step.count)
+            made
+            for made in ({**row, shape.key: id} for id, row in rows)
+            if all(made[a] == value for a, value in wanted)
+            and all(c.holds(made[c.column], value, strict=strictly) for c, value in tests)
         ]
         way.taken[step.step] = [row[shape.key] for row in fit]
         if figure := _figure(fit, step):
@@ -209,7 +243,7 @@ class DeclaredFamily(Family):
 
     def _under(self, way: FollowedSteps, step: YamlStep, args: Mapping[str, Any]) -> list[tuple[str, Row]] | None:
         """The rows among which a look-up finds its own; None where what they belong to does not exist."""
-        shape = self.domain.shapes[self.tool(step).table]
+        shape = self.shape(step)
         if step.among:
             return [(way.found[name][shape.key], way.found[name]) for name in step.among]
         assert shape.parent is not None
@@ -220,7 +254,7 @@ class DeclaredFamily(Family):
 
     def _done(self, way: FollowedSteps, step: YamlStep, args: Mapping[str, Any], *, strict: bool = True) -> bool:
         """Do what a tool does to one row, if it can be done."""
-        tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
+        tool, shape = self.tool(step), self.shape(step)
         state, table = way.state, shape.name
         row: dict[str, Any] | None
         if tool.act == "create":
@@ -245,7 +279,7 @@ class DeclaredFamily(Family):
     def _hoped(self, way: FollowedSteps, i: int, details: Mapping[str, Any]) -> Iterator[FollowedSteps]:
         """All ways on from here, whatever the rows say."""
         step = self.steps[i]
-        args = {name: ref(value).value(details, way.found) for name, value in step.args.items()}
+        args = {name: value.value(details, way.found) for name, value in self.args[i].items()}
         if not self.many(step):
             if self._done(way, step, args, strict=False):
                 yield way
@@ -255,15 +289,15 @@ class DeclaredFamily(Family):
             way.found[step.step] = figure
             yield way
             return
-        key = self.domain.shapes[self.tool(step).table].key
+        key = self.shape(step).key
         for id, row in rows:
             further = way.fork()
             further.found[step.step] = {**row, key: id}
             yield further
 
     def _expected(self, wanted: Ref, way: FollowedSteps, end: State) -> Expected:
-        step = next(s for s in self.steps if s.step == wanted.step)
-        tool, shape = self.tool(step), self.domain.shapes[self.tool(step).table]
+        step = self.named_steps[wanted.step]
+        tool, shape = self.tool(step), self.shape(step)
         value = way.found[wanted.step][wanted.key]
         if step.count:
             return Expected("number", value, unit="count")
@@ -320,12 +354,13 @@ class DeclaredFamily(Family):
             alike = [k for k in self.details if self.details[k].read is self.details[key].read]
             if len({details[k] for k in alike}) < len(alike):
                 return None
+        self._remember(_key(state, details), way)
         return {key: details[key] for key in self.details}
 
     def _bind(self, details: dict[str, Any], way: FollowedSteps, i: int, rng: Random) -> None:
         """Give values to the details that a step is the first to use."""
         step, where, at_ = self.steps[i], self.where[i], at(way.state)
-        shape = self.domain.shapes[self.tool(step).table]
+        shape = self.shape(step)
         equal: dict[str, Ref] = {}
         if self.many(step) and not step.among:
             assert shape.parent is not None
@@ -355,11 +390,16 @@ class DeclaredFamily(Family):
             assert way is not None
             table = made.table
             if made.step:
-                table = self.tool(next(s for s in self.steps if s.step == made.step)).table
+                table = self.tool(self.named_steps[made.step]).table
             ids = way.taken[made.step] if made.step else [ref(made.id).value(details, way.found)]
             rows = {id: row for id in ids if (row := state.start(table, id)) is not None}
             out.append({f"{table}/{id}": None if made.gone else {**row, **made.set} for id, row in rows.items()})
         return [edits for edits in out if edits]
+
+
+def _key(start: State, details: Mapping[str, Any], *, strict: bool = False) -> object:
+    """What a way depends on; None where rows were edited."""
+    return None if start.edits else (at(start), strict, *sorted(details.items()))
 
 
 def _figure(rows: Sequence[Row], step: YamlStep) -> dict[str, Any]:

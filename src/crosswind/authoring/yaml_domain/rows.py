@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date as Date
 from datetime import timedelta
 from functools import cached_property
@@ -16,6 +16,7 @@ from crosswind.core.state import Derive, State
 from crosswind.core.types import Row, Split
 
 LARGEST = 300_000  # entities of a world for which ids are long enough
+PARENTS = 512  # parents whose rows are remembered
 Found = Mapping[str, Mapping[str, Any]]  # what each step gave
 
 
@@ -162,6 +163,8 @@ class TableShapes(dict[str, TableShape]):
 
     def __init__(self, declared: Declaration) -> None:
         super().__init__()
+        self._ids: dict[tuple[At, str, str], dict[str, int]] = {}
+        self._numbers: dict[tuple[At, str], dict[str, int]] = {}  # of all those rows
         for name, table in declared.tables.items():
             self[name] = TableShape(name, table, self)
 
@@ -173,7 +176,9 @@ class TableShapes(dict[str, TableShape]):
     def derive(self, where: At) -> Derive:
         def row(table: str, id: str) -> Row | None:
             shape = self.get(table)
-            n = shape.number(where, id) if shape else None
+            n = self._numbers.get((where, table), {}).get(id)
+            if n is None and shape:
+                n = shape.number(where, id)
             return shape.row(where, n) if shape and n is not None else None
 
         return row
@@ -182,14 +187,29 @@ class TableShapes(dict[str, TableShape]):
         """The rows that belong to one of the parent, those of the seed first."""
         shape = self[table]
         assert shape.parent is not None
-        where, ids = at(state), []
+        ids: Iterable[str] = self._ids_under(at(state), shape, parent)
+        if state.overlay:
+            ids = dict.fromkeys((*ids, *(id for id, row in state.written(table) if row[shape.parent.key] == parent)))
+        return [(id, row) for id in ids if (row := state.row(table, id)) is not None]
+
+    def _ids_under(self, where: At, shape: TableShape, parent: str) -> dict[str, int]:
+        """The ids of rows of the seed with their numbers, which are asked for again and again."""
+        key = (where, shape.name, parent)
+        if key in self._ids:
+            return self._ids[key]
+        ids: dict[str, int] = {}
+        assert shape.parent is not None
         n = shape.parent.number(where, parent)
         if n is not None and shape.table.most:
             first = n * shape.table.most
-            ids = [shape.id(where, first + k) for k in range(shape.under(where, n))]
-        new = [id for id, row in state.written(table) if row[shape.parent.key] == parent]
-        found = ((id, state.row(table, id)) for id in dict.fromkeys((*ids, *new)))
-        return [(id, row) for id, row in found if row is not None]
+            ids = {shape.id(where, first + k): first + k for k in range(shape.under(where, n))}
+        numbers = self._numbers.setdefault((where, shape.name), {})
+        numbers |= ids
+        self._ids[key] = ids
+        if len(self._ids) > PARENTS:
+            self._ids.clear()
+            self._numbers.clear()
+        return ids
 
 
 def satisfies(
