@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import replace_file
+from crosswind.base.files import replace_file, synced_file
 from crosswind.core.types import Receipt
 from crosswind.episodes.record import Record, Usage
 from crosswind.episodes.schedule import key_of, pair_of
@@ -201,7 +201,7 @@ def unpack(folder: Path, into: Path) -> Path:
                 f"{folder}: has no {part}, which `crosswind study pack` puts there; pack the run again"
             )
     into.mkdir(parents=True, exist_ok=True)
-    with lzma.open(folder / PACKED) as packed, (into / EPISODES).open("wb") as out:
+    with lzma.open(folder / PACKED) as packed, synced_file(into / EPISODES) as out:
         most = PIECE + SWELLS * (folder / PACKED).stat().st_size
         try:
             while piece := packed.read(PIECE):
