@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from crosswind.base.errors import CrosswindError
+from crosswind.study import outcomes
 from crosswind.study.bundle import unbundle
 from crosswind.study.results import LOG
 from crosswind.study.runner import COPY
@@ -136,3 +137,21 @@ def test_a_damaged_bundle_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(CrosswindError, match="not a regular file"):
         unbundle([tmp_path / "pipe"], tmp_path / "out")
+
+
+def test_a_table_that_swells_is_refused(tmp_path: Path) -> None:
+    bomb = tmp_path / "test.jsonl.xz"
+    bomb.write_bytes(lzma.compress(bytes(64 << 20), preset=1))
+    with pytest.raises(CrosswindError, match=r"test.jsonl.xz: holds more than 500 times its size"):
+        outcomes.read(bomb, "agent", 0)
+    for data, told in (
+        (lzma.compress(b"[" + b"{}," * (1 << 19)), "a line of over 1 MiB"),
+        (lzma.compress(b"{}")[:30], ""),
+    ):
+        bomb.write_bytes(data)
+        with pytest.raises(CrosswindError, match=rf"cannot be read as a table of outcomes \(.*{told}"):
+            outcomes.read(bomb, "agent", 0)
+    bomb.unlink()
+    os.mkfifo(bomb)
+    with pytest.raises(CrosswindError, match="not a regular file"):
+        outcomes.read(bomb, "agent", 0)
