@@ -112,7 +112,7 @@ def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[Outco
     try:
         with open_regular(path, links=True) as file, lzma.open(file) as table:
             lines = map(_parsed, io.BytesIO(b"".join(_bounded(table, path))))
-        head = next(lines, {})
+        head: dict[str, Any] = next(lines, {})
         if head["schema"] != SCHEMA or tuple(head["columns"]) != COLUMNS:
             raise BadFile(f"{path}: was written by another version of crosswind; create it again from the run's folder")
         return head, [_restored(row, agent, trial, int(head["seed_of_tasks"])) for row in lines]
