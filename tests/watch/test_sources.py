@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -426,3 +427,15 @@ def test_a_compressed_log_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(otlp(*CALLS)).encode() + b"\n"))
     assert len(list(read_episodes(path))) == 1
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz", "a.eval"])
+@pytest.mark.parametrize("device", [False, True])
+def test_a_pipe_or_a_device_is_told_and_not_waited_for(tmp_path: Path, name: str, device: bool) -> None:
+    if device:
+        (tmp_path / name).symlink_to("/dev/zero")
+    else:
+        os.mkfifo(tmp_path / name)
+    for source in (tmp_path / name, tmp_path):
+        with pytest.raises(BadFile, match=rf"{name}: is not a regular file"):
+            list(read_episodes(source))

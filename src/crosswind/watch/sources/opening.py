@@ -91,9 +91,11 @@ def _of_file(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
 
 
 def _opened(path: Path) -> IO[bytes]:
+    file = open_regular(path, links=True)  # a pipe or a device could be waited for without end
     if path.suffix == ".gz":
+        file.close()
         return io.BufferedReader(gzip.open(path, "rb"), 1 << 20)
-    return path.open("rb", buffering=1 << 20)
+    return io.BufferedReader(file.detach(), 1 << 20)
 
 
 def _is_lines(path: Path, head: bytes) -> bool:

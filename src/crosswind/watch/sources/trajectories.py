@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular
 from crosswind.mcp.schema import record
 from crosswind.watch.observed import ABSENT, Data, ObservedCall, ObservedEpisode, damage, failure_in, listed, loaded
 
@@ -124,7 +125,7 @@ def inspect_episodes(data: Data, where: str) -> Iterator[ObservedEpisode]:
 def inspect_archive(path: Path) -> Iterator[ObservedEpisode]:
     """The samples of an Inspect archive, one file after the other."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, links=True) as file, zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             if large := next((one for one in archive.infolist() if one.file_size > LARGEST), None):
                 raise BadFile(f"{path}: {large.filename} is over {LARGEST >> 20} MiB; expected smaller samples")
