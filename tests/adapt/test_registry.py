@@ -161,3 +161,13 @@ def test_a_spec_with_control_characters_is_refused(tmp_path: Path, spec: str) ->
         with pytest.raises(CrosswindError, match="control characters or line breaks"):
             register(spec)
     assert not (tmp_path / "versions").exists()
+
+
+@pytest.mark.parametrize("place", ["/", "files/../../adapter", "../adapter", "files"])
+def test_a_file_outside_the_registry_is_not_read(
+    registry: AgentRegistry, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosswind.adapt.registry.digest", lambda path: pytest.fail(f"{path} was read"))
+    version = registry.version(1).model_copy(update={"files": {"adapter": place}})
+    with pytest.raises(BadFile, match=r"the adapter of version 1 is at .*, outside the registry"):
+        registry.spec(version)

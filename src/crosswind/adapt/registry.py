@@ -157,7 +157,12 @@ class AgentRegistry:
         """The agent of a version, as `--agent` takes it. Raises where one of its files is missing or has changed."""
         paths = {}
         for name, place in version.files.items():
-            path = self.folder / place
+            path, parts = self.folder / place, Path(place).parts
+            if len(parts) != 3 or parts[0] != "files" or ".." in parts:  # as `_keep` places it
+                raise BadFile(
+                    f"{self.folder}: the {name} of version {version.number} is at {place}, outside the registry; "
+                    "restore the version from a backup"
+                )
             if not path.exists() or path.parent.name != digest(path):
                 state = "missing" if not path.exists() else "not what it was when the version was registered"
                 raise BadFile(f"{path}: the {name} of version {version.number} is {state}; restore it from a backup")
