@@ -170,4 +170,4 @@ def test_a_file_outside_the_registry_is_not_read(
     monkeypatch.setattr("crosswind.adapt.registry.digest", lambda path: pytest.fail(f"{path} was read"))
     version = registry.version(1).model_copy(update={"files": {"adapter": place}})
     with pytest.raises(BadFile, match=r"the adapter of version 1 is at .*, outside the registry"):
-        registry.spec(version)
+        registry.files(version)

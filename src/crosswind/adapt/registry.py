@@ -155,6 +155,13 @@ class AgentRegistry:
 
     def spec(self, version: Version) -> str:
         """The agent of a version, as `--agent` takes it. Raises where one of its files is missing or has changed."""
+        spec = version.spec
+        for name, path in self.files(version).items():
+            spec = spec.replace(f"{{{name}}}", path)
+        return spec
+
+    def files(self, version: Version) -> dict[str, str]:
+        """The paths of a version's files. Raises where one is missing or has changed."""
         paths = {}
         for name, place in version.files.items():
             path, parts = self.folder / place, Path(place).parts
@@ -167,10 +174,7 @@ class AgentRegistry:
                 state = "missing" if not path.exists() else "not what it was when the version was registered"
                 raise BadFile(f"{path}: the {name} of version {version.number} is {state}; restore it from a backup")
             paths[name] = str(path)
-        spec = version.spec
-        for name, place in paths.items():
-            spec = spec.replace(f"{{{name}}}", place)
-        return spec
+        return paths
 
     def lineage(self, version: Version) -> list[Version]:
         """A version and those it descends from, the youngest first."""
