@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from crosswind.adapt import loop
-from crosswind.adapt.registry import AgentRegistry
+from crosswind.adapt.registry import AgentRegistry, _write
 from crosswind.cli.app import app
 from tests.gate_runs import folder_of, played
 
@@ -126,3 +126,16 @@ def test_mistakes_are_told(args: list[str], told: str) -> None:
     code, said = adapt(*args)
     assert code != 0
     assert told in said
+
+
+def test_what_a_registry_holds_is_printed_harmless() -> None:
+    adapt("start", "one_shot")
+    store = AgentRegistry("registry")
+    evil = "one_shot \x1b]0;title\x07\x9b\n::error::forged"
+    _write(store.folder / "versions/0001.json", store.version(1).model_copy(update={"spec": evil}))
+    _write(store.folder / "events/0001.json", store.events()[0].model_copy(update={"reason": evil}))
+    for command, lines in (("current", 1), ("list", 0)):
+        status, text = adapt(command)
+        assert (status, [c for c in "\x1b\x07\x9b" if c in text]) == (0, [])
+        assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+        assert not lines or text.count("\n") == lines

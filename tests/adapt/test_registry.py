@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from crosswind.adapt.registry import AgentRegistry
+from crosswind.adapt.registry import LARGEST, AgentRegistry, _write
 from crosswind.base.errors import BadFile, CrosswindError
 
 
@@ -128,3 +129,45 @@ def test_a_spec_with_a_password_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CrosswindError, match="keys come from the environment"):
         AgentRegistry(tmp_path).start("openai:m@https://me:secret@example.org/v1")
     assert not (tmp_path / "versions").exists()
+
+
+@pytest.mark.parametrize("parent", [1, 2])
+def test_a_lineage_without_end_is_damage(registry: AgentRegistry, parent: int) -> None:
+    registry.add("retrier", parent=1)
+    _write(registry.folder / "versions" / "0001.json", registry.version(1).model_copy(update={"parent": parent}))
+    with pytest.raises(BadFile, match=rf"0001\.json: descends from version {parent}, which is not an earlier one"):
+        registry.lineage(registry.version(2))
+    assert "0001.json" in registry.damaged()[0]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+def test_an_entry_that_never_ends_is_damage(registry: AgentRegistry, kind: str) -> None:
+    path = registry.folder / "versions" / "0002.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_bytes(b" " * (LARGEST + 1))
+    with pytest.raises(BadFile, match="over 4 MiB" if kind == "large" else "not a regular file"):
+        registry.version(2)
+    assert "0002.json" in registry.damaged()[0]
+    assert [one.number for one in registry.versions()] == [1]
+
+
+@pytest.mark.parametrize("spec", ["python:x:y \x1b]0;title\x07", "one_shot\n::error::forged", "one_shot\n"])
+def test_a_spec_with_control_characters_is_refused(tmp_path: Path, spec: str) -> None:
+    for register in (AgentRegistry(tmp_path).add, AgentRegistry(tmp_path).start):
+        with pytest.raises(CrosswindError, match="control characters or line breaks"):
+            register(spec)
+    assert not (tmp_path / "versions").exists()
+
+
+@pytest.mark.parametrize("place", ["/", "files/../../adapter", "../adapter", "files"])
+def test_a_file_outside_the_registry_is_not_read(
+    registry: AgentRegistry, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosswind.adapt.registry.digest", lambda path: pytest.fail(f"{path} was read"))
+    version = registry.version(1).model_copy(update={"files": {"adapter": place}})
+    with pytest.raises(BadFile, match=r"the adapter of version 1 is at .*, outside the registry"):
+        registry.files(version)

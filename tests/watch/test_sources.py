@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from crosswind.models.spec import open_agent
 from crosswind.runs.runner import Limits, manifest_of
 from crosswind.runs.segments import segments
 from crosswind.runs.store import Store
+from crosswind.watch import observed
 from crosswind.watch.channels import Profile
 from crosswind.watch.observed import ABSENT, ObservedEpisode
 from crosswind.watch.sources import opening, trajectories
@@ -406,6 +409,38 @@ def test_a_packed_sample_beyond_all_bounds_is_told(tmp_path: Path, monkeypatch: 
         list(read_episodes(path))
 
 
+@pytest.mark.parametrize("item", [b"{},", b"[],", b'{"a":{}},', b"1,"])
+def test_a_document_that_would_fill_the_memory_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, item: bytes
+) -> None:
+    """Small on the disk and of few bytes unpacked, it is large once it is parsed; as text it would not be."""
+    monkeypatch.setattr(observed, "ROOM", 16 << 20)
+    plain = b"[" + item * (1 << 20) + b"{}]"
+    for name, text in (("a.json.gz", plain), ("a.jsonl.gz", b'{"a":' + plain + b"}\n{}\n"), ("a.eval", plain)):
+        path = tmp_path / name
+        if name == "a.eval":
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("samples/1.json", text)
+        else:
+            path.write_bytes(gzip.compress(text, 1))
+        with pytest.raises(BadFile, match=rf"{name}.*: one JSON document that takes over 16 MiB of memory"):
+            list(read_episodes(path))
+    (tmp_path / "large.json").write_text(json.dumps([{**otlp(*CALLS), "note": "x" * (8 << 20)}]))
+    assert len(list(read_episodes(tmp_path / "large.json"))) == 1
+
+
+def test_the_memory_of_a_document_is_not_underrated() -> None:
+    for item in (b"{},", b"[],", b"[[]],", b'{"a":{}},', b"1.5,", b'"ab",', b'{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6},'):
+        text = b"[" + item * (observed.SMALL // len(item)) + b"0]"
+        tracemalloc.start()
+        held = observed.parsed(text, "")
+        used = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert len(held) > 1
+        rated = len(text) + sum(size * text.count(sign) for sign, size in observed.SIZES.items())
+        assert used < 1.25 * rated, (item, used, rated)
+
+
 def test_a_followed_log_waits_for_the_rest_of_a_line(tmp_path: Path) -> None:
     path = tmp_path / "live.jsonl"
     call = json.dumps(otlp(span("execute_tool find", 1, 1, pairs(gen_ai__operation__name="execute_tool")))) + "\n"
@@ -426,3 +461,15 @@ def test_a_compressed_log_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(otlp(*CALLS)).encode() + b"\n"))
     assert len(list(read_episodes(path))) == 1
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz", "a.eval"])
+@pytest.mark.parametrize("device", [False, True])
+def test_a_pipe_or_a_device_is_told_and_not_waited_for(tmp_path: Path, name: str, device: bool) -> None:
+    if device:
+        (tmp_path / name).symlink_to("/dev/zero")
+    else:
+        os.mkfifo(tmp_path / name)
+    for source in (tmp_path / name, tmp_path):
+        with pytest.raises(BadFile, match=rf"{name}: is not a regular file"):
+            list(read_episodes(source))

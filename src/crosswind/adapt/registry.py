@@ -25,7 +25,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import exclusive_lock, replace_file, sync_folder
+from crosswind.base.files import exclusive_lock, open_regular, replace_file, sync_folder
+from crosswind.base.terminal import one_line
 from crosswind.base.version import __version__
 from crosswind.base.yaml_files import complaint
 from crosswind.core.types import Model
@@ -34,6 +35,7 @@ from crosswind.models.redact import strip_credentials
 from crosswind.runs.store import now
 
 WAIT = 20.0  # seconds for another process that is writing
+LARGEST = 4 << 20  # bytes of an entry
 WAYS = ("notes", "wrapper", "adapter", "train")
 Way = Literal["notes", "wrapper", "adapter", "train"]
 
@@ -153,17 +155,26 @@ class AgentRegistry:
 
     def spec(self, version: Version) -> str:
         """The agent of a version, as `--agent` takes it. Raises where one of its files is missing or has changed."""
+        spec = version.spec
+        for name, path in self.files(version).items():
+            spec = spec.replace(f"{{{name}}}", path)
+        return spec
+
+    def files(self, version: Version) -> dict[str, str]:
+        """The paths of a version's files. Raises where one is missing or has changed."""
         paths = {}
         for name, place in version.files.items():
-            path = self.folder / place
+            path, parts = self.folder / place, Path(place).parts
+            if len(parts) != 3 or parts[0] != "files" or ".." in parts:  # as `_keep` places it
+                raise BadFile(
+                    f"{self.folder}: the {name} of version {version.number} is at {place}, outside the registry; "
+                    "restore the version from a backup"
+                )
             if not path.exists() or path.parent.name != digest(path):
                 state = "missing" if not path.exists() else "not what it was when the version was registered"
                 raise BadFile(f"{path}: the {name} of version {version.number} is {state}; restore it from a backup")
             paths[name] = str(path)
-        spec = version.spec
-        for name, place in paths.items():
-            spec = spec.replace(f"{{{name}}}", place)
-        return spec
+        return paths
 
     def lineage(self, version: Version) -> list[Version]:
         """A version and those it descends from, the youngest first."""
@@ -176,6 +187,8 @@ class AgentRegistry:
 
     def add(self, spec: str, files: Mapping[str, Path] | None = None, *, key: str = "", **about: Any) -> Version:
         """Register a version; one with the same key is returned as it is. `spec` holds {name} for each of `files`."""
+        if one_line(spec) != spec:
+            raise CrosswindError(f"the spec {one_line(spec)!r} holds control characters or line breaks; leave them out")
         with self._locked():
             for path in self._paths("versions"):
                 there = _readable(path, Version)
@@ -322,7 +335,11 @@ def _sum(data: Mapping[str, Any]) -> str:
 def _read(path: Path, model: type[M]) -> M:
     damaged = "restore it from a backup; no other file was touched"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path, links=True) as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise BadFile(f"{path}: over {LARGEST >> 20} MiB, not an entry of the registry; {damaged}")
+        data = json.loads(text)
         written = data.pop("sha256")
     except OSError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror}); {damaged}") from None
@@ -340,6 +357,8 @@ def _read(path: Path, model: type[M]) -> M:
         ) from None
     if found.number != int(path.stem):
         raise BadFile(f"{path}: holds number {found.number}; {damaged}")
+    if isinstance(found, Version) and (found.parent or 0) >= found.number:  # else a lineage could have no end
+        raise BadFile(f"{path}: descends from version {found.parent}, which is not an earlier one; {damaged}")
     return found
 
 

@@ -68,7 +68,7 @@ def candidate(
     plan: AdaptPlan, registry: AgentRegistry, current: Version, out: Path, play: Play, tell: Callable[[str], None]
 ) -> Candidate:
     """Make a candidate the way that the plan says."""
-    files = {name: str(registry.folder / place) for name, place in current.files.items()}
+    files = registry.files(current)
     if plan.way == "notes":
         return _with_notes(plan, current.spec, files, out)
     if plan.way == "wrapper":
@@ -177,13 +177,10 @@ def _other(plan: AdaptPlan, registry: AgentRegistry, current: Version, play: Pla
     options = {}
     for version in registry.versions():
         if version.number != current.number and version.spec != current.spec:
-            registry.spec(version)  # its files are whole
-            files = {name: str(registry.folder / place) for name, place in version.files.items()}
-            options[f"version-{version.number}"] = (version.spec, files)
+            options[f"version-{version.number}"] = (version.spec, registry.files(version))
     if not options:
         return Candidate(why=f"{registry.folder} has no other version; register one with `crosswind adapt add`")
-    files = {name: str(registry.folder / place) for name, place in current.files.items()}
-    return _best(plan, options, filled(current.spec, files), play, "registered")
+    return _best(plan, options, registry.spec(current), play, "registered")
 
 
 # ---------------------------------------------------------------- training

@@ -242,7 +242,7 @@ def _forecast(plan: AdaptPlan, store: AgentRegistry, *, json_: bool) -> None:
     if json_:
         terminal.print_json(data)
         return
-    print(terminal.safe(f"version {plan.parent}: {plan.agent}"), file=terminal.out())
+    print(terminal.one_line(f"version {plan.parent}: {plan.agent}"), file=terminal.out())
     print(
         f"new worlds: {', '.join(data['new'])}; old worlds: clean{''.join(f', {name}' for name in data['old'])}",
         file=terminal.out(),
@@ -386,11 +386,12 @@ def list_(registry: Registry = REGISTRY, json_: Json = False) -> None:
                 one.created[:16],
                 one.spec,
             )
-            rows.append([terminal.safe(cell) for cell in cells])
+            rows.append([terminal.one_line(cell) for cell in cells])
         terminal.print_table(["version", "parent", "way", "gate", "new worlds", "made", "agent"], rows)
         for event in () if damaged else store.events():
             before = f" (before: {event.before})" if event.before else ""
-            print(terminal.safe(f"{event.created[:16]} {event.sort}: {event.version}{before} {event.reason}".rstrip()))
+            line = f"{event.created[:16]} {event.sort}: {event.version}{before} {event.reason}"
+            print(terminal.one_line(line).rstrip())
     if damaged:
         for line in damaged:
             print(f"error: {terminal.one_line(line)}", file=sys.stderr)
@@ -406,7 +407,7 @@ def current(registry: Registry = REGISTRY) -> None:
     found = store.current()
     if found is None:
         raise CrosswindError(f"{registry}: no version in use; begin with `crosswind adapt start SPEC`")
-    print(store.spec(found))
+    print(terminal.one_line(store.spec(found)))
 
 
 @app.command(epilog=epilog("crosswind adapt promote 3"))
@@ -441,4 +442,4 @@ def _report(version: Version, state: str, json_: bool) -> None:
     if json_:
         terminal.print_json(version.model_dump(mode="json"))
     else:
-        print(terminal.safe(f"version {version.number} {state}: {version.spec}"))
+        print(terminal.one_line(f"version {version.number} {state}: {version.spec}"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import replace_file
+from crosswind.base.files import open_regular, replace_file
 from crosswind.models.loading import ABOUT
 from crosswind.runs.store import EPISODES, MANIFEST, SEGMENTS, episodes_in
 from crosswind.study import outcomes
@@ -24,6 +24,7 @@ from crosswind.train.config import CHECKPOINTS, METRICS, ROUNDS, RUN
 WEIGHTS = "adapter_model.safetensors"
 PACKED = ".packed"  # ending of the folder of a compressed run
 MEMBER = re.compile(rf"{re.escape(LOG)}|{re.escape(COPY)}|arms/[^/\0]+/seed-\d+/[^\0]+")
+RUN_MEMBER = re.compile(rf"arms/[^/\0]+/seed-\d+/\w+{re.escape(PACKED)}/[^/\0]+")  # of a compressed run
 
 
 def bundle(
@@ -104,53 +105,114 @@ def halved(folder: Path, into: Path) -> Path:
 def unbundle(files: Sequence[Path], out: Path) -> None:
     """Put packed files back into the folder of a study. Logs are merged, each line once.
 
-    A run that is there and has at least as many episodes as the packed one is kept.
+    A run that is there and has at least as many episodes as the packed one is kept. Nothing of a file is written before
+    the whole file was checked.
     """
     make_folder(out, "--out")
-    runs: set[Path] = set()
-    try:
-        for file in files:
-            _unpack(file, out, runs)
-        for packed in sorted(runs):
-            with tempfile.TemporaryDirectory(dir=packed.parent) as scratch:
-                fresh, there = outcomes.unpack(packed, Path(scratch) / "run"), packed.with_suffix("")
-                if episodes_in(fresh) > episodes_in(there):
-                    there.mkdir(exist_ok=True)
-                    shutil.rmtree(there / SEGMENTS, ignore_errors=True)  # the packed run has all in one file
-                    for path in fresh.iterdir():
-                        os.replace(path, there / path.name)
-    finally:
-        for packed in runs:
-            shutil.rmtree(packed, ignore_errors=True)
+    for file in files:
+        try:
+            # As `bundle` writes it: one that is compressed may hold any amount.
+            with open_regular(file, links=True) as raw, tarfile.open(fileobj=raw, mode="r:") as tar:
+                members = _checked(tar, raw, file, out)
+                with tempfile.TemporaryDirectory(dir=out, prefix=".unpacking-") as scratch:
+                    _unpack(tar, members, file, out, Path(scratch))
+        except (
+            tarfile.TarError,
+            ValueError,
+            OverflowError,
+        ):  # the last two: of fields that are no number, or too large
+            raise CrosswindError(f"{file}: not a file that `crosswind study pack` made, or it is damaged") from None
+        except OSError as error:
+            raise CrosswindError(f"{file}: cannot be unpacked ({error.strerror or error})") from None
 
 
-def _unpack(file: Path, out: Path, runs: set[Path]) -> None:
-    """Put one file back; folders of compressed runs are added to `runs`."""
-    try:
-        with tarfile.open(file, "r:") as tar:  # as `bundle` writes it: one that is compressed may hold any amount
-            for member in tar:  # early releases of Python 3.11 lack the filters of `extractall`
-                if member.isdir():
-                    continue
-                target, held = out / member.name, tar.extractfile(member) if member.isreg() else None
-                inside = target.resolve().is_relative_to(out.resolve()) if MEMBER.fullmatch(member.name) else False
-                if held is None or not inside or member.sparse is not None:
-                    raise CrosswindError(f"{file}: holds {member.name!r}, which `crosswind study pack` never makes")
-                data = held.read()
-                if target == out / LOG:
-                    _merge_log(target, data)
-                    continue
-                if target.name == METRICS and lines_in(target) > data.count(b"\n"):
-                    continue  # the training here is further
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if Path(member.name).parent.suffix == PACKED:
-                    runs.add(target.parent)
-                target.write_bytes(data)
-                if target.name in ("dev.json", "test.json"):  # finished since; what is still broken comes after it
-                    (target.parent / FAILED).unlink(missing_ok=True)
-    except tarfile.TarError:
-        raise CrosswindError(f"{file}: not a file that `crosswind study pack` made, or it is damaged") from None
-    except OSError as error:
-        raise CrosswindError(f"{file}: cannot be unpacked ({error.strerror or error})") from None
+def _checked(tar: tarfile.TarFile, raw: BinaryIO, file: Path, out: Path) -> list[tarfile.TarInfo]:
+    """The files in an archive that is whole and holds nothing that `bundle` never writes."""
+    members, end = [], 0
+    for member in tar:  # early releases of Python 3.11 lack the filters of `extractall`
+        regular = member.isdir() or (member.isreg() and member.sparse is None and member.size >= 0)
+        if not regular or not _is_ours(member) or not _is_inside(out / member.name, out):
+            raise CrosswindError(f"{file}: holds {member.name!r}, which `crosswind study pack` never makes")
+        if member.isreg():
+            members.append(member)
+        end = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+    # A damaged header ends the iteration without an error, and so does a file that was cut off between two members.
+    raw.seek(end)
+    zeros = 0
+    while piece := raw.read(1 << 20):
+        if piece.strip(b"\0"):
+            raise tarfile.ReadError
+        zeros += len(piece)
+    if zeros < 2 * tarfile.BLOCKSIZE:
+        raise CrosswindError(f"{file}: the end is missing, it was cut off; copy it again, or pack the study again")
+    runs = _runs_in(members)
+    if any(runs & {*run.parents} for run in runs):
+        raise CrosswindError(f"{file}: holds a run inside another, which `crosswind study pack` never makes")
+    return members
+
+
+def _is_ours(member: tarfile.TarInfo) -> bool:
+    name = f"{member.name}/-" if member.isdir() else member.name
+    parts = name.split("/")
+    packed = any(part.endswith(PACKED) for part in parts)
+    return not {"", ".", ".."} & {*parts} and (RUN_MEMBER if packed else MEMBER).fullmatch(name) is not None
+
+
+def _runs_in(members: Sequence[tarfile.TarInfo]) -> set[Path]:
+    """The folders of runs, compressed or not."""
+    paths = [Path(member.name) for member in members]
+    plain = {path.parent for path in paths if path.name in (MANIFEST, EPISODES)}
+    return (
+        plain
+        | {p.parent for p in paths if p.parent.suffix == PACKED}
+        | {p.parent.parent for p in paths if p.parent.name == SEGMENTS}
+    )
+
+
+def _is_inside(path: Path, out: Path) -> bool:
+    return path.resolve().is_relative_to(out.resolve())
+
+
+def _unpack(tar: tarfile.TarFile, members: Sequence[tarfile.TarInfo], file: Path, out: Path, scratch: Path) -> None:
+    """Put one file back. Runs go to `scratch` first: which one is longer shows when they are whole."""
+    runs = _runs_in(members)
+    for member in members:
+        held = tar.extractfile(member)
+        data, name = held.read() if held else b"", Path(member.name)
+        target = (scratch if runs & {*name.parents} else out) / name
+        if target == out / LOG:
+            _merge_log(target, data)
+            continue
+        if target.name == METRICS and lines_in(target) > data.count(b"\n"):
+            continue  # the training here is further
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(target, data)
+        if target.name in ("dev.json", "test.json"):  # finished since; what is still broken comes after it
+            (target.parent / FAILED).unlink(missing_ok=True)
+    for run in sorted(runs):
+        fresh, there = scratch / run, out / str(run).removesuffix(PACKED)
+        if run.name.endswith(PACKED):
+            try:
+                fresh = outcomes.unpack(fresh, scratch / "run" / run)
+            except CrosswindError as error:
+                raise CrosswindError(str(error).replace(f"{scratch}/", f"{file}: ")) from None
+        if not _is_inside(there, out):
+            raise CrosswindError(f"{there}: is a link to elsewhere; put the folder itself in its place")
+        if episodes_in(fresh) > episodes_in(there):
+            _install(fresh, there, scratch / "former" / run)
+
+
+def _install(fresh: Path, there: Path, former: Path) -> None:
+    """Put a run in the place of one with fewer episodes, whose sealed parts go to `former`."""
+    paths = sorted(path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file())
+    for sealed in (False, True):  # the sealed parts come last: until then no episode is lost
+        if sealed and (there / SEGMENTS).exists():
+            former.mkdir(parents=True)
+            os.replace(there / SEGMENTS, former / SEGMENTS)
+        for path in paths:
+            if (path.parts[0] == SEGMENTS) is sealed:
+                (there / path).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(fresh / path, there / path)
 
 
 def _merge_log(log: Path, more: bytes) -> None:

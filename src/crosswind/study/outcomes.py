@@ -8,6 +8,7 @@ and the page of an episode. `pack` keeps those as well, compressed; the store is
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import lzma
 import multiprocessing
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import replace_file
+from crosswind.base.files import open_regular, replace_file, synced_file
 from crosswind.core.types import Receipt
 from crosswind.episodes.record import Record, Usage
 from crosswind.episodes.schedule import key_of, pair_of
@@ -36,6 +37,7 @@ COLUMNS = (
 )
 PIECE = 8 << 20  # bytes that are compressed as one stream
 SWELLS = 500  # times that a packed run may grow; real ones grow about twentyfold
+LONGEST = 1 << 20  # bytes of a row of a table
 MANY = 400  # episodes from which on other processes help
 
 
@@ -108,16 +110,33 @@ def _row(suite: Suite, record: Record, taken: Measures | None) -> list[Any]:
 def read(path: Path, agent: str, trial: int) -> tuple[dict[str, Any], list[OutcomeRow]]:
     """The rows of a file, and what stands at its head. Rows of several seeds differ in `trial`."""
     try:
-        lines = lzma.decompress(path.read_bytes()).decode().splitlines()
-        head = json.loads(lines[0])
+        with open_regular(path, links=True) as file, lzma.open(file) as table:
+            lines = map(_parsed, io.BytesIO(b"".join(_bounded(table, path))))
+        head: dict[str, Any] = next(lines, {})
         if head["schema"] != SCHEMA or tuple(head["columns"]) != COLUMNS:
             raise BadFile(f"{path}: was written by another version of crosswind; create it again from the run's folder")
-        return head, [_restored(json.loads(line), agent, trial, int(head["seed_of_tasks"])) for line in lines[1:]]
-    except (OSError, lzma.LZMAError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        return head, [_restored(row, agent, trial, int(head["seed_of_tasks"])) for row in lines]
+    except (
+        OSError,
+        EOFError,
+        RecursionError,
+        lzma.LZMAError,
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        AttributeError,
+    ) as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise BadFile(
             f"{path}: cannot be read as a table of outcomes ({why}); restore it, or run the arm again"
         ) from None
+
+
+def _parsed(line: bytes) -> Any:
+    if len(line) > LONGEST:
+        raise ValueError(f"a line of over {LONGEST >> 20} MiB")
+    return json.loads(line)
 
 
 @cache
@@ -201,22 +220,27 @@ def unpack(folder: Path, into: Path) -> Path:
                 f"{folder}: has no {part}, which `crosswind study pack` puts there; pack the run again"
             )
     into.mkdir(parents=True, exist_ok=True)
-    with lzma.open(folder / PACKED) as packed, (into / EPISODES).open("wb") as out:
-        most = PIECE + SWELLS * (folder / PACKED).stat().st_size
+    with lzma.open(folder / PACKED) as packed, synced_file(into / EPISODES) as out:
         try:
-            while piece := packed.read(PIECE):
-                out.write(piece)
-                if out.tell() > most:
-                    told = (
-                        f"{folder / PACKED}: holds more than {SWELLS} times its size, which no run does; not unpacked"
-                    )
-                    raise CrosswindError(told)
+            out.writelines(_bounded(packed, folder / PACKED))
         except (EOFError, lzma.LZMAError) as error:
             if (folder / PACKED).stat().st_size:  # an empty file: nothing was played yet
                 told = f"{folder / PACKED}: not what `crosswind study pack` wrote ({error}); pack the run again"
                 raise CrosswindError(told) from None
     replace_file(into / MANIFEST, (folder / MANIFEST).read_bytes())
     return into
+
+
+def _bounded(packed: lzma.LZMAFile, path: Path) -> Iterator[bytes]:
+    """What a compressed file holds, in pieces. Raises where it is far more than we would ever write."""
+    size, most = 0, PIECE + SWELLS * path.stat().st_size
+    while piece := packed.read(PIECE):
+        size += len(piece)
+        if size > most:
+            raise CrosswindError(
+                f"{path}: holds more than {SWELLS} times its size, which no run does; it is not unpacked"
+            )
+        yield piece
 
 
 def played(rows: Iterable[OutcomeRow]) -> str:

@@ -25,6 +25,9 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
+SMALL = 1 << 20  # bytes of a document that is parsed without a look at its size in memory
+ROOM = 1 << 30  # bytes of memory that one document may take
+SIZES = {b"{": 200, b"[": 64, b",": 64}  # bytes of memory for each; those inside strings count, as JSON may be in them
 TALKING = frozenset({ASK, FINISH})
 
 
@@ -135,6 +138,16 @@ def listed_tool(one: Any) -> ListedTool | None:
         has_schema=known,
         output=inner.get("outputSchema"),
     )
+
+
+def parsed(text: bytes, where: str) -> Any:
+    """One JSON document. Raises `BadFile` for one that would fill the memory, ValueError where it is not JSON."""
+    if len(text) > SMALL and len(text) + sum(size * text.count(sign) for sign, size in SIZES.items()) > ROOM:
+        raise BadFile(
+            f"{where}: one JSON document that takes over {ROOM >> 20} MiB of memory; write the log as JSON lines, a "
+            "record per line"
+        )
+    return json.loads(text)
 
 
 def loaded(text: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import IO, Any
 from crosswind.base.errors import BadFile
 from crosswind.base.files import open_regular
 from crosswind.runs.segments import segments
-from crosswind.watch.observed import Data, ObservedEpisode
+from crosswind.watch.observed import Data, ObservedEpisode, parsed
 from crosswind.watch.sources import listings, runs, trajectories
 from crosswind.watch.sources.spans import SpanReader, is_span, spans_of
 
@@ -82,7 +82,7 @@ def _of_file(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
                 raise BadFile(
                     f"{path}: one JSON document over {LARGEST >> 20} MiB; write the log as JSON lines instead"
                 )
-            document = json.loads(text)
+            document = parsed(text, str(path))
     except (OSError, EOFError) as error:
         raise BadFile(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except (ValueError, RecursionError) as error:
@@ -91,9 +91,11 @@ def _of_file(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
 
 
 def _opened(path: Path) -> IO[bytes]:
+    file = open_regular(path, links=True)  # a pipe or a device could be waited for without end
     if path.suffix == ".gz":
+        file.close()
         return io.BufferedReader(gzip.open(path, "rb"), 1 << 20)
-    return path.open("rb", buffering=1 << 20)
+    return io.BufferedReader(file.detach(), 1 << 20)
 
 
 def _is_lines(path: Path, head: bytes) -> bool:
@@ -177,7 +179,7 @@ def _of_lines(lines: Iterator[tuple[int, bytes]], name: str, follow: Wait | None
         if torn is not None:
             raise torn
         try:
-            data = json.loads(line)
+            data = parsed(line, f"{name}, line {number}")
         except (ValueError, RecursionError):
             torn = BadFile(f"{name}, line {number}: is not JSON; repair or remove the line")
             continue  # the last line of a log that is being written may be torn

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import open_regular
 from crosswind.mcp.schema import record
-from crosswind.watch.observed import ABSENT, Data, ObservedCall, ObservedEpisode, damage, failure_in, listed, loaded
+from crosswind.watch.observed import (
+    ABSENT,
+    Data,
+    ObservedCall,
+    ObservedEpisode,
+    damage,
+    failure_in,
+    listed,
+    loaded,
+    parsed,
+)
 
 LARGEST = 512 * 2**20  # bytes of a sample, unpacked
 
@@ -124,15 +134,15 @@ def inspect_episodes(data: Data, where: str) -> Iterator[ObservedEpisode]:
 def inspect_archive(path: Path) -> Iterator[ObservedEpisode]:
     """The samples of an Inspect archive, one file after the other."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, links=True) as file, zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             if large := next((one for one in archive.infolist() if one.file_size > LARGEST), None):
                 raise BadFile(f"{path}: {large.filename} is over {LARGEST >> 20} MiB; expected smaller samples")
             head = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
-            spec = record(json.loads(archive.read(head)).get("eval")) if head else {}
+            spec = record(parsed(archive.read(head), f"{path}, {head}").get("eval")) if head else {}
             for name in names:
                 if name.startswith("samples/") and name.endswith(".json"):
-                    yield _sample(record(json.loads(archive.read(name))), spec, f"{path}, {name}")
+                    yield _sample(record(parsed(archive.read(name), f"{path}, {name}")), spec, f"{path}, {name}")
     except (OSError, ValueError, zipfile.BadZipFile, KeyError, RecursionError) as error:
         raise BadFile(f"{path}: cannot be read as a log of Inspect ({error}); expected an .eval archive") from None
 
