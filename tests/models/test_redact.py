@@ -57,7 +57,7 @@ def test_an_excerpt_is_short_quick_and_holds_no_part_of_a_key() -> None:
 def test_an_alarm_repeats_only_the_beginning_of_an_endless_text() -> None:
     key = "sk-" + "a1B2c3D4" * 4
     one = ObservedEpisode(id="1", listing=(ListedTool("find", "Find.", {}),))
-    clean = Watcher([one]).clean
+    clean = Watcher([one] * 20).clean
     assert clean({"a": [f"b {key}", 3]}) == {"a": [f"b {redact.HIDDEN}", 3]}
     begin = time.process_time()
     assert len(clean("_sk-" * 2**18)) < redact.WINDOW
