@@ -315,6 +315,8 @@ def test_values_are_taken_out_of_results_and_put_into_later_calls() -> None:
         ({"b": 1}, {"patternProperties": {"(": {}}, "additionalProperties": False}, ""),
         (1, {"$ref": "http://127.0.0.1:9/schema"}, ""),
         (1, {"type": "frob"}, ""),
+        (1, {"$ref": "#/enum", "enum": [[1]]}, ""),
+        ({"a": 1}, {"$ref": "#/properties", "properties": {"$schema": {"type": "string"}}}, ""),
     ],
 )
 def test_a_schema_is_held_against_a_value(value: Any, against: Any, fault: str) -> None:
@@ -337,6 +339,36 @@ def test_references_in_a_schema_are_put_in_even_where_they_never_end() -> None:
     flat = json.dumps(schema.inlined(tree))
     assert "$ref" not in flat
     assert '"next"' in flat
+
+
+def test_a_schema_that_grows_without_end_is_cut_or_refused() -> None:
+    wide = {f"p{n}": {"$ref": "#/$defs/a"} for n in range(20)}  # 64 million nodes, six levels deep
+    tree = {"type": "object", "properties": wide, "$defs": {"a": {"type": "object", "properties": wide}}}
+    began = time.process_time()
+    flat = schema.inlined(tree)
+    assert flat["properties"]["p19"]["properties"].keys() == wide.keys()
+    assert time.process_time() - began < 5
+    with pytest.raises(schema.TooComplex):
+        schema.inlined({"enum": ["a"] * (schema.NODES + 1)})
+    with pytest.raises(schema.TooComplex):
+        schema.inlined(tree, schema.Allowance(1000))
+
+
+@pytest.mark.parametrize("dialect", [{}, {"$schema": "https://json-schema.org/draft/2020-12/schema"}])
+def test_ways_that_double_at_each_level_are_not_all_gone(dialect: dict[str, str]) -> None:
+    levels = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2, **dialect} for n in range(40)}
+    doubling = {"$ref": "#/$defs/d0", "$defs": {**levels, "d40": {"type": "integer"}}}
+    began = time.process_time()
+    assert "too complex" in schema.misfit({"x": 1}, doubling)
+    assert "too complex" in schema.misfit(1, {"enum": ["a"] * (schema.NODES + 1)})
+    assert schema.misfit([{"a": 1}] * 20_000, {"uniqueItems": True, "items": {"type": "object"}}) == ""
+    assert schema.misfit([1] * 20_000, {"items": {"type": "integer"}}) == ""
+    assert time.process_time() - began < 20
+
+
+def test_patterns_are_left_out_of_parts_in_another_dialect_too() -> None:
+    part = {"$schema": "https://json-schema.org/draft/2020-12/schema", "pattern": "^(a+)+$"}
+    assert schema.misfit({"x": "a" * 40 + "!"}, {"properties": {"x": part}}) == ""
 
 
 # ---------------------------------------------------------------- the file

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from crosswind.base.terminal import safe
 from crosswind.episodes.record import Record
 from crosswind.report import html, markdown, parts
 from crosswind.report.compare import markdown as compare_markdown
@@ -175,6 +176,24 @@ def test_no_line_of_untrusted_text_commands_a_ci_service(tmp_path: Path) -> None
         done = crosswind(*args)
         assert "owned" in done.output or args[-1] == str(run.folder)
         assert not re.search(r"^\s*(::|##)", done.output, re.MULTILINE), args
+
+
+def test_no_folded_line_commands_a_ci_service(tmp_path: Path) -> None:
+    orders = "".join(f"{'x' * n}::error::owned##[group]" for n in range(100, 160))
+    records = tuple(r.model_copy(update={"final": orders, "query": orders, "why": orders}) for r in played("by_name"))
+    run = run_of(records, tmp_path / "run")
+    for args in (("show", str(run.folder)), ("show", str(run.folder), "1")):
+        assert not re.search(r"::error|##\[", crosswind(*args).output), args
+
+
+@pytest.mark.parametrize("width", range(1, 12))
+def test_folding_takes_no_mark_away(width: int) -> None:
+    for order in ("::error::a", "::Set-Output name=x::y", "##[group]a", "##vso[a]", "##teamcity[a]"):
+        text = safe(f"xx{order}")
+        lines = [text[at : at + width] for at in range(0, len(text), width)]
+        assert not any(re.match(r"::(error|set-output)|##", line, re.I) for line in lines)
+    for plain in ("std::vector<int>::size", "a :: b".replace(" ", ""), "# Title", "### Part", "PATH=/a::/b"):
+        assert safe(plain) == plain
 
 
 def test_no_escape_reaches_the_terminal(tmp_path: Path) -> None:

@@ -22,13 +22,22 @@ _CONTROL = re.compile(
 )
 
 
-# what the log of a CI service obeys at the start of a line
-_COMMAND = re.compile(r"(?<!\S)(::|##\[|##vso\[|##teamcity\[)")
+# what the log of a CI service obeys: anywhere, or at the start of a line, as which folding may leave any of it
+_COMMAND = re.compile(
+    r"(?<!\S):(?=:)"
+    r"|:(?=:(?:internal-|set-(?:env|output)|save-state|add-(?:path|mask|matcher)|remove-matcher|warning|error|notice"
+    r"|debug|group|endgroup|echo|stop-commands))"
+    r"|\#(?=\#(?:vso|teamcity)?\[)",
+    re.I,
+)
 
 
 def safe(text: str) -> str:
-    """Untrusted text without what a terminal or the log of a CI service would obey."""
-    return _COMMAND.sub("\N{REPLACEMENT CHARACTER}\\1", _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+    """Untrusted text without what a terminal or the log of a CI service would obey.
+
+    The mark parts the two signs that begin a command, so that folding the text cannot take it away.
+    """
+    return _COMMAND.sub("\\g<0>\N{REPLACEMENT CHARACTER}", _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def one_line(text: str) -> str:

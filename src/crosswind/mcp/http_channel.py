@@ -11,6 +11,7 @@ import base64
 import contextlib
 import json
 import re
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -23,7 +24,55 @@ from crosswind.mcp.wire import CANCELLED, JSON, LIMIT, STREAM, VERSION_KEY, BadF
 
 TIMEOUTS = httpx2.Timeout(None, connect=20.0).as_dict()  # seconds; anyone who asks bounds the rest
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # whose parameter is in a header
+WAITING = LIMIT  # bytes of messages that wait to be read; a server that sends more waits until they are
 _SAFE = re.compile(r"[\x20-\x7e]*")
+_VISIBLE = re.compile(r"[\x21-\x7e]{1,1024}")  # what the protocol allows for a session
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")  # the name of a header
+
+
+class Unsendable(WireError):
+    """The server wants something repeated in headers that no header can hold."""
+
+
+class Inbox:
+    """Messages that wait to be read, bounded by their bytes."""
+
+    def __init__(self) -> None:
+        self._frames: deque[bytes] = deque()
+        self._held = 0  # bytes
+        self._why: str | None = None  # no more is to come, with a reason if that is a failure
+        self._changed = asyncio.Condition()
+
+    async def put(self, frame: bytes) -> None:
+        """Add a message, as soon as there is room; after the end nobody reads it."""
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: self._why is not None or not self._frames or self._held + len(frame) <= WAITING
+            )
+            if self._why is not None:
+                return
+            self._frames.append(frame)
+            self._held += len(frame)
+            self._changed.notify_all()
+
+    async def end(self, why: str = "") -> None:
+        """Let no more come."""
+        async with self._changed:
+            self._why = self._why or why
+            self._changed.notify_all()
+
+    async def get(self) -> bytes | None:
+        """The next message, or None after the last. Raises `WireError` after the last where it ended by a failure."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._frames or self._why is not None)
+            if self._frames:
+                frame = self._frames.popleft()
+                self._held -= len(frame)
+                self._changed.notify_all()
+                return frame
+            if self._why:
+                raise WireError(self._why)
+            return None
 
 
 class HttpChannel:
@@ -44,7 +93,7 @@ class HttpChannel:
         )
         self.session = ""
         self.version = ""  # of the protocol, once both sides agreed on one
-        self._in: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._in = Inbox()
         self._posts: dict[str, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._params: dict[str, dict[str, str]] = {}  # of tools: parameters that are in headers
@@ -85,7 +134,7 @@ class HttpChannel:
                     async for _ in parts:
                         pass
         await self.transport.aclose()
-        self._in.put_nowait(None)
+        await self._in.end()
 
     async def _post(self, message: Message, frame: bytes) -> None:
         id = message.get("id") if "method" in message else None
@@ -93,19 +142,23 @@ class HttpChannel:
         try:
             async with contextlib.aclosing(self._exchange("POST", frame, self._about(message))) as parts:
                 async for part in parts:
-                    answered = self._take(part, id) or answered
+                    answered = await self._take(part, id) or answered
         except WireError as error:
-            if id is None:
+            if id is None and not isinstance(error, Unsendable):
                 raise WireError(f"the server at {self.host} cannot be reached: {error}") from None
-            self._fail(id, f"the server at {self.host} failed: {error}")
+            why = f"the server at {self.host} failed: {error}"
+            if id is not None:
+                await self._fail(id, why)
+            if isinstance(error, Unsendable):
+                await self._in.end(why)
             return
         if not answered:
-            self._fail(id, f"the server at {self.host} ended its answer without a response")
+            await self._fail(id, f"the server at {self.host} ended its answer without a response")
 
-    def _fail(self, id: Any, text: str) -> None:
-        self._in.put_nowait(wire.dump(wire.lost(id, text)))
+    async def _fail(self, id: Any, text: str) -> None:
+        await self._in.put(wire.dump(wire.lost(id, text)))
 
-    def _take(self, part: bytes, id: Any) -> bool:
+    async def _take(self, part: bytes, id: Any) -> bool:
         """Take a message from the server; is it the answer to a request?"""
         try:
             message = wire.parse(part, lenient=True)
@@ -117,17 +170,17 @@ class HttpChannel:
                     return False
                 failed = wire.lost(id, f"the server's answer cannot be read: {bad}")
             if failed is None:
-                self._in.put_nowait(part)  # anyone who reads finds out
+                await self._in.put(part)  # anyone who reads finds out
                 return False
             message, part = failed, wire.dump(failed)
         if "method" not in message:
             asked = self._asked.pop(json.dumps(message["id"]), "")
             result = message.get("result")
             if asked == "initialize" and isinstance(result, dict):
-                self.version = str(result.get("protocolVersion") or "")
+                self.version = _visible(str(result.get("protocolVersion") or ""), "revision of the protocol")
             elif asked == "tools/list" and isinstance(result, dict):
                 self._learn(result.get("tools"))
-        self._in.put_nowait(part)
+        await self._in.put(part)
         return "method" not in message and message["id"] == id
 
     def _learn(self, tools: Any) -> None:
@@ -144,12 +197,17 @@ class HttpChannel:
         if not isinstance(version, str):
             return {}
         method = str(message.get("method"))
+        for value in (version, method):
+            if not _VISIBLE.fullmatch(value):
+                raise WireError(f"{value[:80]!a} cannot be sent in a header; visible ASCII is expected")
         out = {"MCP-Protocol-Version": version, "Mcp-Method": method}
         if isinstance(named := params.get(NAMED.get(method, "")), str):
             out["Mcp-Name"] = _field(named)
         if method == "tools/call":
             for param, header in self._params.get(str(params.get("name")), {}).items():
                 value = record(params.get("arguments")).get(param)
+                if not _TOKEN.fullmatch(header):
+                    raise WireError(f"it wants {param[:80]!a} in a header with the name {header[:80]!a}, which is none")
                 if isinstance(value, bool):
                     out[f"Mcp-Param-{header}"] = "true" if value else "false"
                 elif isinstance(value, (str, int, float)):
@@ -161,7 +219,7 @@ class HttpChannel:
         with contextlib.suppress(WireError):
             async with contextlib.aclosing(self._exchange("GET", b"", {})) as parts:
                 async for part in parts:
-                    self._take(part, None)
+                    await self._take(part, None)
 
     async def _exchange(self, method: str, body: bytes, about: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """Make a request; gives the messages in what comes back. Raises `WireError` where that is none."""
@@ -173,12 +231,13 @@ class HttpChannel:
             **({"MCP-Protocol-Version": self.version} if self.version else {}),
             **about,
         }
-        request = httpx2.Request(method, self.url, content=body, headers=headers, extensions={"timeout": TIMEOUTS})
         try:
+            request = httpx2.Request(method, self.url, content=body, headers=headers, extensions={"timeout": TIMEOUTS})
             response = await self.transport.handle_async_request(request)
             response.request = request
             async with contextlib.aclosing(response):
-                self.session = response.headers.get("mcp-session-id", self.session)
+                if (session := response.headers.get("mcp-session-id")) is not None:
+                    self.session = _visible(session, "session")
                 if "content-encoding" in response.headers:  # a few bytes of it may stand for any number
                     raise WireError("the answer is compressed, which was not asked for")
                 kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -197,7 +256,7 @@ class HttpChannel:
                     if kind != JSON or not text.strip() or (status >= 400 and not _answers(text)):
                         raise WireError(f"HTTP {status} {text[:200].decode('utf-8', 'replace')}".strip())
                     yield bytes(text)
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, UnicodeError) as error:
             raise WireError(str(error) or type(error).__name__) from None
 
 
@@ -210,8 +269,18 @@ def _answers(text: bytes | bytearray) -> bool:
     return "method" not in message and message["id"] is not None
 
 
+def _visible(value: str, what: str) -> str:
+    """A value of the server's that later requests repeat in a header. Raises `Unsendable` where that cannot be."""
+    if value and not _VISIBLE.fullmatch(value):
+        raise Unsendable(f"its {what} is {value[:80]!a}; expected up to 1024 characters of visible ASCII")
+    return value
+
+
 def _field(value: str) -> str:
-    """A value as a header carries it."""
+    """A value as a header carries it. Raises `WireError` where it is no text."""
     if _SAFE.fullmatch(value) and value == value.strip() and not value.startswith("=?base64?"):
         return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+    try:
+        return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+    except UnicodeEncodeError:
+        raise WireError(f"{value[:80]!a} is no text that a header could hold") from None

@@ -5,7 +5,8 @@ A complaint is certain, and silence proves nothing: patterns and formats are not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -14,9 +15,34 @@ from crosswind.base.extras import extra
 WORDS = 200  # characters of a complaint
 DEEPEST = 100  # levels of a listed tool
 INLINED = 6  # references within references; one that never ends is cut there
+NODES = 100_000  # of a schema, as it is listed and once its references are put in
+STEPS = 20_000  # of holding a value against a schema, and for each of its parts as many more as `PER_NODE`
+PER_NODE = 50
+MOST_STEPS = 1_000_000
+FEW = 1_000  # entries up to which a list is searched for equal ones
 TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 Json = dict[str, Any]
+
+
+class TooComplex(Exception):
+    """A schema takes more work than any that somebody wrote."""
+
+
+class Allowance:
+    """Work that may be done; `spend` raises `TooComplex` once it is more."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, more: int = 1) -> None:
+        """Count work that is about to be done."""
+        self.left -= more
+        if self.left < 0:
+            raise TooComplex
+
+
+_steps: ContextVar[Allowance] = ContextVar("steps")
 
 
 def record(value: Any) -> Json:
@@ -25,7 +51,10 @@ def record(value: Any) -> Json:
 
 
 def misfit(value: Any, schema: Any) -> str:
-    """Where and why a value does not fit a schema; empty where no fault was found, or the schema itself is none."""
+    """Where and why a value does not fit a schema, or that the schema is too complex to tell.
+
+    Empty where no fault was found, or the schema itself is none.
+    """
     with extra("mcp", "tasks for an MCP server"):
         from jsonschema import Draft202012Validator, SchemaError
         from jsonschema.exceptions import best_match
@@ -35,27 +64,66 @@ def misfit(value: Any, schema: Any) -> str:
 
     known = validator_for(schema, default=Draft202012Validator)
     try:
-        known.check_schema(schema)
-        error = best_match(_lenient(known)(schema, registry=Registry()).iter_errors(value))  # fetches no reference
-    except (SchemaError, Unresolvable, RecursionError):
+        plain = _of_one_dialect(schema, Allowance(NODES))
+        known.check_schema(plain)
+        _steps.set(Allowance(min(STEPS + PER_NODE * sum(1 for _ in _parts(value)), MOST_STEPS)))
+        error = best_match(_lenient(known)(plain, registry=Registry()).iter_errors(value))  # fetches no reference
+    except (SchemaError, Unresolvable, RecursionError, AttributeError, TypeError):  # a reference may lead to any value
         return ""
+    except TooComplex:
+        return "the schema is too complex to hold a value against it"
     if error is None:
         return ""
     where = error.json_path.removeprefix("$").removeprefix(".") or "the value"
     return f"{where}: {error.message[:WORDS]}"
 
 
+def _of_one_dialect(schema: Any, nodes: Allowance) -> Any:
+    """A schema whose parts do not say which dialect they are in: those that do get another validator than ours."""
+    nodes.spend()
+    if isinstance(schema, list):
+        return [_of_one_dialect(part, nodes) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _of_one_dialect(part, nodes)
+        for key, part in schema.items()
+        if key != "$schema" or not isinstance(part, str)
+    }
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """A value and everything in it."""
+    waiting = [value]
+    while waiting:
+        yield (one := waiting.pop())
+        if isinstance(one, (dict, list)):
+            waiting += one.values() if isinstance(one, dict) else one
+
+
 @cache
 def _lenient(known: Any) -> Any:
-    """A validator without patterns: they are written for another language, and some take forever."""
+    """A validator that counts its steps, without patterns: they are for another language, and some take forever."""
     from jsonschema.validators import extend
+
+    def counted(check: Any) -> Any:
+        def step(validator: Any, more: Any, instance: Any, at: Json) -> Any:
+            _steps.get().spend()
+            return check(validator, more, instance, at)
+
+        return step
 
     def closed(validator: Any, more: Any, instance: Any, at: Json) -> Any:
         skips = "patternProperties" in at
         return () if skips else known.VALIDATORS["additionalProperties"](validator, more, instance, at)
 
+    def unique(validator: Any, more: Any, instance: Any, at: Json) -> Any:  # each is compared with each
+        skips = isinstance(instance, list) and len(instance) > FEW
+        return () if skips else known.VALIDATORS["uniqueItems"](validator, more, instance, at)
+
     skip = {"pattern": lambda *_: (), "patternProperties": lambda *_: ()}
-    return extend(known, {**skip, "additionalProperties": closed})
+    checks = {**known.VALIDATORS, **skip, "additionalProperties": closed, "uniqueItems": unique}
+    return extend(known, {name: counted(check) for name, check in checks.items()})
 
 
 def referred(ref: str, root: Any) -> Any:
@@ -68,23 +136,40 @@ def referred(ref: str, root: Any) -> Any:
     return found
 
 
-def inlined(schema: Any, root: Any = None, depth: int = 0) -> Any:
-    """A schema without references: what they lead to stands in their place."""
-    root = schema if root is None else root
+def inlined(schema: Any, nodes: Allowance | None = None) -> Any:
+    """A schema without references: what they lead to stands in their place, as deep as `NODES` allow.
+
+    `nodes` may be made for several schemas together. Raises `TooComplex` where there are too many even without them.
+    """
+    for deepest in range(INLINED, -1, -1):
+        one = Allowance(NODES)
+        try:
+            return _inlined(schema, schema, deepest, one)
+        except TooComplex:
+            if not deepest:
+                raise
+        finally:
+            if nodes is not None:
+                nodes.spend(NODES - one.left)
+    raise AssertionError
+
+
+def _inlined(schema: Any, root: Any, deeper: int, nodes: Allowance) -> Any:
+    nodes.spend()
     if isinstance(schema, list):
-        return [inlined(part, root, depth) for part in schema]
+        return [_inlined(part, root, deeper, nodes) for part in schema]
     if not isinstance(schema, dict):
         return schema
     rest = {
-        key: {name: inlined(one, root, depth) for name, one in part.items()}
+        key: {name: _inlined(one, root, deeper, nodes) for name, one in part.items()}
         if key == "properties" and isinstance(part, dict)  # whose keys are names, not keywords
-        else inlined(part, root, depth)
+        else _inlined(part, root, deeper, nodes)
         for key, part in schema.items()
         if key not in ("$ref", "$defs", "definitions")
     }
     ref = schema.get("$ref")
-    found = referred(ref, root) if isinstance(ref, str) and depth < INLINED else None
-    return {**inlined(found, root, depth + 1), **rest} if isinstance(found, dict) else rest
+    found = referred(ref, root) if isinstance(ref, str) and deeper else None
+    return {**_inlined(found, root, deeper - 1, nodes), **rest} if isinstance(found, dict) else rest
 
 
 def bad_listing(listed: Sequence[Any]) -> str:

@@ -47,7 +47,7 @@ from crosswind.episodes.suite import CLEAN, Condition, Suite
 from crosswind.mcp import drift, isolation, live, snapshots, worlds
 from crosswind.mcp.conditions import CallRule, Must, Take, filled, in_order, references
 from crosswind.mcp.running import Running, Server, looked_at
-from crosswind.mcp.schema import TYPES, inlined, misfit, record
+from crosswind.mcp.schema import NODES, TYPES, Allowance, TooComplex, inlined, misfit, record
 from crosswind.mcp.tools import ANY, Example, Tool, examples, tools_of
 from crosswind.mcp.wire import WireError
 from crosswind.mcp.worlds import ServerFailed, ServerWorld, plain_braces
@@ -317,7 +317,11 @@ class ServerDomain(GivenDomain):
     @cached_property
     def listed(self) -> dict[str, Tool]:
         """The tools as layers and providers take them: without references, and with a type for every parameter."""
-        raws = {str(raw["name"]): {**raw, "inputSchema": inlined(raw["inputSchema"])} for raw in self.raw}
+        nodes = Allowance(10 * NODES)
+        try:
+            raws = {str(raw["name"]): {**raw, "inputSchema": inlined(raw["inputSchema"], nodes)} for raw in self.raw}
+        except TooComplex:
+            raise ServerFailed(f"{self.document.at(('server',))}: the schemas of its tools are too complex") from None
         for name in self.file.server.writes:
             if name not in raws:
                 told = f"writes: the server has no tool {name!r}; {did_you_mean(name, list(raws))}"

@@ -25,6 +25,8 @@ TOKEN = "CROSSWIND_SERVER_TOKEN"  # the variable with the token that a server be
 TIMEOUT = 60.0  # seconds for anything that is not a call of a tool
 CALL_TIMEOUT = 300.0
 PAGES = 200  # of a list of tools
+ENTRIES = 20_000  # of a list, over all pages
+LISTED = 64 * 2**20  # bytes of all its pages
 NOISE = 1000  # frames that are none, after which a server is taken for one that does not speak the protocol
 # what a server may list besides tools: the capability, the request, and the key of the answer
 LISTS = (
@@ -60,7 +62,7 @@ class ServerLink:
         self.channel, self.other, self.complain = channel, other, complain
         self.ended = ""  # why there is no more to come, once there is not
         self._mark, self._count = secrets.token_hex(4), 0  # ids that no client has
-        self._waiting: dict[str, asyncio.Future[Message]] = {}
+        self._waiting: dict[str, asyncio.Future[tuple[Message, int]]] = {}
 
     async def run(self) -> None:
         """Read until the server ends."""
@@ -85,7 +87,7 @@ class ServerLink:
                     if "method" in message or not str(message["id"]).startswith(f"crosswind-{self._mark}-"):
                         await self.other(message, frame)  # a late answer to one of ours is nobody's
                 elif not waiting.done():
-                    waiting.set_result(message)
+                    waiting.set_result((message, len(frame)))
             self.ended = await self._how()
         except BadFrame as bad:
             self.ended = f"the server sent {bad}"
@@ -111,11 +113,15 @@ class ServerLink:
         self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT
     ) -> Message:
         """Ask something and give the whole answer. Raises `WireError` where none comes."""
+        return (await self._answer(method, params, timeout))[0]
+
+    async def _answer(self, method: str, params: Mapping[str, Any] | None, timeout: float) -> tuple[Message, int]:
+        """The answer to a request, and its bytes."""
         if self.ended:
             raise WireError(self.ended)
         self._count += 1
         id = f"crosswind-{self._mark}-{self._count}"
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[tuple[Message, int]] = asyncio.get_running_loop().create_future()
         self._waiting[id] = future
         sent = False
         try:
@@ -149,14 +155,20 @@ class ServerLink:
         first: Message = {}
         cursor: Any = None
         seen: set[str] = set()
+        total = 0
         for _ in range(PAGES):
             params = {**({"_meta": dict(meta)} if meta else {}), **({} if cursor is None else {"cursor": cursor})}
-            response = await self.request(method, params)
+            response, size = await self._answer(method, params, TIMEOUT)
+            total += size
             page = response.get("result")
             if "error" in response:
                 return [], response
             if not isinstance(page, dict) or not isinstance(page.get(key), list):
                 raise WireError(f"the server answered {method} with something that is no list of {key}")
+            if len(listed) + len(page[key]) > ENTRIES:
+                raise WireError(f"the server lists more than {ENTRIES:,} {key}, which is too many")
+            if total > LISTED:
+                raise WireError(f"the server's list of {key} is larger than {LISTED // 2**20} MiB, which is too large")
             first = first or page
             listed += page[key]
             cursor = page.get("nextCursor")

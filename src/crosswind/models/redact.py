@@ -18,9 +18,17 @@ HIDDEN = "[hidden]"
 SHORTEST = 6  # characters; anything shorter would blot out innocent text
 DEPTH = 32  # of values; a record keeps less
 OPEN = frozenset({"api-version", "api_version", "version"})  # parameters of a query whose values are not secrets
+WINDOW = 2**16  # characters of a long text that are looked through for an excerpt
+MARGIN = 2**13  # characters at the end of those that may hold a part of a key, and are never shown
+# Texts come from strangers: whatever they hold, each pattern takes time in proportion to their length.
 _KEYS = re.compile(
     r"\b(?:(?:sk|pk|rk|gsk|hf|xai|key|gh[opsu]|github_pat|glpat|xox[abp])[-_][A-Za-z0-9_-]{16,}"
-    r"|AIza[A-Za-z0-9_-]{30,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*)"
+    r"|AIza[A-Za-z0-9_-]{30,}|AKIA[A-Z0-9]{16})"
+)
+# it is seen at the beginning of a word, once, whether there are dots where a JWT has them
+_JWT = re.compile(
+    r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]++\.[A-Za-z0-9_-]{10,}+\.)"
+    r"([A-Za-z0-9_-]*?)\beyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"
 )
 _SECRET = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)  # a variable's name
 LEAST = 12  # characters of a variable's value that is taken for a secret because of the name
@@ -62,9 +70,20 @@ class Secrets:
     def scrub(self, text: str) -> str:
         """Text for an error or a log: without the values, and without what looks like any key."""
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
-        text = _KEYS.sub(HIDDEN, self.out_of(text))
+        text = _KEYS.sub(HIDDEN, _JWT.sub(rf"\g<1>{HIDDEN}", self.out_of(text)))
         text = _BEARER.sub(rf"\g<1>{HIDDEN}", _HEADERS.sub(rf"\g<1>{HIDDEN}", text))
         return _USERINFO.sub("", text)
+
+    def beginning(self, text: str) -> str:
+        """The same of at most `WINDOW` characters, without a part of a key where the text was cut."""
+        if len(text) <= WINDOW:
+            return self.scrub(text)
+        return self.scrub(text[:WINDOW])[: -max([MARGIN, *map(len, self._values)])]
+
+    def excerpt(self, text: str, limit: int) -> str:
+        """The same of at most `limit` characters, on one line."""
+        shown = " ".join(self.beginning(text).split())
+        return f"{shown[:limit]}..." if len(text) > WINDOW or len(shown) > limit else shown
 
 
 def environment() -> list[str]:

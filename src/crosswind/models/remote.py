@@ -306,8 +306,7 @@ class RemoteModel:
         return Fault(told, status=status, retryable=retryable, wait=wait)
 
     def _told(self, text: str) -> str:
-        text = " ".join(self.secrets.scrub(text).split())
-        return text if len(text) <= TOLD else f"{text[:TOLD]}..."
+        return self.secrets.excerpt(text, TOLD)
 
     def failure(self, fault: Fault) -> Exception:
         """The exception that a fault ends the episode with, or the run."""

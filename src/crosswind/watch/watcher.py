@@ -32,7 +32,9 @@ KEPT = 120  # episodes that are kept for naming
 SHOWN = 20  # ids of episodes in an alarm
 FACTS = ("listing", "policy")
 # keys inside a longer name, where `redact` sees no beginning of a word
-_INNER = re.compile(r"(?<=_)(?:sk|pk|rk|gsk|xai|gh[opsu]|github_pat|glpat|xox[abp])[-_](?=\S*\d)[A-Za-z0-9_-]{16,}")
+_INNER = re.compile(
+    r"(?<=_)(?:sk|pk|rk|gsk|xai|gh[opsu]|github_pat|glpat|xox[abp])[-_](?=\S{0,64}\d)[A-Za-z0-9_-]{16,}"
+)
 
 
 @dataclass
@@ -217,7 +219,7 @@ class Watcher:
     def clean(self, value: Any) -> Any:
         """A value without what looks like a key or a password, wherever in it."""
         if isinstance(value, str):
-            return _INNER.sub(HIDDEN, self.secrets.scrub(value))
+            return _INNER.sub(HIDDEN, self.secrets.beginning(value))
         if isinstance(value, (list, tuple)):
             return type(value)(self.clean(one) for one in value)
         if isinstance(value, dict):
