@@ -44,14 +44,23 @@ def init(
     force: Force = False,
 ) -> None:
     """Write a commented crosswind.yaml, a GitHub workflow that runs it, and an agent to fill in."""
+    from crosswind.cli.config import NAME
+
     paths = write_start(out, agent, install=install, force=force)
     print(f"wrote {', '.join(map(str, paths))}")
-    config = paths[0]
     if WHEEL in paths[1].read_text(encoding="utf-8"):
         print(
             f"The workflow installs {WHEEL}: put the wheel there (in a checkout of crosswind, `make wheel` builds it)."
         )
-    print(f"  crosswind run --config {config} --out runs/first\n  crosswind gate runs/first --config {config}")
+    if not (out / ".git").exists():
+        print(
+            f"GitHub reads workflows only at the root of a repository, and {out} is none. If it is a folder of one, "
+            f"move {WORKFLOW} to the root and set `working-directory` for its steps."
+        )
+    steps = [f"crosswind run --config {NAME} --out runs/first", f"crosswind gate runs/first --config {NAME}"]
+    if out.resolve() != Path.cwd():
+        steps.insert(0, f"cd {shlex.quote(str(out))}")  # an agent's module is looked for in the current folder
+    print(*(f"  {step}" for step in steps), sep="\n")
 
 
 def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = False) -> list[Path]:
