@@ -147,6 +147,8 @@ def test_recovery_counts_only_what_success_fell_from(tmp_path: Path) -> None:
     assert (never.window, never.falls, never.recovered, never.recovery) == (2, 0, None, None)
     assert sentence(never, "mine").endswith("there is nothing to recover from.")
     assert "over 2 episodes" in sentence(never, "mine")
+    none = sentence(summarise(in_turn(some, "f" * 40, 4)), "mine")
+    assert none.endswith("It never succeeds, so there is nothing to recover from.")
     back = summarise(in_turn(some, "pppp" + "ffpp" + "pppp" + "ffff", 4))  # within a release of four, then not
     assert (back.falls, back.recovered, back.recovery) == (2, 0.5, 2.0)
     assert "50\N{NO-BREAK SPACE}% of the 2 changes after which success fell" in sentence(back, "mine")
@@ -221,6 +223,11 @@ def test_what_json_would_alter_is_not_saved(tmp_path: Path, kept: Any, says: str
     agent.kept = kept
     with pytest.raises(CrosswindError, match=says):
         played(tmp_path, agent, TWO)
+
+
+def test_too_few_episodes_for_the_releases_are_told_with_the_number_needed() -> None:
+    with pytest.raises(CrosswindError, match="3 episodes are too few for 2 releases; expected 5 or more"):
+        with_changes(SHORT, {"episodes": 3})
 
 
 @pytest.mark.parametrize("changelog", ["shown", "wrong"])

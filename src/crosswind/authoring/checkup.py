@@ -169,7 +169,10 @@ def _tools(out: Checkup, domain: Domain, rows: Sequence[dict[str, Any]]) -> None
     if any(row["law"] in UNJUDGED for row in rows):
         out.add("none", "tools", "not judged: first fix the families above")
     elif not wrong:
-        out.add("yes", "tools", f"{len(domain.world_class.specs)} tools read and write only what they declare")
+        n = len(domain.world_class.specs)
+        many = f"{n} tools read and write only what they declare"
+        keep = many if n != 1 else "1 tool reads and writes only what it declares"
+        out.add("yes", "tools", keep)
 
 
 def _worlds(out: Checkup, domain: Domain, family: str) -> None:

@@ -165,9 +165,13 @@ def _loaded(
         problems.append(f"{what} cut short: a proxy was killed; the next one that logs here completes the record")
     problems += (f"{kind} was never played: {why}" for kind, why in manifest.never_met.items())
     if manifest.state != "finished":
-        of = f" of {manifest.planned}" if manifest.planned else ""
+        of = (
+            f"{len(told)} of {manifest.planned} episodes"
+            if manifest.planned
+            else f"{len(told)} episode{'s' * (len(told) != 1)}"
+        )
         goes_on = "a proxy may add to it" if manifest.of_proxy else "the same command with the same agent continues it"
-        problems.append(f"the run is not finished ({len(told)}{of} episodes); {goes_on}")
+        problems.append(f"the run is not finished ({of}); {goes_on}")
     elif lacks := shortfall(manifest, len(told)):
         problems.append(f"{lacks}; the same command plays them again")
     return manifest, told, problems, damage
