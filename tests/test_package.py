@@ -3,12 +3,14 @@
 Not here: what the package does once it is imported.
 """
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -16,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import crosswind
+from crosswind.base import extras
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -82,6 +85,34 @@ def test_the_documentation_installs_from_a_checkout() -> None:
         for found in re.finditer(r"crosswind\[", text):
             before = text[max(0, found.start() - 120) : found.start()]
             assert "installed already" in before, (page, text[found.start() :][:40])
+
+
+@pytest.mark.parametrize(
+    ("came", "says"),
+    [
+        ({"url": "file://{here}", "dir_info": {"editable": True}}, "pip install '.[mcp]'"),
+        (
+            {"url": "https://a.example/c", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+            "pip install 'crosswind[mcp] @ git+https://a.example/c@abc'",
+        ),
+        ({"url": "https://a.example/c.whl"}, "pip install 'crosswind[mcp] @ https://a.example/c.whl'"),
+        (
+            {"url": "file://{here}/pyproject.toml", "archive_info": {}},
+            "pip install 'crosswind[mcp] @ file://{here}/pyproject.toml'",
+        ),
+        (None, "pip install 'crosswind[mcp]'"),
+    ],
+)
+def test_extras_are_installed_from_where_this_crosswind_came(
+    came: dict[str, object] | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src" / "crosswind").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    told = json.dumps(came).replace("{here}", str(tmp_path)) if came else None
+    monkeypatch.setattr(metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: told))
+    monkeypatch.setattr(extras, "__file__", "/nowhere/site-packages/crosswind/base/extras.py")
+    monkeypatch.chdir(tmp_path)
+    assert extras.install("mcp") == says.replace("{here}", str(tmp_path))
 
 
 def test_importing_the_command_line_loads_nothing_heavy() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the names of _PLACES, for editors and type checkers; `as` s
     from crosswind.api.training import demonstrations as demonstrations, train as train
     from crosswind.base.errors import CannotPerturb as CannotPerturb, CrosswindError as CrosswindError
     from crosswind.base.errors import InfrastructureError as InfrastructureError, ToolFailure as ToolFailure
-    from crosswind.base.errors import Unfair as Unfair
+    from crosswind.base.errors import ToolFailed as ToolFailed, Unfair as Unfair
     from crosswind.core.audit import Complaint as Complaint, audit_domain as audit_domain, audit_kind as audit_kind
     from crosswind.core.certify import Certificate as Certificate
     from crosswind.core.domain import Detail as Detail, Domain as Domain, Family as Family, edit as edit
@@ -82,7 +82,7 @@ _PLACES = {  # module -> names
     "api.plugins": "load_plugin",
     "api.streams": "StreamRun astream stream",
     "api.training": "demonstrations train",
-    "base.errors": "CannotPerturb CrosswindError InfrastructureError ToolFailure Unfair",
+    "base.errors": "CannotPerturb CrosswindError InfrastructureError ToolFailed ToolFailure Unfair",
     "core.audit": "Complaint audit_domain audit_kind",
     "core.certify": "Certificate",
     "core.domain": "Detail Domain Family edit read_choice read_ids shifted_number",

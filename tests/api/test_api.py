@@ -113,6 +113,12 @@ def test_documents_templates_and_examples_import_from_the_root_alone() -> None:
             assert name in cw.__all__, f"{where}: cw.{name}"
 
 
+def test_a_solution_hears_of_a_failed_call_by_a_public_exception() -> None:
+    failed = cw.ToolFailed("already_lent", "")
+    assert (failed.code, str(failed)) == ("already_lent", "already_lent")
+    assert "ToolFailed" in cw.__all__
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
 def test_the_examples_run(page: str, tmp_path: Path) -> None:
     """All blocks of a page, one after the other as a reader would paste them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from crosswind.authoring import plugins
+from crosswind.authoring import checkup, plugins
 from crosswind.authoring.new import write
 from crosswind.cli import app as cli
 from crosswind.core import audit
@@ -225,3 +226,17 @@ def test_an_exception_of_a_plugin_is_one_line_in_every_command() -> None:
     assert "shed.py:" in said
     assert "AttributeError" in said
     assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("way", ["await asyncio.sleep(9000)", "time.sleep(20)"])
+def test_an_agent_that_never_answers_is_stopped(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(checkup, "EPISODE", 0.3)
+    monkeypatch.setattr(checkup, "GRACE", 0.3)
+    name = f"mute_{len(way)}"
+    Path(f"{name}.py").write_text(
+        f"import asyncio, time\nclass Mute:\n    async def reply(self, chat, tools):\n        {way}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    began = time.monotonic()
+    assert "did not finish an episode within 0.3 s" in flat(crosswind("check", f"python:{name}:Mute", code=1))
+    assert time.monotonic() - began < 15

@@ -21,6 +21,7 @@ from crosswind.base.terminal import safe
 from crosswind.base.yaml_files import read
 from crosswind.cli import app as cli
 from crosswind.cli import demo as commands_demo
+from crosswind.cli.catalog import _checked
 from crosswind.core import laws
 from crosswind.core.perturbation import EXAMPLE, load_layers
 from crosswind.core.registry import agents, domains, perturbations
@@ -62,6 +63,19 @@ def test_catalog_lists_everything() -> None:
     assert all(suite["summary"] and suite["kinds"] and suite["episodes"] for suite in data["suite_details"])
     assert {recipe["name"] for recipe in data["recipes"]} == set(recipes.names())
     assert {spec.split(":")[0].split("[")[0] for spec in data["agent_specs"]} == set(PROVIDERS)
+
+
+def test_an_unknown_option_is_answered_with_one_that_is_alike() -> None:
+    assert "--address" not in crosswind("certify", "--tasks", "0", code=2)
+    assert "--severity" in crosswind("certify", "--severty", "1", code=2)
+
+
+@pytest.mark.parametrize(("name", "topic"), [("semantic_rename", "kinds"), ("poi", "domains"), ("quick", "suites")])
+def test_a_name_instead_of_a_topic_is_sent_to_its_topic(name: str, topic: str) -> None:
+    told = f"is no topic but one of the {topic}: crosswind catalog {topic} --search {name}"
+    with pytest.raises(CrosswindError, match=told):
+        _checked(name, {})
+    assert name in crosswind("catalog", topic, "--search", name)
 
 
 def test_the_catalog_is_one_screen_and_details_come_by_topic() -> None:

@@ -17,6 +17,7 @@ from crosswind.core.finish import FINISH_SPEC
 from crosswind.core.registry import domains
 from crosswind.core.session import Session
 from crosswind.core.types import FINISH, SAY, Message, Request, ToolCall, Tools, Trajectory, Verdict
+from crosswind.core.world import bad_arguments
 from crosswind.episodes.play import judge, play
 from crosswind.runs.rescore import rescore
 from crosswind.runs.store import EPISODES
@@ -288,6 +289,11 @@ def test_bad_arguments_are_an_error_and_the_episode_goes_on(args: Any, complaint
     assert verdict.outcome == "pass"
     again, _ = ended(PRICE, *[args] * 50)
     assert (again.ended, len(again.steps)) == ("budget", again.budget)
+
+
+@pytest.mark.parametrize(("args", "kind"), [((1,), "array"), ({1}, "set"), (None, "null"), (object, "type")])
+def test_arguments_that_are_no_object_are_named_by_their_type(args: object, kind: str) -> None:
+    assert bad_arguments({}, args) == f"arguments must be an object, got {kind}"
 
 
 def test_a_change_of_mind_is_the_result_of_finish() -> None:

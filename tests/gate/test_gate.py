@@ -29,7 +29,7 @@ from crosswind.episodes.suite import suites
 from crosswind.gate.decision import Decision, decide, decide_rate
 from crosswind.gate.gate import TRIVIAL_RULE, examine, parse_rule
 from crosswind.gate.junit import junit
-from crosswind.gate.markdown import markdown
+from crosswind.gate.markdown import cells, markdown
 from crosswind.metrics import formats
 from crosswind.metrics.scores import summary
 from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played
@@ -438,6 +438,12 @@ def test_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
     assert terminal.safe(examine(records, [parse_rule("all=0.1")]).says)
 
 
+def test_a_rule_without_episodes_has_no_figures() -> None:
+    outcome = examine([], [parse_rule("all=0.1")], min_clean=0.7)
+    for finding in outcome.findings:
+        assert cells(finding)[2:4] == ["–", "–"]
+
+
 # ---------------------------------------------------------------- init
 
 
@@ -478,6 +484,22 @@ def test_what_init_writes_runs_within_its_budget_and_is_not_green_by_itself(tmp_
     ran = call([*start, "run", "tiers", *config, "--tasks", "1", "--domain", "poi", "--out", "runs/ci"])
     assert ran.returncode == 0, ran.stderr
     assert call([*start, "gate", "runs/ci", *config]).returncode != 0
+
+
+def test_the_commands_that_init_prints_work_from_where_it_was_called(tmp_path: Path) -> None:
+    call = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    cli = f"{shlex.quote(sys.executable)} -m crosswind.cli.app"
+    told = call(["bash", "-c", f"{cli} init --out 'my ci'"]).stdout
+    assert "GitHub reads workflows only at the root of a repository, and my ci is none" in told
+    steps = [line.strip() for line in told.splitlines() if line.startswith("  ")]
+    assert steps[0] == "cd 'my ci'"
+    steps = [step.replace("crosswind ", f"{cli} ", 1) for step in steps[:2]]
+    ran = call(["bash", "-c", f"{' && '.join(steps)} --limit 1 --no-progress"])
+    assert ran.returncode == 0, ran.stderr
+    (tmp_path / ".git").mkdir()
+    told = call(["bash", "-c", f"{cli} init"]).stdout
+    assert "GitHub reads" not in told
+    assert "cd " not in told
 
 
 def test_init_never_writes_over_a_file_unasked(tmp_path: Path) -> None:

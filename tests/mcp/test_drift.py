@@ -172,9 +172,9 @@ def test_a_snapshot_is_taken_anew_and_keeps_its_history(tmp_path: Path) -> None:
     assert found.exit_code == 1
     assert "compatible description: a: the description was" in found.output
     assert "BREAKING   prompt: p1:" in found.output
-    assert "3 differences in 1 tools, 1 of them breaking." in found.output
+    assert "3 differences in 1 tool, 1 of them breaking." in found.output
     passed = learn(*check, "--ignore", "prompt:p*", "--ignore", "desc*", *server("2", [other]))
-    assert (passed.exit_code, passed.output) == (0, "Nothing drifted: 1 tools as they were (3 passed over).\n")
+    assert (passed.exit_code, passed.output) == (0, "Nothing drifted in 1 tool (3 passed over).\n")
     assert learn(*check, "--breaking", "--ignore", "prompt", *server("2", [other])).exit_code == 0
     unknown = learn(*check, "--ignore", "promt", *server("2", [other]))
     assert isinstance(unknown.exception, CrosswindError)

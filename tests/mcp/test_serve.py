@@ -806,7 +806,7 @@ from crosswind.cli.app import main
 main()
 """
     commands = {
-        ("proxy", "--http", "0", "--", "cat"): "--http needs the package 'starlette'; pip install 'crosswind[http]'",
+        ("proxy", "--http", "0", "--", "cat"): "--http needs the package 'starlette'; pip install '",
         ("proxy", "--url", "http://127.0.0.1:9/mcp"): "a server behind a URL needs the package 'httpx2'",
         ("serve", "mcp", "--domain", "poi", "--http"): "--http needs the package 'starlette'",
         ("doctor", "cmd:true {url}"): "over HTTP needs the package 'starlette'",

@@ -94,6 +94,8 @@ def test_a_refusal_with_a_wrong_cause_is_not_told_as_none() -> None:
     assert "refuses 0\N{NO-BREAK SPACE}%" not in told
     assert score_rows(found)[-1][-2] == "0\N{NO-BREAK SPACE}% of 4, 4 wrongly"
     assert "wrongly" not in str(score_rows(summary(played("refuser"))))
+    one = summary([*(r for r in wrong if not r.refuse), next(r for r in wrong if r.refuse)])
+    assert "It refuses the only episode that should be refused, wrongly, and 100" in verdict(one, "mine")
     some = [
         r.model_copy(update={"ended": "answer"}) if r.key == next(w.key for w in wrong if w.refuse) else r
         for r in wrong

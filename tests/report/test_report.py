@@ -573,6 +573,7 @@ def test_show_lists_and_opens(tmp_path: Path) -> None:
         (("report", "{}", "--baselines", "0", "-o", "{}/no/where.html"), "cannot be written"),
         (("compare", "{}"), "two or more folders"),
         (("show", "{}", "nothing like this"), "no episode"),
+        (("show", "{}", "0"), "no episode '0'; numbers start at 1 and end at "),
         (("show", "{}", "poi/"), "episodes have 'poi/' in their key"),
         (("show", "{}", "--outcome", "lost"), "expected pass, fail"),
     ],

@@ -41,6 +41,7 @@ from crosswind.metrics.stats import flipped
 from crosswind.models import spec
 from crosswind.models.source import Price
 from crosswind.models.spec import open_agent
+from crosswind.report.advice import REMEDIES
 from crosswind.runs import runner
 from crosswind.runs.rescore import rescore
 from crosswind.runs.runner import Crash, Limits, Progress, Ran, run
@@ -467,6 +468,7 @@ def test_an_agent_that_is_too_slow_has_failed(tmp_path: Path) -> None:
     late = records[1]
     assert (late.outcome, late.ended, len(late.steps)) == ("fail", "budget", 1)
     assert late.why == "the episode took more than its 0.2 seconds"
+    assert (late.cause, REMEDIES["timed out"].split(",")[0]) == ("timed out", "Answer faster")
     assert [r.outcome for r in records] == ["pass", "fail", "pass", "pass"]
 
 
@@ -933,6 +935,9 @@ def test_a_loud_and_broken_agent_is_stopped_and_its_output_kept_apart(tmp_path: 
     (tmp_path / "loud.py").write_text(LOUD + "# fixed\n")
     done = go()
     assert (done.returncode, "the agent's code has changed" in done.stderr) == (2, True)
+    assert "restore its old code and use the settings of that run; otherwise choose another --out" in done.stderr
+    (problem,) = load_run(tmp_path / "run").problems
+    assert problem.endswith("the same command with the same agent continues it")
 
 
 def test_a_run_whose_last_episode_is_a_reason_to_stop_is_finished(tmp_path: Path) -> None:

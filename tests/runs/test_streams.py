@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,8 @@ def test_recovery_counts_only_what_success_fell_from(tmp_path: Path) -> None:
     assert (never.window, never.falls, never.recovered, never.recovery) == (2, 0, None, None)
     assert sentence(never, "mine").endswith("there is nothing to recover from.")
     assert "over 2 episodes" in sentence(never, "mine")
+    none = sentence(summarise(in_turn(some, "f" * 40, 4)), "mine")
+    assert none.endswith("It never succeeds, so there is nothing to recover from.")
     back = summarise(in_turn(some, "pppp" + "ffpp" + "pppp" + "ffff", 4))  # within a release of four, then not
     assert (back.falls, back.recovered, back.recovery) == (2, 0.5, 2.0)
     assert "50\N{NO-BREAK SPACE}% of the 2 changes after which success fell" in sentence(back, "mine")
@@ -172,6 +175,59 @@ def test_an_object_is_handed_what_it_saved(tmp_path: Path) -> None:
 
     played(tmp_path, Counting, with_changes(SHORT, {"episodes": 6}))
     assert handed == [None, 1, 2, 3, 4, 5]
+
+
+TWO = with_changes(SHORT, {"episodes": 3, "releases": 1})
+
+
+class Keeping:
+    kept: Any = None
+
+    def restore(self, state: Any) -> None:
+        self.got = state
+
+    def reply(self, chat: object, tools: object) -> str:
+        return "I cannot do this."
+
+    def save(self) -> Any:
+        return self.kept
+
+
+def test_what_an_agent_saves_comes_back_exactly(tmp_path: Path) -> None:
+    kept = {"text": "e\u0301 " * 20_000, "deep": [[[[{"n": [1, -0.5, None, True]}]]]] * 3, "": {"1": 2**62}}
+    made: list[Any] = []
+
+    class Mine(Keeping):
+        def __init__(self) -> None:
+            self.kept = kept
+            made.append(self)
+
+    played(tmp_path, Mine, TWO)
+    assert made[-1].got == kept
+
+
+@pytest.mark.parametrize(
+    ("kept", "says"),
+    [
+        ({"seen": {1}}, r"save\(\) of .* returned a set at \['seen'\]; expected JSON"),
+        ({"a": [{1: 2}]}, r"a key that is an int, 1, at \['a'\]\[0\]"),
+        ([float("nan")], r"the number nan at \[0\]"),
+        (object(), "an object at the top"),
+        ("\ud800", "half a character"),
+        (2**70, "71 bits"),
+        ("x" * 100_001, "returned 100,003 characters of JSON; expected at most 100,000"),
+    ],
+)
+def test_what_json_would_alter_is_not_saved(tmp_path: Path, kept: Any, says: str) -> None:
+    agent = Keeping()
+    agent.kept = kept
+    with pytest.raises(CrosswindError, match=says):
+        played(tmp_path, agent, TWO)
+
+
+def test_too_few_episodes_for_the_releases_are_told_with_the_number_needed() -> None:
+    with pytest.raises(CrosswindError, match="3 episodes are too few for 2 releases; expected 5 or more"):
+        with_changes(SHORT, {"episodes": 3})
 
 
 @pytest.mark.parametrize("changelog", ["shown", "wrong"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosswind.api.arguments import naming_arguments
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import install
 from crosswind.train import data
 from crosswind.train.config import GrpoConfig, Method, TrainConfig, kind_of, load
 from crosswind.train.rows import Demonstration
@@ -16,8 +17,6 @@ from crosswind.train.rows import Demonstration
 if TYPE_CHECKING:
     from crosswind.train.progress import Update
     from crosswind.train.sft import Result
-
-INSTALL = "pip install 'crosswind[train]'"
 
 
 def demonstrations(config: data.DataConfig | None = None, *, start: int = 0) -> Iterator[Demonstration]:
@@ -58,4 +57,4 @@ def train(
 
         return run(config, folder, method="grpo" if isinstance(config, GrpoConfig) else method, progress=progress)
     except ModuleNotFoundError as error:
-        raise CrosswindError(f"training needs {error.name}, which is not installed; run: {INSTALL}") from None
+        raise CrosswindError(f"training needs {error.name}, which is not installed; run: {install('train')}") from None

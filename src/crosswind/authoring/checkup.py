@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -31,7 +34,8 @@ from crosswind.models.spec import open_agent, spec_of_file
 from crosswind.words import banks
 
 Mark = Literal["yes", "no", "none"]
-EPISODE = 300.0  # seconds that an agent may take over one episode
+EPISODE = 60.0  # seconds that an agent may take over one episode
+GRACE = 2.0  # more seconds for what it must end by itself
 DRAWS = 6  # of a kind, in each domain and at each severity; at the middle one as many as there are families
 UNFAIR = "the task itself is unfair, without any perturbation"
 SETS = {"a clean episode": (), "a perturbed episode": ("semantic_rename", "transient_error")}
@@ -165,7 +169,10 @@ def _tools(out: Checkup, domain: Domain, rows: Sequence[dict[str, Any]]) -> None
     if any(row["law"] in UNJUDGED for row in rows):
         out.add("none", "tools", "not judged: first fix the families above")
     elif not wrong:
-        out.add("yes", "tools", f"{len(domain.world_class.specs)} tools read and write only what they declare")
+        n = len(domain.world_class.specs)
+        many = f"{n} tools read and write only what they declare"
+        keep = many if n != 1 else "1 tool reads and writes only what it declares"
+        out.add("yes", "tools", keep)
 
 
 def _worlds(out: Checkup, domain: Domain, family: str) -> None:
@@ -277,10 +284,7 @@ def _episode(out: Checkup, name: str, source: Any, drawn: Drawn) -> None:
         finally:
             await source.aclose()
 
-    try:
-        episode = asyncio.run(once())
-    except TimeoutError:
-        raise CrosswindError(f"the agent took longer than {EPISODE:.0f} s; the episode was stopped") from None
+    episode = _in_time(once)
     if episode.ended == "exception":
         out.add("no", name, f"the agent's own code raised {_last(episode.why)}")
         return
@@ -299,6 +303,27 @@ def _episode(out: Checkup, name: str, source: Any, drawn: Drawn) -> None:
         out.add("none", name, said)
     else:
         out.add("yes", name, said)
+
+
+def _in_time(once: Callable[[], Coroutine[Any, Any, Trajectory]]) -> Trajectory:
+    """The episode, unless the agent is too slow. A thread of its own is left behind by an agent that blocks the loop or
+    swallows its cancellation."""
+    done: Future[Trajectory] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(asyncio.run(once()))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(work,), name="crosswind check", daemon=True).start()
+    try:
+        return done.result(EPISODE + GRACE)
+    except TimeoutError:
+        raise CrosswindError(
+            f"the agent did not finish an episode within {EPISODE:g} s, and was stopped; a blocking call needs a time "
+            "limit of its own"
+        ) from None
 
 
 class _Typed:

@@ -86,7 +86,10 @@ class ToolFailure(Exception):
 
 
 class ToolFailed(Exception):
-    """Raised into a solution whose call returned an error."""
+    """Raised inside a family's `solve` at a call that returned an error: its `code` and its `text`.
+
+    A solution that does not catch it ends in a refusal with that text.
+    """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text or code)

@@ -12,12 +12,12 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 from crosswind.base.errors import ToolFailure
+from crosswind.base.extras import install
 from crosswind.benchmarks import borrowed, needed
 from crosswind.benchmarks.borrowed import BorrowedWorld, RecordedGold
 from crosswind.core.types import Task, ToolCall, Tools, ToolSpec
 from crosswind.core.world import World
 
-INSTALL = "pip install 'crosswind[agentdojo]'"
 VERSION = "v1.2.2"  # of the benchmark
 SUITES = {
     "workspace": "Mail, calendar and files.",
@@ -33,8 +33,10 @@ class DojoSuite:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.runtime = needed("agentdojo.functions_runtime", "agentdojo", INSTALL)
-        self.suite = needed("agentdojo.task_suite.load_suites", "agentdojo", INSTALL).get_suite(VERSION, name)
+        self.runtime = needed("agentdojo.functions_runtime", "agentdojo", install("agentdojo"))
+        self.suite = needed("agentdojo.task_suite.load_suites", "agentdojo", install("agentdojo")).get_suite(
+            VERSION, name
+        )
         self.functions = self.runtime.FunctionsRuntime(self.suite.tools)
         self.tasks: list[Any] = list(self.suite.user_tasks.values())
 

@@ -13,6 +13,7 @@ import tempfile
 import traceback
 import warnings
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,6 +59,12 @@ class Commands(HelpfulGroup):
                 error.message = complaint(first)
                 if low is not None and high is not None:
                     error.message = f"got {first['input']!r}; expected a number from {low} to {high}"
+            raise
+        except Exception as error:
+            if near := getattr(error, "possibilities", None):  # of an unknown option: dashes alone make none alike
+                bare = {name.lstrip("-"): name for name in near}
+                found = get_close_matches(getattr(error, "option_name", "").lstrip("-"), bare)
+                error.possibilities = [bare[name] for name in found]  # type: ignore[attr-defined]
             raise
         except KeyboardInterrupt as stop:  # typer would exit without a word
             print(f"stopped; {terminal.safe(str(stop))}" if stop.args else "stopped", file=sys.stderr)

@@ -85,6 +85,11 @@ def _checked(topic: str, given: dict[str, str]) -> str:
     from crosswind.core.types import AXES, TIERS
 
     if topic and topic not in TOPICS:
+        for name, rows in everything().items():
+            if any(row["kind" if name == "kinds" else "name"] == topic for row in rows):
+                raise UnknownName(
+                    f"{topic!r} is no topic but one of the {name}: crosswind catalog {name} --search {topic}"
+                )
         raise UnknownName(f"no topic {topic!r}; {did_you_mean(topic, list(TOPICS))}")
     known: dict[str, list[str]] = {"domain": domains.names(), "tier": [*TIERS], "axis": [*AXES]}
     for name, value in given.items():

@@ -112,7 +112,11 @@ def clean_lines(tasks: list[dict[str, Any]]) -> list[str]:
     """A line for each family, and for each tool that is at fault."""
     out = []
     for row in tasks:
-        said = f"{row['tasks']} tasks certified" if row["fair"] else f"{UNFAIR}: {row['law']}: {row['reason']}"
+        said = (
+            f"{row['tasks']} task{'s' * (row['tasks'] != 1)} certified"
+            if row["fair"]
+            else f"{UNFAIR}: {row['law']}: {row['reason']}"
+        )
         if "/" not in row["where"]:
             said = f"{row['law']}: {row['reason']}"
         out.append(

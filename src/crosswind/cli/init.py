@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import requirement
 from crosswind.base.version import __version__
 from crosswind.cli.help import App, epilog
 from crosswind.cli.options import Force
@@ -19,7 +19,7 @@ app = App()
 
 OWN = "my_agent.py"  # an agent to fill in
 WHEEL = f"vendor/crosswind-{__version__}-py3-none-any.whl"
-EXTRAS = "[openai,anthropic]"  # that the workflow installs
+EXTRAS = "openai,anthropic"  # that the workflow installs
 TOKENS = 16_000_000  # what the suite takes on the certified way, as a dry run counts them
 MOST_TOKENS = 3 * TOKENS
 WORKFLOW = Path(".github") / "workflows" / "crosswind.yml"
@@ -44,14 +44,23 @@ def init(
     force: Force = False,
 ) -> None:
     """Write a commented crosswind.yaml, a GitHub workflow that runs it, and an agent to fill in."""
+    from crosswind.cli.config import NAME
+
     paths = write_start(out, agent, install=install, force=force)
     print(f"wrote {', '.join(map(str, paths))}")
-    config = paths[0]
     if WHEEL in paths[1].read_text(encoding="utf-8"):
         print(
             f"The workflow installs {WHEEL}: put the wheel there (in a checkout of crosswind, `make wheel` builds it)."
         )
-    print(f"  crosswind run --config {config} --out runs/first\n  crosswind gate runs/first --config {config}")
+    if not (out / ".git").exists():
+        print(
+            f"GitHub reads workflows only at the root of a repository, and {out} is none. If it is a folder of one, "
+            f"move {WORKFLOW} to the root and set `working-directory` for its steps."
+        )
+    steps = [f"crosswind run --config {NAME} --out runs/first", f"crosswind gate runs/first --config {NAME}"]
+    if out.resolve() != Path.cwd():
+        steps.insert(0, f"cd {shlex.quote(str(out))}")  # an agent's module is looked for in the current folder
+    print(*(f"  {step}" for step in steps), sep="\n")
 
 
 def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = False) -> list[Path]:
@@ -81,12 +90,5 @@ def write_start(out: Path, agent: str = "", *, install: str = "", force: bool = 
 def installed_from() -> str:
     """What pip can install this release from elsewhere: the address that it was installed from, or a wheel that the
     project keeps."""
-    from importlib.metadata import distribution
-
-    told = distribution("crosswind").read_text("direct_url.json")
-    came: dict[str, Any] = json.loads(told) if told else {}
-    url = str(came.get("url", ""))
-    if url.startswith("https://"):
-        vcs = came.get("vcs_info", {})
-        return f"crosswind{EXTRAS} @ {vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else f"crosswind{EXTRAS} @ {url}"
-    return f"./{WHEEL}{EXTRAS}"
+    told = requirement(EXTRAS)
+    return told if "https://" in told else f"./{WHEEL}[{EXTRAS}]"

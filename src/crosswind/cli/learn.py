@@ -160,13 +160,15 @@ def _compare(
         console = terminal.console()
         for change in changes:
             console.print(terminal.safe(_line(change)))
-        tools = f"{len(found.tools)} tools"
+        from crosswind.metrics.formats import many
+
+        tools = many(len(found.tools), "tool")
         passed = f" ({len(every) - len(changes)} passed over)" if len(every) > len(changes) else ""
         broken = sum(change.breaking for change in changes)
         console.print(
-            f"{len(changes)} differences in {tools}, {broken} of them breaking{passed}."
+            f"{many(len(changes), 'difference')} in {tools}, {broken} of them breaking{passed}."
             if changes
-            else f"Nothing drifted: {tools} as they were{passed}."
+            else f"Nothing drifted in {tools}{passed}."
         )
         if update is not None:
             console.print(f"wrote {update}: the interface as it is now")

@@ -109,7 +109,10 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         larger = "a larger budget and " if ran.budget else ""
         go_on = f"To resume, rerun the command with {larger}--out {folder}."
         if ran.raising:
-            go_on = "Fix the agent and use a new folder. With --max-exceptions 0 a run never stops for exceptions."
+            go_on = (
+                f"Play a changed agent into a new folder; the same one is resumed by rerunning with --out {folder}. "
+                "With --max-exceptions 0 a run never stops for exceptions."
+            )
         told = terminal.short(ran.stopped, 400)
         left = f"About {formats.many(ran.left, 'episode')} left. " if ran.left else ""
         console.print(f"Stopped: {told}. {left}{go_on}", style="yellow")

@@ -34,8 +34,7 @@ NOTES = (
 EPILOG = epilog(
     "crosswind train paft examples/train/paft.yaml --out runs/paft",
     "crosswind train queue sft:static.yaml paft:paft.yaml --out runs",
-    notes=f"{NOTES} option of a configuration. Training needs an extra; if crosswind is already installed, "
-    "run pip install 'crosswind[train]'.",
+    notes=f"{NOTES} option of a configuration. Training needs an extra; in a checkout, run pip install '.[train]'.",
 )
 
 

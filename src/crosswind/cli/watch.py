@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +61,7 @@ def watch(
     Learn what is normal from a reference, test every later episode with a bounded false-alarm rate, and print for each
     alarm what changed, how sure that is, what it costs, and a recipe that reproduces it.
     """
+    from crosswind.base.errors import CrosswindError
     from crosswind.cli.progress import Display
     from crosswind.watch.events import event_line
     from crosswind.watch.losses import Losses
@@ -71,8 +72,9 @@ def watch(
 
     losses = Losses(runs)
     episodes = _only(read_episodes(source, follow=pause if follow else None), only)
-    first = _first(reference)
+    first, nth = _first(reference), count(1)
     usual = islice(episodes, first) if first is not None else _only(read_episodes(reference), only)
+    usual = (episode for episode, _ in zip(usual, nth, strict=False))
     watcher = Watcher(usual, per=per, evidence=evidence)
     if first is not None:
         deque(usual, maxlen=0)  # those that are more than the watcher learns from
@@ -105,6 +107,10 @@ def watch(
                 raise
         for alarm in watcher.end():
             tell(alarm)
+    if first is not None and not watcher.count and not follow:
+        raise CrosswindError(
+            f"{source} has {next(nth) - 1} episodes; nothing is left to watch after a reference of {first:,}"
+        )
     if page is not None:
         _write(page, page_of(source, found, history, watcher.guarantee))
     if not json_:

@@ -40,12 +40,20 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
     "array": (list, tuple),
     "object": (dict,),
 }
-_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null", list: "array"}
+_NAMES = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+    list: "array",
+    tuple: "array",
+}
 
 
 def kind_of(value: object) -> str:
     """What JSON calls the type of a value."""
-    return _NAMES.get(type(value), "object")
+    return _NAMES.get(type(value)) or ("object" if isinstance(value, Mapping) else type(value).__name__)
 
 
 def brief_of(value: object, limit: int = 60) -> str:

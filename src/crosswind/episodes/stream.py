@@ -74,7 +74,10 @@ class StreamPlan(Model):
         if self.releases and not self.kinds:
             raise ValueError("releases need kinds; name at least one")
         if self.episodes <= 2 * self.releases:
-            raise ValueError(f"{self.episodes} episodes are too few for {self.releases} releases; give more than twice")
+            releases = f"{self.releases} release{'s' * (self.releases != 1)}"
+            raise ValueError(
+                f"{self.episodes} episodes are too few for {releases}; expected {2 * self.releases + 1} or more"
+            )
         return self
 
     def where(self) -> list[str]:

@@ -154,7 +154,9 @@ class Suite(Model):
         for kind in only:
             if kind not in has:
                 told = f"the suite {self.name!r} has no condition of {kind}"
-                raise CrosswindError(f"{told}; its kinds are {', '.join(sorted(has))}, and the suite full has all")
+                other = suite_with(kind)
+                there = f"the suite {other} has it" if other else "no suite of ours has it"
+                raise CrosswindError(f"{told}; its kinds are {', '.join(sorted(has))}; {there}")
 
         def asked(kind: str) -> bool:
             cls = perturbations[kind]
@@ -203,6 +205,14 @@ def known_name(sort: str, name: str, names: Collection[str], where: str = "") ->
 
 
 suites: Registry[Suite] = Registry("suite", "crosswind.episodes.builtin_suites")
+
+
+def suite_with(kind: str) -> str:
+    """The name of a suite that has conditions of a kind, the largest if it does; empty if none does."""
+    for name in dict.fromkeys(("full", *suites.names())):
+        if any(kind in condition.recipe.kinds() for condition in suites[name].all_conditions()):
+            return name
+    return ""
 
 
 def load_suite(name: str) -> Suite:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.extras import install
 from crosswind.base.version import __version__
 from crosswind.core.domain import JUDGE
 from crosswind.episodes.record import Record
@@ -71,7 +72,7 @@ def _read(path: Path) -> Any:
         from inspect_ai.log import read_eval_log
     except ImportError:
         raise CrosswindError(
-            "reading an Inspect log needs the package inspect-ai; install it: pip install 'crosswind[inspect]'"
+            f"reading an Inspect log needs the package inspect-ai; install it: {install('inspect')}"
         ) from None
     if not path.is_file():
         raise BadFile(f"{path}: no such file; expected an Inspect log, .eval or .json")

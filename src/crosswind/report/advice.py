@@ -33,6 +33,7 @@ REMEDIES: Mapping[str, str] = {
     "wrong order": "Before calling a tool, make the calls it depends on",
     "gave up": "Look for another way before giving up",
     "ran out of steps": "Spend fewer steps on calls that teach nothing",
+    "timed out": "Answer faster, or allow more time with --episode-timeout",
     "fabricated value": "Look values up instead of guessing them",
     "false success": "Verify the outcome before reporting success",
     "forced completion": "Stop before the first write if the request should be refused",

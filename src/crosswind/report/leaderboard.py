@@ -20,10 +20,13 @@ def sentence(said: Leaderboard) -> str:
     """Which run is first, and whether that is more than chance."""
     first, *others = said.runs
     cell = first.summary.shifted
-    out = (
-        f"{formats.many(len(said.runs), 'run')} of {said.suite}. {first.name} solves most in the open world: "
-        f"{formats.percent(cell.rate)} ({formats.range_of(cell.low, cell.high)})."
-    )
+    rate = f"{formats.percent(cell.rate)} ({formats.range_of(cell.low, cell.high)})"
+    out = f"{formats.many(len(said.runs), 'run')} of {said.suite}. "
+    if not cell.passed:
+        return out + ("None solves anything" if others else f"{first.name} solves nothing") + " in the open world."
+    if not others:
+        return f"{out}{first.name} solves {rate} in the open world."
+    out += f"{first.name} solves most in the open world: {rate}."
     close = [one.name for one in others if one.summary.shifted.n and one.summary.shifted.high >= cell.low]
     if close:
         few = ", ".join(close[:3]) + (f" and {len(close) - 3} more" if len(close) > 3 else "")

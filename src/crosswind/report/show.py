@@ -37,6 +37,8 @@ def pick(told: Sequence[Some], wanted: str) -> tuple[int, Some]:
         and (at := [(n, one) for n, one in records if n == int(wanted)])
     ):
         return at[0]
+    if wanted and not wanted.strip("0"):
+        raise CrosswindError(f"no episode {terminal.short(wanted, 40)!r}; numbers start at 1 and end at {len(records)}")
     exact = [(n, r) for n, r in records if r.key == wanted]
     found = exact or [(n, r) for n, r in records if wanted in r.key]
     if len(found) == 1:

@@ -42,6 +42,8 @@ def sentence(found: StreamSummary, agent: str) -> str:
 def _recovered(found: StreamSummary) -> str:
     """Whether the agent came back, of the changes that there was something to come back from."""
     slack = f"more than {100 * SLACK:.0f} points"
+    if found.success.n and not found.success.value:
+        return "It never succeeds, so there is nothing to recover from."
     if not found.falls or found.recovered is None:
         return f"Success did not fall by {slack} after any change, so there is nothing to recover from."
     back = f", on average {found.recovery:.1f} episodes later" if found.recovery is not None else ""

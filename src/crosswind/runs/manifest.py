@@ -17,6 +17,7 @@ from crosswind.episodes.record import SCHEMA
 
 MANIFEST, EPISODES = "run.json", "episodes.jsonl"
 LARGEST = 16 << 20  # bytes of a manifest, beyond which it is none of ours
+CODE_CHANGED = "the agent's code has changed"
 SHOWN = 5  # differences that a message lists
 
 
@@ -127,7 +128,7 @@ def _differ(name: str, old: Any, new: Any) -> Iterator[str]:
             yield from _differ(f"{name}.{key}", old.get(key), new.get(key))
     elif old != new:
         code = name == "settings.code"
-        yield "the agent's code has changed" if code else f"{name} was {_cut(old)}, now {_cut(new)}"
+        yield CODE_CHANGED if code else f"{name} was {_cut(old)}, now {_cut(new)}"
 
 
 def _cut(value: object) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from crosswind.base.errors import CrosswindError, InfrastructureError
+from crosswind.base.extras import install
 
 PLUGINS = "CROSSWIND_PLUGINS"  # as in `authoring/plugins.py`, which reads it when registries are first used
 ATTEMPTS = 5  # processes that may die under one part of the work, or under one episode
@@ -41,7 +42,7 @@ def connect(address: str) -> tuple[Any, bool]:
     try:
         import ray
     except ImportError:
-        raise CrosswindError("--executor ray needs Ray; install it: pip install 'crosswind[ray]'") from None
+        raise CrosswindError(f"--executor ray needs Ray; install it: {install('ray')}") from None
     if ray.is_initialized():
         return ray, False
     try:

@@ -39,6 +39,7 @@ from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
 from crosswind.runs.lines import T, left_out, lenient, lines_of, removal_command, whole
+from crosswind.runs.manifest import CODE_CHANGED
 from crosswind.runs.manifest import EPISODES as EPISODES
 from crosswind.runs.manifest import MANIFEST as MANIFEST
 from crosswind.runs.manifest import SHOWN as SHOWN
@@ -164,9 +165,13 @@ def _loaded(
         problems.append(f"{what} cut short: a proxy was killed; the next one that logs here completes the record")
     problems += (f"{kind} was never played: {why}" for kind, why in manifest.never_met.items())
     if manifest.state != "finished":
-        of = f" of {manifest.planned}" if manifest.planned else ""
-        goes_on = "a proxy may add to it" if manifest.of_proxy else "the same command continues it"
-        problems.append(f"the run is not finished ({len(told)}{of} episodes); {goes_on}")
+        of = (
+            f"{len(told)} of {manifest.planned} episodes"
+            if manifest.planned
+            else f"{len(told)} episode{'s' * (len(told) != 1)}"
+        )
+        goes_on = "a proxy may add to it" if manifest.of_proxy else "the same command with the same agent continues it"
+        problems.append(f"the run is not finished ({of}); {goes_on}")
     elif lacks := shortfall(manifest, len(told)):
         problems.append(f"{lacks}; the same command plays them again")
     return manifest, told, problems, damage
@@ -362,9 +367,10 @@ class Store:
                     if before.judge != manifest.judge
                     else ""
                 )
+                old = "restore its old code and " if CODE_CHANGED in changed else ""
                 raise CrosswindError(
                     f"{self.folder}: holds a run with another configuration: {'; '.join(changed[:SHOWN])}{more}. "
-                    f"To resume it, {hint}use the settings of that run; otherwise choose another --out"
+                    f"To resume it, {hint}{old}use the settings of that run; otherwise choose another --out"
                 )
             kept = {name: getattr(before, name) for name in ("created", "planned", "never_met")}
             manifest = manifest.model_copy(update=kept)

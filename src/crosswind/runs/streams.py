@@ -8,6 +8,7 @@ killed goes on as if nothing had happened. The conversation is emptied between e
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import tempfile
 from collections import defaultdict
@@ -22,7 +23,7 @@ from crosswind.core.memory import complete, shown
 from crosswind.core.types import Agent
 from crosswind.episodes.brief import Told
 from crosswind.episodes.career import Career
-from crosswind.episodes.play import judge, plain, replayed
+from crosswind.episodes.play import judge, replayed
 from crosswind.episodes.record import Record, forfeited, trajectory_of
 from crosswind.episodes.schedule import CareerMark, Episode
 from crosswind.episodes.stream import Plan, StreamPlan, Timeline, with_changes
@@ -32,6 +33,7 @@ from crosswind.runs.runner import PAUSES, Limits, Progress, Ran, Watch, Workers,
 from crosswind.runs.store import EPISODES, Manifest, Store, iter_records
 
 LARGEST = 100_000  # characters of what an agent keeps, as JSON
+DEEPEST = 50  # levels of nesting in it
 
 
 class RememberingSource:
@@ -63,13 +65,53 @@ class RememberingSource:
         """What the agent keeps of the episode that is over."""
         if not callable(getattr(self.last, "save", None)):
             return None
-        state = plain(self.last.save())
-        if (size := len(json.dumps(state))) > LARGEST:
-            raise CrosswindError(f"{self.name} saves {size:,} characters of state; expected at most {LARGEST:,}")
-        return state
+        state = self.last.save()
+        if wrong := not_json(state):
+            raise CrosswindError(f"save() of {self.name} returned {wrong}; expected JSON")
+        text = json.dumps(state, ensure_ascii=False)
+        if len(text) > LARGEST:
+            raise CrosswindError(
+                f"save() of {self.name} returned {len(text):,} characters of JSON; expected at most {LARGEST:,}"
+            )
+        return json.loads(text)  # a copy, which the agent cannot change later
 
     async def aclose(self) -> None:
         await self.source.aclose()
+
+
+def not_json(value: Any, at: str = "the top", depth: int = 0) -> str:
+    """What JSON would lose of a value and where, such as "a set at 'seen'"; empty if it keeps all. Tuples become
+    arrays."""
+    if value is None or isinstance(value, bool):
+        return ""
+    if depth > DEEPEST:
+        return f"more than {DEEPEST} levels of nesting at {at[:200]}"
+    if isinstance(value, str):
+        return (
+            "" if value.isascii() or value.encode("utf-8", "ignore").decode() == value else f"half a character at {at}"
+        )
+    if isinstance(value, int):
+        return "" if abs(value) < 2**63 else f"an integer of {value.bit_length()} bits at {at}"
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"the number {value} at {at}"
+    here = "" if not depth else at
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            if not isinstance(key, str):
+                return f"a key that is {_a(key)}, {str(key)[:40]}, at {at}"
+            if wrong := not_json(key, f"the key {key!a:.60}") or not_json(entry, f"{here}[{key!a:.60}]", depth + 1):
+                return wrong
+        return ""
+    if isinstance(value, (list, tuple)):
+        every = (not_json(entry, f"{here}[{n}]", depth + 1) for n, entry in enumerate(value))
+        return next(filter(None, every), "")
+    return f"{_a(value)} at {at}"
+
+
+def _a(value: object) -> str:
+    """The type of a value with its article."""
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
 
 
 class _Past:

@@ -20,6 +20,7 @@ from typing import IO, Any, Literal, get_args
 from pydantic_core import to_json
 
 from crosswind.base.errors import CrosswindError
+from crosswind.base.extras import install
 from crosswind.core.flow import once_each
 from crosswind.core.types import Message, ToolSpec
 from crosswind.models.prompts import as_text, spoken, with_tools
@@ -231,7 +232,7 @@ def _parquet(path: Path) -> Iterator[Put]:
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise CrosswindError(
-            "a Parquet file needs the package 'pyarrow'; pip install 'crosswind[train]', or end --out in .jsonl"
+            f"a Parquet file needs the package 'pyarrow'; {install('train')}, or end --out in .jsonl"
         ) from None
     text = arrow.string()
     message = arrow.struct([("role", text), ("content", text), ("trainable", arrow.bool_())])

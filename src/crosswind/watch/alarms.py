@@ -41,7 +41,7 @@ class Alarm(Model):
     since: int  # estimated index of the first episode after the change
     evidence: dict[str, Any] = Field(default_factory=dict)
     shift: NamedShift | None = None  # None: something changed, and no perturbation explains it
-    recipe: dict[str, Any] | None = None  # as `crosswind run --recipe` takes it
+    recipe: dict[str, Any] | None = None  # as `crosswind proxy --recipe` reads it from a file
     predicted_loss: float | None = None  # success points (0 to 1) that this agent loses under the kind
     episodes: tuple[str, ...] = ()  # ids of the episodes that showed it
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosswind.core.registry import perturbations
+from crosswind.episodes.suite import suite_with
 from crosswind.metrics import formats
 from crosswind.watch.alarms import Alarm
 
@@ -50,7 +51,8 @@ def lines_of(alarm: Alarm) -> list[tuple[str, str]]:
         if shift.alternatives:
             others = (f"{one.kind} {formats.percent(one.confidence)}" for one in shift.alternatives)
             out.append(("or else", ", ".join(others)))
-        out.append(("reproduce", f"crosswind run quick --perturb {shift.kind}:{shift.severity} --agent SPEC"))
+        if suite := suite_with(shift.kind):
+            out.append(("reproduce", f"crosswind run {suite} --only {shift.kind} --agent SPEC"))
     for name, value in dict(alarm.evidence.get("changes", {})).items():
         if name in NAMES:
             out.append((NAMES[name], _told(value)))

@@ -64,7 +64,7 @@ def ending(case: Case) -> Divergence | None:
 
 
 def out_of_steps(case: Case) -> Divergence:
-    """The steps are used up."""
+    """The steps are used up, or the time."""
     turns = 0
     for act in reversed(case.acts):
         if not any(a.call == act.call for a in case.acts[: act.n - 1]):
@@ -73,6 +73,9 @@ def out_of_steps(case: Case) -> Divergence:
     if turns >= max(MANY, 1 + len(case.acts) // 3):
         first = case.acts[len(case.acts) - turns]
         return Divergence(first.n, "blind repetition", "feedback", f"the last {turns} calls had all been made before")
+    if case.record.why:  # only a deadline leaves a reason
+        done = f"{len(case.acts)} step{'s' * (len(case.acts) != 1)}"
+        return Divergence(case.end, "timed out", "planning", f"{case.record.why}, after {done}")
     return Divergence(case.end, "ran out of steps", "planning", f"after {len(case.acts)} steps it was not done")
 
 

@@ -46,6 +46,7 @@ EXPECTED: Mapping[str, tuple[str, ...]] = {  # the channels from which a cause c
     "wrong order": ("tools",),
     "gave up": ("observations", "tools"),
     "ran out of steps": ANY,
+    "timed out": ANY,
     "fabricated value": ("query", "observations"),
     "false success": ANY,
     "forced completion": ("rules",),
