@@ -1269,7 +1269,7 @@ def test_a_server_behind_http_is_a_toolbox() -> None:
 
 @pytest.mark.parametrize("fault", ["dies", "mute list", "lies"])
 def test_a_remote_that_fails_is_infrastructure(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosswind.mcp.upstream.ServerLink.request.__kwdefaults__", {"timeout": 1.0})
+    monkeypatch.setattr("crosswind.mcp.upstream.ServerLink.exchange.__kwdefaults__", {"timeout": 1.0})
 
     async def work() -> None:
         with pytest.raises(WireError):

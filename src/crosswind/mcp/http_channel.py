@@ -197,9 +197,9 @@ class HttpChannel:
         if not isinstance(version, str):
             return {}
         method = str(message.get("method"))
-        for value in (version, method):
-            if not _VISIBLE.fullmatch(value):
-                raise WireError(f"{value[:80]!a} cannot be sent in a header; visible ASCII is expected")
+        for text in (version, method):
+            if not _VISIBLE.fullmatch(text):
+                raise WireError(f"{text[:80]!a} cannot be sent in a header; visible ASCII is expected")
         out = {"MCP-Protocol-Version": version, "Mcp-Method": method}
         if isinstance(named := params.get(NAMED.get(method, "")), str):
             out["Mcp-Name"] = _field(named)

@@ -113,10 +113,12 @@ class ServerLink:
         self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT
     ) -> Message:
         """Ask something and give the whole answer. Raises `WireError` where none comes."""
-        return (await self._answer(method, params, timeout))[0]
+        return (await self.exchange(method, params, timeout=timeout))[0]
 
-    async def _answer(self, method: str, params: Mapping[str, Any] | None, timeout: float) -> tuple[Message, int]:
-        """The answer to a request, and its bytes."""
+    async def exchange(
+        self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT
+    ) -> tuple[Message, int]:
+        """The same, with the bytes of the answer."""
         if self.ended:
             raise WireError(self.ended)
         self._count += 1
@@ -158,7 +160,7 @@ class ServerLink:
         total = 0
         for _ in range(PAGES):
             params = {**({"_meta": dict(meta)} if meta else {}), **({} if cursor is None else {"cursor": cursor})}
-            response, size = await self._answer(method, params, TIMEOUT)
+            response, size = await self.exchange(method, params)
             total += size
             page = response.get("result")
             if "error" in response:
