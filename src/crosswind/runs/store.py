@@ -362,15 +362,12 @@ class Store:
             before = load_manifest(self.folder)
             if changed := differences(before, manifest):
                 more = f" and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
-                hint = (
-                    f"judge it again (crosswind rescore {self.folder} --write), "
-                    if before.judge != manifest.judge
-                    else ""
-                )
-                old = "restore its old code and " if CODE_CHANGED in changed else ""
+                hint = "restore its old code and " if CODE_CHANGED in changed else ""
+                if before.judge != manifest.judge:
+                    hint = f"judge it again (crosswind rescore {self.folder} --write), {hint}"
                 raise CrosswindError(
                     f"{self.folder}: holds a run with another configuration: {'; '.join(changed[:SHOWN])}{more}. "
-                    f"To resume it, {hint}{old}use the settings of that run; otherwise choose another --out"
+                    f"To resume it, {hint}use the settings of that run; otherwise choose another --out"
                 )
             kept = {name: getattr(before, name) for name in ("created", "planned", "never_met")}
             manifest = manifest.model_copy(update=kept)
