@@ -21,9 +21,11 @@ from random import Random
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError
 from crosswind.cli import dry_run
+from crosswind.cli.app import app as cli
 from crosswind.cli.dry_run import Forecast
 from crosswind.cli.progress import RunDisplay
 from crosswind.cli.run import folder_name
@@ -470,6 +472,29 @@ def test_an_agent_that_is_too_slow_has_failed(tmp_path: Path) -> None:
     assert late.why == "the episode took more than its 0.2 seconds"
     assert (late.cause, REMEDIES["timed out"].split(",")[0]) == ("timed out", "Answer faster")
     assert [r.outcome for r in records] == ["pass", "fail", "pass", "pass"]
+
+
+def test_the_summary_says_that_an_agent_timed_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "idler.py").write_text("import asyncio\nasync def agent(query, tools):\n    await asyncio.sleep(99)\n")
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "run",
+        "quick",
+        "--agent",
+        "python:idler:agent",
+        "--limit",
+        "1",
+        "--episode-timeout",
+        "0.2",
+        "--out",
+        "run",
+    ]
+    done = CliRunner().invoke(cli, [*words, "--no-progress"])
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    assert "1 episode timed out and failed" in told
+    assert "crosswind show run --cause 'timed out'" in told
+    assert "1 episode (1 now)" in told
 
 
 class Stubborn:

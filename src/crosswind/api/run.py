@@ -114,7 +114,8 @@ class Run:
         """What belongs under the table."""
         out = [LEGEND] if found.drop else []
         out += filter(None, (verdict(found, self.manifest.agent), details(found)))
-        out.append(f"{len(self)} episodes of {self.manifest.agent} on {self.manifest.name}; {tally.spent.in_words}.")
+        played = f"{formats.many(len(self), 'episode')} of {self.manifest.agent} on {self.manifest.name}"
+        out.append(f"{played}; {tally.spent.in_words}.")
         if tally.errors:
             lost = f"{tally.errors} ended as errors of the infrastructure and count nowhere"
             out.append(f"{lost} (the last: {terminal.short(tally.trouble, 300)}).")
@@ -135,7 +136,8 @@ class Run:
             for side, of in sides(self.records).items()
             if (found := cell(of)).n
         ]
-        return f"<Run of {self.manifest.agent} on {self.manifest.name}: {len(self)} episodes{''.join(shares)}>"
+        played = formats.many(len(self), "episode")
+        return f"<Run of {self.manifest.agent} on {self.manifest.name}: {played}{''.join(shares)}>"
 
     def _repr_html_(self) -> str:
         tally, found = self._tally(), self._scores()

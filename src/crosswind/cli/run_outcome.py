@@ -68,6 +68,7 @@ def scores(folder: Path) -> Summary:
 
 def _show(ran: Ran, found: Summary, folder: Path) -> None:
     from crosswind.metrics import formats
+    from crosswind.metrics.diagnosis import TIMED_OUT
     from crosswind.report.table import HEADS, LEGEND, TOTAL, score_rows
     from crosswind.report.verdict import details, verdict
 
@@ -82,7 +83,9 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         console.print(terminal.safe(verdict(found, ran.manifest.agent)), style="bold", highlight=False, markup=False)
         if more := details(found):
             console.print(terminal.safe(more))
-    console.print(f"{progress.before + progress.done} episodes ({progress.done} now); {progress.spent.in_words}.")
+    console.print(
+        f"{formats.many(progress.before + progress.done, 'episode')} ({progress.done} now); {progress.spent.in_words}."
+    )
     for kind, why in ran.manifest.never_met.items():
         console.print(terminal.safe(f"{kind} was never played: {why}."), style="yellow", markup=False, highlight=False)
     if not progress.scores and progress.errors:
@@ -91,6 +94,12 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         console.print(
             f"{formats.many(progress.errors, 'episode')} ended as errors of the infrastructure and are in no score "
             f"(the last: {terminal.short(progress.trouble, 300)}). To retry them, rerun with --out {folder}.",
+            style="yellow",
+        )
+    if late := found.causes.get(TIMED_OUT):
+        console.print(
+            f"{formats.many(late, 'episode')} timed out and failed: the agent took longer than --episode-timeout. List "
+            f"them: crosswind show {folder} --cause {shlex.quote(TIMED_OUT)}",
             style="yellow",
         )
     if progress.exceptions:
