@@ -126,7 +126,7 @@ def test_calls_that_the_proxy_makes_are_on_record() -> None:
 @pytest.mark.parametrize(
     ("args", "told_"),
     [
-        (["--parts", "names"], "for --adapt"),
+        (["--parts", "names"], "--parts need --adapt"),
         (["--adapt", "--parts", "luck"], "no part 'luck'"),
         (["--adapt", "--memory", "missing.json"], "adapt learn"),
     ],

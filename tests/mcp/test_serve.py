@@ -825,7 +825,7 @@ main()
 @pytest.mark.parametrize(
     ("spec", "complaint"),
     [
-        ("cmd:", "names nothing"),
+        ("cmd:", "has nothing after the colon"),
         ("cmd: ", "names no command"),
         ("cmd:no-such-command-here {query}", "no command"),
         ("cmd:env {querry}", "query"),
