@@ -6,8 +6,8 @@
 
 Each stream gets a release that breaks all agents. An agent plays usual episodes and those after the release. `watch`
 reads the log, as a file that holds what a production log has, and the loop reads its alarms: neither sees the stream,
-its releases or layers. The candidate and a model trained anew then play the episodes after the release. Both also play
-the usual episodes, and kinds that agents knew before, to show what was forgotten.
+its releases or layers. The candidate and a model trained from scratch then play the episodes after the release. Both
+also play the usual episodes, and kinds that agents knew before, to show what was forgotten.
 
 Rerun the command to resume: every step that is done has a file of its own, what takes long resumes within a step. With
 `--budget-minutes` it stops in time. `--table` shows what there is. `--save DIR` copies results, without weights.
@@ -325,7 +325,7 @@ class Stream:
         candidate = ways.Candidate.model_validate_json(made.read_text()) if made.exists() else ways.Candidate()
         return done, registry.spec(current) if current else agent, candidate.resolved() if candidate.spec else ""
 
-    # -- training anew
+    # -- training from scratch
 
     def retrained(self, timeline: Timeline) -> None:
         """Train the base model on every train kind and on the kinds of the alarm, and measure it after the release."""
@@ -352,7 +352,7 @@ class Stream:
             "recipe": {"name": "anew", "stack": stack},
         }  # fmt: skip
         whole = {"seed": self.args.seed, "model": self.args.base, **options, "data": data}
-        print(f"stream {self.number}: training anew, {whole['steps']} steps", flush=True)
+        print(f"stream {self.number}: training from scratch, {whole['steps']} steps", flush=True)
         with timed(path.parent / "seconds.json"):
             made = train(fitted(whole, [], "paft"), path.parent / "train", method="paft")
         after = range(min(read(one)["after"][0] for one in results), self.all)
@@ -478,9 +478,9 @@ def main() -> None:
     parser.add_argument("--domain", default="poi")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--way", choices=["train", "wrapper", "notes"], default="train")
-    parser.add_argument("--base", default="embedded", help="model that is trained anew")
+    parser.add_argument("--base", default="embedded", help="model that is trained from scratch")
     parser.add_argument("--steps", type=int, default=150, help="of the targeted training")
-    parser.add_argument("--full-steps", type=int, default=400, help="of the training anew; 0: none")
+    parser.add_argument("--full-steps", type=int, default=400, help="of the training from scratch; 0: none")
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="options of both trainings")
     parser.add_argument("--workers", type=int, default=3, help="of a training, to make data; -1: as it finds best")
     parser.add_argument("--reference", type=int, default=100, help="usual episodes that watch learns from")
