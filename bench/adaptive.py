@@ -285,7 +285,7 @@ def main() -> None:
         if not args.table:
             from crosswind.models import hf
 
-            hf.TOGETHER = args.slots
+            hf.TOGETHER = hf.HuggingFace.slots = args.slots
             try:
                 bench.play()
             except OutOfTime:

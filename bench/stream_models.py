@@ -79,10 +79,15 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--releases", type=int, default=0)
     parser.add_argument("--together", type=int, default=0, help="streams at a time; 0: what the agent suggests")
+    parser.add_argument("--slots", type=int, default=0, help="conversations of a model on the GPU; 0: what it has room for")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
+    if args.slots:  # several processes share a device
+        from crosswind.models import hf
+
+        hf.TOGETHER = hf.HuggingFace.slots = args.slots
     curves = {}
     for name in args.plans:
         for agent in args.agents:
