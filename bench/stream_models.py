@@ -22,6 +22,7 @@ from crosswind.episodes.stream import load_plan, with_changes
 from crosswind.metrics.shares import StreamShare
 from crosswind.metrics.streams import StreamSummary, summarise
 from crosswind.models.notes import with_memory
+from crosswind.models.source import AgentSource
 from crosswind.models.spec import open_agent
 from crosswind.report.streams import smoothed
 from crosswind.runs.store import iter_records
@@ -38,21 +39,38 @@ def told(share: StreamShare) -> str:
     return f"{100 * share.value:.1f}{bounds} of {share.n}"
 
 
-async def play(args: argparse.Namespace, name: str, agent: str, way: str, folder: Path) -> None:
+def folder_of(args: argparse.Namespace, name: str, agent: str, way: str) -> Path:
+    """Where the run of one cell of the table is."""
+    cell = "-".join(part for part in (name, agent.replace(":", "-").replace("/", "-"), way) if part)
+    return Path(args.out / cell.replace(" ", "-"))
+
+
+async def play_all(args: argparse.Namespace, agent: str) -> None:
+    """Play all cells of an agent. They share its model, so that a GPU writes for all of them in one batch."""
+    source = open_agent(agent)
+    cells = [(name, way) for name in args.plans for way in args.ways]
+    try:
+        if source.concurrency > 1:
+            await asyncio.gather(*(play(args, source, name, agent, way) for name, way in cells))
+        else:
+            for name, way in cells:
+                await play(args, source, name, agent, way)
+    finally:
+        await source.aclose()
+
+
+async def play(args: argparse.Namespace, model: AgentSource, name: str, agent: str, way: str) -> None:
     """Play one cell of the table, or what is left of it."""
     plan = load_plan(name)
     wanted = {"domains": (args.domain,) if args.domain else None, "episodes": args.episodes, "releases": args.releases}
     known = type(plan).model_fields
     plan = with_changes(plan, {field: value for field, value in wanted.items() if value and field in known})
     memory, frozen = WAYS[way]
-    source = with_memory(open_agent(agent), memory)
-    try:
-        together = args.together or source.concurrency
-        ran = await play_streams(
-            plan, source, folder, seed=args.seed, streams=args.streams, frozen=frozen, concurrency=together
-        )
-    finally:
-        await source.aclose()
+    source, folder = with_memory(model, memory), folder_of(args, name, agent, way)
+    together = args.together or source.concurrency
+    ran = await play_streams(
+        plan, source, folder, seed=args.seed, streams=args.streams, frozen=frozen, concurrency=together
+    )
     if ran.stopped:
         print(f"stopped: {ran.stopped}; the same command goes on", flush=True)
 
@@ -89,16 +107,15 @@ def main() -> None:
 
         hf.TOGETHER = hf.HuggingFace.slots = args.slots
     curves = {}
+    for agent in [] if args.table else args.agents:
+        asyncio.run(play_all(args, agent))
     for name in args.plans:
         for agent in args.agents:
             for way in args.ways:
-                cell = "-".join(part for part in (name, agent.replace(":", "-").replace("/", "-"), way) if part)
-                folder = args.out / cell.replace(" ", "-")
-                if not args.table:
-                    asyncio.run(play(args, name, agent, way, folder))
+                folder = folder_of(args, name, agent, way)
                 if records := list(iter_records(folder)) if folder.exists() else []:
                     found = summarise(records)
-                    curves[cell] = [round(point, 3) for point in smoothed(found.curve)]
+                    curves[folder.name] = [round(point, 3) for point in smoothed(found.curve)]
                     print(row(agent, way, found), flush=True)
     (args.out / "curves.json").write_text(json.dumps(curves, indent=1) + "\n")
 
