@@ -118,7 +118,7 @@ def run(
         float | None, Option(min=0, show_default="the provider's", help="Sampling temperature.")
     ] = None,
     ending: Ending = "",
-    protocol: Annotated[str, Option(metavar="auto|native|text", help="How a model calls tools.")] = "auto",
+    protocol: Annotated[str, Option(metavar="auto|native|text|quoted", help="How a model calls tools.")] = "auto",
     context: Annotated[
         int, Unlimited(help="Context length of an in-process model, in tokens; 0: the model's own.")
     ] = 0,
@@ -141,8 +141,8 @@ def run(
     from crosswind.models.spec import open_agent
     from crosswind.runs import runner
 
-    if protocol not in ("auto", "native", "text"):
-        raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
+    if protocol not in ("auto", "native", "text", "quoted"):
+        raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native, text or quoted")
     if executor not in ("local", "ray"):
         raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
     part = parse_shard(shard)
