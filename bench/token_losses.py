@@ -26,7 +26,7 @@ from crosswind.train.rows import Demonstration, demonstration, rows, tokens
 from crosswind.train.thoughts import Habits
 from crosswind.train.worlds import worlds_of
 
-PARTS = ("reading", "plan", "thought", "name in a call", "arguments", "final words")
+PARTS = ("reading and comparing", "plan", "other thoughts", "name in a call", "arguments", "final words")
 
 
 def demonstrations(names: str, habits: Habits) -> Iterator[Demonstration]:
@@ -48,8 +48,8 @@ def part_of(turn: str) -> str:
     """The part of a turn that its last token belongs to."""
     if "<think>" in turn and "</think>" not in turn:
         if "plan " in turn:
-            return "thought" if ";" in turn.rpartition("plan ")[2] else "plan"
-        return "reading" if "rules" not in turn else "thought"
+            return "other thoughts" if ";" in turn.rpartition("plan ")[2] else "plan"
+        return "reading and comparing" if "rules" not in turn else "other thoughts"
     if "<tool_call>" in turn:
         return "arguments" if '"arguments"' in turn else "name in a call"
     return "final words"
