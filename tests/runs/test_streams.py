@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import crosswind as cw
-from crosswind.base.errors import CrosswindError, Unfair
+from crosswind.base.errors import BadFile, CrosswindError, Unfair
 from crosswind.core.certify import certify
+from crosswind.core.memory import Recall
 from crosswind.core.registry import domains
 from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.record import Record, redrawn
-from crosswind.episodes.schedule import StreamMark
+from crosswind.episodes.schedule import CareerMark, StreamMark
 from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
 from crosswind.gate.gate import examine
 from crosswind.metrics.streams import paired, summarise
@@ -32,6 +34,8 @@ from crosswind.runs.store import EPISODES, iter_records, load_run
 from crosswind.runs.streams import play_streams
 
 SHORT = StreamPlan(name="short", domains=("poi",), episodes=40, releases=2)
+CAREER = CareerPlan(name="career", domains=("poi",), episodes=8, distances=(3, 2))
+A_CAREER = CareerMark(task=domains["poi"].task("hold_visit", 0), recall=Recall())
 
 
 def played(folder: Path, agent: object, plan: StreamPlan = SHORT) -> list[Record]:
@@ -204,6 +208,39 @@ def test_what_an_agent_saves_comes_back_exactly(tmp_path: Path) -> None:
 
     played(tmp_path, Mine, TWO)
     assert made[-1].got == kept
+
+
+@pytest.mark.parametrize(
+    ("keep", "says"),
+    [
+        ((0, 1, 2, 4, 5), "expected episode 4, got episode 5"),
+        ((0, 1, 3, 2), "expected episode 3, got episode 4"),
+        ((1, 2), "expected episode 1, got episode 2"),
+    ],
+)
+def test_a_stream_with_a_gap_is_not_continued(tmp_path: Path, keep: Sequence[int], says: str) -> None:
+    """What follows depends on what came before, so nothing is played on top of a gap."""
+    played(tmp_path, "updater")
+    path = tmp_path / EPISODES
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[n] for n in keep))
+    with pytest.raises(BadFile, match=says):
+        played(tmp_path, "updater")
+    assert path.read_bytes() == b"".join(lines[n] for n in keep)
+
+
+@pytest.mark.parametrize("plan", [SHORT, CAREER], ids=["releases", "career"])
+def test_a_record_without_its_place_is_no_part_of_a_stream(tmp_path: Path, plan: StreamPlan | CareerPlan) -> None:
+    asyncio.run(play_streams(plan, open_agent("oracle"), tmp_path))
+    path = tmp_path / EPISODES
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = Record.model_validate_json(lines[3])
+    assert record.mark is not None
+    for mark in (None, record.mark.model_copy(update={"career": None if plan is CAREER else A_CAREER})):
+        unmarked = record.model_copy(update={"mark": mark}).model_dump_json() + "\n"
+        path.write_bytes(b"".join(lines[:3]) + unmarked.encode())
+        with pytest.raises(BadFile, match="expected episode 4, got one without its place"):
+            asyncio.run(play_streams(plan, open_agent("oracle"), tmp_path))
 
 
 @pytest.mark.parametrize(
