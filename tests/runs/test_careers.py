@@ -211,6 +211,23 @@ def test_notes_have_a_limit(tmp_path: Path) -> None:
         with_memory(open_agent("oracle"), "vector")
 
 
+def test_notes_with_half_a_character_are_refused_and_stop_nothing(tmp_path: Path) -> None:
+    """Models write lone surrogates; a run cannot store them."""
+
+    class Half(Copyist):
+        def reply(self, chat: list[Message], tools: Tools) -> Message:
+            self.turn += 1
+            if self.turn > 1:
+                assert "send whole characters" in chat[-1].content
+                return Message(role="assistant", content="I cannot do this.")
+            args = {"text": "a\ud83d"}
+            return Message(role="assistant", requests=(Request(id="1", tool="write_notes", args=args),))
+
+    records = played(tmp_path, Half, with_changes(SHORT, {"episodes": 8}), memory="notes")
+    assert [record.ended for record in records] == ["refusal"] * 8
+    assert {record.mark.memory for record in records if record.mark} == {""}
+
+
 def test_an_agent_whose_trial_is_set_by_the_run_can_have_notes(tmp_path: Path) -> None:
     trials: list[int | None] = []
 
