@@ -297,9 +297,16 @@ def test_a_stream_that_is_run_as_a_suite_is_sent_to_its_command() -> None:
 
 
 def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
-    for changes, why in (({"kinds": ("typos",)}, "one request"), ({"drift": ("envelope",)}, "axis query")):
+    for changes, why in (
+        ({"kinds": ("typos",)}, "one request"),
+        ({"drift": ("envelope",)}, "axis query"),
+        ({"releases": 10**6, "episodes": 10**6}, "releases: got 1000000; expected at most 1000"),
+        ({"drift_share": float("nan")}, "drift_share: got nan"),
+    ):
         with pytest.raises(CrosswindError, match=why):
             with_changes(SHORT, changes)
+    with pytest.raises(CrosswindError, match="episodes: got 1000000000; expected at most 10000"):
+        with_changes(CAREER, {"episodes": 10**9})
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: mine\ndomains: [nowhere]\n")
     with pytest.raises(CrosswindError, match=r"bad.yaml.*nowhere"):

@@ -48,7 +48,7 @@ class CareerPlan(Model):
     domains: tuple[str, ...] = ()  # empty: all of ours; each has careers of its own
     split: Split = "test"
     levels: tuple[int, ...] = ()  # empty: all
-    episodes: int = Field(default=60, ge=8)
+    episodes: int = Field(default=60, ge=8, le=10_000)
     facts: tuple[str, ...] = ()  # families of dependency; empty: all that the domain has
     distances: tuple[int, ...] = DISTANCES  # episodes from a fact to its need, dealt in turn
     twists: tuple[Twist, ...] = ("plain", "superseded", "contradicted", "expired")

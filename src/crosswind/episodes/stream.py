@@ -53,13 +53,14 @@ class StreamPlan(Model):
     domains: tuple[str, ...] = ()  # empty: all; each has streams of its own
     split: Split = "test"
     levels: tuple[int, ...] = ()  # empty: all
-    episodes: int = Field(default=120, ge=1)  # of one stream
-    releases: int = Field(default=4, ge=0)  # after the first, which is the canonical interface
+    episodes: int = Field(default=120, ge=1, le=1_000_000)  # of one stream
+    releases: int = Field(default=4, ge=0, le=1_000)  # after the first, which is the canonical interface
     schedule: Literal["abrupt", "gradual", "recurring", "cascading", "earned"] = "abrupt"
     kinds: Kinds = ("semantic_rename:2", "parameter_rename:2", "key_rename:1", "redirection:2", "envelope:1")
     announced: bool = False  # tools that will redirect say so one release before
-    drift: Kinds = ()  # kinds of request style, drawn for each request,
-    drift_share: float = Field(default=0.5, ge=0, le=1)  # which reach this share at the end of the stream
+    drift: Kinds = ()  # kinds of request style, drawn for each request
+    # the share of requests in such a style at the end of the stream; it grows up to there
+    drift_share: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
     changelog: Changelog = "hidden"
 
     @model_validator(mode="after")
