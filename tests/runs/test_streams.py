@@ -302,11 +302,15 @@ def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
         ({"drift": ("envelope",)}, "axis query"),
         ({"releases": 10**6, "episodes": 10**6}, "releases: got 1000000; expected at most 1000"),
         ({"drift_share": float("nan")}, "drift_share: got nan"),
+        ({"domains": ("poi", "retail", "poi")}, "domains name poi twice"),
+        ({"kinds": ("envelope:1", "envelope:4")}, "kinds name envelope twice"),
     ):
         with pytest.raises(CrosswindError, match=why):
             with_changes(SHORT, changes)
     with pytest.raises(CrosswindError, match="episodes: got 1000000000; expected at most 10000"):
         with_changes(CAREER, {"episodes": 10**9})
+    with pytest.raises(CrosswindError, match="facts name place twice"):
+        with_changes(CAREER, {"facts": ("place", "place")})
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: mine\ndomains: [nowhere]\n")
     with pytest.raises(CrosswindError, match=r"bad.yaml.*nowhere"):

@@ -40,6 +40,13 @@ Told = dict[int, tuple[Value, How]]
 Carried = dict[str, dict[str, Any] | None]
 
 
+def check_once(what: str, names: Sequence[str]) -> None:
+    """Raise `ValueError` if a plan names something twice."""
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            raise ValueError(f"{what} name {name} twice; take one out")
+
+
 class CareerPlan(Model):
     """The length of careers, and what agents must remember in them."""
 
@@ -55,6 +62,8 @@ class CareerPlan(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
+        check_once("domains", self.domains)
+        check_once("facts", self.facts)
         for name in self.facts:
             if name not in BY_NAME:
                 raise ValueError(f"no fact {name!r}; facts are {', '.join(BY_NAME)}")

@@ -25,7 +25,7 @@ from crosswind.core.registry import Registry, domains, perturbations
 from crosswind.core.release import Release, evolve
 from crosswind.core.types import Key, Model, Row, Split, Task, ToolSpec
 from crosswind.episodes import suite
-from crosswind.episodes.career import CareerPlan
+from crosswind.episodes.career import CareerPlan, check_once
 from crosswind.episodes.schedule import Deck, Episode, StreamMark
 from crosswind.episodes.suite import Suite, suites
 
@@ -65,6 +65,8 @@ class StreamPlan(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
+        check_once("domains", self.domains)
+        check_once("kinds", [parse_kind(text)[0] for text in self.kinds])
         for text in self.kinds:
             cls = perturbations[parse_kind(text)[0]]
             if cls.axis == "query" or cls.goal == "refuse":

@@ -137,7 +137,7 @@ class _Past:
             found = "one without its place in it" if mark is None else f"episode {mark.number + 1}"
             raise BadFile(
                 f"{self.store.path}: {record.domain}, stream {record.trial + 1}: expected episode {wanted + 1}, got "
-                f"{found}. Later episodes depend on earlier ones: restore the file from a copy, or play into another folder"
+                f"{found}. Later episodes depend on earlier ones: restore the file from a copy, or play elsewhere"
             )
         self.note(record)
 
