@@ -16,8 +16,10 @@ from crosswind.episodes.play import judge
 from crosswind.episodes.record import Record, redrawn, trajectory_of
 from crosswind.episodes.stream import load_plan, with_changes
 from crosswind.metrics.careers import CareerSummary, need_of, summarise_careers
+from crosswind.metrics.streams import summarise
 from crosswind.models.notes import with_memory
 from crosswind.models.spec import open_agent
+from crosswind.report.streams import sentence
 from crosswind.runs.store import EPISODES, iter_records
 from crosswind.runs.streams import check_replay, play_streams
 
@@ -161,6 +163,8 @@ def test_frozen_careers_state_every_fact(tmp_path: Path) -> None:
     records = list(iter_records(tmp_path))
     assert all(record.passed for record in records)
     assert not any(map(need_of, records))
+    said = sentence(summarise(records), "memoryless")
+    assert said.endswith("No request needs something from an earlier one; 0 episodes forfeited.")
 
 
 # ---------------------------------------------------------------- notes

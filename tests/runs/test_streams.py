@@ -294,6 +294,8 @@ def test_a_stream_that_is_run_as_a_suite_is_sent_to_its_command() -> None:
     for name in ("evolving", "careers"):
         with pytest.raises(CrosswindError, match=f"crosswind stream {name}"):
             cw.evaluate("oracle", name)
+    with pytest.raises(CrosswindError, match="'clock' is a suite.*crosswind run clock"):
+        load_plan("clock")
 
 
 def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
@@ -369,6 +371,13 @@ def test_a_gate_judges_stability_and_recovery(tmp_path: Path) -> None:
     assert not any("lack a side" in note for note in always.notes)
     with pytest.raises(CrosswindError, match="judge streams"):
         examine([], [], max_recovery=3)
+    asyncio.run(play_streams(CAREER, open_agent("oracle"), tmp_path / "career"))
+    asyncio.run(play_streams(SHORT, open_agent("oracle"), tmp_path / "frozen", frozen=True))
+    for name in ("career", "frozen"):  # more streams would decide nothing
+        with pytest.raises(CrosswindError, match="never changes; leave them out"):
+            examine(list(iter_records(tmp_path / name)), [], max_recovery=3)
+    said = examine(list(iter_records(tmp_path / "oracle")), [], max_recovery=1)
+    assert any("back 1 episode after a change" in finding.says for finding in said.findings)
 
 
 def test_streams_are_played_from_python(tmp_path: Path) -> None:

@@ -322,6 +322,8 @@ def load_suite(name: str) -> Suite:
 
 def load_plan(name: str) -> Plan:
     """A stream or career by its name, or from a YAML file; `facts`, `distances` or `twists` make a file a career."""
+    if name in suites and name not in plans:
+        raise UnknownName(f"{name!r} is a suite, whose episodes stand alone; play it with `crosswind run {name}`")
     if name in plans or not name.endswith((".yaml", ".yml")):
         return plans[name]
     document = read(name)
