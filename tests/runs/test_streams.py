@@ -294,7 +294,7 @@ def test_a_stream_that_is_run_as_a_suite_is_sent_to_its_command() -> None:
     for name in ("evolving", "careers"):
         with pytest.raises(CrosswindError, match=f"crosswind stream {name}"):
             cw.evaluate("oracle", name)
-    with pytest.raises(CrosswindError, match="'clock' is a suite.*crosswind run clock"):
+    with pytest.raises(CrosswindError, match=r"'clock' is a suite.*crosswind run clock"):
         load_plan("clock")
 
 
@@ -311,6 +311,8 @@ def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
             with_changes(SHORT, changes)
     with pytest.raises(CrosswindError, match="episodes: got 1000000000; expected at most 10000"):
         with_changes(CAREER, {"episodes": 10**9})
+    with pytest.raises(CrosswindError, match="no releases to tell of; leave out the changelog"):
+        with_changes(CAREER, {"changelog": "shown"})
     with pytest.raises(CrosswindError, match="facts name place twice"):
         with_changes(CAREER, {"facts": ("place", "place")})
     bad = tmp_path / "bad.yaml"

@@ -337,6 +337,10 @@ def load_plan(name: str) -> Plan:
 
 def with_changes(plan: P, changes: Mapping[str, object]) -> P:
     """A plan with other values. Raises `CrosswindError` if they do not go together."""
+    if "changelog" in changes and isinstance(plan, CareerPlan):
+        raise CrosswindError(
+            f"{plan.name} is a career, whose interface has no releases to tell of; leave out the changelog"
+        )
     try:
         return cast(P, type(plan).model_validate({**plan.model_dump(), **changes}))
     except ValidationError as error:
