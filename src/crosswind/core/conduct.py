@@ -1,4 +1,7 @@
-"""Laws about side effects of layers: writes, disclosures, orders, and steps that no text mentions."""
+"""Laws about side effects of layers: writes, disclosures, orders, and steps that no text mentions.
+
+What agents write is judged in `domain.py`.
+"""
 
 from __future__ import annotations
 
