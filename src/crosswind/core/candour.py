@@ -12,8 +12,9 @@ from typing import Any
 from crosswind.base.errors import CrosswindError, Unfair
 from crosswind.core.footprints import look_ups
 from crosswind.core.oracle import Walk, Walks, through
-from crosswind.core.secrets import docs, is_same, own_texts
+from crosswind.core.secrets import SINGLE, docs, is_label, is_same, own_texts, said, scalars
 from crosswind.core.session import Session
+from crosswind.core.task_laws import dicts
 from crosswind.core.types import ASK, SAY, Row, ToolSpec
 
 LOOKS = 24  # look-ups off the way that are compared
@@ -119,4 +120,70 @@ def no_wrong_advice(gold: Walk) -> None:
                 "secrets",
                 f"an error of {step.call.tool!r} says {found[0].strip()!r}, and the same call works later: who "
                 "believes it gives up; say that it may be tried again",
+            )
+
+
+GONE = re.compile(
+    r"\b(?:no longer (?:\w+ ){0,2}?(?:in|on|a|exists?|available|open|operat\w+|offered|valid|used?|sold|served|there)"
+    r"|out of (?:service|order|use|operation)|discontinued|withdrawn|(?:permanently|now) closed"
+    r"|closed (?:down|permanently)|does not exist|do not use|must not be used|not (?:in use|valid|available)|invalid"
+    r"|expired|obsolete|deleted|revoked)\b",
+    re.IGNORECASE,
+)
+
+
+def no_false_remarks(gold: Walk) -> None:
+    """No secrets: no remark that layers add calls dead what the way goes on with, or repeats what was not sent."""
+    for n, step in enumerate(gold.steps):
+        if step.result.error or step.call.tool in (ASK, SAY) or not step.inner:
+            continue
+        real = [value for _, result in step.inner for _, value in scalars(result.content)]
+        keys = {key for _, result in step.inner for path, _ in scalars(result.content) for key in path}
+        sent = [call.args for call, _ in step.inner]
+        later = {str(v) for s in gold.steps[n + 1 :] for _, v in scalars(dict(s.call.args))}
+        for record in dicts(step.result.content):
+            own = {key: value for key, value in record.items() if type(value) in SINGLE}
+            for value in own.values():
+                if not isinstance(value, str) or value in real or not (found := GONE.search(value)):
+                    continue
+                if held := next((str(v) for v in own.values() if is_label(v) and v in real and str(v) in later), ""):
+                    raise Unfair(
+                        "secrets",
+                        f"{step.call.tool} shows {held} with {found[0]!r}, and the way goes on with it: who believes "
+                        "the remark takes another; leave it out",
+                    )
+            for key in own.keys() & step.call.args.keys() - keys:
+                given = step.call.args[key]
+                if type(given) not in SINGLE or not any(key in args and is_same(args[key], given) for args in sent):
+                    continue
+                if own[key] is not None and not is_same(own[key], given):
+                    raise Unfair(
+                        "secrets",
+                        f"{step.call.tool} was sent {key}={given!r} and shows {key}={own[key]!r}: who believes it does "
+                        "it again; show what was sent",
+                    )
+
+
+OPEN = re.compile(
+    r"\b(no|not|nothing|none|never|fail\w*|error\w*|refus\w+|reject\w+|den(?:y|ied)|cannot|can't|unable|unsuccessful"
+    r"|wrong|invalid|missing|conflict\w*|pending|queued|wait\w*|later|in progress|under way|proposal|order(?:ed)?"
+    r"|question|again|yet)\b",
+    re.IGNORECASE,
+)
+
+
+def no_false_success(gold: Walk) -> None:
+    """No secrets: where the world refused a write, what is shown without an error says so, or leaves it open."""
+    entries = gold.session.world.entries
+    for step in gold.steps:
+        made = [(call, result) for call, result in step.inner if call.tool in entries and entries[call.tool].effects]
+        if step.result.error or not made or any(result.error is None for _, result in made):
+            continue
+        whole = "\n".join(said(step.result.content)).replace("_", " ")
+        told = any(result.error and result.error.text and result.error.text in whole for _, result in made)
+        if not told and not OPEN.search(whole):
+            raise Unfair(
+                "secrets",
+                f"the world refused {made[0][0].tool!r}, and {step.call.tool!r} shows {step.result.content!r:.80} "
+                "without an error: who believes it is done; show the error, or say that it is not done yet",
             )
