@@ -14,6 +14,7 @@ from crosswind.core.footprints import collect, fitting
 from crosswind.core.forms import replayed
 from crosswind.core.legends import SENTENCE, WORD, stems
 from crosswind.core.oracle import Told, Walk, Walks
+from crosswind.core.perturbation import Perturbation
 from crosswind.core.session import MENTION, Session
 from crosswind.core.types import ASK, SAY, Refusal, Step, ToolCall
 from crosswind.text import values
@@ -209,6 +210,11 @@ def _writes_what_is_sent(gold: Walk) -> None:
 
 
 AGAIN = re.compile(r"again|retr|repeat|later|once more|twice|second|wait|moment|busy", re.I)
+CALLING = re.compile(  # without these, a description that says "again" may speak of anything
+    r"\b(call\w*|tr(?:y|ies|ied)|retr\w+|repeat\w*|ask\w*|request\w*|send\w*|submit\w*|make|made|poll\w*|order\w*"
+    r"|look\w*|look-ups?|quer\w+|answer\w*|repl\w+|result\w*|ready|come back|runs?|need\w*|work\w*|wait\w*|use)\b",
+    re.I,
+)
 
 
 def announced(gold: Walk) -> None:
@@ -222,15 +228,10 @@ def announced(gold: Walk) -> None:
         last = steps[-1]
         if not _tells_all(told, last):
             continue  # what came before is part of what the solution is told
-        text = session.render(
-            "\n".join(
-                [
-                    *(t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own),
-                    *(s.result.error.text for s in gold.steps[: told.after] if s.result.error),
-                    *(t for s in gold.steps[: told.after - 1] for t in secrets.said(s.result.content)),
-                ]
-            )
-        )
+        docs = [t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own]
+        answers = [s.result.error.text for s in gold.steps[: told.after] if s.result.error]
+        answers += [t for s in gold.steps[: told.after - 1] for t in secrets.said(s.result.content)]
+        text = session.render("\n".join([*docs, *answers]))
         for step in steps[:-1]:
             spec = session.ever.get(step.call.tool)
             error = step.result.error
@@ -238,7 +239,7 @@ def announced(gold: Walk) -> None:
                 continue
             if step.call != last.call and (told.call.tool in spec.ids or _is_used(step, steps)):
                 continue
-            if step.call == last.call and all(s.call == last.call for s in steps) and not AGAIN.search(text):
+            if step.call == last.call and all(s.call == last.call for s in steps) and not _says_again(docs, answers):
                 raise Unfair("secrets", f"nothing shown says that {step.call.tool!r} must be called once more")
             if (
                 step.call != last.call
@@ -249,6 +250,14 @@ def announced(gold: Walk) -> None:
                 raise Unfair(
                     "secrets", f"nothing shown says that {step.call.tool!r} must be called before {last.call.tool!r}"
                 )
+
+
+def _says_again(docs: list[str], answers: list[str]) -> bool:
+    """Does an answer say "again", or a sentence of a description that speaks of calls?"""
+    sentences = (part for text in docs for part in SENTENCE.split(text))
+    return any(AGAIN.search(text) for text in answers) or any(
+        AGAIN.search(part) and CALLING.search(part) for part in sentences
+    )
 
 
 def _is_used(step: Step, steps: list[Step]) -> bool:
@@ -362,7 +371,7 @@ def unhurried(walks: Walks) -> None:
         return
     spare = islice(cycle(harmless[:3]), len(gold.steps) + SPARE)
     try:
-        there = walks.after([*spare])
+        there = walks.aside([*spare])
     except Unfair as unfair:
         why = unfair.reason
     else:
@@ -375,3 +384,38 @@ def unhurried(walks: Walks) -> None:
             f"after {len(gold.steps) + SPARE} look-ups that do no harm the way no longer leads to the end ({why}), and "
             "nothing shown sets a limit; announce it, or leave room",
         )
+
+
+ORDERLY = re.compile(
+    rf"{LIMITED.pattern}|\b(last|latest|next|right|directly|immediately|straight|between|in between|in a row|order"
+    r"|first|after|following|without|other|another|meanwhile|interrupt\w*|together|start\w*|again)\b",
+    re.IGNORECASE,
+)
+PLACES = 8  # on the way, before which something is looked up
+
+
+def undisturbed(walks: Walks) -> None:
+    """Slack: who looks something up once more on the way still gets there, unless a text says otherwise."""
+    gold = walks.gold
+    if isinstance(gold.end, Refusal) or all(type(layer).handle is Perturbation.handle for layer in walks.layers):
+        return
+    session = gold.session
+    known: ToolCall | None = None
+    for n, step in enumerate(gold.steps[:PLACES]):
+        if known is not None:
+            why = ""
+            try:
+                there = walks.aside([known], n)
+            except Unfair as unfair:
+                why = unfair.reason
+            else:
+                why = f"it ends with {there.final!r}" if isinstance(there.end, Refusal) else ""
+            if why and not ORDERLY.search("\n".join(_added(gold, len(gold.steps)))):
+                raise Unfair(
+                    "slack",
+                    f"with one more {known.tool!r} before {step.call.tool!r}, which does no harm, the way no longer "
+                    f"leads to the end ({why}), and nothing shown says so; say what must follow at once, or leave room",
+                )
+        spec = session.ever.get(step.call.tool)
+        if spec and not spec.writes and not spec.opaque and not step.result.error and not session.since.get(spec.name):
+            known = known or step.call
