@@ -168,7 +168,9 @@ def _set_apart(rows: Rows, id: str, texts: Sequence[str], earlier: Sequence[Any]
 
 def _tests(rows: Rows, mine: Row, whole: str, earlier: Sequence[Any]) -> Iterator[set[str]]:
     """The rows that pass each test which one passes: what was named or seen before, limits, yes and no, plain words."""
-    numbers = {*values.numbers(whole), *filter(is_number, earlier)}
+    named = {*values.numbers(whole)}
+    numbers = {*named, *filter(is_number, earlier)}
+    numbers |= {n for one in numbers for by in named if by > 0 and by != int(by) for n in (one * by, one / by)}
     limits = [*values.dates(whole), *values.times(whole)]
     for key, value in mine.items():
         held = {one: row[key] for one, row in rows.items()}
