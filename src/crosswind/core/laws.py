@@ -250,7 +250,7 @@ def _rows_in(content: Any) -> int:
 def _says_which(shown: _Shown, name: str, param: Param, spec: ToolSpec | None) -> bool:
     """Does something say whether a yes or a no is wanted: the request, a result, or a rule in a description?"""
     text = f"{param.doc} {spec.doc if spec else ''}".lower()
-    if re.search(r"\b(true|false|yes|no)\b", text):
+    if re.search(r"\b(true|false|yes|no|whether)\b", text):
         return True
     return any(shown.tells(word) for word in name.split("_") if len(word) > 2)
 
