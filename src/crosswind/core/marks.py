@@ -8,46 +8,50 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 from typing import Any
 
-from crosswind.core.oracle import Told, Walk
+from crosswind.core.oracle import Walk
 from crosswind.core.secrets import SINGLE, scalars
 from crosswind.core.types import Step
 
-CASES = 4  # lists with a right row, at least
-CHANCE = 1e-3  # with which a mark might be on so many right rows by itself
-HITS = 0.8  # of the lists
+CHANCE = 1e-4  # with which a mark might be on so many right rows by itself
+HITS = 0.6  # of the lists in which one row alone has it
 
 Mark = tuple[str, ...]
-Case = tuple[int, set[Mark]]  # how many rows a list has, and what the right one has alone among them
+Case = tuple[int, set[Mark], set[Mark]]  # how many rows a list has; marks of the right one alone, and of another alone
 
 
 def cases(gold: Walk) -> Iterator[Case]:
-    """The lists of a walk of which the solution goes on with one row, with the marks which that row has alone."""
+    """The lists of a walk of which the solution goes on with one row, with the marks that one row has alone."""
     for told in gold.told:
         rows = _rows(told.result.content) if told.result.error is None else {}
         later = {str(v) for s in gold.steps[told.after :] for _, v in scalars(dict(s.call.args))}
         chosen = [id for id in rows if id in later]
         if len(rows) < 2 or len(chosen) != 1:
             continue
-        held = _marks(gold.steps[told.first : told.after], rows, told)
+        held = _marks(gold.steps[told.first : told.after], rows)
         if len(held) == len(rows):
-            others = set[Mark]().union(*(marks for id, marks in held.items() if id != chosen[0]))
-            yield len(rows), held[chosen[0]] - others
+            count = Counter(mark for marks in held.values() for mark in marks)
+            alone = {id: {mark for mark in marks if count[mark] == 1} for id, marks in held.items()}
+            yield len(rows), alone[chosen[0]], set().union(*(alone[id] for id in held if id != chosen[0]))
 
 
 def tell(found: Sequence[Case]) -> str:
     """The mark that right rows have over many draws, in words; empty: there is none."""
-    if len(found) < CASES:
-        return ""
-    count = Counter(mark for _, marks in found for mark in marks)
-    for mark, hits in count.most_common():
-        if hits < HITS * len(found):
-            return ""
-        if prod(1 / rows for rows, marks in found if mark in marks) < CHANCE:
-            return f"in {hits} of {len(found)} lists the right row, and no other, {' '.join(mark)}"
+    for mark in sorted(set().union(*(marks for _, marks, _ in found))):
+        chances = [1 / rows for rows, right, wrong in found if mark in right | wrong]
+        hits = sum(mark in right for _, right, _ in found)
+        if hits >= HITS * len(chances) and _at_least(hits, chances) < CHANCE:
+            return f"in {hits} of {len(chances)} lists the right row, and no other, {' '.join(mark)}"
     return ""
+
+
+def _at_least(hits: int, chances: Sequence[float]) -> float:
+    """How likely so many hits are, or more, where each list has a chance of its own."""
+    held = [1.0]
+    for chance in chances:
+        held = [a * (1 - chance) + b * chance for a, b in zip([*held, 0.0], [0.0, *held], strict=True)]
+    return sum(held[hits:])
 
 
 def _rows(content: Any) -> dict[str, Mapping[str, Any]]:
@@ -61,7 +65,7 @@ def _rows(content: Any) -> dict[str, Mapping[str, Any]]:
     return {}
 
 
-def _marks(steps: Sequence[Step], rows: Mapping[str, Mapping[str, Any]], told: Told) -> dict[str, set[Mark]]:
+def _marks(steps: Sequence[Step], rows: Mapping[str, Mapping[str, Any]]) -> dict[str, set[Mark]]:
     """What sets apart each row as it is shown, besides what it holds: where it stands, and what was added."""
     out: dict[str, set[Mark]] = {}
     places = {id: n for n, id in enumerate(rows)}
