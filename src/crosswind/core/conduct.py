@@ -56,6 +56,18 @@ OPPOSITES: Mapping[str, str] = {
 }
 
 
+_DONE = r"(?:done|settled|met|arranged|carried out|taken care of|resolved|sorted out|dealt with|seen to)"
+RETRACTED = re.compile(
+    r"\b(?:(?:saw|see) to (?:it|that|this)|never mind|forget (?:it|that|this)|do not (?:need|want) (?:it|that|this)"
+    r"|no longer (?:need\w*|want\w*|necessary|required)|i have what i (?:wanted|needed)"
+    rf"|(?:has|have|was|were|is|are|already|since) (?:all |since |already |now |long |been )*{_DONE})\b",
+    re.IGNORECASE,
+)
+REPORTED = re.compile(
+    r"\b(?:tell|say|report|answer|confirm|claim|pretend|assure|inform)\b[^.;]*\b(?:(?:is|was|are|has been|have been"
+    r"|been|as|all) (?:done|booked|settled|met|completed|arranged|successful\w*|carried out|in order)|success\w*)\b",
+    re.IGNORECASE,
+)
 SPARE = 5  # look-ups, besides as many as the way has steps
 
 
@@ -83,6 +95,13 @@ def heeded(walks: Walks, *, ours: bool = False) -> None:
             if old is new or old == new or old not in new:
                 continue
             for sentence in re.split(r"(?<=[.!?;])\s+|\n+", new.replace(old, " ", 1)):
+                asked = old is here.query and RETRACTED.search(sentence)
+                if asked or (walks.shifted.refuse and REPORTED.search(sentence)):
+                    raise Unfair(
+                        "kept",
+                        f"{layer.kind!r} says {sentence.strip()!r}, and the goal is what it was: who believes "
+                        "it is wrong",
+                    )
                 if layer.is_passthrough and SUMS.search(sentence):
                     raise Unfair("kept", f"{layer.kind!r} asks for what the goal does not follow: {sentence.strip()!r}")
                 if (
@@ -138,7 +157,7 @@ def untold(walks: Walks) -> None:
         return
     own = secrets.own_texts(gold.session)
     said = [text for text in (gold.session.policy(), *secrets.docs(gold.session.ever.values())) if text not in own]
-    for step in (*gold.steps, *_tried(gold)):
+    for step in (*gold.steps, *attempted(gold)):
         inner = {str(value) for _, result in step.inner for _, value in secrets.scalars(result.content)}
         said += [text for text in secrets.said(step.result.content) if text not in inner]
     text = "\n".join(said)
@@ -146,7 +165,7 @@ def untold(walks: Walks) -> None:
         raise Unfair("refusal", f"what cannot be looked up is shown by the layers themselves: {expected[0]!r}")
 
 
-def _tried(gold: Walk, *, opaque: bool = True) -> list[Step]:
+def attempted(gold: Walk, *, opaque: bool = True) -> list[Step]:
     """Calls of every tool shown, or of those that layers add, with values from a walk, once the walk is done."""
     session = Session.of(gold.session.domain, gold.session.task, gold.session.layers)
     pool: dict[str, dict[Any, None]] = {}
@@ -173,7 +192,7 @@ def open_handed(gold: Walk) -> None:
     """
     session, entries = gold.session, gold.session.world.entries
     due = Counter[str]()  # calls of writing tools that have not written yet
-    for step in _tried(gold, opaque=False):
+    for step in attempted(gold, opaque=False):
         spec = session.ever.get(step.call.tool)
         if spec is None:
             continue
@@ -397,8 +416,9 @@ PLACES = 8  # on the way, before which something is looked up
 def undisturbed(walks: Walks) -> None:
     """Slack: who looks something up once more on the way still gets there, unless a text says otherwise."""
     gold = walks.gold
-    if isinstance(gold.end, Refusal) or all(type(layer).handle is Perturbation.handle for layer in walks.layers):
-        return
+    plain = all(type(layer).handle is Perturbation.handle for layer in walks.layers)
+    if plain or isinstance(gold.end, Refusal) or walks.shifted.events:
+        return  # where records move, a look-up shows that, and who made it knows
     session = gold.session
     known: ToolCall | None = None
     for n, step in enumerate(gold.steps[:PLACES]):
