@@ -11,11 +11,12 @@ from typing import Any
 
 from crosswind.base.errors import CrosswindError, Unfair
 from crosswind.core.footprints import look_ups
+from crosswind.core.legends import SENTENCE
 from crosswind.core.oracle import Walk, Walks, through
 from crosswind.core.secrets import SINGLE, docs, is_label, is_same, own_texts, said, scalars
 from crosswind.core.session import Session
 from crosswind.core.task_laws import dicts
-from crosswind.core.types import ASK, SAY, Row, ToolSpec
+from crosswind.core.types import ASK, SAY, Row, Step, ToolSpec
 
 LOOKS = 24  # look-ups off the way that are compared
 
@@ -101,6 +102,64 @@ def _are_described(gold: Walk, specs: Sequence[ToolSpec]) -> bool:
     return any(text not in own for text in (gold.session.policy(), *docs(specs)) if " " in text.strip())
 
 
+NOW = re.compile(
+    r"\b(live|current(?:ly)?|present|up[- ]to[- ](?:date|the)|latest|newest|real|actual|official|direct\w*|original"
+    r"|authoritative|today|right now|fresh\w*)\b",
+    re.IGNORECASE,
+)
+DENIED = re.compile(
+    r"\b(no|not|none|never|nothing|instead|rather|without|leaves? out|apart|missing|former\w*|old|outside|long-term|may"
+    r"|planned|false|wrong|unlike)\b",
+    re.IGNORECASE,
+)
+
+
+def no_rival_figures(gold: Walk, attempted: Sequence[Step]) -> None:
+    """No secrets: where a look-up that a layer adds shows other figures than the records, something says which count.
+
+    The policy may say it, or the description of what is added may say what its figures are; then it claims nothing of
+    the present, and the tools that were there are described as before.
+    """
+    session = gold.session
+    own = own_texts(session)
+    if session.policy() not in own:
+        return
+    plain = {spec.name: spec.doc for spec in session.domain.tools(session.task)}
+    for step in attempted:
+        spec = session.ever.get(step.call.tool)
+        if spec is None or not spec.opaque or spec.writes or step.result.error:
+            continue
+        true = dict[str, set[Any]]()
+        twins = set[str]()
+        for call, result in step.inner:
+            for path, value in scalars(result.content) if result.error is None else ():
+                if path and type(value) in (int, float):
+                    true.setdefault(path[-1], set()).add(value)
+                    twins.add(call.tool)
+        false = [
+            (path[-1], value)
+            for path, value in scalars(step.result.content)
+            if path and type(value) in (int, float) and path[-1] in true and value not in true[path[-1]]
+        ]
+        beside = [
+            (part, session.render(plain.get(name, "")))
+            for name in twins
+            for other in session.ever.values()
+            if name in other.ids
+            for part in SENTENCE.split(session.render(other.doc))
+        ]
+        said_so = [part for part in SENTENCE.split(session.render(spec.doc)) if part not in dict(beside)]
+        moved = any(part not in before for part, before in beside)
+        claims = [part for part in said_so if NOW.search(part) and not DENIED.search(part)]
+        if false and (not said_so or moved or claims):
+            key, value = false[0]
+            raise Unfair(
+                "secrets",
+                f"{step.call.tool}, which is added, shows {key}={value!r} where the records hold {min(true[key])!r}, "
+                "and nothing says which counts; say what its figures are, or let the policy say which to trust",
+            )
+
+
 FINAL = re.compile(
     r"\b(?:do not|don't|never|no (?:use|need|point)(?: in| to)?|stop|cannot be|must not|may not|will not)"
     r" (?:\w+ )?(?:try(?:ing)?|retry(?:ing)?|retried|repeat(?:ed|ing)?|call(?:ed|ing)?|attempt\w*|work)(?: \w+){0,2}"
@@ -137,8 +196,9 @@ def no_false_remarks(gold: Walk) -> None:
     for n, step in enumerate(gold.steps):
         if step.result.error or step.call.tool in (ASK, SAY) or not step.inner:
             continue
-        real = [value for _, result in step.inner for _, value in scalars(result.content)]
-        keys = {key for _, result in step.inner for path, _ in scalars(result.content) for key in path}
+        pairs = [pair for _, result in step.inner for pair in scalars(result.content)]
+        real, keys = [value for _, value in pairs], {key for path, _ in pairs for key in path}
+        held = {(path[-1], value) for path, value in pairs if path and type(value) in SINGLE}
         sent = [call.args for call, _ in step.inner]
         later = {str(v) for s in gold.steps[n + 1 :] for _, v in scalars(dict(s.call.args))}
         for record in dicts(step.result.content):
@@ -146,11 +206,18 @@ def no_false_remarks(gold: Walk) -> None:
             for value in own.values():
                 if not isinstance(value, str) or value in real or not (found := GONE.search(value)):
                     continue
-                if held := next((str(v) for v in own.values() if is_label(v) and v in real and str(v) in later), ""):
+                if used := next((str(v) for v in own.values() if is_label(v) and v in real and str(v) in later), ""):
                     raise Unfair(
                         "secrets",
-                        f"{step.call.tool} shows {held} with {found[0]!r}, and the way goes on with it: who believes "
+                        f"{step.call.tool} shows {used} with {found[0]!r}, and the way goes on with it: who believes "
                         "the remark takes another; leave it out",
+                    )
+            for key, value in own.items():
+                if key not in keys and isinstance(value, str) and (wrong := _misread(key, value, own, held)):
+                    raise Unfair(
+                        "secrets",
+                        f"{step.call.tool} shows {wrong}={own[wrong]!r} in {value!r}, and the figure is as the records "
+                        "have it: who converts it is wrong; leave the unit out, or give the figure in it",
                     )
             for key in own.keys() & step.call.args.keys() - keys:
                 given = step.call.args[key]
@@ -162,6 +229,20 @@ def no_false_remarks(gold: Walk) -> None:
                         f"{step.call.tool} was sent {key}={given!r} and shows {key}={own[key]!r}: who believes it does "
                         "it again; show what was sent",
                     )
+
+
+SCALE = re.compile(
+    r"(?:hundred|thousand|million|ten|dozen|cent|tenth|hundredth|thousandth|doubl|half|halve|score)", re.IGNORECASE
+)
+
+
+def _misread(key: str, value: str, own: Mapping[str, Any], held: set[tuple[str, Any]]) -> str:
+    """The figure beside an added scale, such as "hundredths", that stands there as the records have it."""
+    if not SCALE.match(value) or len(value.split()) > 2:
+        return ""
+    words = {*key.lower().split("_")} - {"unit", "units", "scale", "in"}
+    near = (name for name, one in own.items() if type(one) in (int, float) and one and (name, one) in held)
+    return next((name for name in near if not words or {*name.lower().split("_")} & words), "")
 
 
 OPEN = re.compile(
