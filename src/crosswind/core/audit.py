@@ -132,6 +132,7 @@ def audit_family(
             task_laws.untied(domain, task, walks.clean, SHUFFLES)
             task_laws.decided(domain, task, walks.clean)
             for barred in _barred(domain, task):
+                claims.no_way_out(barred)
                 refusal_proofs.unrefuted(domain, barred)
         tasks = [*(task for task, _ in walked), *(domain.task(family, n, split=split) for n in range(count, guesses))]
         for task in tasks:
@@ -146,7 +147,10 @@ def audit_family(
         promises.as_described(walked)
         claims.told_of(domain, walked)
         claims.in_their_units(domain, walked)
-        if guessed := task_laws.unguessable(domain, tasks):
+        claims.stays_in_sight(domain, walked)
+        claims.told_apart(domain, walked)
+        guessed = task_laws.unguessable(domain, tasks) or task_laws.varied(domain, family, tasks, split)
+        if guessed:
             return [Complaint("leak", where, guessed)]
     except Unfair as unfair:
         return [Complaint(unfair.law, where, unfair.reason)]
@@ -262,6 +266,7 @@ def _beside_the_way(drawn: Drawn, kind: str) -> list[Complaint]:
         candour.no_false_rows(gold)
         candour.no_false_remarks(gold)
         candour.no_false_success(gold)
+        candour.no_rival_figures(gold, conduct.attempted(gold))
         candour.true_elsewhere(_walks_of(drawn))
     except Unfair as unfair:
         return [Complaint(unfair.law, kind, f"{unfair.reason} (drawn for {drawn.base.id})")]

@@ -14,10 +14,10 @@ from typing import Any
 
 from crosswind.base.errors import Unfair
 from crosswind.core.domain import Domain
-from crosswind.core.evidence import is_number
+from crosswind.core.evidence import RULES, is_number
 from crosswind.core.footprints import collect, look_ups, tries
 from crosswind.core.legends import SENTENCE, stems
-from crosswind.core.oracle import Walk, walk
+from crosswind.core.oracle import Walk, swap, walk
 from crosswind.core.secrets import docs, is_label, is_same, said, scalars
 from crosswind.core.types import Key, Refusal, Step, Task
 
@@ -40,7 +40,8 @@ def hold(domain: Domain, tasks: Iterable[Task]) -> None:
 # ---------------------------------------------------------------- lists
 
 SOME = re.compile(
-    r"\b(first|last|next|previous|top|up to|at most|no more than|maximum|limit\w*|pages?|offset|cursor|some|several"
+    r"\b((?:first|last)(?! names?\b)|next|previous|top|up to|at most|no more than|maximum|limit\w*|pages?|offset|cursor"
+    r"|some|several"
     r"|one of|any|a few|sample|most recent|recent|current|featured|suggest\w*|recommend\w*|part of|\d+ of"
     r"|nearest|closest|best|worst|newest|latest|oldest|earliest|soonest|cheapest|dearest|highest|lowest|largest"
     r"|smallest|longest|shortest|default|main|primary|free|open|available|due|upcoming|following)\b",
@@ -75,7 +76,8 @@ def _whole(domain: Domain, task: Task, steps: Sequence[Step]) -> None:
         tables = {table for table, _ in rows}
         new = [id for id in new if any((table, id) in seen or other.state.row(table, id) for table in tables)]
         spec = world.entries[call.tool].spec
-        if new and not SOME.search(" ".join([*docs([spec]), domain.policy])):
+        texts = [spec.doc, domain.policy, *(part for name, p in spec.params.items() for part in (name, p.doc))]
+        if new and not SOME.search(" ".join(texts).replace("_", " ")):
             raise Unfair(
                 "secrets",
                 f"{call.tool} shows {len(rows)} rows; without them it shows {new[0]!r}, which was there all along, and "
@@ -95,6 +97,8 @@ def _missing(domain: Domain, task: Task, steps: Sequence[Step]) -> None:
             seen = world.state.seen = set()
             try:
                 result = world.call(call)
+                if entry.effects and result.error is None:
+                    result = world.call(call)  # once more: many are refused then
             except Unfair:
                 continue  # the business of `footprints.exercise`
             world.state.seen = None
@@ -166,6 +170,110 @@ def _is_told(column: str, old: Any, new: Any, sent: Sequence[Any], words: set[st
     if is_number(old) and is_number(new):
         return any(is_number(value) and abs(abs(new - old) - abs(value)) < 1e-9 for value in (*sent, 1))
     return isinstance(new, bool) or not isinstance(new, (str, int, float))
+
+
+WARNS = re.compile(
+    r"\b(before\w*|no longer|once|after\w*|first|hid\w*|hidden|gone|vanish\w*|disappear\w*|withdraw\w*|cannot be"
+    r" (?:seen|looked|shown|asked)|not (?:shown|seen|on show|visible)|taken off|removed?|until|while|only)\b",
+    re.IGNORECASE,
+)
+
+
+def stays_in_sight(domain: Domain, walked: Iterable[tuple[Task, Walk]]) -> None:
+    """Goal: what is to be told can still be looked up after a write that cannot be undone, unless a text warns.
+
+    Requests may be followed in the order in which they are said.
+    """
+    for task, clean in walked:
+        if task.refuse or isinstance(clean.end, Refusal):
+            continue
+        steps = [step for step in clean.calls if step.result.error is None]
+        specs = clean.session.specs
+        at = next((n for n, step in enumerate(steps) if specs[step.call.tool].final), None)
+        expected = domain.family(task).answer(task, domain.state(task), clean.session.world.state)
+        for step in steps[:at] if at is not None else ():
+            held = [value for _, value in scalars(step.result.content)]
+            needed = [e.value for e in expected if any(is_same(e.value, value) for value in held)]
+            if not needed or specs[step.call.tool].writes:
+                continue
+            world = domain.world(task)
+            world.state.overlay.update(clean.session.world.state.overlay)
+            again = world.call(step.call)
+            write = steps[at or 0].call.tool
+            texts = " ".join([domain.policy, specs[write].doc, specs[step.call.tool].doc])
+            if again.error is not None and not WARNS.search(texts):
+                raise Unfair(
+                    "goal",
+                    f"after {write!r}, which cannot be undone, {step.call.tool!r} no longer shows {needed[0]!r}, which "
+                    f"is to be told ({again.error.text!r}), and no description warns: who does first what the request "
+                    "says first fails",
+                )
+
+
+FALLBACK = re.compile(
+    r"\b(?:if (?:there (?:is|are) (?:none|no\b|nothing)|not\b|none\b"
+    r"|(?:that|it) (?:is|does)(?: not|n't))|otherwise|failing that|in that case|or else)[^.?!]*"
+    r"\b(?:will do|would do|instead|take|lend|book|give|any other|the next|another)\b",
+    re.IGNORECASE,
+)
+
+
+def no_way_out(task: Task) -> None:
+    """Goal: a request that is to be refused names nothing that would do instead."""
+    if found := FALLBACK.search(task.brief.query):
+        raise Unfair(
+            "goal",
+            f"the request says {found[0]!r}, and where it cannot be met as it stands it is to be refused: let `solve` "
+            "and `ends` follow the fallback, or leave it out",
+        )
+
+
+# ---------------------------------------------------------------- tools that do alike
+
+
+def told_apart(domain: Domain, walked: Sequence[tuple[Task, Walk]]) -> None:
+    """Grounded: of two writes that both succeed, something shown says which is wanted.
+
+    Where the tasks of a family take now the one and now the other, with the same arguments, and the other fails the
+    goal, the request, the policy or a result must speak of what tells them apart, or a description must set a rule.
+    """
+    entries = domain.world_class.entries
+    used: dict[str, list[tuple[Task, Walk, Step]]] = {}
+    for task, clean in walked:
+        if not task.refuse and not isinstance(clean.end, Refusal):
+            for step in clean.calls:
+                if step.call.tool in entries and entries[step.call.tool].effects and step.result.error is None:
+                    used.setdefault(step.call.tool, []).append((task, clean, step))
+    for name, cases in used.items():
+        for other in used.keys() - {name}:
+            if {*entries[name].spec.params} != {*entries[other].spec.params} or _apart(domain, name, other, cases):
+                continue
+            task, _, step = cases[0]
+            try:
+                there = walk(domain, task, instead=swap(step.call, step.call.named(other)))
+            except Unfair:
+                continue
+            state = domain.state(task)
+            if not domain.family(task).goal(task, state, there.session.world.state, there.final):
+                raise Unfair(
+                    "grounded",
+                    f"{task.brief.query!r} takes {name!r}, and {other!r} works as well and is wrong: nothing shown "
+                    "says which is wanted; say so in the request, the policy or their descriptions",
+                )
+
+
+def _apart(domain: Domain, name: str, other: str, cases: Sequence[tuple[Task, Walk, Step]]) -> bool:
+    """Does something that was shown tell which of two tools is wanted?"""
+    specs = [domain.world_class.entries[one].spec for one in (name, other)]
+    own = [stems(f"{spec.name.replace('_', ' ')} {spec.doc}") for spec in specs]
+    words = {word[:4] for word in own[0] ^ own[1] if len(word) > 2}
+    if any(RULES.search(part) or re.search(r"\d", part) for spec in specs for part in SENTENCE.split(spec.doc)):
+        return True
+    for task, clean, _ in cases:
+        told = [task.brief.query, task.brief.policy, *(text for s in clean.steps for text in said(s.result.content))]
+        if not {word[:4] for text in told for word in stems(text.replace("_", " "))} & words:
+            return False
+    return True
 
 
 # ---------------------------------------------------------------- units
