@@ -118,7 +118,7 @@ def no_rival_figures(gold: Walk, attempted: Sequence[Step]) -> None:
     """No secrets: where a look-up that a layer adds shows other figures than the records, something says which count.
 
     The policy may say it, or the description of what is added may say what its figures are; then it claims nothing of
-    the present, and the tools that were there are described as before.
+    the present, and the tools that were there are described as before unless it denies something of itself.
     """
     session = gold.session
     own = own_texts(session)
@@ -151,7 +151,8 @@ def no_rival_figures(gold: Walk, attempted: Sequence[Step]) -> None:
         said_so = [part for part in SENTENCE.split(session.render(spec.doc)) if part not in dict(beside)]
         moved = any(part not in before for part, before in beside)
         claims = [part for part in said_so if NOW.search(part) and not DENIED.search(part)]
-        if false and (not said_so or moved or claims):
+        denies = any(DENIED.search(part) for part in said_so)
+        if false and (not said_so or claims or (moved and not denies)):
             key, value = false[0]
             raise Unfair(
                 "secrets",
