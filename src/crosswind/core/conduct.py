@@ -58,7 +58,8 @@ OPPOSITES: Mapping[str, str] = {
 
 _DONE = r"(?:done|settled|met|arranged|carried out|taken care of|resolved|sorted out|dealt with|seen to)"
 RETRACTED = re.compile(
-    r"\b(?:(?:saw|see) to (?:it|that|this)|(?:never mind|forget) (?:it|that|this|about it)|do not (?:need|want) (?:it|that|this)"
+    r"\b(?:(?:saw|see) to (?:it|that|this)|(?:never mind|forget) (?:it|that|this|about it)"
+    r"|do not (?:need|want) (?:it|that|this)"
     r"|no longer (?:need\w*|want\w*|necessary|required)|i have what i (?:wanted|needed)"
     rf"|(?:has|have|was|were|is|are|already|since) (?:all |since |already |now |long |been )*{_DONE})\b",
     re.IGNORECASE,
