@@ -28,7 +28,7 @@ from crosswind.episodes.suite import CLEAN, Suite
 if TYPE_CHECKING:
     from crosswind.runs.cluster import Link, RayPlayer
 
-HELD = 256  # draws that an actor keeps: those it announced and has not played
+HELD = 1024  # draws that an actor keeps, of some 40 KiB each: those it announced and has not played must be among them
 AGAIN = 0.1  # seconds until a table whose actor does not answer is given to another
 CHUNK = 16  # turns that are asked for at a time, as soon as fewer are left than that
 
