@@ -7,14 +7,15 @@ Starts a local cluster of three nodes with one CPU each, and prints a table of w
 suite's 1,337 episodes are played four times, up to the number asked for. Processor time is that of all processes that
 take part, Ray's own included: read as they run, and so without what a process spends in its last fifth of a second.
 
-`--costs` runs some and then all episodes, with one process and with Ray: the difference is what an episode takes
-without the start and the end. Ray's own processes take time by the second too, so what they take while nothing is
-played is printed beside.
+`--costs` reads the meter after the first episodes of a run and after the last, with one process and with Ray: what an
+episode takes without the start and the end. Ray's own processes take time by the second too, so what they take while
+nothing is played is printed beside.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hashlib
 import json
 import os
@@ -26,7 +27,12 @@ import threading
 import time
 from pathlib import Path
 
-FIRST = 250  # draws of which enough are shifted for all episodes that the baselines play at the end of a run
+from crosswind.episodes.suite import load_suite
+from crosswind.models.source import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import Progress, run
+
+FIRST = 200  # episodes after which `--costs` begins to measure
 COMMAND = [sys.executable, "-m", "crosswind", "run", "tiers", "--no-progress"]
 
 
@@ -81,15 +87,14 @@ class Meter(threading.Thread):
         if not command:  # it is over
             return self.kinds.get(process.name, "Ray")
         if process.name == str(os.getpid()):
-            return "bench"
-        return "actors" if command.startswith("ray::Actor") else "driver" if "crosswind" in command else "Ray"
+            return "driver"
+        return "actors" if command.startswith("ray::Actor") else "Ray"
 
     def by_kind(self) -> dict[str, float]:
         self.read()
         out = dict.fromkeys(("driver", "actors", "Ray"), 0.0)
         for process, seconds in self.seconds.items():
-            if (kind := self.kinds.get(process, "bench")) != "bench":
-                out[kind] += seconds
+            out[self.kinds[process]] += seconds
         return out
 
 
@@ -100,36 +105,63 @@ def wait_for(process: subprocess.Popen[bytes], folder: Path, lines: int) -> None
         raise SystemExit(f"the run ended with status {process.returncode} after {lines_in(folder)} episodes")
 
 
-def costs(meter: Meter, command: list[str], work: Path, first: int, episodes: int) -> None:
-    """Print what an episode takes, apart from the start."""
+class Marks:
+    """Looks on at a run, and reads the meter after the first episodes and after the last."""
+
+    def __init__(self, meter: Meter, first: int, last: int) -> None:
+        self.meter, self.at = meter, [first, last]
+        self.read: list[tuple[dict[str, float], float, int]] = []
+
+    def show(self, progress: Progress) -> None:
+        if self.at and progress.done >= self.at[0]:
+            del self.at[0]
+            self.read.append((self.meter.by_kind(), time.perf_counter(), progress.done))
+
+    def each(self) -> tuple[dict[str, float], float]:
+        """Milliseconds of processor time that an episode took in every kind of process, and seconds in all."""
+        (before, began, first), (after, ended, last) = self.read
+        return {kind: 1000 * (after[kind] - before[kind]) / (last - first) for kind in after}, ended - began
+
+
+def costs(meter: Meter, agent: str, work: Path, trials: int, episodes: int) -> None:
+    """Print what an episode takes, apart from the start and the end of a run."""
     from ray.cluster_utils import Cluster
 
-    def used(name: str, limit: int, *more: str) -> tuple[dict[str, float], float]:
-        before, began = meter.by_kind(), time.perf_counter()
-        folder = ["--limit", str(limit), "--out", str(work / f"{name}{limit}")]
-        subprocess.run([*command, *more, *folder], check=True, stdout=subprocess.DEVNULL)
-        seconds = time.perf_counter() - began
-        return {kind: after - before[kind] for kind, after in meter.by_kind().items()}, seconds
+    from crosswind.runs import cluster as ours
 
-    def further(name: str, *more: str) -> tuple[dict[str, float], float]:
-        (few, short), (all_of, long) = used(name, first, *more), used(name, episodes, *more)
-        return {kind: 1000 * (all_of[kind] - few[kind]) / (episodes - first) for kind in few}, long - short
+    ours.START = 900.0  # a machine may be overloaded
+    suite = load_suite("tiers")
 
+    async def played(name: str, player: ours.RayPlayer | None, concurrency: int) -> tuple[dict[str, float], float]:
+        marks = Marks(meter, FIRST, episodes)
+        folder, source = work / name, open_agent(agent)
+        more = {"trials": trials, "limit": episodes, "concurrency": concurrency}
+        await run(suite, source, folder, watch=marks, player=player, **more)  # type: ignore[arg-type]
+        return marks.each()
+
+    async def on_ray(address: str) -> tuple[dict[str, float], float]:
+        async with ours.RayPlayer(agent, AgentSettings(), address=address) as player:
+            while len(player.links) < player.wanted:  # an actor that starts meanwhile would count
+                await asyncio.sleep(0.1)
+            return await played("ray", player, player.concurrency)
+
+    one = asyncio.run(played("local", None, 1))[0]["driver"]
+    print(f"one process {one:.2f} ms an episode; load {os.getloadavg()[0]:.0f}", flush=True)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     for _ in range(2):
         cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
-    time.sleep(20)  # until it is quiet
+    ray, seconds = asyncio.run(on_ray(cluster.address))
+    time.sleep(5)
     began, before = time.perf_counter(), meter.by_kind()["Ray"]
     time.sleep(20)
     idle = (meter.by_kind()["Ray"] - before) / (time.perf_counter() - began)
-    ray, seconds = further("ray", "--executor", "ray", "--address", cluster.address)
     cluster.shutdown()
-    here, _ = further("local")
-    one, all_of = here["driver"], sum(ray.values())
+    if digest(work / "local") != digest(work / "ray"):
+        raise SystemExit("the records are not those of one process")
+    all_of, idled = sum(ray.values()), 1000 * idle * seconds / (episodes - FIRST)
     parts = ", ".join(f"{kind} {took:.2f}" for kind, took in ray.items())
-    idled = 1000 * idle * seconds / (episodes - first)
-    print(f"one process {one:.2f} ms an episode; Ray {all_of:.2f} ({parts}); {one / all_of:.2f} of it")
+    print(f"Ray {all_of:.2f} ms an episode ({parts}): {one / all_of:.2f} of one process's throughput for a core")
     print(
         f"Ray's own processes took {1000 * idle:.0f} ms a second while nothing was played: {idled:.2f} ms an episode "
         f"in {seconds:.0f} s; without that {one / (all_of - idled):.2f}; load {os.getloadavg()[0]:.0f}"
@@ -147,11 +179,11 @@ def main() -> None:
 
     work = Path(tempfile.mkdtemp(prefix="crosswind-cluster-"))
     meter = Meter()
+    if asked.costs:
+        costs(meter, asked.agent, work, asked.trials, asked.episodes)
+        return
     meter.start()
     command = [*COMMAND, "--trials", str(asked.trials), "--agent", asked.agent]
-    if asked.costs:
-        costs(meter, command, work, FIRST * asked.trials, asked.episodes)
-        return
     command += ["--limit", str(asked.episodes)]
 
     def timed(name: str, *more: str) -> None:
