@@ -334,7 +334,7 @@ D = TypeVar("D")  # a draw, or what stands for one that another process made
 
 
 @dataclass(frozen=True, slots=True)
-class Turn(Generic[D]):
+class DealtTurn(Generic[D]):
     """A task that a condition took."""
 
     due: float
@@ -352,7 +352,7 @@ class Turn(Generic[D]):
         return self.due, self.want
 
 
-class Dealer:
+class TaskDealer:
     """Deals the tasks of a suite, or of one of its domains, and draws what is not finished. Holds recent tasks only.
 
     `known` says of some conditions and tasks whether the one applies to the other: these are not drawn.
@@ -373,12 +373,12 @@ class Dealer:
         self.given_up: list[int] = []  # since the last turn
         self._recent: OrderedDict[tuple[str, int], _Recent] = OrderedDict()
 
-    def __iter__(self) -> Iterator[Turn[Drawn] | None]:
+    def __iter__(self) -> Iterator[DealtTurn[Drawn] | None]:
         """The turns; None after a draw that failed, so that a caller can let others work."""
         for due, n in self.deal.turns(self.domain):
             yield from self._turn(due, n)
 
-    def _turn(self, due: float, n: int) -> Iterator[Turn[Drawn] | None]:
+    def _turn(self, due: float, n: int) -> Iterator[DealtTurn[Drawn] | None]:
         """The next task to which a condition applies."""
         want = self.deal.wants[n]
         domain, condition = domains[want.domain], want.condition
@@ -396,7 +396,7 @@ class Dealer:
                 continue
             first = self.deal.take(want, number)
             gone, self.given_up = tuple(self.given_up), []
-            yield Turn(due, n, dealt.task.id, number, tuple(refused), drawn, first, gone)
+            yield DealtTurn(due, n, dealt.task.id, number, tuple(refused), drawn, first, gone)
             return
         self.given_up.append(n)
 
@@ -404,7 +404,7 @@ class Dealer:
         """Are all trials of a task under a condition?"""
         return all(key_of(task, condition, trial) in self.finished for trial in range(self.trials))
 
-    def clean(self, turn: Turn[Drawn]) -> Drawn | None:
+    def clean(self, turn: DealtTurn[Drawn]) -> Drawn | None:
         """The task of a turn without layers; None where it is unfair by itself, such as a tie."""
         want = self.deal.wants[turn.want]
         dealt = self._dealt(want.domain, turn.number)
@@ -452,7 +452,7 @@ class Schedule:
         self.whole = False  # all were drawn
         self._counted = 0  # episodes of all shards so far
         self._owners: dict[str, int] = {}  # task -> its shard, where there are several
-        self._dealer = Dealer(suite, seed, trials, finished)
+        self._dealer = TaskDealer(suite, seed, trials, finished)
         self.deal = self._dealer.deal
 
     @property
@@ -509,7 +509,7 @@ class Schedule:
                 yield Episode(condition, turn.task_id, drawn, severity, trial)
         self.whole = True
 
-    def played(self, turn: Turn[D], clean: Callable[[], D | None]) -> Iterator[tuple[str, D, int | None, int]]:
+    def played(self, turn: DealtTurn[D], clean: Callable[[], D | None]) -> Iterator[tuple[str, D, int | None, int]]:
         """Condition, draw, severity and trial of each episode of a turn; before its own the clean ones, if missing."""
         if turn.first:
             unshifted: D | None = None

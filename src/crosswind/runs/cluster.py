@@ -31,7 +31,7 @@ from crosswind.episodes.brief import Brief
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.models.source import AgentSettings, AgentSource
 from crosswind.models.spec import open_agent
-from crosswind.runs.far_draws import FarEpisode, FarTurn, Gone, Known, Seat, Sent, Table, far_episodes, retraced
+from crosswind.runs.far_draws import FarEpisode, FarTurn, Gone, RecentDraws, Seat, Sent, Table, far_episodes, retraced
 from crosswind.runs.ray_map import ATTEMPTS, PLUGINS, connect, find_modules
 from crosswind.runs.runner import PAUSES, Crash, play_episode, wait_for_us
 from crosswind.runs.store import as_line
@@ -94,7 +94,7 @@ class Actor:
         self.timed: dict[str, Any] = {}
         self.play = partial(play_episode, seed=seed, seconds=seconds, repeats=repeats, pauses=pauses, timed=self.timed)
         self.tables: dict[str, Table] = {}  # by domain
-        self.drawn = Known()
+        self.drawn = RecentDraws()
         self.free = asyncio.Semaphore(at_a_time)
         self.under_way: set[asyncio.Task[None]] = set()
         self.finished = Outbox(at_a_time)

@@ -13,7 +13,7 @@ import json
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.certify import fingerprint, retrace
@@ -22,11 +22,8 @@ from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains
 from crosswind.episodes.record import task_of
-from crosswind.episodes.schedule import Dealer, Schedule, Turn, Want, key_of
+from crosswind.episodes.schedule import DealtTurn, Schedule, TaskDealer, Want, key_of
 from crosswind.episodes.suite import CLEAN, Suite
-
-if TYPE_CHECKING:
-    from crosswind.runs.cluster import Link, RayPlayer
 
 HELD = 1024  # draws that an actor keeps, of some 40 KiB each: those it announced and has not played must be among them
 AGAIN = 0.1  # seconds until a table whose actor does not answer is given to another
@@ -54,7 +51,7 @@ def way_of(drawn: Drawn) -> Way:
     return drawn.domain.name, drawn.base.id, layers, drawn.certificate.proof, fingerprint(drawn.certificate)
 
 
-class Known:
+class RecentDraws:
     """The draws that an actor made or walked again lately."""
 
     def __init__(self) -> None:
@@ -100,7 +97,7 @@ class Seat:
 class FarTurn:
     """A turn as the driver is told of it."""
 
-    turn: Turn[Way]
+    turn: DealtTurn[Way]
     clean: Way | None  # its clean draw, if that is due and fair
     met: frozenset[str]  # kinds that its condition met so far,
     whys: dict[str, Counter[str]]  # and why others were not drawn
@@ -110,9 +107,9 @@ class FarTurn:
 class Table:
     """Deals in one domain and draws."""
 
-    def __init__(self, domain: str, seat: Seat, drawn: Known) -> None:
+    def __init__(self, domain: str, seat: Seat, drawn: RecentDraws) -> None:
         suite = Suite.model_validate_json(seat.suite)
-        self.dealer = Dealer(suite, seat.seed, seat.trials, seat.finished, domain=domain, known=seat.known)
+        self.dealer = TaskDealer(suite, seat.seed, seat.trials, seat.finished, domain=domain, known=seat.known)
         self.turns, self.skip, self.limited, self.drawn = iter(self.dealer), seat.told, seat.limited, drawn
 
     def turn(self) -> FarTurn | None:
@@ -130,7 +127,7 @@ class Table:
         wanted = turn.first and (self.limited or not dealer.is_finished(turn.task_id, CLEAN))
         clean = dealer.clean(turn) if wanted else None
         return FarTurn(
-            Turn(
+            DealtTurn(
                 turn.due,
                 turn.want,
                 turn.task_id,
@@ -153,6 +150,16 @@ class Table:
 # ---------------------------------------------------------------- at the driver
 
 
+class Actors(Protocol):
+    """Who plays and draws; `cluster.RayPlayer` is one."""
+
+    ray: Any
+    links: list[Any]
+
+    async def some_actor(self) -> Any:
+        """A link to an actor, once there is one."""
+
+
 @dataclass(frozen=True, slots=True)
 class FarEpisode:
     """An episode that an actor drew."""
@@ -162,7 +169,7 @@ class FarEpisode:
     condition: str
     severity: int | None
     trial: int
-    where: Link  # it was drawn
+    where: Any  # the link to the actor that drew it
 
 
 @dataclass(slots=True, eq=False)
@@ -170,8 +177,8 @@ class _Lane:
     """The turns in one domain."""
 
     domain: str
-    link: Link | None = None  # to the actor that deals
-    ahead: deque[tuple[FarTurn, Link]] = field(default_factory=deque)
+    link: Any = None  # to the actor that deals
+    ahead: deque[tuple[FarTurn, Any]] = field(default_factory=deque)
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
     told: int = 0
     over: tuple[Gone, ...] | None = None  # there are no more
@@ -181,7 +188,7 @@ class _Lane:
 Lanes: TypeAlias = Sequence[_Lane]
 
 
-async def far_episodes(schedule: Schedule, player: RayPlayer) -> AsyncIterator[FarEpisode]:
+async def far_episodes(schedule: Schedule, player: Actors) -> AsyncIterator[FarEpisode]:
     """The episodes of a schedule in its order, drawn by the actors of a player."""
     lanes = [_Lane(name) for name in schedule.deal.tables]
     try:
@@ -231,7 +238,7 @@ def _hear(want: Want, whys: Mapping[str, Counter[str]]) -> None:
         want.whys[kind] = want.whys.get(kind, Counter()) | counts
 
 
-def _fill(lane: _Lane, lanes: Lanes, schedule: Schedule, player: RayPlayer) -> None:
+def _fill(lane: _Lane, lanes: Lanes, schedule: Schedule, player: Actors) -> None:
     """Ask for more turns, unless that is under way or there are none."""
     if lane.over is None and (lane.filling is None or lane.filling.done()):
         if lane.filling is not None:
@@ -239,7 +246,7 @@ def _fill(lane: _Lane, lanes: Lanes, schedule: Schedule, player: RayPlayer) -> N
         lane.filling = asyncio.ensure_future(_filled(lane, lanes, schedule, player))
 
 
-async def _filled(lane: _Lane, lanes: Lanes, schedule: Schedule, player: RayPlayer) -> None:
+async def _filled(lane: _Lane, lanes: Lanes, schedule: Schedule, player: Actors) -> None:
     while True:
         link, seat = await _dealing(lane, lanes, player), None
         if link is not lane.link:
@@ -261,7 +268,7 @@ async def _filled(lane: _Lane, lanes: Lanes, schedule: Schedule, player: RayPlay
         return
 
 
-async def _dealing(lane: _Lane, lanes: Lanes, player: RayPlayer) -> Link:
+async def _dealing(lane: _Lane, lanes: Lanes, player: Actors) -> Any:
     """The actor at the table of a domain: the one that is there, unless it is dead or another has two tables fewer."""
     while True:
         await player.some_actor()
@@ -270,7 +277,6 @@ async def _dealing(lane: _Lane, lanes: Lanes, player: RayPlayer) -> Link:
     tables = Counter(id(other.link) for other in lanes)
     least = min(there, key=lambda link: tables[id(link)])
     if lane.link in there and tables[id(lane.link)] <= tables[id(least)] + 1:
-        assert lane.link is not None
         return lane.link
     return least
 
