@@ -226,10 +226,12 @@ async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ra
 
 def parse_shard(text: str) -> tuple[int, int]:
     """`I/N` as two numbers; an empty text means the whole run."""
-    found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text or "1/1")
-    if found is None or int(found[1]) > int(found[2]):
-        raise CrosswindError(f"--shard is {text!r}; expected I/N with I from 1 to N, such as 2/4")
-    return int(found[1]), int(found[2])
+    from crosswind.runs.manifest import shard_of
+
+    try:
+        return shard_of(text or "1/1")
+    except ValueError as error:
+        raise CrosswindError(f"--shard {error}") from None
 
 
 def folder_name(suite: str, agent: str) -> str:
