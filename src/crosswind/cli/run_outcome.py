@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +70,7 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
     from crosswind.metrics.diagnosis import TIMED_OUT
     from crosswind.report.table import HEADS, LEGEND, TOTAL, score_rows
     from crosswind.report.verdict import details, verdict
+    from crosswind.runs.command import plugin_files, with_plugins
 
     console, progress = terminal.console(), ran.progress
     table = terminal.table_of(*HEADS)
@@ -125,12 +125,5 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         told = terminal.short(ran.stopped, 400)
         left = f"About {formats.many(ran.left, 'episode')} left. " if ran.left else ""
         console.print(f"Stopped: {told}. {left}{go_on}", style="yellow")
-    console.print(terminal.one_line(f"Next: crosswind {_plugins()}report {folder}"), soft_wrap=True)
-
-
-def _plugins() -> str:
-    """The options that load the files that brought domains, as another command needs them too."""
-    from crosswind.core.registry import domains
-
-    files = dict.fromkeys(origin for name in domains.names() if Path(origin := domains.origin(name)).is_file())
-    return "".join(f"--plugin {shlex.quote(terminal.safe(os.path.relpath(file)))} " for file in files)
+    again = f"crosswind report {shlex.quote(str(folder))}{with_plugins(plugin_files())}"
+    console.print(terminal.one_line(f"Next: {again}"), soft_wrap=True)
