@@ -109,7 +109,7 @@ class Suite(Model):
             return Asked(suite=self.label)
         return self._asked
 
-    def asked_by(self, asked: Asked | None) -> Self:
+    def _asked_by(self, asked: Asked | None) -> Self:
         """The same suite, asked for in this way."""
         suite = self.model_copy()
         suite._asked = asked
@@ -172,7 +172,7 @@ class Suite(Model):
         changes: dict[str, Any] = {key: tuple(value) for key, value in given.items() if value}
         if tasks:
             changes["tasks"] = tasks
-        return suite.asked_by(self.asked and self.asked.model_copy(update=changes))
+        return suite._asked_by(self.asked and self.asked.model_copy(update=changes))
 
     def _of_kinds(self, only: Sequence[str], tier: Sequence[str], axis: Sequence[str]) -> Suite:
         """The clean condition, and those whose kinds are all asked for."""
@@ -258,7 +258,7 @@ def load_suite(name: str) -> Suite:
     document = read(name)
     if isinstance(document.data, dict) and "server" in document.data:  # tasks for an MCP server
         resolve(LOADERS["files"])([Path(name)])
-        return suites[str(document.data["domain"])].asked_by(Asked(suite=name))
+        return suites[str(document.data["domain"])]._asked_by(Asked(suite=name))
     suite = document.fit(Suite)
     for i, condition in enumerate(suite.conditions):
         known_kinds(document, ("conditions", i, "stack"), condition.recipe)
@@ -272,4 +272,4 @@ def load_suite(name: str) -> Suite:
                 raise document.error(place, f"no domain {one!r}; {did_you_mean(one, domains.names())}")
     if len(suite.all_conditions()) == 1:
         raise BadFile(f"{document.at(())}: the suite has no condition; give conditions, each_of or stacks")
-    return suite.asked_by(Asked(suite=name))
+    return suite._asked_by(Asked(suite=name))
