@@ -323,13 +323,53 @@ def test_a_demo_that_one_model_hardly_began_still_compares_what_both_played(
     for folder, limit in zip(folders, (3, 12), strict=True):
         crosswind("run", commands_demo.LIVE, "--agent", folder.name, "--out", str(folder), "--limit", str(limit))
     found = commands_demo._compared(folders, tmp_path / "page.html")[1]
-    _, sure, means = commands_demo.sentences(found)
-    assert "2 pairs" in sure
-    assert "cannot tell" in means
+    (little,) = commands_demo.sentences(found)
+    assert "too little to tell" in little
+    assert "2 pairs of 1 task" in little
     monkeypatch.setenv("COLUMNS", "80")
     told: list[str] = []
     commands_demo._tell(found, partial(told.append))
     assert max(map(len, "\n".join(told).splitlines())) <= 80
+
+
+def test_one_episode_of_two_runs_is_no_comparison(tmp_path: Path) -> None:
+    folders = [tmp_path / "oracle", tmp_path / "memoriser"]
+    for folder in folders:
+        crosswind("run", commands_demo.LIVE, "--agent", folder.name, "--out", str(folder), "--limit", "1")
+    page, found = commands_demo._compared(folders, tmp_path / "page.html")
+    assert "nothing yet" in commands_demo.sentences(found)[0]
+    told = page.read_text(encoding="utf-8")
+    assert "share 1 pair of 1 task, all clean: too little was played to compare them" in told
+    assert "no change seen" not in told.split("</h1>")[0]
+
+
+def test_a_model_that_is_ahead_waits_for_the_other() -> None:
+    """On cores that both share, what one plays alone is in no pair."""
+    names = ("quick", "slow", "done")
+    quick, slow, done = (subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"]) for _ in names)
+    try:
+        done.kill()
+        done.wait()
+        commands_demo._pace([(quick, 3), (slow, 1), (done, 0)])
+        assert becomes(quick, stopped=True)
+        assert becomes(slow, stopped=False)
+        commands_demo._pace([(quick, 3), (slow, 2), (done, 0)])
+        assert becomes(quick, stopped=False)
+    finally:
+        for process in (quick, slow):
+            process.kill()
+            process.wait()
+
+
+def becomes(process: subprocess.Popen[bytes], *, stopped: bool) -> bool:
+    """Is a process stopped, or not, within ten seconds?"""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        state = subprocess.check_output(["ps", "-o", "state=", "-p", str(process.pid)], text=True).strip()
+        if (state == "T") is stopped:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def test_an_agent_that_stops_the_demo_is_named(tmp_path: Path) -> None:
