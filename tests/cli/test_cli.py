@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -403,3 +404,11 @@ def test_a_list_without_a_name_is_no_filter_and_an_error(tmp_path: Path, option:
     said = crosswind("run", "quick", "--agent", "oracle", "--out", str(out), option, ",", code=2)
     assert f"{option} is ',', which holds no name" in said
     assert not out.exists()
+
+
+def test_the_demo_ends_with_all_that_an_own_agent_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    for there in (False, True):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: there and find("json") or None)
+        commands = commands_demo.own_agent()
+        assert ["[openai]" in command for command in commands] == ([] if there else [True]) + [False, False]

@@ -61,8 +61,18 @@ def demo(
         say(f"\n3. The same two models, live: 8 clean and 16 perturbed episodes, {DEADLINE} s at most.", style="bold")
         _live(out, seed, say)
     say("\nNow your agent:", style="bold")
-    say("  crosswind run quick --agent openai:MODEL@http://localhost:8000/v1 --out runs/mine")
-    say("  crosswind report runs/mine")
+    for command in own_agent():
+        say(f"  {command}")
+
+
+def own_agent() -> list[str]:
+    """The commands that try an agent of one's own."""
+    missing = importlib.util.find_spec("openai") is None
+    return [
+        *([install("openai")] if missing else []),
+        "crosswind run quick --agent openai:MODEL@http://localhost:8000/v1 --out runs/mine",
+        "crosswind report runs/mine",
+    ]
 
 
 def _scripted(folder: Path, seed: int) -> Path:
