@@ -254,6 +254,9 @@ def load_suite(name: str) -> Suite:
             raise UnknownName(f"no suite {name!r}: {has}; run that, or install the release that has {name}")
         return suites[known]
     if not name.endswith((".yaml", ".yml")):
+        files = [file for end in ("yaml", "yml") if Path(file := f"{name}.{end}").is_file()]
+        if files:
+            raise UnknownName(f"no suite {name!r}; to use the file, write {files[0]}")
         suites[name]  # says which names there are
     document = read(name)
     if isinstance(document.data, dict) and "server" in document.data:  # tasks for an MCP server
