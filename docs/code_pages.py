@@ -125,7 +125,7 @@ def members(cls: type) -> list[list[str]]:
     for name, value in found.items():
         inner = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         doc = (inspect.getdoc(inner) or "").split("\n\n")[0].replace("\n", " ") if value is not None else ""
-        if not name.startswith("_") and inspect.isfunction(inner):
+        if not name.startswith(("_", "model_")) and inspect.isfunction(inner):
             rows.append([f"`{name}({', '.join(p for p in inspect.signature(inner).parameters if p != 'self')})`", doc])
         elif not name.startswith("_") and isinstance(value, property):
             rows.append([f"`{name}`", doc])

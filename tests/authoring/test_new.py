@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,11 @@ def test_the_written_tests_fail_where_something_is_broken(tmp_path: Path) -> Non
 def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
     done = run("-m", "crosswind.cli.app", "new", "domain", "tool_shed", "--out", "deep/down", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "pytest deep/down/test_tool_shed.py" in done.stdout
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    (tests,) = [line for line in lines if line.endswith("-m pytest deep/down/test_tool_shed.py")]
+    python = shlex.split(tests)[0]
+    has = subprocess.run([python, "-c", "import crosswind, pytest"], capture_output=True, text=True, check=False)
+    assert has.returncode == 0, has.stderr
     shown = done.stdout.splitlines()[-1].split()
     assert shown[0] == "crosswind"
     played = run("-m", "crosswind.cli.app", *shown[1:], cwd=tmp_path)

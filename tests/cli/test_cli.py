@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -323,13 +324,53 @@ def test_a_demo_that_one_model_hardly_began_still_compares_what_both_played(
     for folder, limit in zip(folders, (3, 12), strict=True):
         crosswind("run", commands_demo.LIVE, "--agent", folder.name, "--out", str(folder), "--limit", str(limit))
     found = commands_demo._compared(folders, tmp_path / "page.html")[1]
-    _, sure, means = commands_demo.sentences(found)
-    assert "2 pairs" in sure
-    assert "cannot tell" in means
+    (little,) = commands_demo.sentences(found)
+    assert "too little to tell" in little
+    assert "2 pairs of 1 task" in little
     monkeypatch.setenv("COLUMNS", "80")
     told: list[str] = []
     commands_demo._tell(found, partial(told.append))
     assert max(map(len, "\n".join(told).splitlines())) <= 80
+
+
+def test_one_episode_of_two_runs_is_no_comparison(tmp_path: Path) -> None:
+    folders = [tmp_path / "oracle", tmp_path / "memoriser"]
+    for folder in folders:
+        crosswind("run", commands_demo.LIVE, "--agent", folder.name, "--out", str(folder), "--limit", "1")
+    page, found = commands_demo._compared(folders, tmp_path / "page.html")
+    assert "nothing yet" in commands_demo.sentences(found)[0]
+    told = page.read_text(encoding="utf-8")
+    assert "share 1 pair of 1 task, all clean: too little was played to compare them" in told
+    assert "no change seen" not in told.split("</h1>")[0]
+
+
+def test_a_model_that_is_ahead_waits_for_the_other() -> None:
+    """On cores that both share, what one plays alone is in no pair."""
+    names = ("quick", "slow", "done")
+    quick, slow, done = (subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"]) for _ in names)
+    try:
+        done.kill()
+        done.wait()
+        commands_demo._pace([(quick, 3), (slow, 1), (done, 0)])
+        assert becomes(quick, stopped=True)
+        assert becomes(slow, stopped=False)
+        commands_demo._pace([(quick, 3), (slow, 2), (done, 0)])
+        assert becomes(quick, stopped=False)
+    finally:
+        for process in (quick, slow):
+            process.kill()
+            process.wait()
+
+
+def becomes(process: subprocess.Popen[bytes], *, stopped: bool) -> bool:
+    """Is a process stopped, or not, within ten seconds?"""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        state = subprocess.check_output(["ps", "-o", "state=", "-p", str(process.pid)], text=True).strip()
+        if (state == "T") is stopped:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def test_an_agent_that_stops_the_demo_is_named(tmp_path: Path) -> None:
@@ -363,3 +404,74 @@ def test_a_list_without_a_name_is_no_filter_and_an_error(tmp_path: Path, option:
     said = crosswind("run", "quick", "--agent", "oracle", "--out", str(out), option, ",", code=2)
     assert f"{option} is ',', which holds no name" in said
     assert not out.exists()
+
+
+def test_an_option_of_models_is_refused_for_a_scripted_agent(tmp_path: Path) -> None:
+    for option, value in (("--temperature", "0.3"), ("--reply-tokens", "9"), ("--protocol", "text")):
+        said = crosswind("run", "quick", "--agent", "retrier", option, value, "--out", str(tmp_path), code=2)
+        assert f"{option} is {value}, and retrier is a scripted agent" in " ".join(said.split())
+
+
+def test_a_file_beside_is_named_where_its_suite_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.yaml").write_text("server: {}")
+    said = crosswind("run", "notes", "--agent", "oracle", code=2)
+    assert "no suite 'notes'; to use the file, write notes.yaml" in said
+
+
+def test_a_run_without_a_score_has_no_table_and_leads_to_doctor(tmp_path: Path) -> None:
+    agent = "openai:m@http://127.0.0.1:9/v1"
+    told = crosswind("run", "quick", "--agent", agent, "--limit", "2", "--out", str(tmp_path / "run"), code=3)
+    assert "No episode could be scored." in told
+    assert f"Next: crosswind doctor {agent}" in told
+    assert "right refusals" not in told.lower()
+    said = " ".join(told.split())
+    assert said.count("is a server running at") == 1, said
+
+
+def test_an_agent_that_always_raises_is_told_by_its_exception_first(tmp_path: Path) -> None:
+    (tmp_path / "raises_always.py").write_text("def agent(query, tools):\n    raise ValueError('no luck')\n")
+    command = [sys.executable, "-m", "crosswind", "run", "quick", "--agent", "python:raises_always:agent"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "ValueError: no luck" in done.stdout
+    assert "no better than" not in done.stdout
+
+
+def test_a_damaged_line_is_told_once(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    crosswind("run", "quick", "--agent", "echo", "--limit", "4", "--out", str(folder))
+    path = folder / "episodes.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], lines[1][:40] + "\n", *lines[2:]]))
+    done = subprocess.run(
+        [sys.executable, "-m", "crosswind", "report", str(folder)], capture_output=True, text=True, check=False
+    )
+    assert done.stderr.count("episodes.jsonl") >= 1
+    assert "take" not in done.stdout.split("wrote")[0], done.stdout
+    assert "warning:" in done.stderr
+
+
+def test_what_interrupts_the_summary_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("crosswind.cli.run.conclude", interrupted)
+    said = crosswind("run", "quick", "--agent", "echo", "--limit", "1", "--out", str(tmp_path / "r"), code=130)
+    assert f"every episode is in {tmp_path / 'r'}" in said
+
+
+def test_the_demo_ends_with_all_that_an_own_agent_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    for there in (False, True):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: find("json") if there else None)
+        commands = commands_demo.own_agent()
+        assert ["[openai]" in command for command in commands] == ([] if there else [True]) + [False, False]
+
+
+def test_the_legend_explains_only_what_the_table_has(tmp_path: Path) -> None:
+    for agent, wrongly in (("oracle", False), ("python:refuses_all:agent", True)):
+        (tmp_path / "refuses_all.py").write_text("def agent(query, tools):\n    return 'Sorry, I cannot do this.'\n")
+        command = [sys.executable, "-m", "crosswind", "run", "quick", "--agent", agent]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert "Success counts solvable tasks" in done.stdout, done.stderr
+        assert ("wrongly: refused for a wrong reason" in " ".join(done.stdout.split())) is wrongly

@@ -65,3 +65,5 @@ def test_a_run_is_told_with_its_scores() -> None:
     assert line.startswith("10/20 episodes, ")
     assert line.endswith(", 1 errors; clean 100 %; stacks 25 %")
     assert "clean" not in RunDisplay(quiet=True, scores=False).line(told)
+    resumed = Progress(total=18, before=20, done=2, estimated=True)  # not all that was finished is counted yet
+    assert RunDisplay(quiet=True).line(resumed).startswith("22/about 22 episodes, ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from crosswind.base.errors import CrosswindError
 from crosswind.cli.app import app
+from crosswind.cli.watch import _line
 from crosswind.core.registry import perturbations
 from crosswind.episodes.stream import load_suite
 from crosswind.episodes.suite import suite_with
@@ -145,3 +147,9 @@ def test_a_full_disk_is_told(logs: tuple[str, str, str]) -> None:
     done = watch(logs[2], "--reference", logs[0], "--events", "/dev/full")
     assert isinstance(done.exception, CrosswindError)
     assert "/dev/full: cannot be written (No space left on device)" in str(done.exception)
+
+
+def test_one_alarm_is_told_as_one() -> None:
+    told: Any = SimpleNamespace
+    assert _line(told(count=1, levels={}, pending=None), 1) == "1 episode, 1 alarm"
+    assert _line(told(count=2, levels={}, pending=None), 0) == "2 episodes, 0 alarms"

@@ -25,13 +25,14 @@ from crosswind.cli.app import app
 from crosswind.cli.config import Config, load_config
 from crosswind.cli.init import write_start
 from crosswind.episodes.record import Record
-from crosswind.episodes.suite import suites
+from crosswind.episodes.suite import Asked, suites
 from crosswind.gate.decision import Decision, decide, decide_rate
-from crosswind.gate.gate import TRIVIAL_RULE, examine, parse_rule
+from crosswind.gate.gate import EXITS, TRIVIAL_RULE, examine, parse_rule
 from crosswind.gate.junit import junit
 from crosswind.gate.markdown import cells, markdown
 from crosswind.metrics import formats
 from crosswind.metrics.scores import summary
+from crosswind.runs.manifest import load_manifest
 from tests.gate_runs import HOSTILE, folder_of, made_up, noisy, played
 
 ROOT = Path(__file__).parents[2]
@@ -493,9 +494,11 @@ def test_the_commands_that_init_prints_work_from_where_it_was_called(tmp_path: P
     assert "GitHub reads workflows only at the root of a repository, and my ci is none" in told
     steps = [line.strip() for line in told.splitlines() if line.startswith("  ")]
     assert steps[0] == "cd 'my ci'"
-    steps = [step.replace("crosswind ", f"{cli} ", 1) for step in steps[:2]]
-    ran = call(["bash", "-c", f"{' && '.join(steps)} --limit 1 --no-progress"])
-    assert ran.returncode == 0, ran.stderr
+    _, play, judge, *_ = (step.partition("  #")[0].replace("crosswind ", f"{cli} ", 1) for step in steps)
+    assert suites["quick"].tasks * len(suites["quick"].all_conditions()) <= 24  # so that a verdict takes a minute
+    ran = call(["bash", "-c", f"{steps[0]} && {play} --limit 1 --no-progress && {judge}"])
+    assert "Next: crosswind report runs/quick" in ran.stdout, ran.stderr
+    assert ran.returncode in EXITS.values()
     (tmp_path / ".git").mkdir()
     told = call(["bash", "-c", f"{cli} init"]).stdout
     assert "GitHub reads" not in told
@@ -514,6 +517,36 @@ def test_init_never_writes_over_a_file_unasked(tmp_path: Path) -> None:
     assert (tmp_path / "my_agent.py").read_text() == "mine"
     with pytest.raises(CrosswindError, match="is not an agent"):
         write_start(tmp_path, "x\nseed: 1", force=True)
+
+
+def test_a_configuration_says_what_is_played_as_options_do(tmp_path: Path) -> None:
+    path = tmp_path / "crosswind.yaml"
+    path.write_text(
+        "suite: tiers\ndomain: poi\ntasks: 1\nonly: [typos, transient_error]\ntier: perception\naxis: query\n"
+    )
+    assert run("run", "--config", path, "--agent", "oracle", "--out", tmp_path / "run")[0] == 0
+    assert load_manifest(tmp_path / "run").asked == Asked(
+        suite="tiers@1",
+        domains=("poi",),
+        tasks=1,
+        only=("typos", "transient_error"),
+        tier=("perception",),
+        axis=("query",),
+    )
+    told = run("run", "--config", path, "--agent", "oracle", "--domain", "retail", "--dry-run")
+    assert told[0] == 0
+    assert load_config(path).options()["domain"] == ["poi"]
+
+
+def test_a_verdict_on_few_tasks_says_why_the_report_is_less_sure() -> None:
+    """Four of four tasks fall: wholly beyond ten points, and the toss of a coin one time in eight."""
+    said = "calls the same drop one that may be chance"
+    few, many = (made_up([(True, False)] * n) for n in (4, 12))
+    drops = [summary(records, measures=False, by=()).drop for records in (few, many)]
+    assert [drop and drop.clear for drop in drops] == [False, True]
+    outcomes = [examine(records, [parse_rule("all=0.1")], min_clean=0) for records in (few, many)]
+    assert [outcome.findings[0].verdict for outcome in outcomes] == ["fail", "fail"]
+    assert [said in "\n".join(outcome.notes) for outcome in outcomes] == [True, False]
 
 
 def test_a_configuration_complains_with_its_line(tmp_path: Path) -> None:

@@ -1260,6 +1260,9 @@ def test_a_server_behind_http_is_a_toolbox() -> None:
             with pytest.raises(WireError, match="401"):
                 async with Remote(await open_channel(f"http://127.0.0.1:{http.front.port}/mcp")):
                     pass
+        with pytest.raises(WireError, match="sends back what it is sent"):
+            async with Remote(await open_channel(["cat"])):
+                pass
         with pytest.raises(WireError, match="refused to begin"):
             async with Remote(await open_channel("http://127.0.0.1:9/mcp")):
                 pass

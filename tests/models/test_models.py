@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 import zipfile
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -488,10 +489,21 @@ def test_a_server_that_drops_the_tools_in_silence_is_talked_to_in_text(drawn: Dr
     few = reply({**json.loads(GOOD.body), "usage": {"prompt_tokens": 90, "completion_tokens": 5}})
     with FakeProvider(few) as fake:
         source = open_agent(address(fake), FAST)
-        with pytest.warns(remote.ModelWarning, match="does not show them"):
+        with pytest.warns(remote.ModelWarning, match="counts 90 tokens.*--protocol native"):
             _, agent = played(source, drawn)
     assert ["tools" in request for request in fake.requests] == [True, False]
     assert agent.usage.requests == 2
+
+
+@with_openai
+def test_a_call_proves_that_the_tools_are_shown_whatever_the_server_counts(drawn: Drawn) -> None:
+    call = json.loads(completion("", ("find_places", "{}")).body)
+    odd = reply({**call, "usage": {"prompt_tokens": 10, "completion_tokens": 5}})
+    with FakeProvider(odd, GOOD) as fake, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trajectory, _ = played(open_agent(address(fake), FAST), drawn)
+    assert [step["call"]["tool"] for step in trajectory.steps] == ["find_places"]
+    assert all("tools" in request for request in fake.requests)
 
 
 @with_openai

@@ -25,7 +25,7 @@ from crosswind.core.types import AXES, TIERS
 from crosswind.episodes.play import judge, play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, episodes
-from crosswind.episodes.suite import Suite, suites
+from crosswind.episodes.suite import Asked, Suite, suites
 from crosswind.metrics import summary
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.report import html, markdown, parts, show
@@ -78,6 +78,7 @@ def run_of(records: tuple[Record, ...], folder: Path, agent: str = "", suite: st
         judge="1",
         python="3.11",
         suite={"name": suite},
+        asked=Asked(suite=suite),
         conditions=tuple(dict.fromkeys(r.condition for r in records)),
         seed=0,
         agent=agent or records[0].agent,

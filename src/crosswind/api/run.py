@@ -20,7 +20,7 @@ from crosswind.metrics.scores import cell, sides
 from crosswind.report import compare as comparing
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
-from crosswind.report.table import CHANGE, HEADS, LEGEND, as_text, change_cells, score_rows, wrapped
+from crosswind.report.table import CHANGE, HEADS, as_text, change_cells, legend, score_rows, wrapped
 from crosswind.report.verdict import details, verdict
 from crosswind.runs import comparison, store
 from crosswind.runs.baselines import trivial_of
@@ -112,7 +112,7 @@ class Run:
 
     def _notes(self, tally: Progress, found: Summary) -> list[str]:
         """What belongs under the table."""
-        out = [LEGEND] if found.drop else []
+        out = [legend(found)] if found.drop else []
         out += filter(None, (verdict(found, self.manifest.agent), details(found)))
         played = f"{formats.many(len(self), 'episode')} of {self.manifest.agent} on {self.manifest.name}"
         out.append(f"{played}; {tally.spent.in_words}.")

@@ -16,6 +16,7 @@ from crosswind.core.types import Ending, Model
 from crosswind.gate.gate import MOST_ERRORS, Rule, parse_share, rule
 
 NAME = "crosswind.yaml"
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 Share = Annotated[float, BeforeValidator(lambda given: parse_share(given) if isinstance(given, str) else given)]
 
 
@@ -54,6 +55,11 @@ class Config(Model):
     seed: int = Field(default=0, ge=0)
     trials: int = Field(default=1, ge=1)
     limit: int | None = Field(default=None, ge=1)  # of episodes
+    tasks: int | None = Field(default=None, ge=1)  # per domain and condition
+    domain: Names = ()  # only these domains; and only kinds of these names, tiers and axes
+    only: Names = ()
+    tier: Names = ()
+    axis: Names = ()
     concurrency: int | None = Field(default=None, ge=1)
     ending: Ending | None = None  # the agent's own unless given
     budgets: Budgets = Budgets()
@@ -62,7 +68,8 @@ class Config(Model):
     def options(self) -> dict[str, Any]:
         """What the file says of a run, by the names that the options of `crosswind run` have."""
         said = self.model_dump(exclude={"budgets", "gate"}, exclude_unset=True)
-        return {k: v for k, v in {**said, **self.budgets.model_dump()}.items() if v is not None}
+        options = {**said, **self.budgets.model_dump()}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items() if v is not None}
 
 
 def load_config(path: Path | str) -> Config:

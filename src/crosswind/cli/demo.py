@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -30,6 +32,7 @@ RECORDED = Path(__file__).parent.parent / "data" / "recorded"
 REPEATS, DEADLINE = 2, 150  # equal results of a call that end an episode; seconds for the live part
 CROWDED = 4  # cores from which on each model gets cores of its own
 MOST = 0.5  # a model that solves more than this share is said to solve most of them
+LEAD = 2  # episodes that a model may be ahead of the other where they share cores; it waits, so that both play pairs
 LOOK = 0.5  # seconds between two looks at how far the models are
 app = App()
 
@@ -58,8 +61,18 @@ def demo(
         say(f"\n3. The same two models, live: 8 clean and 16 perturbed episodes, {DEADLINE} s at most.", style="bold")
         _live(out, seed, say)
     say("\nNow your agent:", style="bold")
-    say("  crosswind run quick --agent openai:MODEL@http://localhost:8000/v1 --out runs/mine")
-    say("  crosswind report runs/mine")
+    for command in own_agent():
+        say(f"  {command}")
+
+
+def own_agent() -> list[str]:
+    """The commands that try an agent of one's own."""
+    missing = importlib.util.find_spec("openai") is None
+    return [
+        *([install("openai")] if missing else []),
+        "crosswind run quick --agent openai:MODEL@http://localhost:8000/v1 --out runs/mine",
+        "crosswind report runs/mine",
+    ]
 
 
 def _scripted(folder: Path, seed: int) -> Path:
@@ -114,8 +127,6 @@ def _recorded(out: Path, say: partial[None]) -> None:
 
 def _live(out: Path, seed: int, say: partial[None]) -> None:
     """Play each adapter in a process of its own, then compare them."""
-    import importlib.util
-
     from crosswind.models import adapters, embedded, weights
 
     names = adapters.shipped()
@@ -128,6 +139,7 @@ def _live(out: Path, seed: int, say: partial[None]) -> None:
     played = min(map(_episodes, folders))
     if played < EPISODES_LIVE:
         say(f"   The slower model finished {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun to resume.")
+        say(f"   The recorded run compares the same two models over many more: {out / 'recorded.html'}")
     try:
         page, found = _compared(folders, out / "compare.html")
     except CrosswindError as error:  # no episode is finished in both
@@ -154,6 +166,8 @@ def _play_all(agents: Sequence[tuple[str, Path]], seed: int) -> None:
                 os.sched_setaffinity(process.pid, cores[n * share : (n + 1) * share])
         with Display("playing:") as display:
             while any(process.poll() is None for *_, process in playing):
+                if len(cores) < CROWDED:
+                    _pace([(process, _episodes(folder)) for _, folder, process in playing])
                 display.say(
                     ", ".join(f"{agent} {_episodes(folder)} of {EPISODES_LIVE}" for agent, folder, _ in playing)
                 )
@@ -162,12 +176,29 @@ def _play_all(agents: Sequence[tuple[str, Path]], seed: int) -> None:
         for *_, process in playing:
             if process.poll() is None:
                 process.terminate()
+                _wake(process)
                 process.wait()
     for agent, folder, process in playing:
         if process.returncode:
             said = _log(folder).read_text(encoding="utf-8", errors="replace").strip().splitlines()
             why = said[-1] if said else f"exit status {process.returncode}"
             raise CrosswindError(f"{agent} stopped: {why}. The whole output is in {_log(folder)}.")
+
+
+def _pace(playing: Sequence[tuple[subprocess.Popen[bytes], int]]) -> None:
+    """Let whoever is far ahead wait for the others that still play."""
+    alive = [(process, done) for process, done in playing if process.poll() is None]
+    slowest = min((done for _, done in alive), default=0)
+    for process, done in alive:
+        if done - slowest >= LEAD and hasattr(signal, "SIGSTOP"):
+            process.send_signal(signal.SIGSTOP)
+        else:
+            _wake(process)
+
+
+def _wake(process: subprocess.Popen[bytes]) -> None:
+    if hasattr(signal, "SIGCONT"):
+        process.send_signal(signal.SIGCONT)
 
 
 def _log(folder: Path) -> Path:
@@ -209,6 +240,11 @@ def sentences(found: Comparison) -> list[str]:
     change = one.shifted
     if change is None or one.clean is None:
         return ["Measured: nothing yet. The two models share no finished pair of a clean and a perturbed episode."]
+    if not change.clear and formats.too_few(change):
+        return [
+            f"Measured: too little to tell the two models apart. They share {formats.pairs(change)} of a clean and a "
+            "perturbed episode."
+        ]
     static, paft = found.first, one.name
     shares = [formats.percent(s) for s in (one.clean.clean, change.clean, one.clean.shifted, change.shifted)]
     measured = (

@@ -57,7 +57,12 @@ def init(
             f"GitHub reads workflows only at the root of a repository, and {out} is none. If it is a folder of one, "
             f"move {WORKFLOW} to the root and set `working-directory` for its steps."
         )
-    steps = [f"crosswind run --config {NAME} --out runs/first", f"crosswind gate runs/first --config {NAME}"]
+    steps = [
+        f"crosswind run quick --config {NAME} --out runs/quick  # a verdict in a minute: is all in place?",
+        f"crosswind gate runs/quick --config {NAME}",
+        f"crosswind run --config {NAME} --out runs/first  # what the workflow plays",
+        f"crosswind gate runs/first --config {NAME}",
+    ]
     if out.resolve() != Path.cwd():
         steps.insert(0, f"cd {shlex.quote(str(out))}")  # an agent's module is looked for in the current folder
     print(*(f"  {step}" for step in steps), sep="\n")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -40,5 +44,14 @@ def new(
         "agent": f"--domain poi --agent {name}",
     }[sort]
     written = ", ".join(map(str, (module, *more)))
-    print(f"wrote {written} and {test}\n  pytest {test}\n  crosswind check {module}")
+    print(f"wrote {written} and {test}")
+    for step in (*([] if find_spec("pytest") else ["pip install pytest"]), f"pytest {test}"):
+        print(f"  {this_python()} -m {step}")
+    print(f"  crosswind check {module}")
     print(f"  crosswind play --plugin {module} {use}")
+
+
+def this_python() -> str:
+    """What a shell calls the interpreter that has crosswind: `python`, unless that is another one."""
+    found = shutil.which("python")
+    return "python" if found and Path(found) == Path(sys.executable) else shlex.quote(sys.executable)

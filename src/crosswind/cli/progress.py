@@ -91,14 +91,15 @@ class RunDisplay(Display):
 
         over = progress.before + progress.done
         rate = progress.done / self.seconds if self.seconds else 0.0
-        left = f", {span((progress.total - over) / rate)} left" if rate else ""
+        total = max(progress.total, over)  # what was finished before may be more than the estimate
+        left = f", {span((total - over) / rate)} left" if rate else ""
         about = "about " if progress.estimated else ""
         errors = f", {progress.errors} errors" if progress.errors else ""
         errors += f", {progress.exceptions} exceptions" if progress.exceptions else ""
         bands = (*BANDS, REFUSALS) if self.scores else ()
         counts = [(band, progress.scores[band]) for band in bands if band in progress.scores]
         scores = [f"{band} {100 * c.passed / c.n:.0f} %" for band, c in counts]
-        return "; ".join([f"{over}/{about}{progress.total} episodes, {rate:.3g}/s{left}{errors}", *scores])
+        return "; ".join([f"{over}/{about}{total} episodes, {rate:.3g}/s{left}{errors}", *scores])
 
 
 def span(seconds: float) -> str:

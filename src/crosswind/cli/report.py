@@ -76,5 +76,6 @@ def report(
         for told in filter(None, (said.verdict, said.details)):
             print(wrapped(told))
         for note in (*said.run.problems, *said.unplayed):
-            print(wrapped(f"note: {note}"))
+            if note != run.damage:  # which the warning said
+                print(wrapped(f"note: {note}"))
         print(f"wrote {terminal.safe(str(out or folder / 'report.html'))}")

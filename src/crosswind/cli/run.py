@@ -135,6 +135,7 @@ def run(
     json_: Json = False,
 ) -> None:
     """Run an agent over a suite. Episodes are saved as they finish; rerun the command to resume."""
+    from crosswind.core.registry import agents
     from crosswind.episodes.schedule import require_applicable
     from crosswind.episodes.stream import load_suite
     from crosswind.models.source import AgentSettings, has_cost
@@ -169,6 +170,11 @@ def run(
         }
     )
     source = open_agent(agent, settings, ending)
+    if agent in agents:  # scripted
+        given = {"reply-tokens": reply_tokens, "temperature": temperature, "context": context or None}
+        for name, value in (*given.items(), ("protocol", None if protocol == "auto" else protocol)):
+            if value is not None:
+                raise CrosswindError(f"--{name} is {value}, and {agent} is a scripted agent, which has no model")
     if max_cost and not has_cost(source):
         raise CrosswindError(f"--max-cost: no price is known for {source.name}; give --price-in and --price-out")
     if dry_run:
@@ -215,7 +221,13 @@ def run(
             concurrency=concurrency,
         )
         play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
-    conclude(guarded(play, source, folder), folder, json_=json_)
+    ran = guarded(play, source, folder)
+    try:
+        conclude(ran, folder, json_=json_)
+    except KeyboardInterrupt:
+        told = f"stopped while the summary was computed; every episode is in {folder}. Next: crosswind report {folder}"
+        print(told, file=sys.stderr)
+        raise Exit(INTERRUPTED) from None
 
 
 async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], *, watch: RunDisplay) -> Ran:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,17 +68,21 @@ def scores(folder: Path) -> Summary:
 def _show(ran: Ran, found: Summary, folder: Path) -> None:
     from crosswind.metrics import formats
     from crosswind.metrics.diagnosis import TIMED_OUT
-    from crosswind.report.table import HEADS, LEGEND, TOTAL, score_rows
+    from crosswind.report.table import HEADS, TOTAL, legend, score_rows
     from crosswind.report.verdict import details, verdict
+    from crosswind.runs.command import plugin_files, with_plugins
 
     console, progress = terminal.console(), ran.progress
+    raising = bool(progress.exceptions) and progress.exceptions == progress.done and not progress.before
     table = terminal.table_of(*HEADS)
-    for row in score_rows(found):
+    rows = score_rows(found)
+    for row in rows:
         table.add_row(*row, style="bold" if row[0] == TOTAL else "")
-    console.print(terminal.fitted(table))
-    if found.drop:
-        console.print(LEGEND)
-    if found.episodes:
+    if rows and not raising:
+        console.print(terminal.fitted(table))
+    if found.drop and not raising:
+        console.print(legend(found))
+    if found.episodes and not raising:
         console.print(terminal.safe(verdict(found, ran.manifest.agent)), style="bold", highlight=False, markup=False)
         if more := details(found):
             console.print(terminal.safe(more))
@@ -91,9 +94,10 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
     if not progress.scores and progress.errors:
         console.print("No episode could be scored.", style="bold red")
     if progress.errors:
+        last = f" (the last: {terminal.short(progress.trouble, 300)})" if progress.trouble not in ran.stopped else ""
         console.print(
-            f"{formats.many(progress.errors, 'episode')} ended as errors of the infrastructure and are in no score "
-            f"(the last: {terminal.short(progress.trouble, 300)}). To retry them, rerun with --out {folder}.",
+            f"{formats.many(progress.errors, 'episode')} ended as errors of the infrastructure and are in no score"
+            f"{last}. To retry them, rerun with --out {folder}.",
             style="yellow",
         )
     if late := found.causes.get(TIMED_OUT):
@@ -125,12 +129,7 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         told = terminal.short(ran.stopped, 400)
         left = f"About {formats.many(ran.left, 'episode')} left. " if ran.left else ""
         console.print(f"Stopped: {told}. {left}{go_on}", style="yellow")
-    console.print(terminal.one_line(f"Next: crosswind {_plugins()}report {folder}"), soft_wrap=True)
-
-
-def _plugins() -> str:
-    """The options that load the files that brought domains, as another command needs them too."""
-    from crosswind.core.registry import domains
-
-    files = dict.fromkeys(origin for name in domains.names() if Path(origin := domains.origin(name)).is_file())
-    return "".join(f"--plugin {shlex.quote(terminal.safe(os.path.relpath(file)))} " for file in files)
+    again = f"crosswind report {shlex.quote(str(folder))}{with_plugins(plugin_files())}"
+    if not found.episodes and progress.errors:
+        again = f"crosswind doctor {shlex.quote(ran.manifest.agent)}"
+    console.print(terminal.one_line(f"Next: {again}"), soft_wrap=True)

@@ -114,7 +114,7 @@ def watch(
     if page is not None:
         _write(page, page_of(source, found, history, watcher.guarantee))
     if not json_:
-        print(f"{watcher.count:,} episodes, {len(found)} alarms. {watcher.guarantee}", file=terminal.out())
+        print(f"{_counts(watcher, len(found))}. {watcher.guarantee}", file=terminal.out())
     if found:
         raise Exit(FAILED if any(alarm.is_costly for alarm in found) else HARMLESS)
 
@@ -161,7 +161,13 @@ def _line(watcher: Watcher, alarms: int) -> str:
     name, level = max(watcher.levels.items(), key=lambda one: one[1], default=("", 0.0))
     near = f"; {name} at {100 * level:.0f} % of its threshold" if level >= 0.01 else ""
     pending = "; gathering evidence on a change" if watcher.pending is not None else ""
-    return f"{watcher.count:,} episodes, {alarms} alarms{near}{pending}"
+    return f"{_counts(watcher, alarms)}{near}{pending}"
+
+
+def _counts(watcher: Watcher, alarms: int) -> str:
+    from crosswind.metrics import formats
+
+    return f"{formats.many(watcher.count, 'episode')}, {formats.many(alarms, 'alarm')}"
 
 
 def _appending(path: Path) -> Any:

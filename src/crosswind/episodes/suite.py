@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from crosswind.base.errors import BadFile, CrosswindError, UnknownName
 from crosswind.base.yaml_files import Place, read
@@ -55,6 +55,17 @@ class Condition(Model):
         return kinds[0] if len(kinds) == 1 else ""
 
 
+class Asked(Model):
+    """Which part of which suite: what a command gives to play it."""
+
+    suite: str  # a name, or a file
+    domains: tuple[str, ...] = ()
+    tasks: int = 0
+    only: tuple[str, ...] = ()
+    tier: tuple[str, ...] = ()
+    axis: tuple[str, ...] = ()
+
+
 class Suite(Model):
     """A set of conditions over tasks of some domains."""
 
@@ -73,6 +84,8 @@ class Suite(Model):
     balanced: bool = False  # tiers get equally many tasks, and axes within a tier
     stacks: int = Field(default=0, ge=0, le=8)  # adds one condition: random stacks of up to this many kinds
 
+    _asked: Asked | None = PrivateAttr(default=None)
+
     @model_validator(mode="after")
     def _sound(self) -> Self:
         names = [c.name for c in self.conditions]
@@ -88,6 +101,19 @@ class Suite(Model):
     def label(self) -> str:
         """The name to cite, such as `tiers@1`."""
         return f"{self.name}@{self.version}" if self.version else self.name
+
+    @property
+    def asked(self) -> Asked | None:
+        """How to ask for it; None: it is neither one by name nor one of a file, nor a part of such."""
+        if self._asked is None and self.name in suites and suites[self.name] is self:
+            return Asked(suite=self.label)
+        return self._asked
+
+    def _asked_by(self, asked: Asked | None) -> Self:
+        """The same suite, asked for in this way."""
+        suite = self.model_copy()
+        suite._asked = asked
+        return suite
 
     def _ours(self, registry: Registry[Any], names: list[str]) -> list[str]:
         """The names that count: of a frozen suite, those that the package brings."""
@@ -129,11 +155,11 @@ class Suite(Model):
         if not (tasks or wanted or only or tier or axis):
             return self
         suite = self.model_copy(update={"version": None})
-        if only or tier or axis:
-            suite = suite._of_kinds(only, tier, axis)
-        if tasks:
+        if tasks:  # before kinds are chosen, whose share of the tasks is the same whether others are there or not
             fewer = [c.model_copy(update={"tasks": c.tasks and min(c.tasks, tasks)}) for c in suite.conditions]
             suite = suite.model_copy(update={"tasks": tasks, "conditions": tuple(fewer)})
+        if only or tier or axis:
+            suite = suite._of_kinds(only, tier, axis)
         if wanted:
             names = tuple(dict.fromkeys(domains[name].name for name in wanted))
             some = [(c, tuple(n for n in names if n in suite.where(c) or not c.domains)) for c in suite.conditions]
@@ -142,7 +168,11 @@ class Suite(Model):
             if len(suite.all_conditions()) == 1:
                 told = f"the suite {suite.name!r} has no condition in the domain {', '.join(names)}"
                 raise CrosswindError(f"{told}; choose another")
-        return suite
+        given = {"domains": wanted, "only": only, "tier": tier, "axis": axis}
+        changes: dict[str, Any] = {key: tuple(value) for key, value in given.items() if value}
+        if tasks:
+            changes["tasks"] = tasks
+        return suite._asked_by(self.asked and self.asked.model_copy(update=changes))
 
     def _of_kinds(self, only: Sequence[str], tier: Sequence[str], axis: Sequence[str]) -> Suite:
         """The clean condition, and those whose kinds are all asked for."""
@@ -224,11 +254,14 @@ def load_suite(name: str) -> Suite:
             raise UnknownName(f"no suite {name!r}: {has}; run that, or install the release that has {name}")
         return suites[known]
     if not name.endswith((".yaml", ".yml")):
+        files = [file for end in ("yaml", "yml") if Path(file := f"{name}.{end}").is_file()]
+        if files:
+            raise UnknownName(f"no suite {name!r}; to use the file, write {files[0]}")
         suites[name]  # says which names there are
     document = read(name)
     if isinstance(document.data, dict) and "server" in document.data:  # tasks for an MCP server
         resolve(LOADERS["files"])([Path(name)])
-        return suites[str(document.data["domain"])]
+        return suites[str(document.data["domain"])]._asked_by(Asked(suite=name))
     suite = document.fit(Suite)
     for i, condition in enumerate(suite.conditions):
         known_kinds(document, ("conditions", i, "stack"), condition.recipe)
@@ -242,4 +275,4 @@ def load_suite(name: str) -> Suite:
                 raise document.error(place, f"no domain {one!r}; {did_you_mean(one, domains.names())}")
     if len(suite.all_conditions()) == 1:
         raise BadFile(f"{document.at(())}: the suite has no condition; give conditions, each_of or stacks")
-    return suite
+    return suite._asked_by(Asked(suite=name))

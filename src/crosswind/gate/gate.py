@@ -17,11 +17,12 @@ from crosswind.core.types import AXES, TIERS, Model
 from crosswind.episodes.brief import Told
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
-from crosswind.gate.decision import Decision, Word, decide, decide_against, decide_gain, decide_rate
+from crosswind.gate.decision import LEVEL, Decision, Word, decide, decide_against, decide_gain, decide_rate
 from crosswind.metrics import formats
 from crosswind.metrics.groups import GROUP_OF
 from crosswind.metrics.scores import Pair, pairs, refused, sides, triviality
 from crosswind.metrics.shares import Stream
+from crosswind.metrics.stats import mcnemar
 from crosswind.metrics.streams import changes_of, stable, streams_of
 
 MIN_CLEAN = 0.50  # the least clean success unless given: below it, there is too little that could drop
@@ -289,6 +290,13 @@ def examine(
             f"{errors} of {len(everything)} episodes were lost to infrastructure, more than {100 * max_errors:g} %; "
             "give the same run command again to play them"
         )
+    few = [f.label for f in findings if f.verdict == "fail" and not f.is_rate and _by_chance(f.decision)]
+    if few and baseline is None:
+        notes.append(
+            f"{', '.join(few[:BROKEN])}: the whole interval is beyond the limit, which decides here. "
+            "The report also asks for the exact test of any change, for which these tasks are too few, and calls the "
+            "same drop one that may be chance"
+        )
     words: Literal["pass", "fail", "inconclusive", "infrastructure"]
     verdicts = {f.verdict for f in findings}
     words = "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
@@ -305,6 +313,13 @@ def examine(
         findings=tuple(findings),
         notes=(*reasons, *notes),
     )
+
+
+def _by_chance(decision: Decision) -> bool:
+    """Do so few tasks show a drop too often by chance, by the exact test of reports?"""
+    least = mcnemar(decision.tasks, 0)  # as if every task broke
+    seen = mcnemar(decision.broke or 0, decision.fixed or 0) if decision.n == decision.tasks else least
+    return max(least, seen) > 1 - LEVEL
 
 
 def _sentence(verdict: str, findings: Sequence[RuleResult], reasons: Sequence[str]) -> str:

@@ -195,6 +195,7 @@ class Remote:
         self.raw: list[Any] = []  # the same as it came
         self.about: Message = {}  # what the server said of itself
         self._meta: Message = {}
+        self._echoes = False  # it asked us to be the server
 
     async def __aenter__(self) -> Self:
         self._reading = asyncio.create_task(self.link.run())
@@ -228,6 +229,8 @@ class Remote:
         self._meta = {wire.VERSION_KEY: wire.MODERN, wire.CLIENT_KEY: who, f"{wire.META}clientCapabilities": {}}
         again = await self.link.request("server/discover", {"_meta": self._meta})
         if not isinstance(again.get("result"), dict):
+            if self._echoes:
+                raise WireError("it sends back what it is sent, so it is no MCP server; give the command of one")
             raise WireError(f"the server refused to begin: {_words(response)}")
         self.about = again["result"]
 
@@ -272,6 +275,7 @@ class Remote:
     async def _other(self, message: Message, _: bytes) -> None:
         """Answer what a server may ask of a client; we offer nothing but being there."""
         if "method" in message and "id" in message:
+            self._echoes |= message["method"] == "initialize"
             if message["method"] == "ping":
                 await self.link.send(wire.result(message["id"], {}))
             else:

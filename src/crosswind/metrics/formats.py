@@ -83,6 +83,13 @@ def brief(change: Drop) -> str:
     return f"{size}, which may be chance" if change.delta else "no change seen"
 
 
+def too_few(change: Drop) -> bool:
+    """Are its tasks too few to show any change, however large?"""
+    from crosswind.metrics.stats import minimum_detectable_effect
+
+    return minimum_detectable_effect(change.tasks) is None
+
+
 def certainty(change: Drop) -> str:
     """Whether a change is more than chance, in a sentence."""
     seen = f"{pairs(change)}, {SURE} {span(change.low, change.high)} points"

@@ -230,7 +230,11 @@ class RemoteModel:
             agent.usage = agent.usage.plus(used(self.price, said.input_tokens, said.output_tokens))
             if native and self.limits.protocol == "auto" and not self.worked_natively and _unseen(said, body):
                 self.native = False
-                self.say("the server takes tools and does not show them to the model; they are called as text instead")
+                self.say(
+                    f"the server takes tools and does not show them to the model: it counts {said.input_tokens} tokens "
+                    "in the first request, too few to hold them, and the answer calls none. They are called as text "
+                    "instead. If the count is wrong, give --protocol native"
+                )
                 continue
             self.worked_natively |= native
             return self._message(agent, said, native)
@@ -432,8 +436,15 @@ def _key(url: str, variable: str, spec: str, *, needed: bool) -> str:
 
 
 def _unseen(said: Said, body: dict[str, Any]) -> bool:
-    """Can a prompt of so few tokens not have held the tools? Some servers drop what their chat template cannot show."""
-    return 0 < (said.input_tokens or 0) < len(json.dumps(body.get("tools", ()))) / DENSEST
+    """Can a prompt of so few tokens not have held the tools? Some servers drop what their chat template cannot show.
+
+    A call of a tool that was sent proves that the model saw it, whatever the server counts.
+    """
+    tools = body.get("tools", ())
+    names = {str(tool.get("function", tool).get("name")) for tool in tools}
+    if any(name in names for _, name, _ in said.calls):
+        return False
+    return 0 < (said.input_tokens or 0) < len(json.dumps(tools)) / DENSEST
 
 
 def _message_of(body: object) -> str:

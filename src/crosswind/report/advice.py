@@ -7,13 +7,12 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from crosswind.episodes.record import Mistake
 from crosswind.metrics import Summary, formats
 from crosswind.metrics.mistakes import UNKNOWN, Pattern, patterns
 from crosswind.metrics.scores import tasks_needed
-from crosswind.runs.manifest import Manifest
+from crosswind.runs.command import repeat, with_plugins
 from crosswind.runs.store import AnyRun
 
 MOST = 4  # pieces of advice
@@ -75,13 +74,15 @@ def _of(one: Pattern, failures: int, run: AnyRun) -> Advice:
         for name, n in _top(counts, NAMED if what == "tool" else 1)
     ]
     named += [("kind", kind, n) for kind, n in _top(one.kinds, NAMED)]
+    known = f" --cause {shlex.quote(one.cause)}" if one.cause != UNKNOWN else ""
     telling = [(what, name, n) for what, name, n in named if n >= max(2, RARE * one.failures)]
     return Advice(
         what=REMEDIES.get(one.cause, f"Read the episodes with the cause {one.cause}"),
         failures=one.failures,
         of=failures,
         named=tuple(telling or named[:1]),
-        command=again(run, [kind for kind, _ in _top(one.kinds, KINDS)], one.cause) or _shown(run, one.cause),
+        command=again(run, [kind for kind, _ in _top(one.kinds, KINDS)], one.cause)
+        or _show(run, f"--outcome fail{known}"),
         find={"cause": one.cause, "outcome": "fail"},
         why=one.cause,
     )
@@ -103,7 +104,7 @@ def _lost(run: AnyRun, found: Summary) -> list[Advice]:
             failures=0,
             of=0,
             named=(),
-            command=f"{base(run.manifest)} --out {_folder(run.folder)}",
+            command=repeat(run.manifest, out=run.folder) or _show(run, "--outcome error"),
             find={"outcome": "error"},
             why=f"{formats.many(lost, 'episode')} ended as errors{f', most often: {why}' if why else ''}",
         )
@@ -123,7 +124,7 @@ def _weak(run: AnyRun, found: Summary) -> list[Advice]:
             failures=0,
             of=0,
             named=(),
-            command=f"crosswind show {_folder(run.folder)} --condition clean --outcome fail",
+            command=_show(run, "--condition clean --outcome fail"),
             find={"clean": "1", "outcome": "fail"},
             why=". ".join(filter(None, (f"It solves {formats.percent(clean.rate)} there", told))),
         )
@@ -138,13 +139,16 @@ def _surer(run: AnyRun, found: Summary) -> list[Advice]:
     if needed is None or needed <= found.drop.tasks:
         return []
     cells = max(1, len({one.domain for one in run.told}))
+    command = repeat(run.manifest, tasks=-(-needed // cells), out=f"{run.folder}-more")
+    if not command:
+        return []
     return [
         Advice(
             what="Play more tasks: the change may be chance",
             failures=0,
             of=0,
             named=(),
-            command=f"{base(run.manifest)} --tasks {-(-needed // cells)} --out {_folder(run.folder, '-more')}",
+            command=command,
             find={"pair": "1"},
             why=formats.more(found.drop),
         )
@@ -154,25 +158,13 @@ def _surer(run: AnyRun, found: Summary) -> list[Advice]:
 # ---------------------------------------------------------------- commands
 
 
-def base(manifest: Manifest, verb: str = "run") -> str:
-    """The command that plays a suite again."""
-    suite, agent = shlex.quote(manifest.name[:200]), shlex.quote(manifest.agent[:300])
-    return f"crosswind {verb} {suite} --agent {agent} --seed {manifest.seed}"
-
-
 def again(run: AnyRun, kinds: Sequence[str], cause: str) -> str:
-    """The command that plays the same episodes of some kinds again; empty where the run is not one of a suite."""
+    """The command that plays the same episodes of some kinds again; empty where there is none."""
     stacks = any(len(one.kinds) > 1 for one in run.told)
-    if not kinds or stacks or not run.manifest.suite or any(one.mark for one in run.told):
+    if not kinds or stacks or any(one.mark for one in run.told):
         return ""
-    out = _folder(run.folder, f"-{re.sub('[^a-z0-9]+', '-', cause.lower())[:40]}")
-    return f"{base(run.manifest)} --only {','.join(kinds)} --out {out}"
+    return repeat(run.manifest, only=kinds, out=f"{run.folder}-{re.sub('[^a-z0-9]+', '-', cause.lower())[:40]}")
 
 
-def _shown(run: AnyRun, cause: str) -> str:
-    known = f" --cause {shlex.quote(cause)}" if cause != UNKNOWN else ""
-    return f"crosswind show {_folder(run.folder)} --outcome fail{known}"
-
-
-def _folder(folder: Path, more: str = "") -> str:
-    return shlex.quote(f"{folder}{more}")
+def _show(run: AnyRun, options: str) -> str:
+    return f"crosswind show {shlex.quote(str(run.folder))} {options}{with_plugins(run.manifest.plugins)}"

@@ -56,6 +56,12 @@ def _sentence(said: Comparison, one: Contrast) -> str:
     main = one.main
     if main is None:
         return f"{little}{one.name} and {said.first} share no solvable episode, so their success cannot be compared."
+    if not main.clear and formats.too_few(main) and not main.delta:
+        world = "perturbed" if one.shifted else "clean"
+        return (
+            f"{little}{one.name} and {said.first} share {formats.pairs(main)}, all {world}: too little was played to "
+            "compare them."
+        )
     better = f"{one.name} is {'better' if main.delta > 0 else 'worse'}, " if main.clear else ""
     world = "in the open world" if one.shifted else "in the clean world"
     return (

@@ -11,7 +11,6 @@ from crosswind.episodes.record import Usage
 from crosswind.metrics import Averages, By, Drop, PassHatK, Summary, formats
 from crosswind.metrics.diagnosis import CAUSES, STAGES
 from crosswind.report import charts, finder, interactions, parts, streams
-from crosswind.report.advice import base
 from crosswind.report.content import Content, Scale
 from crosswind.report.finder import drop_links, link, of_group
 from crosswind.report.front import first_screen, stacked
@@ -20,6 +19,7 @@ from crosswind.report.parts import table
 from crosswind.report.show import numbered
 from crosswind.report.verdict import details, headline, refusals
 from crosswind.runs.baselines import TELLS
+from crosswind.runs.command import repeat
 
 SIDES = ("clean", "shifted")
 TIERINGS: tuple[By, ...] = ("tier", "published")
@@ -429,13 +429,9 @@ def _episodes(said: Content) -> Markup:
 
 def _footer(said: Content) -> Markup:
     manifest = said.run.manifest
-    verb, times = ("stream", "streams") if said.stream else ("run", "trials")
-    command = base(manifest, verb)
-    if manifest.trials > 1:
-        command += f" --{times} {manifest.trials}"
+    command = repeat(manifest)
     return join(
-        tag("h3", "Repeat this run"),
-        parts.command(command),
+        (tag("h3", "Repeat this run"), parts.command(command)) if command else None,
         tag(
             "p",
             f"Played with crosswind {manifest.crosswind}, judged by verifier {manifest.judge}, reported by crosswind "

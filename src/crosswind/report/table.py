@@ -15,11 +15,17 @@ from crosswind.metrics import Drop, RefusalShares, Summary, formats
 CHANGE = ("pairs", "tasks", "clean %", "shifted %", "change in points (95 %)")
 HEADS = ("tier", *CHANGE, "right refusals", "false refusals")
 TOTAL = "all shifted"
-LEGEND = (
-    "Success counts solvable tasks; each shifted episode is paired with the clean episode of its task. Right refusals: "
-    "share of the tasks that should be refused; wrongly: refused for a wrong reason or none, or with something left "
-    "changed. False refusals: share of the solvable tasks."
-)
+
+
+def legend(found: Summary) -> str:
+    """What the columns count."""
+    shares = (*found.refusals.values(), *found.refused["tier"].values())
+    wrong = any(one.wrong.passed for one in shares)
+    wrongly = "; wrongly: refused for a wrong reason or none, or with something left changed" if wrong else ""
+    return (
+        "Success counts solvable tasks; each shifted episode is paired with the clean episode of its task. Right "
+        f"refusals: share of the tasks that should be refused{wrongly}. False refusals: share of the solvable tasks."
+    )
 
 
 def score_rows(found: Summary) -> list[list[str]]:

@@ -15,6 +15,7 @@ from crosswind.base.errors import BadFile
 from crosswind.base.files import open_regular
 from crosswind.core.types import Ending, Model
 from crosswind.episodes.record import SCHEMA
+from crosswind.episodes.suite import Asked
 
 MANIFEST, EPISODES = "run.json", "episodes.jsonl"
 LARGEST = 16 << 20  # bytes of a manifest, beyond which it is none of ours
@@ -44,6 +45,8 @@ class Manifest(Model):
     judge: str  # version of the verifier
     python: str
     suite: dict[str, Any]  # the whole of it
+    asked: Asked | None = None  # how to ask for the suite; None: in no command
+    plugins: tuple[str, ...] = ()  # files that brought domains, kinds or agents
     conditions: tuple[str, ...]  # by name; `each_of` depends on what is installed
     seed: int
     trials: int = 1

@@ -32,6 +32,7 @@ from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.metrics.groups import REFUSALS, Count
 from crosswind.models.source import AgentSource
+from crosswind.runs.command import plugin_files
 from crosswind.runs.store import Manifest, Store, now
 
 PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again, as often as there are numbers
@@ -270,6 +271,8 @@ def manifest_of(
         judge=JUDGE,
         python=platform.python_version(),
         suite=suite.model_dump(mode="json"),
+        asked=suite.asked,
+        plugins=plugin_files(),
         conditions=tuple(c.name for c in suite.all_conditions()),
         seed=seed,
         trials=trials,

@@ -218,6 +218,7 @@ def stream_manifest(
     made = manifest_of(Suite(name=plan.name), source, seed=seed, trials=streams, limit=None, limits=limits)
     return made.model_copy(
         update={
+            "asked": None,
             "suite": {**plan.model_dump(mode="json"), "frozen": frozen},
             "conditions": plan.conditions(frozen),
             "planned": plan.episodes * streams * len(plan.where()),

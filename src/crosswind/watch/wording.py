@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from crosswind.core.registry import perturbations
-from crosswind.episodes.suite import suite_with
+from crosswind.episodes.suite import Asked, suite_with
 from crosswind.metrics import formats
+from crosswind.runs.command import asked_for, plugin_files
 from crosswind.watch.alarms import Alarm
 
 NAMES = {
@@ -52,7 +53,7 @@ def lines_of(alarm: Alarm) -> list[tuple[str, str]]:
             others = (f"{one.kind} {formats.percent(one.confidence)}" for one in shift.alternatives)
             out.append(("or else", ", ".join(others)))
         if suite := suite_with(shift.kind):
-            out.append(("reproduce", f"crosswind run {suite} --only {shift.kind} --agent SPEC"))
+            out.append(("reproduce", asked_for(Asked(suite=suite, only=(shift.kind,)), "SPEC", plugins=plugin_files())))
     for name, value in dict(alarm.evidence.get("changes", {})).items():
         if name in NAMES:
             out.append((NAMES[name], _told(value)))
