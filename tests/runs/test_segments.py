@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import lzma
 import os
 import shutil
@@ -279,6 +280,52 @@ def test_runs_in_parts_are_merged_and_judged_again(
     assert {record.judge for record in iter_records(folder)} == {found.judge}
     kept = [lzma.decompress(path.read_bytes()) for path in sorted(Path(found.backup).glob("segments/*.jsonl.xz"))]
     assert b"".join(kept).count(b"\n") == 3 * PART
+
+
+@pytest.mark.parametrize("moment", range(9))
+def test_a_crash_while_a_run_is_judged_again_loses_and_doubles_nothing(
+    tmp_path: Path, records: list[Record], moment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "old", [record.model_copy(update={"judge": "0"}) for record in records])
+    moves: list[Path] = []
+    rename, replace = Path.rename, Path.replace
+
+    def moved(path: Path, to: Path) -> Path:  # the process ends before the move, and nothing is cleared up any more
+        moves.append(path)
+        if len(moves) > moment:
+            raise KeyboardInterrupt
+        return (replace if to.exists() else rename)(path, to)
+
+    with monkeypatch.context() as at:
+        for name in ("rename", "replace"):
+            at.setattr(Path, name, moved)
+        at.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+        with contextlib.suppress(KeyboardInterrupt):
+            rescore(folder, write=True)
+    assert len(moves) == min(moment + 1, 8)  # index and lines of three parts, the last lines, the manifest
+    expected = {record.key for record in records}
+    assert sorted(record.key for record in load_run(folder).records) == sorted(expected)
+    assert sorted(one.key for one in open_run(folder).told) == sorted(expected)
+    rescore(folder, write=True)
+    assert list(iter_records(folder)) == records
+    assert list(iter_records(folder)) == [
+        record for brief in iter_briefs(folder) for record in read_records(folder, [brief.at])
+    ]
+
+
+def test_judging_again_follows_no_link_out_of_the_folder(tmp_path: Path, records: list[Record]) -> None:
+    victim = written(tmp_path / "victim", records)
+    before = {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()}
+    folder = written(tmp_path / "sent", [record.model_copy(update={"judge": "0"}) for record in records])
+    (folder / "rewritten").symlink_to(victim)
+    rescore(folder, write=True)
+    assert list(iter_records(folder)) == records
+    (folder / "episodes.jsonl.new").symlink_to(victim / "episodes.jsonl")
+    written_again = [record.model_copy(update={"judge": "0"}) for record in records[-2:]]
+    (folder / "episodes.jsonl").write_bytes(b"".join(map(as_line, written_again)))
+    with pytest.raises(CrosswindError, match="cannot be written to"):
+        rescore(folder, write=True)
+    assert {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("harm", ["torn", "flipped", "swapped"])

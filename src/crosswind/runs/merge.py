@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, sync_folder
+from crosswind.base.files import append_file, open_regular, real_folder, sync_folder
 from crosswind.runs.segments import INDEX
 from crosswind.runs.store import (
     MANIFEST,
@@ -69,7 +69,7 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
         if lacks := shortfall(manifest, len(owners) - before) or "".join(problems[:1]):
             raise CrosswindError(f"{folder}: {lacks}; run its command again, then merge")
     fresh = out.with_name(f".{out.name}.merging")  # what a refusal or a crash leaves half written is never at `out`
-    if fresh.exists():
+    if real_folder(fresh).exists():
         Store(fresh).close()  # raises `Locked` where another merge is writing
         shutil.rmtree(fresh, ignore_errors=True)
     try:

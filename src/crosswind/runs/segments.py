@@ -176,33 +176,54 @@ def close(folder: Path, lines: Path) -> Segment:
 
 def seal(part: Segment, lines: Iterable[bytes] | None = None) -> Segment:
     """Compress a part and index it; `lines` take the place of its own. When this raises, nothing has changed."""
-    stem = part.path.name.partition(".")[0]
-    packed, index = part.path.with_name(stem + PACKED), part.path.with_name(stem + INDEX)
-    fresh, fresh_index = packed.with_suffix(".new"), index.with_suffix(".new")
-    rows, blocks, errors, size, count = [], [], 0, 0, 0
     try:
-        with synced_file(fresh) as out:
-            every = iter(part.lines() if lines is None else lines)
-            while block := list(islice(every, BLOCK)):
-                whole = [line if line.endswith(b"\n") else line + b"\n" for line in block]
-                for line in whole:
-                    brief = brief_of(line, f"{part.path}:{count + 1}", count)
-                    rows.append(as_row(brief))
-                    errors, count = errors + (brief.outcome == "error"), count + 1
-                blocks.append(size)
-                size += out.write(lzma.compress(b"".join(whole), preset=PRESET))
-        head = Head(episodes=count, errors=errors, size=size, blocks=tuple(blocks), block=BLOCK)
-        with synced_file(fresh_index) as out:
-            out.write(lzma.compress(head.model_dump_json().encode() + b"\n" + b"".join(rows), preset=PRESET))
-        fresh_index.replace(index)
-        fresh.replace(packed)
-        sync_folder(packed.parent)
-        if not part.packed:
-            part.path.unlink()
+        pack(part, lines)
+        return place(part)
     finally:
-        for path in (fresh, fresh_index):
-            path.unlink(missing_ok=True)
+        drop_packed(part)
+
+
+def pack(part: Segment, lines: Iterable[bytes] | None = None) -> None:
+    """Compress a part, or the `lines` that are to take the place of its own, beside it: `place` makes that count."""
+    rows, blocks, errors, size, count = [], [], 0, 0, 0
+    fresh, fresh_index = _fresh(part)
+    with synced_file(fresh) as out:
+        every = iter(part.lines() if lines is None else lines)
+        while block := list(islice(every, BLOCK)):
+            whole = [line if line.endswith(b"\n") else line + b"\n" for line in block]
+            for line in whole:
+                brief = brief_of(line, f"{part.path}:{count + 1}", count)
+                rows.append(as_row(brief))
+                errors, count = errors + (brief.outcome == "error"), count + 1
+            blocks.append(size)
+            size += out.write(lzma.compress(b"".join(whole), preset=PRESET))
+    head = Head(episodes=count, errors=errors, size=size, blocks=tuple(blocks), block=BLOCK)
+    with synced_file(fresh_index) as out:
+        out.write(lzma.compress(head.model_dump_json().encode() + b"\n" + b"".join(rows), preset=PRESET))
+
+
+def place(part: Segment) -> Segment:
+    """Let what was packed count."""
+    packed = part.path.with_name(part.path.name.partition(".")[0] + PACKED)
+    fresh, fresh_index = _fresh(part)
+    fresh_index.replace(part.index)
+    fresh.replace(packed)
+    sync_folder(packed.parent)
+    if not part.packed:
+        part.path.unlink()
     return Segment(packed)
+
+
+def drop_packed(part: Segment) -> None:
+    """Take away what was packed and does not count."""
+    for path in _fresh(part):
+        path.unlink(missing_ok=True)
+
+
+def _fresh(part: Segment) -> tuple[Path, Path]:
+    """Where a part is packed, and its index."""
+    stem = part.path.name.partition(".")[0]
+    return part.path.with_name(f"{stem}.jsonl.new"), part.path.with_name(f"{stem}.index.new")
 
 
 def _unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
