@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import lzma
 import os
 import shutil
@@ -203,6 +204,48 @@ def test_an_index_with_a_row_nested_too_deeply_is_named(tmp_path: Path, records:
     index.write_bytes(lzma.compress(b"\n".join([head, b"[" * 100_000, *rows[1:]])))
     with pytest.raises(BadFile, match=r"index\.xz: is damaged .* delete it"):
         open_run(folder)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"block": 0}, {"block": -4}, {"blocks": []}, {"blocks": [0, 0]}, {"blocks": [-5, 9]}, {"blocks": [0, 10**9]},
+        {"episodes": 10**9, "block": 10**9, "blocks": [0]}, {"episodes": -1}, {"errors": 7},
+    ],
+)  # fmt: skip
+def test_an_index_that_cannot_be_is_none(tmp_path: Path, records: list[Record], lie: dict[str, object]) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    index.write_bytes(lzma.compress(json.dumps({**json.loads(head), **lie}).encode() + b"\n" + b"".join(rows)))
+    assert [brief.key for brief in iter_briefs(folder)] == [record.key for record in records]
+    assert list(read_records(folder, [5])) == [records[5]]
+    assert line_of(folder, records[5].key) == 5
+    assert episodes_in(folder) == len(records)
+
+
+@pytest.mark.parametrize("times", [0, 1, 100_000])
+def test_an_index_with_more_or_fewer_rows_than_it_states_is_named(
+    tmp_path: Path, records: list[Record], times: int
+) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    more = rows[0].replace(b"best_price", b"other")
+    index.write_bytes(lzma.compress(head + b"".join(rows[: PART - (not times)]) + more * times, preset=1))
+    taken = []
+    with pytest.raises(BadFile, match=r"000001.index.xz: is damaged \(it has not the 6 rows that it states"):
+        taken += iter_briefs(folder)
+    assert index.stat().st_size < 100_000
+
+
+def test_an_episode_that_an_index_repeats_is_read_once(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    index.write_bytes(lzma.compress(head + rows[0] * PART))
+    with pytest.raises(BadFile, match="repeats the episode"):
+        list(iter_briefs(folder))
 
 
 def test_damaged_lines_are_an_error_or_left_out(tmp_path: Path, records: list[Record]) -> None:

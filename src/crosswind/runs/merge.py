@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, real_folder, sync_folder
+from crosswind.base.files import append_file, lines_in, open_regular, real_folder, sync_folder
 from crosswind.runs.segments import INDEX
 from crosswind.runs.store import (
     MANIFEST,
@@ -99,7 +99,8 @@ def _write(shards: Sequence[tuple[Path, Manifest]], owners: Mapping[str, Path], 
                 store.append(record)
             if (retried := folder / RETRIED).exists():  # they count nowhere, but they cost something
                 with open_regular(retried) as lines:
-                    append_file(fresh / RETRIED, lines.read())
+                    for line in lines_in(lines, retried):
+                        append_file(fresh / RETRIED, line)
         if left:
             key, folder = next(iter(left.items()))
             raise BadFile(f"{folder}: lacks {len(left)} of its episodes, such as {key!r}; restore it from a copy")
@@ -141,4 +142,7 @@ def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
         seen[number] = folder
     count = int(reference.shard.split("/")[1])
     if gaps := [f"{n}/{count}" for n in range(1, count + 1) if n not in seen]:
-        raise CrosswindError(f"missing shards: {', '.join(gaps)}; run them with --shard, and give all folders")
+        more = [f"and {len(gaps) - SHOWN} more"] if len(gaps) > SHOWN else []
+        raise CrosswindError(
+            f"missing shards: {', '.join([*gaps[:SHOWN], *more])}; run them with --shard, and give all folders"
+        )

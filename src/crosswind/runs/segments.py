@@ -15,13 +15,13 @@ import lzma
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import open_regular, real_folder, sync_folder, synced_file
+from crosswind.base.files import LONGEST, lines_in, open_regular, real_folder, sync_folder, synced_file
 from crosswind.core.types import Model
 from crosswind.episodes.brief import COLUMNS, Brief, as_row
 
@@ -30,7 +30,7 @@ SEALED = 10_000  # episodes of a part
 BLOCK = 256  # episodes that are compressed together
 PRESET = 1  # of xz: its window of a block holds what lines share, and more effort gains little
 CHUNK = 1 << 20  # bytes that are read or unpacked at once
-LONGEST = 1 << 27  # bytes of a line, beyond which it is none of ours
+LEAST = 16  # bytes that an episode takes, compressed; what names more of them in less is none of ours
 MEMORY = 1 << 26  # bytes that unpacking may take
 
 
@@ -44,6 +44,16 @@ class Head(Model):
     blocks: tuple[int, ...]  # where in it each block begins
     block: int  # episodes in each but the last
     columns: tuple[str, ...] = COLUMNS
+
+    @property
+    def sound(self) -> bool:
+        """Can it be what we wrote? Whoever sent a run may have written it."""
+        if self.block < 1 or not 0 <= self.errors <= self.episodes <= self.size // LEAST:
+            return False
+        if len(self.blocks) != -(-self.episodes // self.block):
+            return False
+        places = (*self.blocks, self.size)
+        return places[0] == 0 and all(one < end for one, end in pairwise(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ class Segment:
                 yield from _unpacked(self.path, start)
             else:
                 with open_regular(self.path) as file:
-                    yield from file
+                    yield from lines_in(file, self.path)
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise BadFile(
                 f"{self.path}: cannot be read ({error}); restore it from a copy, or move it and {self.index.name} away "
@@ -80,7 +90,7 @@ class Segment:
             return None
         with suppress(OSError, EOFError, lzma.LZMAError, ValidationError, StopIteration):
             head = Head.model_validate_json(next(_unpacked(self.index)))
-            if (head.size, head.columns) == (self.path.stat().st_size, COLUMNS):
+            if (head.size, head.columns) == (self.path.stat().st_size, COLUMNS) and head.sound:
                 return head
         return None
 
@@ -97,8 +107,13 @@ class Segment:
                 yield brief_of(line, f"{self.path}:{at - first + 1}", at)
             return
         try:
-            for at, row in enumerate(islice(_unpacked(self.index), 1, None), first):
-                yield Brief.from_row(json.loads(row), shared, at)
+            end = first
+            for end, row in enumerate(islice(_unpacked(self.index), 1, head.episodes + 2), first + 1):
+                if end > first + head.episodes:
+                    break
+                yield Brief.from_row(json.loads(row), shared, end - 1)
+            if end != first + head.episodes:
+                raise ValueError(f"it has not the {head.episodes} rows that it states")
         except (EOFError, OSError, lzma.LZMAError, ValueError, TypeError, RecursionError) as error:
             raise BadFile(
                 f"{self.index}: is damaged ({error}); delete it: it is made again from the episodes"
@@ -106,10 +121,10 @@ class Segment:
 
     def find(self, key: str) -> int | None:
         """The number, from 0, of the episode with this key, if its index tells; rows of other tasks are not parsed."""
-        if self.head() is None:
+        if (head := self.head()) is None:
             return next((n for n, line in enumerate(self.lines()) if tells_of(line, key)), None)
         task = task_in(key)
-        for number, row in enumerate(islice(_unpacked(self.index), 1, None)):
+        for number, row in enumerate(islice(_unpacked(self.index), 1, head.episodes + 1)):
             if task in row and Brief.from_row(json.loads(row), {}, number).key == key:
                 return number
         return None

@@ -32,7 +32,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, regular, replace_file, sync_folder, synced_file
+from crosswind.base.files import append_file, lines_in, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
@@ -148,7 +148,7 @@ def _loaded(
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
-    left = interrupted_sessions(folder)  # before the records: what a proxy records meanwhile is in both
+    left = interrupted_sessions(folder, problems)  # before the records: what a proxy records meanwhile is in both
     told = list(read(folder, problems, lost if damaged else None))
     if damage := left_out(folder, lost, len(told)):
         problems.append(damage)
@@ -203,14 +203,23 @@ def iter_briefs(
     Sealed parts are read from their index. `Brief.at` is what `read_records` finds the episode by.
     """
     shared: dict[Any, Any] = {}
+    seen = set[int]()
     first = 0
     for part in segments(Path(folder)):
         with lenient(damaged):
-            yield from part.briefs(first, shared)
+            for brief in part.briefs(first, shared):
+                if (mark := hash(brief.key)) in seen:
+                    raise _twice(Path(folder), part, brief.key)
+                seen.add(mark)
+                yield brief
         first += part.count()
     for number, brief in _last(Path(folder), problems, damaged, Brief.read):
         brief.at = first + number - 1
         yield brief
+
+
+def _twice(folder: Path, part: Segment, key: str) -> BadFile:
+    return BadFile(f"{part.path}: repeats the episode {key!r}; restore {folder / SEGMENTS} from a copy")
 
 
 def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
@@ -225,7 +234,7 @@ def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
     left = {at - first for at in wanted if at >= first}
     if left and path.exists():
         with open_regular(path) as file:
-            for number, line in enumerate(islice(file, max(left) + 1)):
+            for number, line in enumerate(islice(lines_in(file, path), max(left) + 1)):
                 if number in left:
                     yield whole(Record.model_validate_json, path, number + 1, line)
 
@@ -239,7 +248,7 @@ def line_of(folder: Path | str, key: str) -> int | None:
                 return first + at
             first += part.count()
         with open_regular(path) as file:
-            return next((first + n for n, line in enumerate(file) if tells_of(line, key)), None)
+            return next((first + n for n, line in enumerate(lines_in(file, path)) if tells_of(line, key)), None)
     return None
 
 
@@ -257,8 +266,8 @@ def raw_lines(folder: Path | str) -> Iterator[bytes]:
     """The lines of a run as they are."""
     for part in segments(Path(folder)):
         yield from part.lines()
-    with open_regular(Path(folder) / EPISODES) as file:
-        yield from file
+    with open_regular(path := Path(folder) / EPISODES) as file:
+        yield from lines_in(file, path)
 
 
 def _last(
@@ -435,9 +444,7 @@ class Store:
                 if brief.outcome == "error" and not keep_errors:
                     errors += 1
                 elif brief.key in keys:
-                    raise BadFile(
-                        f"{whole.path}: repeats the episode {brief.key!r}; restore {self.folder / SEGMENTS} from a copy"
-                    )
+                    raise _twice(self.folder, whole, brief.key)
                 else:
                     keys.add(brief.key)
                     each(brief)
