@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from crosswind.mcp import http_channel, upstream, wire
+from crosswind.mcp import hiding, http_channel, upstream, wire
 from crosswind.mcp.upstream import ServerLink
 from crosswind.mcp.wire import Message, WireError
 from tests.fake_mcp import Json
@@ -87,6 +89,23 @@ async def server(answer: Answer) -> AsyncIterator[str]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
+
+
+NAMES = {"search": "find"}
+SHAPES = ["search {a, }", "search x{\n}", "search x{\n}search must", "search {tool }", "search ({ }", "search tool{ }(",
+          "search param{ }(", "search{ }x", "{search is }", '"path": [{"search" }', "search {`a` and }", "{search (}",
+          "search{, search} parameters", "search { }\n{ }\n", "{search, search and }", "search {a=}",
+          "search {a/b, }"]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_names_are_hidden_in_time_that_grows_with_the_text(shape: str) -> None:
+    """A quarter of a megabyte; time that grew with the square of it would be hours."""
+    text = re.sub(r"\{([^}]*)\}", lambda part: part[1] * (2**18 // len(part[1])), shape)
+    began = time.process_time()
+    hiding.renamed(text, NAMES, {})
+    hiding.renamed(text, {}, NAMES)
+    assert time.process_time() - began < 6
 
 
 def test_a_flood_is_not_kept_but_waits_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
