@@ -16,6 +16,7 @@ import pytest
 
 import crosswind as cw
 from crosswind.base.errors import CrosswindError
+from crosswind.episodes.record import Usage
 from crosswind.models.spec import open_agent
 from crosswind.runs.store import as_line
 
@@ -186,6 +187,15 @@ class BrokenUsage(Broken):
         raise KeyError("usage")
 
 
+class EndlessUsage(Broken):
+    usage = Usage(input_tokens=10**400, output_tokens=1)
+
+
+def endless_usage(query: str, tools: Any) -> str:
+    tools.used(10**400, 1)
+    return "Nothing."
+
+
 class BrokenTrial(Broken):
     @property
     def trial(self) -> int:
@@ -212,7 +222,7 @@ async def interrupting_later(query: str, tools: Any) -> str:
 
 @pytest.mark.parametrize(
     "agent",
-    [BrokenUsage, BrokenTrial, Lazy, Interrupting, interrupting, interrupting_later],
+    [BrokenUsage, EndlessUsage, endless_usage, BrokenTrial, Lazy, Interrupting, interrupting, interrupting_later],
     ids=lambda one: one.__name__,
 )
 def test_what_an_attribute_raises_and_an_interrupt_of_its_own_are_the_agents(agent: Any) -> None:

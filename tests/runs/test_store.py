@@ -94,6 +94,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path, records: list[Record]) 
         "lock": 0,
         "run.json": 0,
     }
+    assert (tmp_path / "run").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("cut", [1, 2, 100, 4000])

@@ -44,7 +44,7 @@ from crosswind.episodes.record import UNKNOWN, Usage
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets, environment
 from crosswind.models.source import AgentSettings, Price, code_digest
-from crosswind.models.toolset import SyncToolset, Toolset, in_thread
+from crosswind.models.toolset import SyncToolset, Toolset, countable, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
 KEPT = 20_000  # characters at either end of what an exception says
@@ -166,6 +166,8 @@ class ReplyingAgent:
             return UNKNOWN
         try:
             found = getattr(self.made, "usage", None)
+            if isinstance(found, Usage):
+                countable(found.input_tokens, found.output_tokens)
         except BaseException as error:
             self.source.failed(error)
         return found if isinstance(found, Usage) else UNKNOWN

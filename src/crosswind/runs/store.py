@@ -327,7 +327,8 @@ class Store:
                     f"{self.folder}: holds other files ({others[0]}, ...); choose a new folder as --out"
                 )
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
             regular(self._lock, self.folder / LOCK)
         except OSError as error:
