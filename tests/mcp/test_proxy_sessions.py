@@ -603,7 +603,7 @@ def test_a_call_cancelled_over_http() -> None:
             await http.post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, Mcp_Session_Id=session)
             waiting = asyncio.create_task(http.post(call(3, "slow_call"), Mcp_Session_Id=session))
             episode = http.front.episodes[session]
-            await until_(lambda: episode.connection.relay._calls)
+            await until_(lambda: episode.connection.relay._awaited)  # the server has it
             cancel = wire.notification("notifications/cancelled", {"requestId": 3})
             assert (await http.post(cancel, Mcp_Session_Id=session))[0] == 202
             status, _, text = await asyncio.wait_for(waiting, 10)

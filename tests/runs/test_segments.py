@@ -233,10 +233,34 @@ def test_an_index_with_more_or_fewer_rows_than_it_states_is_named(
     head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
     more = rows[0].replace(b"best_price", b"other")
     index.write_bytes(lzma.compress(head + b"".join(rows[: PART - (not times)]) + more * times, preset=1))
-    taken = []
+    taken: list[Brief] = []
     with pytest.raises(BadFile, match=r"000001.index.xz: is damaged \(it has not the 6 rows that it states"):
         taken += iter_briefs(folder)
     assert index.stat().st_size < 100_000
+
+
+def test_an_index_whose_head_or_row_has_no_end_is_none(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    endless = b"[" + b"0," * (1 << 23) + b"0]\n"
+    twice = head.replace(b'"blocks":', b'"blocks":' + endless.strip() + b',"blocks":')
+    index.write_bytes(lzma.compress(twice, preset=1))
+    parsed: list[int] = []
+    check = segments.Head.model_validate_json
+
+    def noted(line: bytes) -> segments.Head:
+        parsed.append(len(line))
+        return check(line)
+
+    monkeypatch.setattr(segments.Head, "model_validate_json", noted)
+    assert [brief.key for brief in iter_briefs(folder)] == [record.key for record in records]
+    assert max(parsed) < 1 << 20
+    index.write_bytes(lzma.compress(head + endless + b"".join(rows[1:]), preset=1))
+    with pytest.raises(BadFile, match="a line has more than 4 MiB"):
+        list(iter_briefs(folder))
 
 
 def test_an_episode_that_an_index_repeats_is_read_once(tmp_path: Path, records: list[Record]) -> None:

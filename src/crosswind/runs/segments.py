@@ -30,6 +30,7 @@ SEALED = 10_000  # episodes of a part
 BLOCK = 256  # episodes that are compressed together
 PRESET = 1  # of xz: its window of a block holds what lines share, and more effort gains little
 CHUNK = 1 << 20  # bytes that are read or unpacked at once
+ROW = 1 << 22  # bytes of a row of an index
 LEAST = 16  # bytes that an episode takes, compressed; what names more of them in less is none of ours
 MEMORY = 1 << 26  # bytes that unpacking may take
 
@@ -89,7 +90,7 @@ class Segment:
         if not self.packed:
             return None
         with suppress(OSError, EOFError, lzma.LZMAError, ValidationError, StopIteration):
-            head = Head.model_validate_json(next(_unpacked(self.index)))
+            head = Head.model_validate_json(next(_unpacked(self.index, longest=ROW)))
             if (head.size, head.columns) == (self.path.stat().st_size, COLUMNS) and head.sound:
                 return head
         return None
@@ -108,7 +109,7 @@ class Segment:
             return
         try:
             end = first
-            for end, row in enumerate(islice(_unpacked(self.index), 1, head.episodes + 2), first + 1):
+            for end, row in enumerate(islice(_unpacked(self.index, longest=ROW), 1, head.episodes + 2), first + 1):
                 if end > first + head.episodes:
                     break
                 yield Brief.from_row(json.loads(row), shared, end - 1)
@@ -124,7 +125,7 @@ class Segment:
         if (head := self.head()) is None:
             return next((n for n, line in enumerate(self.lines()) if tells_of(line, key)), None)
         task = task_in(key)
-        for number, row in enumerate(islice(_unpacked(self.index), 1, head.episodes + 1)):
+        for number, row in enumerate(islice(_unpacked(self.index, longest=ROW), 1, head.episodes + 1)):
             if task in row and Brief.from_row(json.loads(row), {}, number).key == key:
                 return number
         return None
@@ -241,7 +242,7 @@ def _fresh(part: Segment) -> tuple[Path, Path]:
     return part.path.with_name(f"{stem}.jsonl.new"), part.path.with_name(f"{stem}.index.new")
 
 
-def _unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
+def _unpacked(path: Path, start: int = 0, longest: int = LONGEST) -> Iterator[bytes]:
     """The lines of a compressed file, unpacked little by little."""
     with open_regular(path) as file:
         file.seek(start)
@@ -259,7 +260,7 @@ def _unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
             *lines, rest = (rest + stream.decompress(raw, CHUNK)).split(b"\n")
             for line in lines:
                 yield line + b"\n"
-            if len(rest) > LONGEST:
-                raise EOFError(f"a line has more than {LONGEST >> 20} MiB")
+            if len(rest) > longest:
+                raise EOFError(f"a line has more than {longest >> 20} MiB")
         if rest:
             yield rest
