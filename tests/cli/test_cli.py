@@ -269,6 +269,23 @@ def test_endless_yaml_is_refused_when_it_is_too_long(
         read(path)
 
 
+@pytest.mark.parametrize("value", ["1" + ":1" * 3000, "0x" + "f" * 5000, "9" * 5000, "0b" + "1" * 20_000])
+def test_a_number_that_is_too_long_is_text(value: str, tmp_path: Path) -> None:
+    path = tmp_path / "long.yaml"
+    path.write_text(f"name: {value}\n")
+    assert read(path).data == {"name": value}
+
+
+def test_a_directive_that_is_too_long_and_a_file_without_an_end_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text("%YAML 1." + "1" * 5000 + "\n---\na: 1\n")
+    with pytest.raises(BadFile, match=r"odd\.yaml:1: not valid YAML"):
+        read(path)
+    os.truncate(path, 1 << 40)
+    with pytest.raises(BadFile, match=r"odd\.yaml: has more than 7 MiB"):
+        read(path)
+
+
 def test_the_form_shown_for_a_stack_is_one_that_loads() -> None:
     assert load_layers(json.loads(f"[{EXAMPLE}]"))[0].kind == "transient_error"
 

@@ -279,6 +279,11 @@ def test_a_refusal_where_the_task_can_be_done_fails() -> None:
         ({"status": "done", "answer": [{"kind": "date", "value": "17.02.2031"}]}, "a date such as 2031-05-03"),
         ({"status": "done", "answer": [{"kind": "number", "value": "44,5"}]}, "a number such as 12"),
         ({"status": "done", "answer": [{"kind": "price", "value": 3}]}, "'answer[0].kind' must be one of"),
+        ({"status": "done", "answer": [{"kind": "number", "value": 10**400}]}, "a number such as 12"),
+        ({"status": "done", "answer": [{"kind": "money", "value": -(10**400)}]}, "a number such as 12"),
+        ({"status": "done", "answer": [{"kind": "number", "value": float("nan")}]}, "a number such as 12"),
+        ({"status": "done", "answer": [{"kind": "number", "value": float("inf")}]}, "a number such as 12"),
+        ({"status": "done", "answer": [{"kind": "id", "value": 10**5000}]}, "must be a id of at most"),
     ],
 )
 def test_bad_arguments_are_an_error_and_the_episode_goes_on(args: Any, complaint: str) -> None:

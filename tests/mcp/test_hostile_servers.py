@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from crosswind.mcp import http_channel, upstream, wire
+from crosswind.mcp import hiding, http_channel, relay, upstream, wire
+from crosswind.mcp.plan import Plan
 from crosswind.mcp.upstream import ServerLink
 from crosswind.mcp.wire import Message, WireError
-from tests.fake_mcp import Json
-from tests.mcp.test_proxy import Process, run
+from tests.fake_mcp import Json, Shop
+from tests.mcp.test_proxy import Desk, Process, plan, run
 
 
 class Pages:
@@ -59,6 +62,64 @@ def test_a_list_is_bounded_over_all_its_pages(page: list[Any], says: str, pages:
     run(work)
 
 
+class NullErrors(Shop):
+    """A server whose error to a call is null."""
+
+    def answer(self, message: Json) -> Json | None:
+        if message.get("method") == "tools/call":
+            return {"jsonrpc": "2.0", "id": message["id"], "error": None}
+        return super().answer(message)
+
+
+@pytest.mark.parametrize("kinds", [(), ("semantic_rename:3",)])
+def test_an_error_that_is_null_is_passed_on(kinds: tuple[str, ...]) -> None:
+    async def work() -> None:
+        async with Desk(plan(*kinds) if kinds else Plan(), NullErrors()) as desk:
+            shown = await desk.tools()
+            name, tool = next((n, t) for n, t in shown.items() if len(t["inputSchema"]["properties"]) == 1)
+            args = dict.fromkeys(tool["inputSchema"]["properties"], "C1")
+            answer = await desk.ask("tools/call", {"name": name, "arguments": args})
+            assert {key: value for key, value in answer.items() if key != "id"} == {"jsonrpc": "2.0", "error": None}
+            assert not [said for said in desk.said if "internal" in said]
+
+    run(work)
+
+
+class Introduced(Shop):
+    """A server with instructions that never lists its tools."""
+
+    def answer(self, message: Json) -> Json | None:
+        if message.get("method") == "tools/list":
+            return None
+        answer = super().answer(message)
+        if answer and message.get("method") == "initialize":
+            answer["result"]["instructions"] = "Be kind."
+        return answer
+
+
+def test_a_flood_before_the_instructions_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "PATIENCE", 600.0)
+    monkeypatch.setattr(wire, "LIMIT", 1 << 20)
+    said = wire.notification("notifications/message", {"level": "info", "data": "x" * 60_000})
+
+    async def work() -> None:
+        desk = Desk(plan("semantic_rename:3"), Introduced())
+        began = asyncio.create_task(desk.__aenter__())
+        while desk.relay._held is None:
+            await asyncio.sleep(0.01)
+        for _ in range(100):
+            await desk.relay.from_server(said, wire.dump(said))
+            held = desk.relay._held or []
+            assert sum(len(frame) for frame, _ in held) <= 2 << 20
+            await asyncio.sleep(0)
+        await asyncio.wait_for(began, 10)
+        assert desk.began["result"]["instructions"] == "Be kind."
+        assert desk.heard.count(said) == 100
+        await desk.__aexit__()
+
+    run(work)
+
+
 # ---------------------------------------------------------------- behind a URL
 
 Answer = Callable[[Json, asyncio.StreamWriter], Awaitable[None]]
@@ -87,6 +148,23 @@ async def server(answer: Answer) -> AsyncIterator[str]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
+
+
+NAMES = {"search": "find"}
+SHAPES = ["search {a, }", "search x{\n}", "search x{\n}search must", "search {tool }", "search ({ }", "search tool{ }(",
+          "search param{ }(", "search{ }x", "{search is }", '"path": [{"search" }', "search {`a` and }", "{search (}",
+          "search{, search} parameters", "search { }\n{ }\n", "{search, search and }", "search {a=}",
+          "search {a/b, }"]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_names_are_hidden_in_time_that_grows_with_the_text(shape: str) -> None:
+    """A quarter of a megabyte; time that grew with the square of it would be hours."""
+    text = re.sub(r"\{([^}]*)\}", lambda part: part[1] * (2**18 // len(part[1])), shape)
+    began = time.process_time()
+    hiding.renamed(text, NAMES, {})
+    hiding.renamed(text, {}, NAMES)
+    assert time.process_time() - began < 6
 
 
 def test_a_flood_is_not_kept_but_waits_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

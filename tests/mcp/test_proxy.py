@@ -31,7 +31,7 @@ from crosswind.episodes.recipe import Choice, Recipe, named, recipes
 from crosswind.mcp import hiding, live, wire
 from crosswind.mcp import tools as forms
 from crosswind.mcp.plan import Plan
-from crosswind.mcp.proxy import Journal
+from crosswind.mcp.proxy import Discretion, Journal
 from crosswind.mcp.relay import Relay
 from crosswind.mcp.toolbox import ServerTools
 from crosswind.mcp.upstream import Remote, ServerLink, open_channel
@@ -1283,7 +1283,7 @@ def test_a_remote_that_fails_is_infrastructure(fault: str, monkeypatch: pytest.M
 
 
 def test_a_journal_refuses_another_run(tmp_path: Path) -> None:
-    Journal(tmp_path / "log", "a server", plan("envelope")).check()
-    Journal(tmp_path / "log", "a server", plan("envelope")).check()
+    Journal(tmp_path / "log", Discretion("a server"), plan("envelope")).check()
+    Journal(tmp_path / "log", Discretion("a server"), plan("envelope")).check()
     with pytest.raises(CrosswindError, match="another configuration"):
-        Journal(tmp_path / "log", "a server", plan("name_noise")).check()
+        Journal(tmp_path / "log", Discretion("a server"), plan("name_noise")).check()

@@ -18,9 +18,9 @@ import pytest
 
 from crosswind.base.process_guard import ProcessGuard
 from crosswind.core.types import Receipt
-from crosswind.mcp import wire
+from crosswind.mcp import proxy_http, wire
 from crosswind.mcp.plan import Plan
-from crosswind.mcp.proxy import Connection, Journal
+from crosswind.mcp.proxy import Connection, Discretion, Journal, Keeper
 from crosswind.mcp.proxy_http import HttpFront
 from crosswind.runs import proxy_sessions
 from crosswind.runs.store import EPISODES, CannotStore, Store, load_run
@@ -78,6 +78,111 @@ def proxy() -> Iterator[Callable[..., Process]]:
         if one.process.poll() is None:
             one.process.kill()
         one.end()
+
+
+# ---------------------------------------------------------------- what is written
+
+
+@pytest.mark.parametrize("kinds", [(), ("semantic_rename:3",)])
+def test_no_secret_is_written_or_said(
+    tmp_path: Path, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the environment, of the command, of the address: the client gets what the server says as it is."""
+    keys = {"environment": "envkey-0123456789", "command": "cmdkey-0123456789", "name": "C-envkey-0123456789"}
+    monkeypatch.setenv("SERVICE_TOKEN", keys["environment"])
+    target = Discretion(["env", f"API_TOKEN={keys['command']}", "server", f"--password={keys['command']}"])
+
+    async def work() -> None:
+        shop = Shop()
+        shop.tools[0] = {**shop.tools[0], "description": f"Give {keys['command']}."}
+        async with Desk(plan(*kinds) if kinds else Plan(), shop) as desk:
+            journal = Journal(tmp_path / "log", target, desk.relay.plan)
+            journal.check()
+            keeper = Keeper(journal, desk.relay, target.say, lambda: 1.0)
+            desk.relay.note = keeper.note
+            shown = await desk.tools()
+            name, tool = next((n, t) for n, t in shown.items() if len(t["inputSchema"]["properties"]) == 1)
+            param = next(iter(tool["inputSchema"]["properties"]))
+            answer = await desk.call(name, **{param: keys["name"]})
+            assert keys["environment"] in json.dumps(answer)
+            assert keys["environment"] not in notes(tmp_path / "log")[0].read_text()
+            await keeper.close(f"it was given {keys['command']}")
+            target.say(f"the server at {keys['command']} says {keys['environment']}")
+
+    run(work)
+    whole = "".join(path.read_text() for path in (tmp_path / "log").rglob("*") if path.is_file())
+    assert len(load_run(tmp_path / "log").records) == 1
+    assert "[hidden]" in whole
+    assert not [key for key in keys.values() if key in whole + capsys.readouterr().err]
+    url = Discretion("http://bob:hunter2secret@127.0.0.1:9/mcp?token=qsecret123456")
+    assert url.server == "http://127.0.0.1:9/mcp"
+    assert url.secrets.out_of("hunter2secret qsecret123456") == "[hidden] [hidden]"
+
+
+@pytest.mark.parametrize("kinds", [(), ("semantic_rename:3",)])
+def test_half_a_character_in_a_listing_fails_no_call(tmp_path: Path, kinds: tuple[str, ...]) -> None:
+    async def work() -> None:
+        shop = Shop()
+        shop.tools.append({"name": "odd\ud800", "description": "\ud800", "inputSchema": {"type": "object"}})
+        async with Desk(plan(*kinds) if kinds else Plan(), shop) as desk:
+            journal = Journal(tmp_path / "log", Discretion("a"), desk.relay.plan)
+            journal.check()
+            keeper = Keeper(journal, desk.relay, lambda _: None, lambda: 1.0)
+            desk.relay.note = keeper.note
+            shown = await desk.tools()
+            name, tool = next((n, t) for n, t in shown.items() if len(t["inputSchema"]["properties"]) == 1)
+            await desk.call(name, **dict.fromkeys(tool["inputSchema"]["properties"], "C1"))
+            assert notes(tmp_path / "log")
+            await keeper.close("")
+
+    run(work)
+    assert len(load_run(tmp_path / "log").records) == 1
+
+
+# ---------------------------------------------------------------- clients that do not read
+
+
+def test_a_client_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_http, "WAITING", 1 << 20)
+    monkeypatch.setattr(proxy_http, "READING", 0.05)
+    said = wire.notification("notifications/message", {"data": "x" * 60_000})
+
+    async def work() -> None:
+        async with Sessions() as http:
+            session = await http.begin()
+            episode = http.front.episodes[session]
+            async with http.asked(session, "GET"):
+                await until_(lambda: episode.listening is not None)
+                for _ in range(200):
+                    await episode.send(wire.dump(said), said)
+                    assert episode.waiting.held <= 1 << 20
+                await until_(lambda: episode.listening is None)
+            assert episode.waiting.held == 0
+            for _ in range(200):  # nobody listens
+                await episode.send(wire.dump(said), said)
+            assert sum(size for _, size in episode.backlog) <= 1 << 20
+            assert (await http.post(PING, Mcp_Session_Id=session))[0] == 200
+
+    run(work)
+
+
+def test_a_client_that_reads_gets_all_of_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_http, "WAITING", 1 << 20)
+    said = wire.notification("notifications/message", {"data": "x" * 60_000})
+
+    async def work() -> None:
+        async with Sessions() as http:
+            session = await http.begin()
+            episode = http.front.episodes[session]
+            out = proxy_http.Outbox(episode.waiting)
+            episode.listening = out
+            with episode.kept(out):
+                sending = asyncio.gather(*(episode.send(wire.dump(said), {**said, "n": n}) for n in range(100)))
+                got = [(await out.get() or {})["n"] for _ in range(100)]
+                await sending
+            assert got == list(range(100))
+
+    run(work)
 
 
 # ---------------------------------------------------------------- killed
@@ -197,7 +302,7 @@ def noted(folder: Path) -> proxy_sessions.SessionLog:
 
 def test_what_is_left_is_recorded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "log"
-    journal = Journal(folder, "a", Plan())
+    journal = Journal(folder, Discretion("a"), Plan())
     journal.check()
     held = noted(folder)
     journal.check()
@@ -233,7 +338,7 @@ def test_what_is_left_is_recorded_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_file_without_a_session_does_no_harm(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "a", Plan())
+    journal = Journal(tmp_path, Discretion("a"), Plan())
     journal.check()
     (tmp_path / proxy_sessions.FOLDER).mkdir()
     for name, text in (("a", ""), ("b", '{"nth":1}'), ("c", json.dumps({"head": HEAD.model_dump()}))):
@@ -244,7 +349,7 @@ def test_a_file_without_a_session_does_no_harm(tmp_path: Path) -> None:
 
 def test_a_session_that_cannot_be_kept_is_recorded_at_its_end(proxy: Callable[..., Process], tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
-    Journal(tmp_path / "log", " ".join(SERVER), Plan()).check()
+    Journal(tmp_path / "log", Discretion(SERVER), Plan()).check()
     (tmp_path / "log" / proxy_sessions.FOLDER).write_text("in the way")
     one = proxy("--log", str(tmp_path / "log"))
     one.begin()
@@ -360,7 +465,7 @@ class Sessions(Http):
         self.said: list[str] = []
 
     async def __aenter__(self) -> Sessions:
-        journal = Journal(self.folder, "a", Plan()) if self.folder else None
+        journal = Journal(self.folder, Discretion("a"), Plan()) if self.folder else None
         if journal is not None:
             journal.check()
         self.front = HttpFront(
@@ -498,7 +603,7 @@ def test_a_call_cancelled_over_http() -> None:
             await http.post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, Mcp_Session_Id=session)
             waiting = asyncio.create_task(http.post(call(3, "slow_call"), Mcp_Session_Id=session))
             episode = http.front.episodes[session]
-            await until_(lambda: episode.connection.relay._calls)
+            await until_(lambda: episode.connection.relay._awaited)  # the server has it
             cancel = wire.notification("notifications/cancelled", {"requestId": 3})
             assert (await http.post(cancel, Mcp_Session_Id=session))[0] == 202
             status, _, text = await asyncio.wait_for(waiting, 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from crosswind.base.errors import CrosswindError
 from crosswind.core.types import Message, Param, Request, Tools, ToolSpec
-from crosswind.models import repairs
+from crosswind.models import repairs, shapes
 from crosswind.models.adaptive import AdaptiveAgent, AdaptiveAgents
 from crosswind.models.interface import KnownInterface, ResultShape, read_interface
 from crosswind.models.shapes import in_shape
@@ -318,3 +319,10 @@ def test_a_damaged_memory_is_told(tmp_path: Path, text: str) -> None:
         AdaptiveAgents(f"memory={path}:one_shot", AgentSettings())
     path.write_text(json.dumps(interface().dump()))
     assert read_interface(str(path)).dump() == interface().dump()
+
+
+def test_keys_without_an_end_take_no_time_and_break_nothing() -> None:
+    began = time.process_time()
+    assert shapes._numbered({"1" * 40_000 + "x": "a", "item_" + "9" * 5000: "b"}) is None
+    assert time.process_time() - began < 1
+    assert shapes._numbered({"item_1": "a", "item_2": "b"}) == ["a", "b"]

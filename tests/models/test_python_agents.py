@@ -16,7 +16,9 @@ import pytest
 
 import crosswind as cw
 from crosswind.base.errors import CrosswindError
+from crosswind.episodes.record import Usage
 from crosswind.models.spec import open_agent
+from crosswind.runs.store import as_line
 
 SHRUG = "I am sorry, I cannot do this."
 
@@ -170,6 +172,91 @@ def test_an_exception_of_the_agent_is_counted_and_shown(agent: Any) -> None:
     assert 'return empty["a key"]' in str(run)
     assert "python_agent.py" not in str(run)
     assert "KeyError" in run._repr_html_()
+
+
+class Broken:
+    """An agent whose attribute raises."""
+
+    def reply(self, chat: Any, tools: Any) -> Any:
+        return "Nothing."
+
+
+class BrokenUsage(Broken):
+    @property
+    def usage(self) -> Any:
+        raise KeyError("usage")
+
+
+class EndlessUsage(Broken):
+    usage = Usage(input_tokens=10**400, output_tokens=1)
+
+
+def endless_usage(query: str, tools: Any) -> str:
+    tools.used(10**400, 1)
+    return "Nothing."
+
+
+class BrokenTrial(Broken):
+    @property
+    def trial(self) -> int:
+        raise KeyError("trial")
+
+
+class Lazy(Broken):
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+class Interrupting(Broken):
+    def __init__(self) -> None:
+        raise KeyboardInterrupt
+
+
+def interrupting(query: str, tools: Any) -> str:
+    raise KeyboardInterrupt
+
+
+async def interrupting_later(query: str, tools: Any) -> str:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [BrokenUsage, EndlessUsage, endless_usage, BrokenTrial, Lazy, Interrupting, interrupting, interrupting_later],
+    ids=lambda one: one.__name__,
+)
+def test_what_an_attribute_raises_and_an_interrupt_of_its_own_are_the_agents(agent: Any) -> None:
+    run = cw.evaluate(agent, "quick", limit=2, concurrency=1)
+    assert [(r.outcome, r.ended) for r in run] == [("fail", "exception")] * 2
+
+
+class Text(str):
+    """A str whose methods raise."""
+
+    def encode(self, *_: Any) -> bytes:
+        raise ValueError
+
+    def isascii(self) -> bool:
+        return False
+
+
+def test_a_text_of_a_class_of_its_own_is_text() -> None:
+    def agent(query: str, tools: Any) -> str:
+        tools.call(next(iter(tools)).name, {Text("key"): Text("value")})
+        return Text("It is done.")
+
+    run = cw.evaluate(agent, "quick", limit=1)
+    assert [r.final for r in run] == ["It is done."]
+
+
+def test_a_call_is_stored_bounded_however_much_is_in_it() -> None:
+    def agent(query: str, tools: Any) -> str:
+        tools.call("finish", {"status": "done", "answer": [{"kind": "money", "value": "9" * 5000}] * 1000})
+        tools.call("finish", {"status": "done", "answer": list(range(10**6)), **{str(n): n for n in range(10**5)}})
+        return "It is done."
+
+    (record,) = cw.evaluate(agent, "quick", limit=1)
+    assert len(as_line(record)) < 4 << 20
 
 
 def test_an_exception_with_a_huge_message_is_stored_shortened_and_at_once() -> None:

@@ -42,6 +42,47 @@ def test_text_is_searched_for_keys_in_time_that_grows_with_its_length(pattern: r
         assert seconds(2**20, lead) < 8 * seconds(2**18, lead) + 0.2
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "hidden"),
+    [
+        ("SERVICE_KEY_2", "abcdefgh-0123", "abcdefgh-0123"), ("PGPASSWORD", "abcdefgh-0123", "abcdefgh-0123"),
+        ("APIKEY", "abcdefgh-0123\n", "abcdefgh-0123"), ("GITHUB_PAT", "abcdefgh-0123", "abcdefgh-0123"),
+        ("DATABASE_URL", "postgres://app:hunter2hunter@db/x?sslmode=require", "hunter2hunter"),
+        ("PWD", "/home/somebody/work", ""), ("PLACE", "abcdefgh-0123", ""),
+    ],
+)  # fmt: skip
+def test_variables_that_hold_secrets_are_known(
+    name: str, value: str, hidden: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = set(redact.environment())
+    monkeypatch.setenv(name, value)
+    assert (hidden in redact.environment()) == bool(hidden)
+    assert "require" not in redact.environment()
+    assert bool(set(redact.environment()) - before) == bool(hidden)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "found"),
+    [
+        (["env", "SERVICE_TOKEN=abc-123456", "npx", "x"], "env SERVICE_TOKEN=[hidden] npx x", "abc-123456"),
+        (["server", "--api-key=abc-123456"], "server --api-key=[hidden]", "abc-123456"),
+        (["server", "--api-key", "abc-123456", "--port", "1"], "server --api-key [hidden] --port 1", "abc-123456"),
+        (
+            ["server", "-H", "Authorization: Bearer abc-123456"],
+            "server -H Authorization: Bearer [hidden]",
+            "abc-123456",
+        ),
+        (["npx", "--url=http://bob:abc-123456@h/p"], "npx --url=http://h/p", "abc-123456"),
+        (["npx", "http://h/p?token=abc-123456"], "npx http://h/p?token=[hidden]", "abc-123456"),
+        (["python", "-m", "monkey", "--key-file"], "python -m monkey --key-file", ""),
+    ],
+)
+def test_a_command_is_shown_without_its_secrets(words: list[str], shown: str, found: str) -> None:
+    said, secrets = redact.shown_command(words)
+    assert said == shown
+    assert (found in secrets) == bool(found)
+
+
 def test_an_excerpt_is_short_quick_and_holds_no_part_of_a_key() -> None:
     hide = Secrets(CANARY)
     assert hide.excerpt(f"one\n two {CANARY}", 300) == "one two [hidden]"

@@ -40,7 +40,8 @@ from crosswind.episodes.suite import Suite, suites
 from crosswind.metrics.diagnosis import CAUSES, UNDETERMINED
 from crosswind.metrics.stats import flipped
 from crosswind.models import spec
-from crosswind.models.source import Price
+from crosswind.models.retry import Fault, persist
+from crosswind.models.source import AgentSettings, Price
 from crosswind.models.spec import open_agent
 from crosswind.report.advice import REMEDIES
 from crosswind.runs import runner
@@ -573,6 +574,46 @@ def test_an_agent_that_blocks_is_noticed_afterwards(tmp_path: Path) -> None:
 
     played(tmp_path / "run", Source(block), limit=1, limits=Limits(episode=0.05))
     assert load_run(tmp_path / "run").records[0].ended == "budget"
+
+
+class Provider:
+    """Requests to a provider that answers, fails after a time, or never answers."""
+
+    def __init__(self, *plan: str) -> None:
+        self.plan, self.asked = plan, 0
+
+    async def send(self) -> None:
+        does = self.plan[min(self.asked, len(self.plan) - 1)]
+        self.asked += 1
+        if does == "slow":
+            await asyncio.sleep(1.2)
+            raise Fault("the server fails", retryable=True)
+        if does != "answers":
+            await asyncio.sleep(60)
+
+    async def reply(self, nth: int, turn: int) -> None:
+        limits = AgentSettings(timeout=0.2 if "dripping" in self.plan else 5.0, backoff=0.01, attempts=4)
+        try:
+            await persist(self.send, limits, Random(0), lambda fault: None)
+        except Fault as fault:
+            raise InfrastructureError(str(fault)) from None
+
+
+@pytest.mark.parametrize(
+    ("plan", "outcomes"),
+    [
+        (("dripping",), {"error"}),
+        (("slow",), {"error"}),
+        (("slow", "slow", "answers"), {"pass"}),  # what failed is not the agent's time
+        (("mute",), {"error"}),
+        (("answers", "mute"), {"fail"}),  # it answers, and is too slow at last
+    ],
+)
+def test_a_provider_that_does_not_answer_is_not_the_agents_failure(
+    plan: tuple[str, ...], outcomes: set[str], tmp_path: Path
+) -> None:
+    played(tmp_path / "run", Source(Provider(*plan).reply), limit=1, concurrency=1, limits=Limits(episode=2.0))
+    assert {r.outcome for r in load_run(tmp_path / "run").records} == outcomes
 
 
 def test_a_timeout_of_the_agents_own_is_not_the_deadline(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import lzma
 import os
 import shutil
@@ -204,6 +206,72 @@ def test_an_index_with_a_row_nested_too_deeply_is_named(tmp_path: Path, records:
         open_run(folder)
 
 
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"block": 0}, {"block": -4}, {"blocks": []}, {"blocks": [0, 0]}, {"blocks": [-5, 9]}, {"blocks": [0, 10**9]},
+        {"episodes": 10**9, "block": 10**9, "blocks": [0]}, {"episodes": -1}, {"errors": 7},
+    ],
+)  # fmt: skip
+def test_an_index_that_cannot_be_is_none(tmp_path: Path, records: list[Record], lie: dict[str, object]) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    index.write_bytes(lzma.compress(json.dumps({**json.loads(head), **lie}).encode() + b"\n" + b"".join(rows)))
+    assert [brief.key for brief in iter_briefs(folder)] == [record.key for record in records]
+    assert list(read_records(folder, [5])) == [records[5]]
+    assert line_of(folder, records[5].key) == 5
+    assert episodes_in(folder) == len(records)
+
+
+@pytest.mark.parametrize("times", [0, 1, 100_000])
+def test_an_index_with_more_or_fewer_rows_than_it_states_is_named(
+    tmp_path: Path, records: list[Record], times: int
+) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    more = rows[0].replace(b"best_price", b"other")
+    index.write_bytes(lzma.compress(head + b"".join(rows[: PART - (not times)]) + more * times, preset=1))
+    taken: list[Brief] = []
+    with pytest.raises(BadFile, match=r"000001.index.xz: is damaged \(it has not the 6 rows that it states"):
+        taken += iter_briefs(folder)
+    assert index.stat().st_size < 100_000
+
+
+def test_an_index_whose_head_or_row_has_no_end_is_none(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    endless = b"[" + b"0," * (1 << 23) + b"0]\n"
+    twice = head.replace(b'"blocks":', b'"blocks":' + endless.strip() + b',"blocks":')
+    index.write_bytes(lzma.compress(twice, preset=1))
+    parsed: list[int] = []
+    check = segments.Head.model_validate_json
+
+    def noted(line: bytes) -> segments.Head:
+        parsed.append(len(line))
+        return check(line)
+
+    monkeypatch.setattr(segments.Head, "model_validate_json", noted)
+    assert [brief.key for brief in iter_briefs(folder)] == [record.key for record in records]
+    assert max(parsed) < 1 << 20
+    index.write_bytes(lzma.compress(head + endless + b"".join(rows[1:]), preset=1))
+    with pytest.raises(BadFile, match="a line has more than 4 MiB"):
+        list(iter_briefs(folder))
+
+
+def test_an_episode_that_an_index_repeats_is_read_once(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records)
+    index = folder / "segments" / "000001.index.xz"
+    head, *rows = lzma.decompress(index.read_bytes()).splitlines(keepends=True)
+    index.write_bytes(lzma.compress(head + rows[0] * PART))
+    with pytest.raises(BadFile, match="repeats the episode"):
+        list(iter_briefs(folder))
+
+
 def test_damaged_lines_are_an_error_or_left_out(tmp_path: Path, records: list[Record]) -> None:
     folder = written(tmp_path / "run", records)
     part = folder / "segments" / "000001.jsonl.xz"
@@ -279,6 +347,52 @@ def test_runs_in_parts_are_merged_and_judged_again(
     assert {record.judge for record in iter_records(folder)} == {found.judge}
     kept = [lzma.decompress(path.read_bytes()) for path in sorted(Path(found.backup).glob("segments/*.jsonl.xz"))]
     assert b"".join(kept).count(b"\n") == 3 * PART
+
+
+@pytest.mark.parametrize("moment", range(9))
+def test_a_crash_while_a_run_is_judged_again_loses_and_doubles_nothing(
+    tmp_path: Path, records: list[Record], moment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "old", [record.model_copy(update={"judge": "0"}) for record in records])
+    moves: list[Path] = []
+    rename, replace = Path.rename, Path.replace
+
+    def moved(path: Path, to: Path) -> Path:  # the process ends before the move, and nothing is cleared up any more
+        moves.append(path)
+        if len(moves) > moment:
+            raise KeyboardInterrupt
+        return (replace if to.exists() else rename)(path, to)
+
+    with monkeypatch.context() as at:
+        for name in ("rename", "replace"):
+            at.setattr(Path, name, moved)
+        at.setattr(Path, "unlink", lambda path, missing_ok=False: None)
+        with contextlib.suppress(KeyboardInterrupt):
+            rescore(folder, write=True)
+    assert len(moves) == min(moment + 1, 8)  # index and lines of three parts, the last lines, the manifest
+    expected = {record.key for record in records}
+    assert sorted(record.key for record in load_run(folder).records) == sorted(expected)
+    assert sorted(one.key for one in open_run(folder).told) == sorted(expected)
+    rescore(folder, write=True)
+    assert list(iter_records(folder)) == records
+    assert list(iter_records(folder)) == [
+        record for brief in iter_briefs(folder) for record in read_records(folder, [brief.at])
+    ]
+
+
+def test_judging_again_follows_no_link_out_of_the_folder(tmp_path: Path, records: list[Record]) -> None:
+    victim = written(tmp_path / "victim", records)
+    before = {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()}
+    folder = written(tmp_path / "sent", [record.model_copy(update={"judge": "0"}) for record in records])
+    (folder / "rewritten").symlink_to(victim)
+    rescore(folder, write=True)
+    assert list(iter_records(folder)) == records
+    (folder / "episodes.jsonl.new").symlink_to(victim / "episodes.jsonl")
+    written_again = [record.model_copy(update={"judge": "0"}) for record in records[-2:]]
+    (folder / "episodes.jsonl").write_bytes(b"".join(map(as_line, written_again)))
+    with pytest.raises(CrosswindError, match="cannot be written to"):
+        rescore(folder, write=True)
+    assert {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("harm", ["torn", "flipped", "swapped"])

@@ -18,14 +18,20 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from crosswind.base import files
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import replace_file
 from crosswind.cli.app import app
 from crosswind.core.domain import JUDGE
-from crosswind.episodes.record import Record
+from crosswind.core.registry import domains
+from crosswind.episodes.record import Record, task_of
 from crosswind.episodes.suite import suites
+from crosswind.mcp.plan import Plan
+from crosswind.mcp.proxy import Discretion, Journal
 from crosswind.models.spec import open_agent
+from crosswind.runs import proxy_sessions
 from crosswind.runs.baselines import play_baselines
+from crosswind.runs.merge import merge
 from crosswind.runs.runner import Limits, manifest_of, run
 from crosswind.runs.store import (
     CannotStore,
@@ -88,6 +94,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path, records: list[Record]) 
         "lock": 0,
         "run.json": 0,
     }
+    assert (tmp_path / "run").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("cut", [1, 2, 100, 4000])
@@ -341,6 +348,80 @@ def test_a_huge_manifest_is_refused_without_being_read_whole(tmp_path: Path, rec
     os.truncate(tmp_path / "run" / "run.json", 1 << 40)
     with pytest.raises(BadFile, match="more than 16 MiB"):
         load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["episodes.jsonl", "baselines.jsonl", "sessions/1-a.jsonl", "segments/000001.jsonl"])
+def test_a_line_without_an_end_is_refused_and_not_held(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / "run"
+    written(folder, records[:2])
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).touch()
+    os.truncate(folder / name, 1 << 40)  # takes no room, and a tar carries it
+    monkeypatch.setattr(files, "LONGEST", 1 << 20)
+    monkeypatch.setattr(proxy_sessions, "LONGEST", 1 << 20)
+    said = rf"{re.escape(name)}.* has more than 1 MiB"
+    if name.startswith("sessions"):
+        assert re.search(said.replace(" has", ".*has"), load_run(folder).problems[0])
+        return
+    with pytest.raises(BadFile, match=said):
+        play_baselines(open_run(folder), 0, lambda _: None) if name == "baselines.jsonl" else load_run(folder)
+    if name == "episodes.jsonl":
+        found = load_run(folder, damaged=True)
+        assert "has more than 1 MiB" in found.damage
+        with pytest.raises(BadFile, match=said):
+            resumed(folder)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"nth": 0, "over": true, "at": 1, "step": {"x": 1}}',
+        '{"nth": 0, "over": true, "at": "nan", "step": 5}',
+        '{"nth": 0, "over": true, "at": ' + "1" * 400 + ', "step": 5}',
+        "[" * 200_000,
+    ],
+)
+def test_a_session_that_no_proxy_left_is_named_and_left_alone(tmp_path: Path, records: list[Record], line: str) -> None:
+    folder = tmp_path / "run"
+    written(folder, records[:2])
+    (folder / "sessions").mkdir()
+    names = ("task_id", "domain", "condition", "agent", "policy")
+    head = {**dict.fromkeys(names, "x"), "seed": 0, "layers": [], "tools": []}
+    (folder / "sessions" / "1-a.jsonl").write_text(f"{json.dumps({'head': head})}\n{line}\n")
+    problems = load_run(folder).problems
+    assert [p for p in problems if "is no session of a proxy" in p] or len(problems) == 1
+    assert len(open_run(folder).told) == 2
+    journal = Journal(tmp_path / "log", Discretion("server"), Plan())
+    journal.check()
+    (folder / "sessions").rename(tmp_path / "log" / "sessions")
+    journal.check()  # a proxy still starts
+    assert (tmp_path / "log" / "sessions" / "1-a.jsonl").exists()
+
+
+@pytest.mark.parametrize("seed", ["\u00b2", "9" * 5000, "1/" + "9" * 5000, "-1"])
+def test_a_task_id_that_is_none_is_named(seed: str) -> None:
+    with pytest.raises(BadFile, match="is not a task id"):
+        task_of(domains["poi"], f"poi/best_price/test/{seed}")
+
+
+@pytest.mark.parametrize("shard", ["x/y", "1", "1/999999999", "0/2", "\u00b2/2"])
+def test_a_shard_that_is_none_is_damage(tmp_path: Path, records: list[Record], shard: str) -> None:
+    written(tmp_path / "run", records[:1])
+    path = tmp_path / "run" / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "shard": shard}))
+    with pytest.raises(BadFile, match=r"run.json: is damaged \(shard: "):
+        merge([tmp_path / "run"], tmp_path / "whole")
+
+
+def test_missing_shards_are_told_in_a_line(tmp_path: Path, records: list[Record]) -> None:
+    written(tmp_path / "run", records[:1])
+    path = tmp_path / "run" / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "shard": "1/900000"}))
+    with pytest.raises(CrosswindError, match=r"2/900000, .* and 899994 more; run them") as told:
+        merge([tmp_path / "run"], tmp_path / "whole")
+    assert len(str(told.value)) < 300
 
 
 def test_half_a_character_does_not_stop_a_line(tmp_path: Path, records: list[Record]) -> None:

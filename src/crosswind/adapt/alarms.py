@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import LARGEST, read_whole
 from crosswind.base.yaml_files import complaint
 from crosswind.core.registry import did_you_mean, perturbations
 from crosswind.episodes.recipe import Choice, Recipe
@@ -17,7 +18,7 @@ from crosswind.watch.alarms import Alarm, read_alarms
 def chosen_alarms(path: Path, chosen: Sequence[int] = ()) -> list[Alarm]:
     """The alarms of a file; with `chosen`, those with these numbers, counted from 1."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path, 4 * LARGEST, links=True).decode()
     except FileNotFoundError:
         raise BadFile(f"{path}: file not found; expected JSON lines of `crosswind watch --json`") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -27,7 +27,7 @@ from crosswind.adapt.plan import AdaptPlan
 from crosswind.adapt.registry import AgentRegistry, PassCount, Scores, Version
 from crosswind.adapt.ways import Candidate, candidate
 from crosswind.base.errors import BadFile, CrosswindError, InfrastructureError
-from crosswind.base.files import exclusive_lock, replace_file
+from crosswind.base.files import LARGEST, exclusive_lock, read_whole, replace_file
 from crosswind.core.types import Model
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import Suite
@@ -296,6 +296,6 @@ def _write(path: Path, value: Model) -> None:
 
 def _read(path: Path, model: type[M]) -> M:
     try:
-        return model.model_validate_json(path.read_text(encoding="utf-8"))
+        return model.model_validate_json(read_whole(path, 4 * LARGEST, links=True))
     except (OSError, UnicodeDecodeError, ValidationError):
         raise BadFile(f"{path}: damaged; delete it, and the same command makes it again") from None

@@ -18,6 +18,9 @@ from typing import BinaryIO
 
 from crosswind.base.errors import BadFile
 
+LARGEST = 16 << 20  # bytes of a file that is read whole, unless another limit is given
+LONGEST = 1 << 27  # bytes of a line
+
 
 @contextmanager
 def exclusive_lock(path: Path) -> Iterator[bool]:
@@ -58,6 +61,35 @@ def regular(descriptor: int, path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise _irregular(path)
+
+
+def read_whole(path: Path, most: int = LARGEST, *, links: bool = False) -> bytes:
+    """What is in a file that somebody else may have made. Raises `BadFile` where that is more than `most` bytes."""
+    with open_regular(path, links=links) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise BadFile(f"{path}: has more than {_size(most)}, which no such file has; restore it from a copy")
+    return data
+
+
+def lines_in(file: BinaryIO, where: Path) -> Iterator[bytes]:
+    """The lines of a file that somebody else may have made, none of them too long to be held.
+
+    Raises `BadFile` for one that is.
+    """
+    number = 0
+    while line := file.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            raise BadFile(
+                f"{where}:{number}: the line has more than {_size(LONGEST)}, which no line of ours has; restore the "
+                "file from a copy"
+            )
+        yield line
+
+
+def _size(most: int) -> str:
+    return f"{most >> 20} MiB" if most >= 1 << 20 else f"{most} bytes"
 
 
 def real_folder(path: Path) -> Path:

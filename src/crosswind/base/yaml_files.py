@@ -7,7 +7,6 @@ something other than it seems to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -16,12 +15,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import open_regular
+from crosswind.base.files import read_whole
 
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
 LIMIT = 2_000_000  # characters in a file
 DEEP = 40  # levels of nesting
+DIGITS = 100  # characters of a number; a longer one is text
 MOST = 100_000  # values and keys; what has more is no file that a person wrote, and takes long to read
 PLAIN = {  # pydantic's words for what is common, said more plainly
     "extra_forbidden": "unknown key",
@@ -124,8 +124,7 @@ def read(path: Path | str) -> Document:
     """Read a YAML file."""
     path = Path(path)
     try:
-        with TextIOWrapper(open_regular(path, links=True), encoding="utf-8") as file:
-            text = file.read()
+        text = read_whole(path, 4 * LIMIT, links=True).decode().replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise BadFile(f"{path}: file not found; check the path") from None
     except IsADirectoryError:
@@ -153,6 +152,8 @@ def parse(text: str, where: str) -> Document:
         raise BadFile(f"{where}:1: not valid YAML: {str(error).splitlines()[0]}; fix the file") from None
     except RecursionError:
         raise BadFile(f"{where}:1: nested too deeply; at most {DEEP} levels are read") from None
+    except (ValueError, OverflowError) as error:  # a number of a directive or an escape that is none
+        raise BadFile(f"{where}:1: not valid YAML: {str(error).splitlines()[0]}; fix the file") from None
     lines: dict[Place, int] = {}
     if node is None:
         return Document(None, lines, where)
@@ -227,6 +228,8 @@ _PLAIN = yaml.constructor.SafeConstructor()
 def _scalar(node: yaml.ScalarNode) -> Any:
     """A scalar as YAML reads it, but dates and binary data stay text."""
     if node.tag in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:binary", "tag:yaml.org,2002:value"):
+        return node.value
+    if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float") and len(node.value) > DIGITS:
         return node.value
     try:
         return _PLAIN.construct_object(node)

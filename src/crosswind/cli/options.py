@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import read_whole
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
@@ -85,7 +86,7 @@ def read_stack(path: Path) -> Layers:
 
     wanted = "expected a JSON file with a list of layers"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_whole(path, links=True).decode())
     except OSError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror}); {wanted}") from None
     except UnicodeDecodeError:

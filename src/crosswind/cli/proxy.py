@@ -103,8 +103,7 @@ def proxy(
         plan = _plan(recipe, perturb, stack, seed, timeout)
     plan = replace(plan, adapt=_adapting(adapt, memory, names_in("--parts", parts)))
     target: list[str] | str = url or command or []
-    words = url or " ".join(command or [])
-    journal = proxies.Journal(log, words, plan) if log is not None else None
+    journal = proxies.Journal(log, proxies.Discretion(target), plan) if log is not None else None
     if journal is not None:
         journal.check()
     if http is None:

@@ -20,6 +20,7 @@ from typer import Argument, Context, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError, InfrastructureError, words_of_any
+from crosswind.base.files import replace_file
 from crosswind.cli.dry_run import forecast
 from crosswind.cli.exits import BUG, INTERRUPTED, STOPPED
 from crosswind.cli.help import App, epilog
@@ -342,7 +343,7 @@ def _crash_text(crash: Any, folder: Path) -> str:
     frames = "".join(f"{place.filename}:{place.lineno} in {place.name}\n" for place in places)
     path = folder / "crash.txt"
     with suppress(OSError):
-        path.write_text(f"{crash.key}\n{frames}{type(crash.error).__name__}\n", encoding="utf-8")
+        replace_file(path, f"{crash.key}\n{frames}{type(crash.error).__name__}\n".encode("utf-8", "replace"))
     whose = "the agent's code raised" if crash.by_agent else "a bug in crosswind raised"
     told = f"{type(crash.error).__name__}: {_scrubbed(str(crash.error))}"
     return (

@@ -7,7 +7,6 @@ nothing away and undoes no perturbation. `read` reads what an agent sent; `endin
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from datetime import date as Date
@@ -203,7 +202,7 @@ def _value(kind: ValueKind, value: object, place: str) -> tuple[str | int | floa
         if answer is None:
             raise ValueError(f"'{place}' must be yes or no, got {brief_of(value)}")
         return answer, ""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
         text = str(value)
     if not text or len(text) > LONGEST:
         raise ValueError(f"'{place}' must be a {kind} of at most {LONGEST} characters, got {brief_of(value)}")
@@ -212,7 +211,7 @@ def _value(kind: ValueKind, value: object, place: str) -> tuple[str | int | floa
 
 def _quantity(value: object, place: str) -> tuple[int | float, str]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if math.isfinite(value) and abs(value) < 2**63:
+        if abs(value) < 2**63:  # no infinity and no NaN is; integers may be too large for a float
             return value, ""
     elif isinstance(value, str) and len(value) <= LONGEST and (found := _QUANTITY.fullmatch(value.strip())):
         before, after = found["before"], found["after"].strip(" .")

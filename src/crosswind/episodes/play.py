@@ -37,6 +37,8 @@ from crosswind.core.world import World
 from crosswind.text import speech
 
 TEXT = 20_000  # characters of one value that a trajectory keeps
+ROOM = 1 << 20  # characters of all values of one call, or of its result
+EACH = 8  # characters that a value takes besides its own
 DEPTH = 24
 _json = json.JSONEncoder(ensure_ascii=False).encode  # made once: every result of every episode passes here
 Opening = Callable[[Session, list[Message]], None]  # goes the first part of the way, and adds it to the conversation
@@ -199,16 +201,24 @@ def replayed(trajectory: Trajectory, domain: Domain) -> World:
 
 def clip(text: str) -> str:
     """Text as it can be stored: not too long, and without halves of characters."""
+    text = str.__str__(text)  # a subclass may do anything in its methods
     more = len(text) - TEXT
     if not text.isascii():
         text = text[:TEXT].encode("utf-8", "backslashreplace").decode()
     return text if more <= 0 else f"{text[:TEXT]}... [{more} more characters]"
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain(value: Any) -> Any:
     """Whatever an agent sent, as JSON that can be stored: bounded in depth and length, without NaN."""
+    return _plain(value, 0, [ROOM])
+
+
+def _plain(value: Any, depth: int, room: list[int]) -> Any:
+    """The same of a part; `room` is for how many characters more there is room."""
     if isinstance(value, str):
-        return clip(value)
+        text = clip(value)
+        room[0] -= len(text)
+        return text if room[0] >= 0 else "..."
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -218,9 +228,15 @@ def plain(value: Any, depth: int = 0) -> Any:
     if depth >= DEPTH:
         return "..."
     if isinstance(value, dict):
-        return {clip(str(k)): plain(v, depth + 1) for k, v in value.items()}
+        room[0] -= len(value) * EACH
+        if room[0] < 0:
+            return {"...": f"{len(value)} keys are left out"}
+        return {clip(str(k)): _plain(v, depth + 1, room) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v, depth + 1) for v in value]
+        room[0] -= len(value) * EACH
+        if room[0] < 0:
+            return [f"... {len(value)} values are left out"]
+        return [_plain(v, depth + 1, room) for v in value]
     return clip(repr(value))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -330,11 +331,14 @@ def base_task(record: Record) -> Task:
     return task_of(domains[record.domain], record.task_id)
 
 
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+
 @lru_cache(maxsize=512)
 def task_of(domain: Domain, task_id: str) -> Task:
     """The clean and the shifted episodes of a task share it, so that recent ones are kept."""
     parts = task_id.split("/")
-    if len(parts) not in (4, 5) or parts[2] not in SPLITS or not parts[3].isdigit():
+    if len(parts) not in (4, 5) or parts[2] not in SPLITS or not all(map(_WHOLE.fullmatch, parts[3:])):
         raise BadFile(f"{task_id!r} is not a task id; expected domain/family/split/seed")
     split: Split = parts[2]
     size = int(parts[4]) if len(parts) == 5 else SIZE

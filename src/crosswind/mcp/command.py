@@ -71,8 +71,8 @@ _PLACE = re.compile(r"\{([a-z_]+)\}")
 class Reported(BaseModel):
     """What a command says of its tokens; other keys are ignored."""
 
-    input_tokens: int = Field(ge=0)
-    output_tokens: int = Field(ge=0)
+    input_tokens: int = Field(ge=0, lt=2**53)
+    output_tokens: int = Field(ge=0, lt=2**53)
     cost: float | None = Field(default=None, ge=0)
 
 

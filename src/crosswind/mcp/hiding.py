@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -116,8 +116,8 @@ def _bare(text: str) -> str:
 
 
 _ITEM = r"[`'\"]?[A-Za-z_][\w-]*[`'\"]?"
-_LINK = r"(?:\s*[,/&]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|nor)\s+)"
-_LIST = rf"{_ITEM}(?:{_LINK}{_ITEM})*"
+_LINK = r"(?:\s*+[,/&]\s*+(?:(?:and|or)\s++)?|\s++(?:and|or|nor)\s++)"
+_LIST = rf"{_ITEM}(?:{_LINK}{_ITEM})*+"
 _ISSUES = re.compile(r'"path"\s*:\s*\[')  # complaints that are JSON themselves: their keys are no parameters
 
 
@@ -136,7 +136,7 @@ def renamed(
         return text
     spans: dict[int, tuple[int, str]] = {}
     if sure := [name for name in found if not PLAIN_WORD.fullmatch(name) and (name not in tools or len(name) < SHORT)]:
-        spans |= {m.start(): (m.end(), m[0]) for m in re.finditer(_whole(sure), text)}
+        spans |= _words(text, set(sure))
     if sure := [name for name in found if not PLAIN_WORD.fullmatch(name) and name in tools and len(name) >= SHORT]:
         longer = [name for name in shown if any(one in name for one in sure)]
         spans |= {m.start(): (m.end(), m[0]) for m in re.finditer(_parts([*sure, *longer]), text) if m[0] in tools}
@@ -145,9 +145,20 @@ def renamed(
         spans |= _spoken_of(text, words, "param", params)
     out, at = [], 0
     for start, (end, name) in sorted(spans.items()):
+        if start < at:
+            continue
         out += [text[at:start], every[name]]
         at = end
     return "".join([*out, text[at:]])
+
+
+def _words(text: str, names: set[str]) -> dict[int, tuple[int, str]]:
+    """Where names stand as whole words: the start of each place, with its end and the name."""
+    plain = {name for name in names if _WORD.fullmatch(name)}
+    out = {m.start(): (m.end(), m[0]) for m in _WORD.finditer(text) if m[0] in plain} if plain else {}
+    if odd := names - plain:
+        out |= {m.start(): (m.end(), m[0]) for m in re.finditer(_whole(sorted(odd, key=len, reverse=True)), text)}
+    return out
 
 
 def _parts(names: Iterable[str]) -> str:
@@ -159,19 +170,35 @@ def _whole(names: Iterable[str]) -> str:
     return rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])"
 
 
-_BESIDE = {
-    "tool": (
-        re.compile(rf"(?<![\w-])({_LIST})\s+(?:tool|function)\b"),
-        re.compile(rf"\b(?:tool|function)s?(?:\s+(?:named|called))?\s*:?\s+({_LIST})"),
-    ),
-    "param": (
-        re.compile(rf"(?<![\w-])({_LIST})\s+(?:param(?:eter)?|arg(?:ument)?)s?\b"),
-        re.compile(
-            rf"\b(?:param(?:eter)?|arg(?:ument)?|field|key)s?(?:\s+(?:named|called))?\s*:?\s+({_LIST})"
-            rf"|\bpropert(?:y|ies)(?:\s+(?:named|called))?\s*:?\s+({_LIST})"
-        ),
-    ),
+# Texts come from strangers, and the loop that reads them serves all clients: whatever they hold, each pattern takes
+# time in proportion to their length. A list is read once, from its first item to its last, and only then is looked at
+# what stands beside it.
+_WORD = re.compile(r"[\w-]++")
+_LISTS = re.compile(rf"(?<![\w-]){_LIST}")
+_CALLED = r"(?:\s++(?:named|called))?(?:\s*+:)?\s++"
+_BEFORE = {
+    "tool": re.compile(rf"\b(?:tool|function)s?{_CALLED}({_LIST})"),
+    "param": re.compile(rf"\b(?:(?:param(?:eter)?|arg(?:ument)?|field|key)s?|propert(?:y|ies)){_CALLED}({_LIST})"),
 }
+_AFTER = {
+    "tool": re.compile(r"\s++(?:tool|function)\b"),
+    "param": re.compile(r"\s++(?:param(?:eter)?|arg(?:ument)?)s?\b"),
+}
+_COLON = re.compile(r"\s*+:")
+
+
+def _beside(text: str, sort: str) -> Iterator[tuple[int, int]]:
+    """Where lists stand that are said to be of tools, or of parameters."""
+    yield from (found.span() for found in _LISTS.finditer(text) if _AFTER[sort].match(text, found.end()))
+    yield from (found.span(1) for found in _BEFORE[sort].finditer(text))
+
+
+def _begins(text: str, at: int) -> bool:
+    """Does a line, a clause or a bracket begin here?"""
+    start = at
+    while start and text[start - 1].isspace():
+        start -= 1
+    return not at or text[start - 1 : start] in (";", ":", "(") or "\n" in text[start:at]
 
 
 def _spoken_of(text: str, words: Sequence[str], sort: str, names: Mapping[str, str]) -> dict[int, tuple[int, str]]:
@@ -185,21 +212,22 @@ def _spoken_of(text: str, words: Sequence[str], sort: str, names: Mapping[str, s
     ]
     if sort == "param":
         patterns += [
-            rf"(?m)^[ \t]*(?:[-*\u2022][ \t]*)?({some})[ \t]*(?:\([^)\n]*\))?[ \t]*(?::|=|$)",  # of a list, or alone
+            rf"(?m)^[ \t]*(?:[-*\u2022][ \t]*)?({some})[ \t]*+(?:\([^)\n]*+\)[ \t]*+)?(?::|=|$)",  # of a list, or alone
             rf"(?<![\w?&/.-])({some})=(?!=)",
             rf"\b(?:arguments|args|params|parameters|input|data|body|root)[./]({some})(?![\w-])",
-            rf"(?:^|[;:(]\s*|\n\s*)({some})\s+(?:must|is|are|was|were|cannot|can|should|may|has|needs|exceeds)\b",
+            rf"(?P<subject>{some})\s++(?:must|is|are|was|were|cannot|can|should|may|has|needs|exceeds)\b",
         ]
     out: dict[int, tuple[int, str]] = {}
     keys = _ISSUES.search(text) is not None
     for pattern in patterns:
         for match in re.finditer(pattern, text):
-            if not (keys and match[0][0] == '"' and re.match(r"\s*:", text[match.end() :])):
+            named = match.groupdict()
+            if "subject" in named and not _begins(text, match.start()):
+                continue
+            if not (keys and match[0][0] == '"' and _COLON.match(text, match.end())):
                 at = next(n for n in range(1, len(match.groups()) + 1) if match[n] and match[n] in names)
                 out[match.start(at)] = (match.end(at), match[at])
-    for beside in _BESIDE[sort]:
-        for match in beside.finditer(text):
-            at = next(n for n in range(1, len(match.groups()) + 1) if match[n])
-            for one in re.finditer(_whole(some.split("|")), match[at]):
-                out[match.start(at) + one.start()] = (match.start(at) + one.end(), one[0])
+    wanted = set(some.split("|"))
+    for start, end in _beside(text, sort):
+        out |= {start + at: (start + stop, name) for at, (stop, name) in _words(text[start:end], wanted).items()}
     return out

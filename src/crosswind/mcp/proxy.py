@@ -24,7 +24,7 @@ from crosswind.core.perturbation import Layers, dump_layers
 from crosswind.core.session import OpenCall, Session
 from crosswind.core.types import Step, ToolError, ToolResult
 from crosswind.episodes.brief import Told
-from crosswind.episodes.play import step_data
+from crosswind.episodes.play import clip, plain, step_data
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import CLEAN
 from crosswind.mcp import live, wire
@@ -33,6 +33,7 @@ from crosswind.mcp.plan import Plan
 from crosswind.mcp.relay import UNANSWERED, PlanFailure, Relay
 from crosswind.mcp.upstream import ServerLink, open_channel
 from crosswind.mcp.wire import BadFrame, Channel, Message, WireError
+from crosswind.models.redact import Secrets, environment, passwords, shown_command, strip_credentials
 from crosswind.runs import proxy_sessions
 from crosswind.runs.proxy_sessions import Interrupted, SessionHead, SessionLog
 from crosswind.runs.store import Locked, Manifest, Store, now
@@ -51,6 +52,24 @@ def say(text: str) -> None:
     print(f"crosswind: {text}", file=sys.stderr, flush=True)
 
 
+class Discretion:
+    """How a server is named, and what must not be repeated of what was given for it and is in our environment.
+
+    The frames between client and server stay as they are. Whatever we say, and whatever we write, goes through here.
+    """
+
+    def __init__(self, target: Sequence[str] | str) -> None:
+        if isinstance(target, str):
+            self.server, given = strip_credentials(target), passwords(target)
+        else:
+            self.server, given = shown_command(target)
+        self.secrets = Secrets(*given, *environment())
+
+    def say(self, text: str) -> None:
+        """A line on standard error without secrets."""
+        say(self.secrets.out_of(text))
+
+
 # ---------------------------------------------------------------- the record
 
 
@@ -59,8 +78,13 @@ class Journal:
     """Where finished sessions are recorded, in the run format. Several proxies may write to one folder in turn."""
 
     folder: Path
-    target: str  # the server, in words
+    server: Discretion
     plan: Plan
+
+    def step(self, step: Step) -> dict[str, Any]:
+        """A step as it is written."""
+        data: dict[str, Any] = self.server.secrets.within(step_data(step))
+        return data
 
     def _manifest(self) -> Manifest:
         recipe = self.plan.recipe
@@ -74,7 +98,7 @@ class Journal:
             python=sys.version.split()[0],
             suite={
                 "name": "proxy",
-                "server": self.target,
+                "server": self.server.server,
                 "recipe": recipe.model_dump(mode="json") if recipe else None,
                 "stack": stack,
                 **({"stream": stream.model_dump(mode="json")} if stream else {}),
@@ -99,8 +123,11 @@ class Journal:
         """See that the folder can be written to, before anything is started; record what killed proxies left there."""
         with self._open() as store:
             store.begin(self._manifest())
-            if found := proxy_sessions.interrupted_sessions(self.folder):
+            problems: list[str] = []
+            if found := proxy_sessions.interrupted_sessions(self.folder, problems):
                 self._recover(store, found)
+        for problem in problems:
+            self.server.say(problem)
 
     def _open(self) -> Store:
         end = time.monotonic() + PATIENCE
@@ -115,15 +142,16 @@ class Journal:
     def head(self, relay: Relay) -> SessionHead:
         """What is known of a session when its first tool is called."""
         assert relay.session is not None
+        secrets = self.server.secrets
         return SessionHead(
-            task_id=f"{DOMAIN}/{_word(self.target)}",
+            task_id=f"{DOMAIN}/{_word(self.server.server)}",
             domain=DOMAIN,
             seed=self.plan.seed,
             condition=f"v{relay.mark.version}" if relay.mark else self.laid(relay.session.layers),
-            layers=tuple(dump_layers(relay.session.layers)),
-            agent=relay.client or "unknown",
-            policy=relay.instructions,
-            tools=tuple(_function(tool) for tool in relay.first_shown),
+            layers=tuple(map(plain, dump_layers(relay.session.layers))),
+            agent=clip(secrets.out_of(relay.client)) or "unknown",
+            policy=clip(secrets.out_of(relay.instructions)),
+            tools=tuple(plain(secrets.within(_function(tool))) for tool in relay.first_shown),
             mark=relay.mark,
         )
 
@@ -132,7 +160,7 @@ class Journal:
         with self._open() as store:
             manifest = store.begin(self._manifest())
             trial = self._recover(store, proxy_sessions.interrupted_sessions(self.folder))
-            steps = [step_data(step) for step in session.steps]
+            steps, why = [self.step(step) for step in session.steps], self.server.secrets.out_of(why)
             record = head.record(trial, steps, session.receipts(), seconds=seconds, why=why)
             if notes is not None:
                 with contextlib.suppress(OSError):  # then a crash right now might have it recorded twice
@@ -200,12 +228,13 @@ class Keeper:
             lost = ToolResult(None, ToolError(UNANSWERED, proxy_sessions.KILLED))
             inner = (*opened.inner, (opened.asked, lost))
             step = Step(opened.call, lost, inner, tuple(sorted(set(opened.fired))))
-        self.head = self.head or self.journal.head(self.relay)
         try:
+            self.head = self.head or self.journal.head(self.relay)
             self.notes = self.notes or SessionLog(self.journal.folder, self.head)
-            self.notes.note(opened.nth, step_data(step), session.receipts(), at=self.clock(), over=over)
-        except OSError as error:
-            self.tell(f"the session cannot be kept while it is under way ({error.strerror}); it is recorded at its end")
+            self.notes.note(opened.nth, self.journal.step(step), session.receipts(), at=self.clock(), over=over)
+        except (OSError, ValueError, RecursionError) as error:  # no reason to fail a call
+            why = error.strerror if isinstance(error, OSError) else type(error).__name__
+            self.tell(f"the session cannot be kept while it is under way ({why}); it is recorded at its end")
             self._failed = True
             return
         if self._to_come is None:
@@ -323,8 +352,8 @@ class PipeFront:
 async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal | None) -> int:
     """Stand between the client that started us and a server, until one of them ends. Gives the exit code."""
     stop, number = stopped()
-    pipes = await wire.own_pipes()
-    front, connection = PipeFront(pipes), Connection(target, plan, journal)
+    pipes, say = await wire.own_pipes(), Discretion(target).say
+    front, connection = PipeFront(pipes), Connection(target, plan, journal, say)
     try:
         await connection.open(front)
     except WireError as error:

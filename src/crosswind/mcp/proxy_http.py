@@ -15,15 +15,17 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from starlette.requests import ClientDisconnect
 
 from crosswind.base.errors import CrosswindError
 from crosswind.mcp import wire
 from crosswind.mcp.http_server import Answered, HttpRequest, LocalServer
 from crosswind.mcp.plan import Plan
-from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Journal, say, stopped
+from crosswind.mcp.proxy import FAREWELL, IDLE, MISTAKE, SERVER_FAILED, Connection, Discretion, Journal, say, stopped
 from crosswind.mcp.relay import PlanFailure
 from crosswind.mcp.schema import record
 from crosswind.mcp.wire import CANCELLED, SUBSCRIPTION_KEY, UPSTREAM_GONE, Message, WireError
@@ -32,7 +34,67 @@ SESSIONS = 32  # at a time
 YIELDS = 30.0  # seconds after which an episode that nobody uses makes room for another
 START = 0.5  # seconds after which a server that was started and still runs is taken to stay
 BACKLOG = 1000  # messages that wait for a client to ask for them
+WAITING = wire.LIMIT  # bytes of messages that wait for the clients of an episode, and as many that none asked for yet
+READING = 5.0  # seconds for a client to read something of them, before the one with the most is cut off
 _PATH = re.compile(r"/mcp(?:/([A-Za-z0-9_.-]{1,64}))?/?")
+
+
+class Waiting:
+    """What waits for the clients of an episode, in bytes."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.read = asyncio.Event()
+
+
+class Outbox(asyncio.Queue[Message | None]):
+    """What is on the way to a client."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        super().__init__()
+        self.waiting, self.held = waiting, 0
+        self.cut = asyncio.Event()
+        self._sizes: deque[int] = deque()
+
+    def add(self, message: Message, size: int = 0) -> None:
+        """Put a message of some size; after the client is cut off nothing is kept."""
+        if not self.cut.is_set():
+            self._count(size)
+            self._sizes.append(size)
+            self.put_nowait(message)
+
+    async def get(self) -> Message | None:
+        message = await super().get()
+        if message is not None:
+            self._count(-self._sizes.popleft())
+            self.waiting.read.set()
+        return message
+
+    def cut_off(self) -> None:
+        """Keep nothing for this client any more."""
+        self.cut.set()
+        while not self.empty():
+            self.get_nowait()
+        self._count(-sum(self._sizes))
+        self._sizes.clear()
+        self.put_nowait(None)
+
+    def _count(self, size: int) -> None:
+        self.held += size
+        self.waiting.held += size
+
+    async def through(self, work: Coroutine[Any, Any, None]) -> None:
+        """Write what comes to the client. Raises `ClientDisconnect` once it is cut off."""
+        tasks = [asyncio.ensure_future(work), asyncio.ensure_future(self.cut.wait())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not tasks[0].done():
+                raise ClientDisconnect
+            tasks[0].result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass(slots=True)
@@ -40,8 +102,8 @@ class Stream:
     """A request of a client that is not answered yet, with what is on the way to it."""
 
     id: Any  # as the client has it
+    out: Outbox
     token: Any = None  # the client's for progress
-    out: asyncio.Queue[Message | None] = field(default_factory=asyncio.Queue)
 
 
 class NoRoom(WireError):
@@ -55,8 +117,11 @@ class ClientEpisode:
         self.connection = connection
         self.opened: asyncio.Future[None] | None = None
         self.streams: dict[str, Stream] = {}
-        self.listening: asyncio.Queue[Message | None] | None = None
-        self.backlog: deque[Message] = deque(maxlen=BACKLOG)
+        self.outboxes: list[Outbox] = []  # that clients read from
+        self.waiting = Waiting()
+        self.listening: Outbox | None = None
+        self.backlog: deque[tuple[Message, int]] = deque()
+        self._sending = asyncio.Lock()  # in order
         self._count = 0
         self._used = time.monotonic()
         self._users: list[asyncio.Task[None]] = []  # each done when its client has left
@@ -92,7 +157,7 @@ class ClientEpisode:
         """Give a request an id of ours: clients without sessions share a connection, and all of them count from 1."""
         self._count += 1
         key = f"h{self._count}"
-        stream = Stream(message["id"])
+        stream = Stream(message["id"], Outbox(self.waiting))
         message["id"] = key
         meta = record(record(message.get("params")).get("_meta"))
         if "progressToken" in meta:
@@ -112,34 +177,67 @@ class ClientEpisode:
         if isinstance(key, str) and (stream := self.streams.pop(key, None)) is not None:
             stream.out.put_nowait(None)  # no answer will come
 
-    async def send(self, _: bytes, message: Message) -> None:
-        """Put a message for the client on the stream where it belongs."""
+    async def send(self, frame: bytes, message: Message) -> None:
+        """Put a message for the client on the stream where it belongs, as soon as there is room.
+
+        Whoever does not read makes room by being cut off.
+        """
+        async with self._sending:
+            await self._room(len(frame))
+            self._put(message, len(frame))
+
+    def _put(self, message: Message, size: int) -> None:
         if "method" not in message:
             stream = self.streams.pop(str(message["id"]), None)
             if stream is not None:
-                stream.out.put_nowait({**message, "id": stream.id})
+                stream.out.add({**message, "id": stream.id}, size)
                 stream.out.put_nowait(None)
             return
         params = record(message.get("params"))
         if (stream := self.streams.get(str(params.get("progressToken")))) is not None:
-            stream.out.put_nowait({**message, "params": {**params, "progressToken": stream.token}})
+            stream.out.add({**message, "params": {**params, "progressToken": stream.token}}, size)
             return
         meta = record(params.get("_meta"))
         if (stream := self.streams.get(str(meta.get(SUBSCRIPTION_KEY)))) is not None:
             meta = {**meta, SUBSCRIPTION_KEY: stream.id}
-            stream.out.put_nowait({**message, "params": {**params, "_meta": meta}})
+            stream.out.add({**message, "params": {**params, "_meta": meta}}, size)
             return
         if self.listening is not None:
-            self.listening.put_nowait(message)
+            self.listening.add(message, size)
         elif self.streams:
-            next(reversed(self.streams.values())).out.put_nowait(message)
+            next(reversed(self.streams.values())).out.add(message, size)
         else:
-            self.backlog.append(message)
+            self.backlog.append((message, size))
+            while len(self.backlog) > BACKLOG or (
+                len(self.backlog) > 1 and sum(size for _, size in self.backlog) > WAITING
+            ):
+                self.backlog.popleft()
+
+    async def _room(self, size: int) -> None:
+        """Wait for the clients to read; the one for whom most is held is cut off where they do not."""
+        end = asyncio.get_running_loop().time() + READING
+        while self.outboxes and self.waiting.held and self.waiting.held + size > WAITING:
+            self.waiting.read.clear()
+            try:
+                async with asyncio.timeout_at(end):
+                    await self.waiting.read.wait()
+            except TimeoutError:
+                max(self.outboxes, key=lambda out: out.held).cut_off()
+
+    @contextlib.contextmanager
+    def kept(self, out: Outbox) -> Iterator[None]:
+        """While a client may read from this; what it leaves goes with it."""
+        self.outboxes.append(out)
+        try:
+            yield
+        finally:
+            self.outboxes.remove(out)
+            out.cut_off()
 
     async def over(self, why: str) -> None:
         """The server is gone: nobody is left waiting."""
         for stream in self.streams.values():
-            stream.out.put_nowait(wire.failure(stream.id, UPSTREAM_GONE, why))
+            stream.out.add(wire.failure(stream.id, UPSTREAM_GONE, why))
             stream.out.put_nowait(None)
         self.streams.clear()
         if self.listening is not None:
@@ -300,15 +398,16 @@ class HttpFront(LocalServer):
         key, stream = episode.begin(message)
         relay = episode.connection.relay
         try:
-            async with episode.in_use(request, None if lasting else stream.out):
-                await relay.from_client(wire.dump(message))
-                first = await stream.out.get()
-                if first is not None and "method" not in first:  # the answer, and all there is to say
-                    await request.answer(200, first, headers)
-                else:  # a stream that ends with it
-                    if first is None:  # another message cancelled the request: nothing is to come
-                        stream.out.put_nowait(None)
-                    await request.events(stream.out, headers, first=first)
+            with episode.kept(stream.out):
+                async with episode.in_use(request, None if lasting else stream.out):
+                    await relay.from_client(wire.dump(message))
+                    first = await stream.out.get()
+                    if first is not None and "method" not in first:  # the answer, and all there is to say
+                        await stream.out.through(request.answer(200, first, headers))
+                    else:  # a stream that ends with it
+                        if first is None:  # another message cancelled the request: nothing is to come
+                            stream.out.put_nowait(None)
+                        await stream.out.through(request.events(stream.out, headers, first=first))
         finally:
             if episode.streams.pop(key, None) is not None and not lasting:
                 cancelled = wire.notification(CANCELLED, {"requestId": key})
@@ -349,15 +448,16 @@ class HttpFront(LocalServer):
 
     async def _listen(self, episode: ClientEpisode, request: HttpRequest) -> None:
         """The stream of a session: what the server says of its own accord."""
-        out: asyncio.Queue[Message | None] = asyncio.Queue()
+        out = Outbox(episode.waiting)
         while episode.backlog:
-            out.put_nowait(episode.backlog.popleft())
+            out.add(*episode.backlog.popleft())
         before, episode.listening = episode.listening, out
         if before is not None:
             before.put_nowait(None)
         try:
-            async with episode.in_use(request, out):
-                await request.events(out)
+            with episode.kept(out):
+                async with episode.in_use(request, out):
+                    await out.through(request.events(out))
         finally:
             if episode.listening is out:
                 episode.listening = None
@@ -378,12 +478,12 @@ async def serve_http(
     """Let clients come over HTTP on this machine until we are asked to end. Gives the exit code."""
     stop, number = stopped()
     secret = token or secrets.token_urlsafe(24)
-    failure = PlanFailure()
-    front = HttpFront(lambda: Connection(target, plan, journal, failure=failure), secret, say, idle=idle)
+    failure, tell = PlanFailure(), Discretion(target).say
+    front = HttpFront(lambda: Connection(target, plan, journal, tell, failure), secret, tell, idle=idle)
     try:
         await front.start(port)
     except WireError as error:
-        say(str(error))
+        tell(str(error))
         return SERVER_FAILED
     except OSError as error:
         raise CrosswindError(f"cannot listen on port {port}: {error.strerror or error}") from None
@@ -398,7 +498,7 @@ async def serve_http(
         event.cancel()
     await front.aclose()
     if failure.why:
-        say(failure.why)
+        tell(failure.why)
         return MISTAKE
     if front.failed:
         return SERVER_FAILED

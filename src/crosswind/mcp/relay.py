@@ -103,6 +103,8 @@ class Relay:
         self._hello: Message = {}  # parameters of the request that began
         self._greeted = False  # has the server been told that the client is ready, before it was?
         self._held: list[tuple[bytes, Message]] | None = None  # what the server said before its tools were known
+        self._room = 0  # bytes for more of that
+        self._introducing: asyncio.Timeout | None = None
         self._closing = False
 
     # -- from the client
@@ -220,17 +222,21 @@ class Relay:
                 self._listens.pop(key, None)
         if self._held is not None and method is not None:
             self._held.append((frame, message))
+            self._room -= len(frame)
+            if self._room < 0 and self._introducing is not None and not self._introducing.expired():
+                self._introducing.reschedule(0.0)  # wait no longer
+                await asyncio.sleep(0)
             return
         await self.front.send(frame, message)
 
     async def _introduce(self, message: Message) -> None:
         """Hand on the server's instructions with the names that its tools are shown by; so these are listed first."""
-        self._held = []
+        self._held, self._room = [], wire.LIMIT
         try:
             if self.shook_hands and not self._greeted:
                 self._greeted = True
                 await self.link.send(wire.notification(wire.INITIALIZED))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE) as self._introducing:
                 await self._ready(self._hello)
             self.instructions = self.listing.clean(self.instructions, "")
             message["result"]["instructions"] = self.instructions

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import LARGEST, read_whole
 from crosswind.core.types import Model
 from crosswind.mcp.drift import Drift, drifted, instructed, listed_besides
 from crosswind.mcp.schema import Json, record
@@ -77,7 +78,7 @@ def _kept(listed: Sequence[Json], keys: Sequence[str] = KEPT) -> list[Json]:
 def read_snapshot(path: Path) -> Snapshot:
     """A snapshot from its file."""
     try:
-        found = Snapshot.model_validate_json(path.read_text(encoding="utf-8"))
+        found = Snapshot.model_validate_json(read_whole(path, 4 * LARGEST, links=True))
     except OSError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror}); `crosswind learn` writes a snapshot") from None
     except ValueError:  # pydantic's is one

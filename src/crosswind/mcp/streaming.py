@@ -15,7 +15,7 @@ from typing import Self
 from pydantic import ValidationError, model_validator
 
 from crosswind.base.errors import BadFile, CannotPerturb, CrosswindError
-from crosswind.base.files import replace_file
+from crosswind.base.files import read_whole, replace_file
 from crosswind.base.yaml_files import complaint
 from crosswind.core.draw import Drawn, parse_kind
 from crosswind.core.oracle import Walks
@@ -80,7 +80,7 @@ class LiveStream:
         """The releases as they were drawn for the first session."""
         path = self.folder / FILE
         try:
-            found = Releases.model_validate_json(path.read_bytes())
+            found = Releases.model_validate_json(read_whole(path))
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -207,9 +207,9 @@ def reworded(response: Json, said: str, text: str, clean: Callable[[str], str]) 
 
     Texts go through `clean` one by one, unless a layer changed more of them than names.
     """
-    error, raw = response.get("error"), response.get("result")
-    if error is not None:
-        error = through(error, clean)
+    raw = response.get("result")
+    if "error" in response:
+        error = through(response["error"], clean)
         return {**response, "error": {**error, "message": text} if isinstance(error, dict) else error}
     assert isinstance(raw, dict)
     out = {key: through(value, clean) for key, value in raw.items()}

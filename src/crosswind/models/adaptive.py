@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile, CrosswindError
+from crosswind.base.files import read_whole
 from crosswind.core.draw import Drawn
 from crosswind.core.types import Agent, Message, Request, Tools
 from crosswind.models import repairs
@@ -201,7 +202,7 @@ def _digest(value: Any) -> str:
 
 def _read_notes(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_whole(Path(path), links=True).decode().replace("\r\n", "\n")
     except OSError as error:
         raise CrosswindError(f"notes={path}: cannot be read ({error.strerror}); give a text file") from None
     except UnicodeDecodeError:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import read_whole
 from crosswind.core.types import Param, Tools, ToolSpec
 
 MOST_TOOLS, MOST_KEYS = 400, 80  # what a memory holds
@@ -188,7 +189,7 @@ class KnownInterface:
 def read_interface(path: str) -> KnownInterface:
     """The interface in a file that `crosswind adapt learn` wrote."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = json.loads(read_whole(Path(path), links=True))
     except OSError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror}); write it with `crosswind adapt learn`") from None
     except (ValueError, RecursionError):

@@ -32,6 +32,7 @@ def clean(text: object) -> str:
     """Text that can be stored and sent: a string without halves of characters."""
     if not isinstance(text, str):
         return ""
+    text = str.__str__(text)  # a subclass may do anything in its methods
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

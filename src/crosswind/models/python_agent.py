@@ -27,6 +27,7 @@ import copy
 import importlib
 import inspect
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -43,7 +44,7 @@ from crosswind.episodes.record import UNKNOWN, Usage
 from crosswind.models.parsing import clean
 from crosswind.models.redact import Secrets, environment
 from crosswind.models.source import AgentSettings, Price, code_digest
-from crosswind.models.toolset import SyncToolset, Toolset, in_thread
+from crosswind.models.toolset import SyncToolset, Toolset, countable, in_thread
 
 PROVIDERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "aiohttp", "requests", "urllib3")
 KEPT = 20_000  # characters at either end of what an exception says
@@ -135,8 +136,11 @@ class ReplyingAgent:
     def __init__(self, source: PythonAgents, made: Any, *, own: bool) -> None:
         self.source, self.made, self.own = source, made, own
         self.memory = made  # who keeps state over a stream
+        self.broken: BaseException | None = None  # what an attribute raised
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
+        if self.broken is not None:
+            self.source.failed(self.broken)
         try:
             said = await _called(self.made.reply, chat, tools)
         except BaseException as error:
@@ -158,17 +162,32 @@ class ReplyingAgent:
     @property
     def usage(self) -> Usage:
         """What the agent says it used, if it is of this episode alone."""
-        found = getattr(self.made, "usage", None)
-        return found if self.own and isinstance(found, Usage) else UNKNOWN
+        if not self.own:
+            return UNKNOWN
+        try:
+            found = getattr(self.made, "usage", None)
+            if isinstance(found, Usage):
+                countable(found.input_tokens, found.output_tokens)
+        except BaseException as error:
+            self.source.failed(error)
+        return found if isinstance(found, Usage) else UNKNOWN
 
     @property
     def trial(self) -> int:
-        return int(getattr(self.made, "trial", 0))
+        """Which repetition of its task the episode is."""
+        try:
+            return int(getattr(self.made, "trial", 0))
+        except (Exception, SystemExit) as error:  # told when the agent is asked
+            self.broken = error
+            return 0
 
     @trial.setter
     def trial(self, number: int) -> None:
-        if self.own and hasattr(self.made, "trial"):
-            self.made.trial = number
+        try:
+            if self.own and hasattr(self.made, "trial"):
+                self.made.trial = number
+        except (Exception, SystemExit) as error:
+            self.broken = error
 
 
 class BrokenAgent:
@@ -209,7 +228,9 @@ class PythonAgents:
         try:
             if own:
                 made = self.agent() if _takes(self.agent) else self.agent(drawn)
-        except (Exception, SystemExit, GeneratorExit) as error:
+        except BaseException as error:
+            if _is_stop(error):
+                raise
             return BrokenAgent(self, error)
         if callable(getattr(made, "reply", None)):
             return ReplyingAgent(self, made, own=own)
@@ -254,7 +275,7 @@ class PythonAgents:
 
     def failed(self, error: BaseException) -> NoReturn:
         """Tell apart what an agent's code raised: ours and the provider's is raised again, the rest is its failure."""
-        if isinstance(error, (CrosswindError, asyncio.CancelledError, KeyboardInterrupt)) or _is_closing(error):
+        if isinstance(error, (CrosswindError, asyncio.CancelledError)) or _is_closing(error) or _is_stop(error):
             raise error
         if isinstance(error, InfrastructureError):
             error.args = (self.secrets.scrub(_cut(words_of_any(error))),)
@@ -346,6 +367,17 @@ def _is_closing(error: BaseException) -> bool:
     """Is it how Python closes a coroutine of ours, and nothing that an agent raised? It then begins in our frame."""
     at = error.__traceback__
     return isinstance(error, GeneratorExit) and (at is None or at.tb_next is None)
+
+
+def _is_stop(error: BaseException) -> bool:
+    """Is it the user's Ctrl-C, and not the same exception raised by an agent? No signal reaches code in a thread, and
+    where a loop runs in a program of ours the first one cancels tasks and raises nothing."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, None):
+        return True
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _traceback(error: BaseException) -> str:

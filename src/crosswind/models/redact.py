@@ -10,7 +10,7 @@ import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit, urlunsplit
 
@@ -30,8 +30,13 @@ _JWT = re.compile(
     r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]++\.[A-Za-z0-9_-]{10,}+\.)"
     r"([A-Za-z0-9_-]*?)\beyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"
 )
-_SECRET = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.I)  # a variable's name
+_SECRET = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|[_-](?:PAT|PASS|PWD|AUTH))(?:[_-]?\d{1,3})?$",
+    re.I,
+)  # a variable's or an option's name
+_OPTION = re.compile(r"-{0,2}([A-Za-z][\w-]{0,63})(?:=(.*))?", re.S)  # of a command, or a variable for one
 LEAST = 12  # characters of a variable's value that is taken for a secret because of the name
+LEAST_PASSWORD = 8  # of a password in an address that is a variable's value
 _HEADERS = re.compile(
     r"""((?:authorization|api[-_]?key|x-api-key)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?)[^\s"',}]+""", re.I
 )
@@ -89,7 +94,35 @@ class Secrets:
 def environment() -> list[str]:
     """The values of variables that hold secrets by their names: whichever of them is given for a model, a name or an
     argument by mistake, it is hidden."""
-    return [value for name, value in os.environ.items() if _SECRET.search(name) and len(value.strip()) >= LEAST]
+    found = []
+    for name, value in os.environ.items():
+        bare = value.strip()
+        if _SECRET.search(name) and len(bare) >= LEAST:
+            found += [bare, value]
+        elif "://" in bare and "@" in bare:
+            found += [part for part in passwords(bare.partition("?")[0]) if len(part) >= LEAST_PASSWORD]
+    return list(dict.fromkeys(found))
+
+
+def shown_command(words: Sequence[str]) -> tuple[str, list[str]]:
+    """A command without the secrets that stand in it, and these secrets: values of options and variables that are
+    called so, what headers hold, passwords and values of the query of addresses."""
+    shown, found = [], list[str]()
+    hidden_next = False
+    for word in words:
+        option = _OPTION.fullmatch(word)
+        if hidden_next and not word.startswith("-"):
+            found.append(word)
+            word = HIDDEN
+        elif option and option[2] is not None and _SECRET.search(option[1]):
+            found.append(option[2])
+            word = f"{word[: -len(option[2]) or None]}{HIDDEN}"
+        else:
+            found += [word[header.end(1) : header.end()] for header in _HEADERS.finditer(word)]
+            found += passwords(word[word.rfind("=", 0, word.index("://")) + 1 :]) if "://" in word else []
+        hidden_next = bool(option and option[2] is None and word.startswith("-") and _SECRET.search(option[1]))
+        shown.append(word)
+    return Secrets(*found).scrub(" ".join(shown)), found
 
 
 def strip_credentials(url: str) -> str:

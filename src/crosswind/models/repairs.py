@@ -104,7 +104,7 @@ def converted(value: Any, param: Param) -> Any:
     if isinstance(value, JSON_TYPES.get(param.type, (object,))) and not isinstance(value, bool):
         return value
     if param.type == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)
+        return str(value) if abs(value) < 2**63 else value
     if param.type in ("integer", "number") and isinstance(value, str):
         if re.fullmatch(r"-?\d{1,15}", value.strip()):
             return int(value)

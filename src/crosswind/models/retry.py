@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
@@ -15,6 +17,24 @@ from typing import Literal, TypeVar
 from crosswind.models.source import AgentSettings
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Line:
+    """What becomes of the requests of an episode: time in which the provider failed is none that the agent took."""
+
+    lost: Callable[[float], None]  # told of seconds that passed in a failed attempt, or in the wait after it
+    asked: int = 0  # requests
+    answered: int = 0
+    failing: bool = False  # the request under way has only failed so far
+
+    @property
+    def dead(self) -> bool:
+        """Is the provider the one who says nothing?"""
+        return self.failing or (self.asked > 0 and not self.answered)
+
+
+LINE: ContextVar[Line | None] = ContextVar("LINE", default=None)  # of the episode that is played
 Sort = Literal["", "key", "model", "quota", "tools", "context", "unreachable", "timeout", "nonsense"]
 RETRYABLE = frozenset({408, 409, 425, 429})  # and all from 500 on
 
@@ -68,19 +88,26 @@ async def persist(
 ) -> T:
     """Send until an answer comes. Raises the last `Fault` when it is no use, or attempts or patience are at an end."""
     clock = asyncio.get_running_loop().time
+    line = LINE.get() or Line(lambda _: None)
+    line.asked, line.failing = line.asked + 1, False
     end = clock() + settings.patience
     most = attempts or settings.attempts
     attempt = 0
     while True:
         attempt += 1
-        limit = min(settings.timeout, end - clock())
+        began = clock()
+        limit = min(settings.timeout, end - began)
         try:
             async with asyncio.timeout(limit):
-                return await send()
+                said = await send()
+            line.answered, line.failing = line.answered + 1, False
+            return said
         except TimeoutError:
             fault = Fault(f"no whole answer within {limit:.3g} s", retryable=True, sort="timeout")
         except Fault as error:
             fault = error
+        line.failing = True
+        line.lost(clock() - began)
         if not fault.retryable:
             raise fault
         wait = pause(fault, attempt, settings, rng)
@@ -88,4 +115,5 @@ async def persist(
             tried = f"gave up after {attempt} attempt{'s' if attempt > 1 else ''}"
             raise Fault(f"{fault} ({tried})", retryable=True, status=fault.status, sort=fault.sort) from None
         again(fault)
+        line.lost(wait)
         await asyncio.sleep(wait)

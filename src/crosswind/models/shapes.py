@@ -14,7 +14,7 @@ LOOKED = 300  # parts of a result that are looked at
 DEEP = 8  # levels
 HELD = 0.8  # of a record inside another one, to be taken for what was asked
 GOOD = 0.6  # share of the known keys that a part must have
-NUMBERED = re.compile(r"(.*?)[_\s-]?(\d+)")
+NUMBERED = re.compile(r"(.*?)[_\s-]?(?<!\d)(\d{1,9})")
 
 
 def in_shape(data: Any, shape: ResultShape, *, keys: bool = True) -> Any:

@@ -55,6 +55,13 @@ class CallableTool(dict[str, Any]):
         return self._call(self.name, arguments, **args)
 
 
+def countable(*tokens: int | None) -> None:
+    """Raise `ValueError` for a number of tokens that is none: prices and sums are computed with it."""
+    for number in tokens:
+        if number is not None and not 0 <= number < 2**53:
+            raise ValueError("the number of tokens is below 0 or beyond what can be counted; report those of a request")
+
+
 class _Toolset(Generic[R]):
     """What both sorts of toolset share."""
 
@@ -71,6 +78,7 @@ class _Toolset(Generic[R]):
 
     def used(self, input_tokens: int, output_tokens: int, cost: float | None = None) -> None:
         """Report the tokens of a request to a model, and its cost if you know it; requests add up."""
+        countable(input_tokens, output_tokens)
         one = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
         self.usage = (self.usage or Usage()).plus(one)
 

@@ -10,5 +10,5 @@ cluster.py, spread_streams.py, ray_map.py    episodes, streams and other work on
 far_draws.py    what actors of a cluster draw, put in the order of the suite
 analysis.py     all that a report needs, worked out once; comparison.py: several runs, paired
 ranking.py      many runs of one suite, the best first
-rescore.py      judge a stored run again; merge.py: put the shards of a run together
+rescore.py      judge a stored run again; rewriting.py: other lines in the place of all; merge.py: put shards together
 """

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from crosswind.base.files import open_regular, replace_file
+from crosswind.base.files import lines_in, open_regular, replace_file
 from crosswind.base.version import __version__
 from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn
@@ -229,17 +229,20 @@ def _head(covers: Iterable[str] = ()) -> _Head:
 
 def _load(run: AnyRun) -> Known:
     """Stored baselines that still hold: by the same code, on episodes as the run has them."""
+    draws = {one.key: one.draw for one in run.told}
+    found: Known = {}
     try:
-        with open_regular(run.folder / FILE) as file:
-            head, *lines = file.read().splitlines()
-        if _Head.model_validate_json(head).model_copy(update={"covers": ()}) != _head():
-            return {}
-        found = [Record.model_validate_json(line) for line in lines]
+        with open_regular(path := run.folder / FILE) as file:
+            lines = lines_in(file, path)
+            if _Head.model_validate_json(next(lines, b"")).model_copy(update={"covers": ()}) != _head():
+                return {}
+            for line in lines:  # as many as there may be, no more are kept than the run has episodes
+                record = Record.model_validate_json(line)
+                if record.agent in NAMES and draws.get(record.key) == record.draw:
+                    found[record.agent, record.key] = record
     except (OSError, ValueError, ValidationError):  # none yet, or damaged: they are played again
         return {}
-    draws = {r.key: "" for r in found}
-    draws = {one.key: one.draw for one in run.told if one.key in draws}
-    return {(r.agent, r.key): r for r in found if draws.get(r.key) == r.draw}
+    return found
 
 
 def _store(run: AnyRun, known: Known) -> str:

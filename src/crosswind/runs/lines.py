@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import open_regular
+from crosswind.base.files import lines_in, open_regular
 from crosswind.episodes.brief import Brief
 from crosswind.episodes.record import Record
 from crosswind.runs.manifest import EPISODES, SHOWN, brief_error, known_schema
@@ -45,7 +45,17 @@ def lines_of(
     except OSError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     with file:
-        for number, line in enumerate(file, 1):
+        lines = enumerate(lines_in(file, path), 1)
+        while True:
+            try:
+                number, line = next(lines)
+            except StopIteration:
+                return
+            except BadFile as error:  # where it ends, or whether, is unknown
+                if damaged is None:
+                    raise
+                damaged.append(str(error))
+                return
             try:
                 found = parse(line)
             except ValidationError as error:

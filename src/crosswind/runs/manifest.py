@@ -12,13 +12,12 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import open_regular
+from crosswind.base.files import read_whole
 from crosswind.core.types import Ending, Model
 from crosswind.episodes.record import SCHEMA
 from crosswind.episodes.suite import Asked
 
 MANIFEST, EPISODES = "run.json", "episodes.jsonl"
-LARGEST = 16 << 20  # bytes of a manifest, beyond which it is none of ours
 CODE_CHANGED = "the agent's code has changed"
 SHOWN = 5  # differences that a message lists
 
@@ -51,7 +50,8 @@ class Manifest(Model):
     seed: int
     trials: int = 1
     limit: int | None = None  # of episodes
-    shard: str = ""  # I/N: the Ith of N parts, which `crosswind merge` puts together
+    # I/N: the Ith of N parts, which `crosswind merge` puts together
+    shard: str = Field("", pattern=r"^(?:[1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
@@ -100,16 +100,10 @@ def shortfall(manifest: Manifest, there: int) -> str:
 def load_manifest(folder: Path | str) -> Manifest:
     path = Path(folder) / MANIFEST
     try:
-        with open_regular(path) as file:
-            text = file.read(LARGEST + 1)
+        text = read_whole(path)
     except OSError as error:
         hint = "expected the folder that `crosswind run` wrote (its --out)"
         raise BadFile(f"{path}: cannot be read ({error.strerror}); {hint}") from None
-    if len(text) > LARGEST:
-        raise BadFile(
-            f"{path}: has more than {LARGEST >> 20} MiB, which no manifest of a run has; restore it, or run again into "
-            "another folder"
-        )
     try:
         data = json.loads(text)
         if isinstance(data, dict):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, sync_folder
+from crosswind.base.files import append_file, lines_in, open_regular, real_folder, sync_folder
 from crosswind.runs.manifest import shard_of
 from crosswind.runs.segments import INDEX
 from crosswind.runs.store import (
@@ -70,7 +71,7 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
         if lacks := shortfall(manifest, len(owners) - before) or "".join(problems[:1]):
             raise CrosswindError(f"{folder}: {lacks}; run its command again, then merge")
     fresh = out.with_name(f".{out.name}.merging")  # what a refusal or a crash leaves half written is never at `out`
-    if fresh.exists():
+    if real_folder(fresh).exists():
         Store(fresh).close()  # raises `Locked` where another merge is writing
         shutil.rmtree(fresh, ignore_errors=True)
     try:
@@ -100,7 +101,8 @@ def _write(shards: Sequence[tuple[Path, Manifest]], owners: Mapping[str, Path], 
                 store.append(record)
             if (retried := folder / RETRIED).exists():  # they count nowhere, but they cost something
                 with open_regular(retried) as lines:
-                    append_file(fresh / RETRIED, lines.read())
+                    for line in lines_in(lines, retried):
+                        append_file(fresh / RETRIED, line)
         if left:
             key, folder = next(iter(left.items()))
             raise BadFile(f"{folder}: lacks {len(left)} of its episodes, such as {key!r}; restore it from a copy")
@@ -141,6 +143,7 @@ def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
         if number in seen:
             raise CrosswindError(f"{seen[number]} and {folder} are both shard {manifest.shard}; give each shard once")
         seen[number] = folder
-    if gaps := [f"{n}/{whole}" for n in range(1, whole + 1) if n not in seen]:
-        few = [*gaps[:SHOWN], *([f"{len(gaps) - SHOWN} more"] if len(gaps) > SHOWN else [])]
+    if missing := whole - len(seen):
+        few = [f"{n}/{whole}" for n in islice((n for n in range(1, whole + 1) if n not in seen), SHOWN)]
+        few += [f"{missing - SHOWN} more"] if missing > SHOWN else []
         raise CrosswindError(f"missing shards: {', '.join(few)}; run them with --shard, and give all folders")

@@ -14,6 +14,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import secrets
 import time
@@ -22,11 +23,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from pydantic import ValidationError
+
 from crosswind.base.errors import BadFile
-from crosswind.base.files import open_regular
+from crosswind.base.files import LONGEST, open_regular
 from crosswind.core.types import Model, Receipt
 from crosswind.episodes.record import UNKNOWN, Record, Usage
 from crosswind.episodes.schedule import StreamMark, key_of, pair_of
+from crosswind.runs.manifest import brief_error
 
 FOLDER = "sessions"
 KILLED = "the proxy was killed before the session ended"
@@ -162,7 +166,8 @@ class Interrupted:
                 if found is None:
                     found = cls(path, SessionHead.model_validate(entry["head"], strict=False))
                     continue
-                found.seconds = float(entry["at"])
+                seconds = float(entry["at"])
+                found.seconds = seconds if math.isfinite(seconds) else found.seconds
                 if "end" in entry:
                     found.key, found.why = str(entry["end"]), str(entry["why"])
                     continue
@@ -173,7 +178,7 @@ class Interrupted:
                     found.steps.append(entry["step"])
                 else:
                     under_way[entry["nth"]] = entry["step"]
-            except (ValueError, KeyError, TypeError):  # torn, in the middle of what did not happen any more
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # torn, or no line of ours
                 continue
         if found is not None:
             found.steps += under_way.values()
@@ -192,16 +197,27 @@ class Interrupted:
             os.fsync(file.fileno())
 
 
-def interrupted_sessions(folder: Path) -> list[Interrupted]:
-    """The sessions in a run's folder whose proxy was killed, the oldest first."""
+def interrupted_sessions(folder: Path, problems: list[str] | None = None) -> list[Interrupted]:
+    """The sessions in a run's folder whose proxy was killed, the oldest first.
+
+    A file that no proxy can have left is named in `problems` and left alone.
+    """
     out: list[Interrupted] = []
     if (folder / FOLDER).is_symlink():
         return out
     for path in sorted((folder / FOLDER).glob("*.jsonl")):
         with contextlib.suppress(OSError, BadFile), open_regular(path) as file:  # gone meanwhile, or not ours to read
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # an error where a proxy holds it
-            if (found := Interrupted.read(path, file.read())) is not None:
-                out.append(found)
+            data = file.read(LONGEST + 1)
+            why = f"it has more than {LONGEST >> 20} MiB" if len(data) > LONGEST else ""
+            try:
+                if not why and (found := Interrupted.read(path, data)) is not None:
+                    found.record(0)
+                    out.append(found)
+            except ValidationError as error:
+                why = brief_error(error)
+            if why and problems is not None:
+                problems.append(f"{path} is no session of a proxy and is left out ({why}); move it away")
     return out
 
 

@@ -10,6 +10,7 @@ from crosswind.core.domain import JUDGE
 from crosswind.core.types import Verdict
 from crosswind.episodes.play import judge
 from crosswind.episodes.record import Record, certificate, trajectory_of
+from crosswind.runs.rewriting import rewrite
 from crosswind.runs.runner import diagnosed
 from crosswind.runs.store import Store, iter_records, load_manifest
 
@@ -52,12 +53,10 @@ def rescore(folder: Path | str, *, write: bool = False, tell: Callable[[str], No
         if tell:
             tell(f"{out.episodes} episodes")
     if write and (out.changed or set(out.judges) - {JUDGE}):
-        with Store(folder) as store, store.rewriting() as put:
+        with Store(folder) as store:
             again = Rescored(JUDGE)
-            for record in iter_records(folder):
-                put(_judged(record, again))
+            again.backup = str(rewrite(store, lambda record: _judged(record, again)))
             out = again
-            out.backup = str(store.backup)
             store.write(manifest, judge=JUDGE)
     return out
 

@@ -19,18 +19,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from crosswind.base.errors import CrosswindError, InfrastructureError, words_of_any
+from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError, words_of_any
 from crosswind.base.version import __version__
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
 from crosswind.core.types import Agent, Message, Tools
 from crosswind.episodes.brief import Told
-from crosswind.episodes.play import judge, play
+from crosswind.episodes.play import clip, judge, play
 from crosswind.episodes.record import Record, Usage, recorded
 from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.metrics.groups import REFUSALS, Count
+from crosswind.models.retry import LINE, Line
 from crosswind.models.source import AgentSource
 from crosswind.runs.command import plugin_files
 from crosswind.runs.store import Manifest, Store, now
@@ -145,6 +146,7 @@ class _Timed:
         self.clock: asyncio.Timeout | None = None  # of the request under way
         self.late = False
         self.error: BaseException | None = None
+        self.line = Line(self.wait_for_us)
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         if self.until is None and self.seconds is not None:
@@ -152,6 +154,7 @@ class _Timed:
         try:
             async with asyncio.timeout_at(self.until) as clock:
                 self.clock = clock
+                LINE.set(self.line)  # of this task: it plays one episode at a time
                 message = await self.agent.reply(chat, tools)
         except asyncio.CancelledError:
             worker = asyncio.current_task()
@@ -167,7 +170,8 @@ class _Timed:
             if self.until is None or asyncio.get_running_loop().time() < self.until:
                 return message
         self.late = True
-        raise InfrastructureError(f"the episode took more than its {self.seconds:g} seconds")
+        whose = ", in which the provider answered nothing" if self.line.dead else ""
+        raise InfrastructureError(f"the episode took more than its {self.seconds:g} seconds{whose}")
 
     def wait_for_us(self, seconds: float) -> None:
         """Put the deadline off by a time in which nothing could be heard, because this process did something else."""
@@ -201,6 +205,7 @@ async def play_episode(
     """Play an episode to its end and judge it; play it again after each pause if the infrastructure fails.
 
     An episode that takes too long ends as one that is out of budget: the agent's failure, on record as far as it came.
+    Time in which a provider failed does not count, and one that answered nothing at all is an error of its own.
     The agent is in `timed` as long as it is played, for its deadline to be put off.
     """
     drawn, usage = episode.drawn, Usage()
@@ -218,8 +223,11 @@ async def play_episode(
             raise
         except (Exception, SystemExit) as error:
             raise Crash(episode.key, error, by_agent=agent is None or agent.error is error) from error
-        usage = usage.plus(agent.usage)
-        if agent.late:
+        try:
+            usage = usage.plus(agent.usage)
+        except AgentException as error:
+            trajectory = trajectory.model_copy(update={"ended": "exception", "why": clip(error.why)})
+        if agent.late and not agent.line.dead:
             trajectory = trajectory.model_copy(update={"ended": "budget"})
         if trajectory.ended != "error" or pause is None or not agent.worth_retrying:
             break

@@ -15,13 +15,13 @@ import lzma
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import open_regular, real_folder, sync_folder, synced_file
+from crosswind.base.files import LONGEST, lines_in, open_regular, real_folder, sync_folder, synced_file
 from crosswind.core.types import Model
 from crosswind.episodes.brief import COLUMNS, Brief, as_row
 
@@ -30,7 +30,8 @@ SEALED = 10_000  # episodes of a part
 BLOCK = 256  # episodes that are compressed together
 PRESET = 1  # of xz: its window of a block holds what lines share, and more effort gains little
 CHUNK = 1 << 20  # bytes that are read or unpacked at once
-LONGEST = 1 << 27  # bytes of a line, beyond which it is none of ours
+ROW = 1 << 22  # bytes of a row of an index
+LEAST = 16  # bytes that an episode takes, compressed; what names more of them in less is none of ours
 MEMORY = 1 << 26  # bytes that unpacking may take
 
 
@@ -44,6 +45,16 @@ class Head(Model):
     blocks: tuple[int, ...]  # where in it each block begins
     block: int  # episodes in each but the last
     columns: tuple[str, ...] = COLUMNS
+
+    @property
+    def sound(self) -> bool:
+        """Can it be what we wrote? Whoever sent a run may have written it."""
+        if self.block < 1 or not 0 <= self.errors <= self.episodes <= self.size // LEAST:
+            return False
+        if len(self.blocks) != -(-self.episodes // self.block):
+            return False
+        places = (*self.blocks, self.size)
+        return places[0] == 0 and all(one < end for one, end in pairwise(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,7 @@ class Segment:
                 yield from _unpacked(self.path, start)
             else:
                 with open_regular(self.path) as file:
-                    yield from file
+                    yield from lines_in(file, self.path)
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise BadFile(
                 f"{self.path}: cannot be read ({error}); restore it from a copy, or move it and {self.index.name} away "
@@ -79,8 +90,8 @@ class Segment:
         if not self.packed:
             return None
         with suppress(OSError, EOFError, lzma.LZMAError, ValidationError, StopIteration):
-            head = Head.model_validate_json(next(_unpacked(self.index)))
-            if (head.size, head.columns) == (self.path.stat().st_size, COLUMNS):
+            head = Head.model_validate_json(next(_unpacked(self.index, longest=ROW)))
+            if (head.size, head.columns) == (self.path.stat().st_size, COLUMNS) and head.sound:
                 return head
         return None
 
@@ -97,8 +108,13 @@ class Segment:
                 yield brief_of(line, f"{self.path}:{at - first + 1}", at)
             return
         try:
-            for at, row in enumerate(islice(_unpacked(self.index), 1, None), first):
-                yield Brief.from_row(json.loads(row), shared, at)
+            end = first
+            for end, row in enumerate(islice(_unpacked(self.index, longest=ROW), 1, head.episodes + 2), first + 1):
+                if end > first + head.episodes:
+                    break
+                yield Brief.from_row(json.loads(row), shared, end - 1)
+            if end != first + head.episodes:
+                raise ValueError(f"it has not the {head.episodes} rows that it states")
         except (EOFError, OSError, lzma.LZMAError, ValueError, TypeError, RecursionError) as error:
             raise BadFile(
                 f"{self.index}: is damaged ({error}); delete it: it is made again from the episodes"
@@ -106,10 +122,10 @@ class Segment:
 
     def find(self, key: str) -> int | None:
         """The number, from 0, of the episode with this key, if its index tells; rows of other tasks are not parsed."""
-        if self.head() is None:
+        if (head := self.head()) is None:
             return next((n for n, line in enumerate(self.lines()) if tells_of(line, key)), None)
         task = task_in(key)
-        for number, row in enumerate(islice(_unpacked(self.index), 1, None)):
+        for number, row in enumerate(islice(_unpacked(self.index, longest=ROW), 1, head.episodes + 1)):
             if task in row and Brief.from_row(json.loads(row), {}, number).key == key:
                 return number
         return None
@@ -176,36 +192,57 @@ def close(folder: Path, lines: Path) -> Segment:
 
 def seal(part: Segment, lines: Iterable[bytes] | None = None) -> Segment:
     """Compress a part and index it; `lines` take the place of its own. When this raises, nothing has changed."""
-    stem = part.path.name.partition(".")[0]
-    packed, index = part.path.with_name(stem + PACKED), part.path.with_name(stem + INDEX)
-    fresh, fresh_index = packed.with_suffix(".new"), index.with_suffix(".new")
-    rows, blocks, errors, size, count = [], [], 0, 0, 0
     try:
-        with synced_file(fresh) as out:
-            every = iter(part.lines() if lines is None else lines)
-            while block := list(islice(every, BLOCK)):
-                whole = [line if line.endswith(b"\n") else line + b"\n" for line in block]
-                for line in whole:
-                    brief = brief_of(line, f"{part.path}:{count + 1}", count)
-                    rows.append(as_row(brief))
-                    errors, count = errors + (brief.outcome == "error"), count + 1
-                blocks.append(size)
-                size += out.write(lzma.compress(b"".join(whole), preset=PRESET))
-        head = Head(episodes=count, errors=errors, size=size, blocks=tuple(blocks), block=BLOCK)
-        with synced_file(fresh_index) as out:
-            out.write(lzma.compress(head.model_dump_json().encode() + b"\n" + b"".join(rows), preset=PRESET))
-        fresh_index.replace(index)
-        fresh.replace(packed)
-        sync_folder(packed.parent)
-        if not part.packed:
-            part.path.unlink()
+        pack(part, lines)
+        return place(part)
     finally:
-        for path in (fresh, fresh_index):
-            path.unlink(missing_ok=True)
+        drop_packed(part)
+
+
+def pack(part: Segment, lines: Iterable[bytes] | None = None) -> None:
+    """Compress a part, or the `lines` that are to take the place of its own, beside it: `place` makes that count."""
+    rows, blocks, errors, size, count = [], [], 0, 0, 0
+    fresh, fresh_index = _fresh(part)
+    with synced_file(fresh) as out:
+        every = iter(part.lines() if lines is None else lines)
+        while block := list(islice(every, BLOCK)):
+            whole = [line if line.endswith(b"\n") else line + b"\n" for line in block]
+            for line in whole:
+                brief = brief_of(line, f"{part.path}:{count + 1}", count)
+                rows.append(as_row(brief))
+                errors, count = errors + (brief.outcome == "error"), count + 1
+            blocks.append(size)
+            size += out.write(lzma.compress(b"".join(whole), preset=PRESET))
+    head = Head(episodes=count, errors=errors, size=size, blocks=tuple(blocks), block=BLOCK)
+    with synced_file(fresh_index) as out:
+        out.write(lzma.compress(head.model_dump_json().encode() + b"\n" + b"".join(rows), preset=PRESET))
+
+
+def place(part: Segment) -> Segment:
+    """Let what was packed count."""
+    packed = part.path.with_name(part.path.name.partition(".")[0] + PACKED)
+    fresh, fresh_index = _fresh(part)
+    fresh_index.replace(part.index)
+    fresh.replace(packed)
+    sync_folder(packed.parent)
+    if not part.packed:
+        part.path.unlink()
     return Segment(packed)
 
 
-def _unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
+def drop_packed(part: Segment) -> None:
+    """Take away what was packed and does not count."""
+    for path in _fresh(part):
+        path.unlink(missing_ok=True)
+
+
+def _fresh(part: Segment) -> tuple[Path, Path]:
+    """Where a part is packed, and its index."""
+    stem = part.path.name.partition(".")[0]
+    return part.path.with_name(f"{stem}.jsonl.new"), part.path.with_name(f"{stem}.index.new")
+
+
+def _unpacked(path: Path, start: int = 0, longest: int = LONGEST) -> Iterator[bytes]:
     """The lines of a compressed file, unpacked little by little."""
     with open_regular(path) as file:
         file.seek(start)
@@ -223,7 +260,7 @@ def _unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
             *lines, rest = (rest + stream.decompress(raw, CHUNK)).split(b"\n")
             for line in lines:
                 yield line + b"\n"
-            if len(rest) > LONGEST:
-                raise EOFError(f"a line has more than {LONGEST >> 20} MiB")
+            if len(rest) > longest:
+                raise EOFError(f"a line has more than {longest >> 20} MiB")
         if rest:
             yield rest

@@ -19,13 +19,11 @@ import errno
 import fcntl
 import json
 import os
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import islice
 from lzma import LZMAError
 from pathlib import Path
@@ -34,7 +32,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, regular, replace_file, sync_folder, synced_file
+from crosswind.base.files import append_file, lines_in, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
@@ -150,7 +148,7 @@ def _loaded(
     manifest = load_manifest(folder)
     problems: list[str] = []
     lost: list[str] = []
-    left = interrupted_sessions(folder)  # before the records: what a proxy records meanwhile is in both
+    left = interrupted_sessions(folder, problems)  # before the records: what a proxy records meanwhile is in both
     told = list(read(folder, problems, lost if damaged else None))
     if damage := left_out(folder, lost, len(told)):
         problems.append(damage)
@@ -189,7 +187,12 @@ def iter_records(
             for number, line in enumerate(part.lines(), 1):
                 with lenient(damaged, f"line {number} of {part.path.name}"):
                     yield whole(Record.model_validate_json, part.path, number, line)
-    yield from (record for _, record in _last(Path(folder), problems, damaged, Record.model_validate_json))
+    yield from last_records(Path(folder), problems, damaged)
+
+
+def last_records(folder: Path, problems: list[str] | None = None, damaged: list[str] | None = None) -> Iterator[Record]:
+    """Those of them that are in no sealed part."""
+    return (record for _, record in _last(folder, problems, damaged, Record.model_validate_json))
 
 
 def iter_briefs(
@@ -200,14 +203,23 @@ def iter_briefs(
     Sealed parts are read from their index. `Brief.at` is what `read_records` finds the episode by.
     """
     shared: dict[Any, Any] = {}
+    seen = set[int]()
     first = 0
     for part in segments(Path(folder)):
         with lenient(damaged):
-            yield from part.briefs(first, shared)
+            for brief in part.briefs(first, shared):
+                if (mark := hash(brief.key)) in seen:
+                    raise _twice(Path(folder), part, brief.key)
+                seen.add(mark)
+                yield brief
         first += part.count()
     for number, brief in _last(Path(folder), problems, damaged, Brief.read):
         brief.at = first + number - 1
         yield brief
+
+
+def _twice(folder: Path, part: Segment, key: str) -> BadFile:
+    return BadFile(f"{part.path}: repeats the episode {key!r}; restore {folder / SEGMENTS} from a copy")
 
 
 def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
@@ -222,7 +234,7 @@ def read_records(folder: Path | str, lines: Iterable[int]) -> Iterator[Record]:
     left = {at - first for at in wanted if at >= first}
     if left and path.exists():
         with open_regular(path) as file:
-            for number, line in enumerate(islice(file, max(left) + 1)):
+            for number, line in enumerate(islice(lines_in(file, path), max(left) + 1)):
                 if number in left:
                     yield whole(Record.model_validate_json, path, number + 1, line)
 
@@ -236,7 +248,7 @@ def line_of(folder: Path | str, key: str) -> int | None:
                 return first + at
             first += part.count()
         with open_regular(path) as file:
-            return next((first + n for n, line in enumerate(file) if tells_of(line, key)), None)
+            return next((first + n for n, line in enumerate(lines_in(file, path)) if tells_of(line, key)), None)
     return None
 
 
@@ -254,8 +266,8 @@ def raw_lines(folder: Path | str) -> Iterator[bytes]:
     """The lines of a run as they are."""
     for part in segments(Path(folder)):
         yield from part.lines()
-    with open_regular(Path(folder) / EPISODES) as file:
-        yield from file
+    with open_regular(path := Path(folder) / EPISODES) as file:
+        yield from lines_in(file, path)
 
 
 def _last(
@@ -297,7 +309,6 @@ class Store:
     def __init__(self, folder: Path | str, *, sealed: int = SEALED) -> None:
         self.folder, self.sealed = Path(folder).absolute(), sealed  # an agent may change the working directory
         self.path = self.folder / EPISODES
-        self.backup: Path | None = None  # of lines that others took the place of
         self.cut = 0  # bytes of a torn line that were cut off
         self._written = self._safe = 0  # lines written, and lines that are on the disk
         self._size = self._synced = 0  # bytes
@@ -316,18 +327,19 @@ class Store:
                     f"{self.folder}: holds other files ({others[0]}, ...); choose a new folder as --out"
                 )
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
             regular(self._lock, self.folder / LOCK)
         except OSError as error:
-            raise _unwritable(self.folder, error) from None
+            raise unwritable(self.folder, error) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             held = os.read(self._lock, 200).decode("utf-8", "replace").strip()
             os.close(self._lock)
             if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise _unwritable(self.folder, error) from None
+                raise unwritable(self.folder, error) from None
             raise Locked(
                 f"{self.folder}: another run is writing here ({held or 'unknown'}); wait for it, stop it, or choose "
                 "another --out. The lock goes with its owner: there is no file to delete"
@@ -379,7 +391,7 @@ class Store:
         try:
             replace_file(self.folder / MANIFEST, (manifest.model_dump_json(indent=1) + "\n").encode())
         except OSError as error:
-            raise _unwritable(self.folder, error) from None
+            raise unwritable(self.folder, error) from None
         return manifest
 
     # -- the episodes
@@ -420,7 +432,7 @@ class Store:
                 self._set_aside(parts)
             self._open()
         except OSError as error:
-            raise _unwritable(self.folder, error) from None
+            raise unwritable(self.folder, error) from None
         return keys
 
     def _resume_sealed(self, keys: set[str], each: Callable[[Told], None], keep_errors: bool) -> list[Segment]:
@@ -433,9 +445,7 @@ class Store:
                 if brief.outcome == "error" and not keep_errors:
                     errors += 1
                 elif brief.key in keys:
-                    raise BadFile(
-                        f"{whole.path}: repeats the episode {brief.key!r}; restore {self.folder / SEGMENTS} from a copy"
-                    )
+                    raise _twice(self.folder, whole, brief.key)
                 else:
                     keys.add(brief.key)
                     each(brief)
@@ -551,34 +561,6 @@ class Store:
             "then give the same command to continue"
         )
 
-    @contextmanager
-    def rewriting(self) -> Iterator[Callable[[Record], None]]:
-        """Put other lines in the place of all; the run as it was stays next to it (`backup`)."""
-        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-        self.backup = self.path.with_name(f"{EPISODES}.{stamp}")
-        fresh = self.folder / "rewritten"  # a run of its own, until it is whole
-        try:
-            shutil.rmtree(fresh, ignore_errors=True)
-            with Store(fresh, sealed=self.sealed) as store:
-                store.begin(load_manifest(self.folder))
-                store.resume(lambda _: None)
-                yield store.append
-                store.sync()
-            if not segments(self.folder):
-                shutil.copy2(self.path, self.backup)
-            else:  # a folder with all that was there
-                self.backup.mkdir()
-                shutil.copy2(self.path, self.backup)
-                (self.folder / SEGMENTS).rename(self.backup / SEGMENTS)
-            if (fresh / SEGMENTS).exists():
-                (fresh / SEGMENTS).rename(self.folder / SEGMENTS)
-            (fresh / EPISODES).replace(self.path)
-            sync_folder(self.folder)
-        except OSError as error:
-            raise _unwritable(self.folder, error) from None
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
-
 
 def same_ending(*runs: AnyRun) -> None:
     """Refuse runs that end episodes in different ways: what differs could be the way of judging."""
@@ -592,7 +574,8 @@ def same_ending(*runs: AnyRun) -> None:
             )
 
 
-def _unwritable(folder: Path, error: OSError) -> CrosswindError:
+def unwritable(folder: Path, error: OSError) -> CrosswindError:
+    """The error for a folder that cannot be written to."""
     what = f"{folder}: cannot be written to ({error.strerror})"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         return CannotStore(f"{what}; every finished episode is safe. Make room, then give the same command again")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from crosswind.base.errors import BadFile
+from crosswind.base.files import LARGEST, read_whole
 from crosswind.base.yaml_files import complaint
 from crosswind.core.registry import perturbations
 from crosswind.core.types import Model
@@ -79,7 +80,7 @@ class Done(Model):
 def read_done(path: Path) -> Done:
     """Read the result in a file and check that it belongs to the arm, seed and part of its path."""
     try:
-        done = Done.model_validate_json(path.read_bytes())
+        done = Done.model_validate_json(read_whole(path, 4 * LARGEST, links=True))
     except (OSError, ValidationError) as error:
         why = error.strerror if isinstance(error, OSError) else complaint(error.errors()[0])
         raise BadFile(f"{path}: not a result of a study ({why}); remove that folder and run the arm again") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile
-from crosswind.base.files import open_regular, real_folder
+from crosswind.base.files import lines_in, open_regular, real_folder
 from crosswind.core.types import ASK, FINISH, SAY
 from crosswind.mcp.schema import record
 from crosswind.watch.observed import Data, ObservedCall, ObservedEpisode, damage, listed
@@ -112,12 +112,11 @@ def open_sessions(folder: Path) -> Iterator[ObservedEpisode]:
     for path in sorted(real_folder(folder / SESSIONS).glob("*.jsonl")):
         reader = SessionReader()
         with open_regular(path) as file:
-            lines = file.read().splitlines()
-        for line in lines:
-            try:
-                data: Any = json.loads(line)
-            except ValueError:
-                continue  # torn, in the middle of what did not happen any more
-            if isinstance(data, dict) and reader.takes(data):
-                reader.add(data, str(path))
+            for line in lines_in(file, path):
+                try:
+                    data: Any = json.loads(line)
+                except (ValueError, RecursionError):
+                    continue  # torn, in the middle of what did not happen any more
+                if isinstance(data, dict) and reader.takes(data):
+                    reader.add(data, str(path))
         yield from reader.end()
