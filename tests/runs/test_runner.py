@@ -608,6 +608,50 @@ def test_a_budget_counts_for_the_whole_folder(tmp_path: Path, limits: Limits) ->
     assert played(tmp_path / "run").manifest.state == "finished"
 
 
+class Sparing(Source):
+    """Says nothing of the tokens of one reply in three."""
+
+    def make(self, drawn: Drawn) -> Agent:
+        double = super().make(drawn)
+        assert isinstance(double, Double)
+
+        before = [Usage()]
+
+        async def hush(nth: int, turn: int) -> None:
+            if turn % 3 == 1:
+                double.usage = before[0].plus(Usage(input_tokens=None, output_tokens=None, requests=1))
+            before[0] = double.usage
+
+        double.change = hush
+        return double
+
+
+def test_a_budget_counts_replies_without_usage(tmp_path: Path) -> None:
+    most = Limits(tokens=5000)
+    with pytest.warns(UserWarning, match="--max-tokens counts an estimate of those"):
+        ran = played(tmp_path / "run", Sparing(), limits=most, concurrency=1)
+    assert re.search(r"the budget of 5,000 tokens is used up \(about \d,\d{3} were used\)", ran.stopped)
+    assert 0 < ran.progress.done < 20
+    assert ran.progress.spent.tokens is None
+    assert sum(ran.progress.spent.charged) >= 5000
+    for record in load_run(tmp_path / "run").records:
+        assert record.usage.charged[0] > 100 * record.usage.requests
+        assert record.usage.cost == pytest.approx(Price(1, 10).of(*record.usage.charged))
+    again = played(tmp_path / "run", Sparing(), limits=most)  # what is stored counts as well
+    assert (again.progress.done, again.budget) == (0, True)
+
+
+def test_other_prices_are_refused(tmp_path: Path) -> None:
+    played(tmp_path / "run", limit=2)
+    dearer, euros = Source(), Source()
+    dearer.price, euros.price = Price(2, 20), Price(1, 10, "EUR")
+    for source, told in ((dearer, r"price.input was 1.0, now 2"), (euros, 'price.currency was "USD", now "EUR"')):
+        with pytest.raises(CrosswindError, match=told):
+            played(tmp_path / "run", source, limit=4)
+    assert {r.usage.currency for r in load_run(tmp_path / "run").records} == {"USD"}
+    assert played(tmp_path / "run", limit=2).progress.spent.in_words.endswith(" USD")
+
+
 def test_whoever_looks_on_is_told(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 

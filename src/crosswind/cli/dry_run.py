@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 DRAWN = 2000  # episodes that a dry run draws at most
 WEIGHED = 300  # of these, whose tokens it counts
-CHARACTERS = 4  # in a token, roughly
 REQUEST = 2.0  # seconds that a request is assumed to take
 
 
@@ -40,6 +39,7 @@ def forecast(
     """
     from crosswind.episodes.schedule import Schedule
     from crosswind.episodes.suite import BANDS, CLEAN, band_of
+    from crosswind.models.source import CHARACTERS
     from crosswind.models.spec import ScriptedSource
 
     schedule = Schedule(suite, seed, limit=None if limit is None else ceil(limit / trials))
@@ -163,6 +163,7 @@ def _tokens(drawn: Drawn, ending: Ending) -> tuple[int, int]:
     """Tokens in and out on the certified way: the whole conversation is sent again at every turn."""
     from crosswind.core.session import Session
     from crosswind.episodes.play import result_text
+    from crosswind.models.source import CHARACTERS
 
     certificate = drawn.certificate
     session = Session.of(drawn.domain, certificate.task, certificate.layers, ending=ending)

@@ -223,13 +223,16 @@ class RemoteModel:
                 self.given_up += 1
                 raise self.failure(fault) from None
             self.worked, self.given_up = True, 0
-            agent.usage = agent.usage.plus(used(self.price, said.input_tokens, said.output_tokens))
+            agent.usage = agent.usage.plus(self._used(body, said))
             if native and self.limits.protocol == "auto" and not self.worked_natively and _unseen(said, body):
                 self.native = False
                 self.say("the server takes tools and does not show them to the model; they are called as text instead")
                 continue
             self.worked_natively |= native
             return self._message(agent, said, native)
+
+    def _used(self, body: dict[str, Any], said: Said) -> Usage:
+        return used(self.price, said.input_tokens, said.output_tokens, sent=body, said=[said.text, said.calls])
 
     def _message(self, agent: ModelAgent, said: Said, native: bool) -> Message:
         text, calls = clean(said.text), said.calls

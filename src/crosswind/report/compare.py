@@ -199,7 +199,7 @@ def _runs(said: Comparison) -> Markup:
             formats.percent(found.refusals["shifted"].false.rate),
             formats.score(found.score),
             f"{found.episodes:,}",
-            formats.number(found.usage.cost),
+            formats.money(found.usage),
         )
         for name, found in said.summaries.items()
     ]

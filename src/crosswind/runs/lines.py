@@ -1,4 +1,4 @@
-"""Lines of episodes, read back: whole, torn at the end of a file, or damaged, which an error names with a remedy."""
+"""Lines of episodes: written, and read back: whole, torn at the end of a file, or damaged, which an error names."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile
 from crosswind.base.files import open_regular
 from crosswind.episodes.brief import Brief
+from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
 from crosswind.runs.manifest import EPISODES, SHOWN, brief_error, known_schema
 
 MOST = 1000  # lines that one command takes out
+LATER = ("input_charged", "output_charged", "currency")  # of what an episode cost: written where they say something
 
 T = TypeVar("T", Record, Brief)
 
@@ -107,3 +110,13 @@ def removal_command(path: Path, *numbers: int) -> str:
     """A command that takes lines out and leaves a copy."""
     lines = "d;".join(map(str, numbers))
     return f"sed -i.bak {lines + 'd' if len(numbers) == 1 else shlex.quote(lines + 'd')} {shlex.quote(str(path))}"
+
+
+def as_line(record: Record) -> bytes:
+    """A record as its line."""
+    try:
+        leave_out: dict[str, Any] = {name: True for name in ("finish", "mark") if getattr(record, name) is None}
+        leave_out["usage"] = {name for name in LATER if not getattr(record.usage, name)}  # as earlier versions wrote
+        return record.model_dump_json(exclude=leave_out).encode() + b"\n"
+    except (PydanticSerializationError, UnicodeEncodeError):  # half a character in a text that nobody clipped
+        return json.dumps(plain(record.model_dump()), ensure_ascii=False).encode() + b"\n"

@@ -42,6 +42,7 @@ class Manifest(Model):
     shard: str = ""  # I/N: the Ith of N parts, which `crosswind merge` puts together
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
+    price: dict[str, Any] | None = None  # of a million tokens in and out, with the currency; None: not known
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
     episode_timeout: float | None = None
     max_repeats: int | None = None  # failures or equal results of a call that end an episode; None: no limit
@@ -65,7 +66,7 @@ class Manifest(Model):
 # what makes two runs one: a folder holds episodes of one configuration only
 SAME = (
     *("crosswind", "judge", "suite", "conditions", "seed", "trials", "shard"),
-    *("agent", "settings", "ending", "episode_timeout", "max_repeats"),
+    *("agent", "settings", "price", "ending", "episode_timeout", "max_repeats"),
 )
 
 

@@ -31,7 +31,7 @@ from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.metrics.groups import REFUSALS, Count
-from crosswind.models.source import AgentSource
+from crosswind.models.source import CHARACTERS, AgentSource, tokens_of
 from crosswind.runs.store import Manifest, Store, now
 
 PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again, as often as there are numbers
@@ -99,20 +99,28 @@ class Limits:
 
     def reached(self, spent: Usage) -> str:
         """Words for the budget that is used up."""
-        if self.tokens is not None and spent.tokens is not None and spent.tokens >= self.tokens:
-            return f"the budget of {self.tokens:,} tokens is used up ({spent.tokens:,} were used)"
+        tokens = sum(spent.charged)
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"the budget of {self.tokens:,} tokens is used up ({spent.about}{tokens:,} were used)"
         if self.cost is not None and (spent.cost or 0) >= self.cost:
-            return f"the budget of {self.cost:g} is used up ({spent.cost:.4g} was spent)"
+            spending = f"{spent.about}{spent.cost:.4g} {spent.currency}".rstrip()
+            return f"the budget of {self.cost:g} is used up ({spending} was spent)"
         return ""
 
-    def void(self, spent: Usage) -> str:
-        """Words for budgets that stop nothing, because what they limit is unknown."""
+    def doubts(self, used: Usage) -> Iterator[str]:
+        """Words for what the budgets do not count exactly of what an episode used."""
         given = [name for name, most in (("--max-tokens", self.tokens), ("--max-cost", self.cost)) if most is not None]
-        if given and spent.tokens is None and spent.cost is None:
-            return f"{' and '.join(given)} cannot stop this run: the agent does not report its tokens (docs/agents.md)"
-        if self.cost is not None and spent.cost is None:
-            return "--max-cost cannot stop this run: no price is known, and the agent does not report its cost"
-        return ""
+        if given and used.tokens is None:
+            yield (
+                f"the agent did not report the tokens of every request; {' and '.join(given)} "
+                f"{'count' if len(given) > 1 else 'counts'} an estimate of those, at {CHARACTERS} characters a token "
+                "(docs/agents.md)"
+            )
+        if self.cost is not None and used.cost is None and (used.tokens is None or used.tokens):
+            yield (
+                "--max-cost does not count episodes whose cost is unknown: no price is known, and the agent did not "
+                "report their cost; give --price-in and --price-out, or --max-tokens"
+            )
 
 
 @dataclass(slots=True)
@@ -144,10 +152,12 @@ class _Timed:
         self.clock: asyncio.Timeout | None = None  # of the request under way
         self.late = False
         self.error: BaseException | None = None
+        self.charged = self.last = (0, 0)  # tokens in and out, and how many of them the agent had reported
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         if self.until is None and self.seconds is not None:
             self.until = asyncio.get_running_loop().time() + self.seconds
+        message: Message | None = None
         try:
             async with asyncio.timeout_at(self.until) as clock:
                 self.clock = clock
@@ -165,6 +175,8 @@ class _Timed:
         else:
             if self.until is None or asyncio.get_running_loop().time() < self.until:
                 return message
+        finally:
+            self._weigh(chat, tools, message)
         self.late = True
         raise InfrastructureError(f"the episode took more than its {self.seconds:g} seconds")
 
@@ -178,8 +190,27 @@ class _Timed:
 
     @property
     def usage(self) -> Usage:
+        """What the agent reports; what it does not know is charged by what was said."""
+        found = self._reported
+        read, said = (c + now - last for c, now, last in zip(self.charged, found.charged, self.last, strict=True))
+        charged = {"input_charged": None if found.input_tokens is not None else read}
+        charged |= {"output_charged": None if found.output_tokens is not None else said}
+        return found.model_copy(update=charged)
+
+    @property
+    def _reported(self) -> Usage:
         found = getattr(self.agent, "usage", None)
         return found if isinstance(found, Usage) else Usage()
+
+    def _weigh(self, chat: Sequence[Message], tools: Tools, message: Message | None) -> None:
+        """Charge a request: by what the agent reports, else by its text."""
+        found = self._reported
+        read, said = (now - last for now, last in zip(found.charged, self.last, strict=True))
+        if found.input_tokens is None and read <= 0:
+            read = tokens_of([[m.model_dump() for m in chat], [tool.function() for tool in tools]])
+        if found.output_tokens is None and said <= 0 and message is not None:
+            said = tokens_of(message.model_dump())
+        self.charged, self.last = (self.charged[0] + read, self.charged[1] + said), found.charged
 
     @property
     def worth_retrying(self) -> bool:
@@ -225,8 +256,10 @@ async def play_episode(
         await asyncio.sleep(pause)
     cost = usage.cost
     if cost is None and source.price is not None:
-        cost = source.price.of(usage.input_tokens, usage.output_tokens)
-    usage = usage.model_copy(update={"cost": cost, "seconds": round(time.perf_counter() - began, 6)})
+        cost = source.price.of(*usage.charged)
+    currency = source.price.currency if cost and source.price is not None else ""
+    seconds_taken = round(time.perf_counter() - began, 6)
+    usage = usage.model_copy(update={"cost": cost, "currency": currency, "seconds": seconds_taken})
     try:
         verdict = judge(trajectory, drawn.domain)
         record = recorded(episode, trajectory, verdict, seed=seed, usage=usage)
@@ -271,6 +304,7 @@ def manifest_of(
         shard=f"{shard[0]}/{shard[1]}" if shard[1] > 1 else "",
         agent=source.name,
         settings=source.settings,
+        price=source.price._asdict() if source.price is not None else None,
         ending=source.ending,
         episode_timeout=limits.episode,
         max_repeats=limits.repeats,
@@ -323,7 +357,8 @@ class Workers:
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
         self.alike: list[tuple[str, str]] = []  # the last episodes, as far as one exception ended them: it, their task
-        self.raising = self.warned = False
+        self.raising = False
+        self.warned: set[str] = set()
         self.in_a_row, self.most_in_a_row = 0, in_a_row
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
@@ -424,9 +459,10 @@ class Workers:
             self.stopped = f"{len(self.alike)} episodes in a row ended with the same exception of the agent ({first})"
             self.raising = True
         self.stopped = self.stopped or self.limits.reached(self.progress.spent)
-        if not self.warned and (told := self.limits.void(self.progress.spent)):
-            self.warned = True
-            warnings.warn(told, stacklevel=1)
+        for told in self.limits.doubts(record.usage):
+            if told not in self.warned:
+                self.warned.add(told)
+                warnings.warn(told, stacklevel=1)
         self.show()
 
     def show(self) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import shutil
 import socket
@@ -31,14 +30,12 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
-
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
-from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
 from crosswind.runs.lines import T, left_out, lenient, lines_of, removal_command, whole
+from crosswind.runs.lines import as_line as as_line
 from crosswind.runs.manifest import CODE_CHANGED
 from crosswind.runs.manifest import EPISODES as EPISODES
 from crosswind.runs.manifest import MANIFEST as MANIFEST
@@ -276,15 +273,6 @@ def _last(
 
 
 # ---------------------------------------------------------------- writing
-
-
-def as_line(record: Record) -> bytes:
-    """A record as its line."""
-    try:
-        leave_out = {name for name in ("finish", "mark") if getattr(record, name) is None}  # as earlier versions wrote
-        return record.model_dump_json(exclude=leave_out).encode() + b"\n"
-    except (PydanticSerializationError, UnicodeEncodeError):  # half a character in a text that nobody clipped
-        return json.dumps(plain(record.model_dump()), ensure_ascii=False).encode() + b"\n"
 
 
 class Store:
