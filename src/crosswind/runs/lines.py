@@ -65,6 +65,33 @@ def lines_of(
             yield number, found, line
 
 
+class Once:
+    """Which episodes of a run were read: one that comes again, in this file or another, is left out.
+
+    A copy of a run that was made while a part was closed has its lines in two files.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._again: dict[str, list[tuple[int, str]]] = {}  # lines and keys, by file
+
+    def is_new(self, key: str, file: str, line: int) -> bool:
+        if key not in self._seen:
+            self._seen.add(key)
+            return True
+        self._again.setdefault(file, []).append((line, key))
+        return False
+
+    def told(self) -> Iterator[str]:
+        """What was left out, in a sentence for each file."""
+        for file, lines in self._again.items():
+            (line, key), many = lines[0], len(lines)
+            if many == 1:
+                yield f"line {line} of {file} repeats the episode {key!r} and is left out"
+            else:
+                yield f"{many:,} lines of {file} repeat episodes, such as {key!r}, and are left out"
+
+
 def whole(parse: Callable[[bytes], T], path: Path, number: int, line: bytes) -> T:
     """What a line says that must be whole."""
     try:
@@ -90,6 +117,29 @@ def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> Ba
         return BadFile(f"{told}, or move this file and its index away and let `crosswind run` play its episodes again")
     again = "take it out and let `crosswind run` play that episode again"
     return BadFile(f"{told}, or {again}: {removal_command(path, number)}")
+
+
+def repeated(path: Path, number: int, key: str, before: set[str]) -> BadFile:
+    """A line repeats an episode that was read `before` it: what to do about all such lines of its file."""
+    every = [(n, found.key) for n, found, _ in lines_of(path, Brief.read, []) if found is not None]
+    here = {one for n, one in every if n < number}
+    sealed = before - here
+    told = f"{path}:{number}: repeats the episode {key!r}"
+    if every and all(one in sealed for _, one in every):
+        away = f"mv {shlex.quote(str(path))} {shlex.quote(f'{path}.repeated')}"
+        return BadFile(
+            f"{told}; all its {len(every):,} lines are in the parts too, as in a copy that was made while the run went "
+            f"on: take the file away ({away}), then give the same command again"
+        )
+    known, again = set(sealed), list[int]()
+    for n, one in every:
+        if one in known:
+            again.append(n)
+        known.add(one)
+    few = again[:MOST]
+    lines = "one of the two lines" if len(again) == 1 else f"the {len(again):,} lines that repeat others"
+    more = f" (the first {MOST:,}; then try again)" if len(few) < len(again) else ""
+    return BadFile(f"{told}; take {lines} out{more}: {removal_command(path, *few)}")
 
 
 def left_out(folder: Path, lost: Sequence[str], there: int) -> str:

@@ -34,7 +34,7 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.record import Record
-from crosswind.runs.lines import T, left_out, lenient, lines_of, removal_command, whole
+from crosswind.runs.lines import Once, T, left_out, lenient, lines_of, repeated, whole
 from crosswind.runs.lines import as_line as as_line
 from crosswind.runs.manifest import CODE_CHANGED
 from crosswind.runs.manifest import EPISODES as EPISODES
@@ -182,11 +182,14 @@ def iter_records(
     A damaged line raises `BadFile`, or is named in `damaged`.
     """
     for part in segments(Path(folder)):
+    once = Once()
         with lenient(damaged):
             for number, line in enumerate(part.lines(), 1):
                 with lenient(damaged, f"line {number} of {part.path.name}"):
-                    yield whole(Record.model_validate_json, part.path, number, line)
-    yield from (record for _, record in _last(Path(folder), problems, damaged, Record.model_validate_json))
+                    record = whole(Record.model_validate_json, part.path, number, line)
+                    if once.is_new(record.key, part.path.name, number):
+                        yield record
+    yield from (record for _, record in _last(Path(folder), once, problems, damaged, Record.model_validate_json))
 
 
 def iter_briefs(
@@ -197,12 +200,14 @@ def iter_briefs(
     Sealed parts are read from their index. `Brief.at` is what `read_records` finds the episode by.
     """
     shared: dict[Any, Any] = {}
-    first = 0
+    first, once = 0, Once()
     for part in segments(Path(folder)):
         with lenient(damaged):
-            yield from part.briefs(first, shared)
+            for brief in part.briefs(first, shared):
+                if once.is_new(brief.key, part.path.name, brief.at - first + 1):
+                    yield brief
         first += part.count()
-    for number, brief in _last(Path(folder), problems, damaged, Brief.read):
+    for number, brief in _last(Path(folder), once, problems, damaged, Brief.read):
         brief.at = first + number - 1
         yield brief
 
@@ -256,21 +261,19 @@ def raw_lines(folder: Path | str) -> Iterator[bytes]:
 
 
 def _last(
-    folder: Path, problems: list[str] | None, damaged: list[str] | None, parse: Callable[[bytes], T]
+    folder: Path, once: Once, problems: list[str] | None, damaged: list[str] | None, parse: Callable[[bytes], T]
 ) -> Iterator[tuple[int, T]]:
-    """What the lines that are not sealed say, each episode once, with the numbers of the lines."""
-    path, seen = folder / EPISODES, set[str]()
+    """What the lines that are not sealed say, as far as no line before does, with the numbers of the lines."""
+    path = folder / EPISODES
     for number, found, _ in lines_of(path, parse, damaged):
         if found is None:
             if problems is not None:
                 problems.append(f"line {number} of {path.name} is torn and left out; its episode is not finished")
-        elif found.key in seen:
-            if problems is not None:
-                problems.append(f"line {number} of {path.name} repeats the episode {found.key!r} and is left out")
-        else:
-            seen.add(found.key)
+        elif once.is_new(found.key, path.name, number):
             yield number, found
 
+    if problems is not None:
+        problems += once.told()
 
 # ---------------------------------------------------------------- writing
 
@@ -322,9 +325,29 @@ class Store:
             ) from None
         for left in self.folder.glob(f"{MANIFEST}.*.new"):
             left.unlink(missing_ok=True)  # of a run that was killed
-        with suppress(OSError):  # only words for anyone who finds it locked
-            os.ftruncate(self._lock, 0)
-            os.write(self._lock, f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode())
+        with suppress(OSError):  # only words for anyone who finds it locked; never none, once there were some
+            told = f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode()
+            os.pwrite(self._lock, told, 0)
+            os.ftruncate(self._lock, len(told))
+
+    def _refuse_others(self) -> None:
+        """Refuse a folder that is in use for something else."""
+        if not self.folder.is_dir() or (self.folder / MANIFEST).exists():
+            return
+        half = {path.name for path in self.folder.glob(f"{MANIFEST}.*.new")}
+        others = sorted(p.name for p in self.folder.iterdir() if p.name not in {LOCK, *half})
+        if EPISODES in others:
+            raise BadFile(f"{self.folder}: has {EPISODES} and no {MANIFEST}; restore it, or choose another --out")
+        if others:
+            raise CrosswindError(f"{self.folder}: holds other files ({others[0]}, ...); choose a new folder as --out")
+
+    def _holder(self) -> str:
+        """Who holds the lock, in their words, which they write right after they took it."""
+        for _ in range(20):
+            if held := os.pread(self._lock, 200, 0).decode("utf-8", "replace").strip():
+                return held
+            time.sleep(0.01)
+        return ""
 
     def __enter__(self) -> Store:
         return self
@@ -387,10 +410,7 @@ class Store:
                 torn = line
                 break
             if record.key in keys:
-                raise BadFile(
-                    f"{self.path}:{number}: repeats the episode {record.key!r}; take one of the two lines out: "
-                    f"{removal_command(self.path, number)}"
-                )
+                raise repeated(self.path, number, record.key, keys)
             at += len(line)
             if record.outcome == "error" and not keep_errors:
                 errors = True
@@ -501,8 +521,11 @@ class Store:
             with self._swapping:
                 os.fsync(self._lines)
                 part = close(self.folder, self.path)
-                os.close(self._lines)
-                self._open()
+                try:
+                    self._open()
+                finally:  # a number that is closed may be another file's at once
+                    if self._lines != before:
+                        os.close(before)
                 self._safe, self._last = self._written, 0
         except OSError as error:
             raise self._full(error) from None
