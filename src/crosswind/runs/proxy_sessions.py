@@ -17,7 +17,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -110,6 +110,11 @@ class SessionLog:
             self._told = receipts
         self._write(data)
 
+    def steps(self) -> list[Data]:
+        """The calls that were noted and are over. Read back, since a session may last for days."""
+        with open_regular(self.path) as file:
+            return [entry["step"] for entry in _entries(file) if entry.get("over")]
+
     def end(self, key: str, *, seconds: float, why: str) -> None:
         """The session is over and about to be recorded under a key."""
         self._write({"end": key, "at": seconds, "why": why}, before=b"\n")  # what came before may be torn
@@ -152,13 +157,12 @@ class Interrupted:
     why: str = KILLED
 
     @classmethod
-    def read(cls, path: Path, data: bytes) -> Self | None:
-        """What a file says; None where it says nothing that a record could be made of."""
+    def read(cls, path: Path, lines: Iterable[bytes]) -> Self | None:
+        """What the lines of a file say; None where they say nothing that a record could be made of."""
         found: Self | None = None
         under_way: dict[int, Data] = {}
-        for line in data.split(b"\n"):
+        for entry in _entries(lines):
             try:
-                entry = json.loads(line)
                 if found is None:
                     found = cls(path, SessionHead.model_validate(entry["head"], strict=False))
                     continue
@@ -173,7 +177,7 @@ class Interrupted:
                     found.steps.append(entry["step"])
                 else:
                     under_way[entry["nth"]] = entry["step"]
-            except (ValueError, KeyError, TypeError):  # torn, in the middle of what did not happen any more
+            except (ValueError, KeyError, TypeError):
                 continue
         if found is not None:
             found.steps += under_way.values()
@@ -192,6 +196,15 @@ class Interrupted:
             os.fsync(file.fileno())
 
 
+def _entries(lines: Iterable[bytes]) -> Iterator[Data]:
+    """What was written, without lines that are torn, in the middle of what did not happen any more."""
+    for line in lines:
+        with contextlib.suppress(ValueError, RecursionError):
+            entry = json.loads(line)
+            if isinstance(entry, dict):
+                yield entry
+
+
 def interrupted_sessions(folder: Path) -> list[Interrupted]:
     """The sessions in a run's folder whose proxy was killed, the oldest first."""
     out: list[Interrupted] = []
@@ -200,7 +213,7 @@ def interrupted_sessions(folder: Path) -> list[Interrupted]:
     for path in sorted((folder / FOLDER).glob("*.jsonl")):
         with contextlib.suppress(OSError, BadFile), open_regular(path) as file:  # gone meanwhile, or not ours to read
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # an error where a proxy holds it
-            if (found := Interrupted.read(path, file.read())) is not None:
+            if (found := Interrupted.read(path, file)) is not None:
                 out.append(found)
     return out
 
