@@ -368,6 +368,27 @@ def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
     assert run("gate", small, "--max-drop", "tier=0.10", "--allow-inconclusive")[0] == 0
 
 
+def test_a_baseline_with_little_in_common_is_refused(tmp_path: Path, good: Path) -> None:
+    small = folder_of(tmp_path / "small", made_up([(True, True)] * 20))
+    rules = ("--baseline", small, "--max-drop", "all=0.10", "--min-clean", "0")
+    code, text = run("gate", good, *rules)
+    assert (code, "share only 40 of 120 episodes" in text) == (2, True)
+    code, text = run("gate", good, *rules, "--partial", "--allow-inconclusive")
+    assert (code, "only 40 of 120 episodes are common" in " ".join(text.split())) == (0, True)
+
+
+def test_a_full_disk_does_not_take_the_verdict(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, data: bytes, mode: int = 0) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("crosswind.base.files.replace_file", full)
+    code, text = run("gate", good, "--max-drop", "tier=0.10", "--markdown", tmp_path / "summary.md")
+    assert code == 3
+    assert "Pass" in text
+    assert "make room" in text
+    assert not (tmp_path / "summary.md").exists()
+
+
 def test_json_is_one_document(bad: Path) -> None:
     code, text = run("gate", bad, "--max-drop", "tier=0.10", "--json")
     data = json.loads(text)

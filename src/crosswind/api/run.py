@@ -17,6 +17,7 @@ from crosswind.metrics import GROUPINGS, By, Drop, Summary, formats, pairs
 from crosswind.metrics import drops as drops_of
 from crosswind.metrics import summary as summary_of
 from crosswind.metrics.scores import cell, sides
+from crosswind.metrics.together import same_ending
 from crosswind.report import compare as comparing
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
@@ -220,6 +221,7 @@ class Run:
         max_recovery: int | None = None,
         max_errors: float = MOST_ERRORS,
         baseline: Run | str | os.PathLike[str] | None = None,
+        partial: bool = False,
     ) -> Outcome:
         """Judge the run by rules; the verdict is true if all of them hold.
 
@@ -235,16 +237,19 @@ class Run:
         a trivial agent does not pass. A verdict can also be "inconclusive", where more
         pairs are needed, or "infrastructure", where too many episodes (more than `max_errors`) ended as errors.
 
+        A baseline that shares less than half of the episodes is refused, unless the comparison may be `partial`.
+
         Of streams, `min_stability` judges success on tasks that no release touches, and `max_recovery` asks that the
         agent recover within this many episodes of at least four in five changes.
         """
         before = None if baseline is None else _run(baseline)
         if before is not None:
-            store.same_ending(before.stored, self.stored)
+            same_ending(before.stored, self.stored)
         found = examine(
             self.records,
             _rules(max_drop),
             baseline=None if before is None else before.records,
+            partial=partial,
             min_clean=min_clean,
             min_refusals=min_refusals,
             max_false_refusals=max_false_refusals,

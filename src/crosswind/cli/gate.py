@@ -55,6 +55,9 @@ def gate(
     ] = None,
     max_drop: Annotated[
         list[str], Option(metavar="NAME=SHARE", help="Largest allowed drop, such as tier=0.10; repeatable.")
+    partial: Annotated[
+        bool, Option("--partial", help="Take a baseline that shares less than half of the episodes.")
+    ] = False,
     ] = [],  # noqa: B006
     min_clean: Annotated[
         float | None, _share("Minimum clean success on solvable tasks; 0: no minimum.", 0, 0.999, "0.5")
@@ -106,9 +109,10 @@ def gate(
     level:3). With a baseline it may also be clean.
     """
     from crosswind.cli.config import NAME, GateRules, load_config
+    from crosswind.metrics.together import same_ending
     from crosswind.gate.gate import examine, parse_rule
     from crosswind.runs.baselines import trivial_of
-    from crosswind.runs.store import BriefRun, open_run, same_ending
+    from crosswind.runs.store import BriefRun, open_run
 
     rules, held = [parse_rule(text) for text in max_drop], GateRules()
     if config or (not rules and min_clean is None and Path(NAME).exists()):
@@ -124,6 +128,7 @@ def gate(
     outcome = examine(
         run.told,
         rules or held.rules(),
+        partial=partial,
         baseline=other.told if other else None,
         min_clean=held.min_clean if min_clean is None else min_clean,
         min_refusals=held.min_refusals if min_refusals is None else min_refusals,

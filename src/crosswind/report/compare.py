@@ -8,11 +8,12 @@ from typing import Any
 from crosswind.base.version import __version__
 from crosswind.metrics import formats
 from crosswind.metrics.scores import CleanAndRobust, Drop
+from crosswind.metrics.together import COMMON
 from crosswind.report import markdown as md
 from crosswind.report import parts, streams
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
-from crosswind.runs.comparison import COMMON, Comparison, Contrast
+from crosswind.runs.comparison import Comparison, Contrast
 from crosswind.runs.reading import Reading
 
 # ---------------------------------------------------------------- in words

@@ -591,18 +591,6 @@ class Store:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def same_ending(*runs: AnyRun) -> None:
-    """Refuse runs that end episodes in different ways: what differs could be the way of judging."""
-    first = runs[0]
-    for other in runs[1:]:
-        if other.manifest.ending != first.manifest.ending:
-            raise CrosswindError(
-                f"{first.folder} ended episodes by {first.manifest.ending} and {other.folder} by "
-                f"{other.manifest.ending}; only runs with the same ending can be compared. Play one of them again "
-                f"with --ending {first.manifest.ending} or {other.manifest.ending}"
-            )
-
-
 def _unwritable(folder: Path, error: OSError) -> CrosswindError:
     what = f"{folder}: cannot be written to ({error.strerror})"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
