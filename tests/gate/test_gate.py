@@ -354,7 +354,7 @@ def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
     assert run("gate", half, "--max-drop", "tier=0.10", "--allow-unfinished")[0] == 0
     torn = folder_of(tmp_path / "torn", made_up([(True, True)] * 60), planned=121)
     code, text = run("gate", torn, "--max-drop", "tier=0.10")
-    assert (code, "1 of its 121 episodes are missing from episodes.jsonl" in text) == (3, True)
+    assert (code, "1 of its 121 episodes are missing; a copy of a run needs the whole folder" in text) == (3, True)
     assert run("gate", good, "--baseline", torn, "--max-drop", "all=0.10")[0] == 3
     small = folder_of(tmp_path / "small", made_up([(True, True)] * 9))
     code, text = run("gate", small, "--max-drop", "tier=0.10")
@@ -483,6 +483,8 @@ def test_init_writes_a_configuration_and_a_workflow_that_are_sound(tmp_path: Pat
         "init", "--out", tmp_path, "--force", "--install", "crosswind[openai] @ git+https://a.example/c: #1"
     )
     steps = yaml.safe_load(workflow.read_text())["jobs"]["gate"]["steps"]
+    stored = next(step["with"]["path"].split() for step in steps if "upload-artifact" in step.get("uses", ""))
+    assert "runs/ci" in stored  # all of it: of a large run most is in parts
     installs = [step["run"] for step in steps if "pip install" in step.get("run", "")]
     assert list(map(shlex.split, installs)) == [
         ["python", "-m", "pip", "install", "crosswind[openai] @ git+https://a.example/c: #1"]

@@ -75,7 +75,10 @@ def shortfall(manifest: Manifest, there: int) -> str:
     if manifest.state != "finished":
         return f"the run is not finished ({manifest.why or manifest.state})"
     if manifest.planned is not None and there < manifest.planned:
-        return f"{manifest.planned - there} of its {manifest.planned} episodes are missing from {EPISODES}"
+        return (
+            f"{manifest.planned - there} of its {manifest.planned} episodes are missing; a copy of a run needs the "
+            f"whole folder, {EPISODES} and segments"
+        )
     return ""
 
 
