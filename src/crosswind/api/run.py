@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind.api.arguments import in_python, naming_arguments
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
-from crosswind.base.files import replace_file
+from crosswind.base.files import write_output
 from crosswind.episodes.record import Record
 from crosswind.gate.gate import MOST_ERRORS, Outcome, Rule, examine, parse_rule, rule
 from crosswind.metrics import GROUPINGS, By, Drop, Summary, formats, pairs
@@ -397,7 +397,7 @@ def _written(path: str | os.PathLike[str], page: str) -> Path:
     """Write a page, whole or not at all."""
     file = Path(os.fspath(path))
     try:
-        replace_file(file, page.encode())
+        write_output(file, page.encode())
     except OSError as error:
         raise CrosswindError(f"{file}: cannot be written ({error.strerror}); choose another path") from None
     return file

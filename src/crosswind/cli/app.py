@@ -23,9 +23,12 @@ from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
 from crosswind.cli.exits import BUG, INTERRUPTED, MISTAKE, STOPPED
+from crosswind.base.files import FULL
 from crosswind.cli.help import App, HelpfulGroup, epilog, example_of
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # a disk that takes no more
+if TYPE_CHECKING:
+    app: App  # made when it is asked for
+
 NO_PLUGINS = ("demo", "doctor", "init", "learn", "new")  # commands that play nothing of a plug-in
 
 

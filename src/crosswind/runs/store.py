@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, open_regular, regular, replace_file, sync_folder, synced_file
+from crosswind.base.files import FULL, append_file, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.record import Record
 from crosswind.runs.lines import Once, T, left_out, lenient, lines_of, repeated, whole
@@ -593,6 +593,6 @@ class Store:
 
 def _unwritable(folder: Path, error: OSError) -> CrosswindError:
     what = f"{folder}: cannot be written to ({error.strerror})"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+    if error.errno in FULL:
         return CannotStore(f"{what}; every finished episode is safe. Make room, then give the same command again")
     return CrosswindError(f"{what}; choose another folder as --out, or fix its permissions")
