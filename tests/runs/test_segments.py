@@ -26,6 +26,7 @@ from crosswind.runs.rescore import rescore
 from crosswind.runs.runner import Limits, manifest_of, run
 from crosswind.runs.segments import Segment
 from crosswind.runs.store import (
+    CannotStore,
     Manifest,
     Store,
     as_line,
@@ -38,8 +39,8 @@ from crosswind.runs.store import (
     raw_lines,
     read_records,
 )
-
 from crosswind.watch.sources.opening import read_episodes
+
 QUICK = suites["quick"]
 PART = 6  # episodes of a part here
 
@@ -250,7 +251,6 @@ def test_an_episode_in_two_parts_is_refused_for_writing(tmp_path: Path, records:
         keys_of(folder)
 
 
-def test_a_part_that_cannot_be_compressed_stays_as_it_is(
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_copy_made_while_a_part_was_closed_counts_no_episode_twice(
     tmp_path: Path, records: list[Record], compressed: bool
@@ -319,6 +319,7 @@ def test_no_room_for_a_new_file_when_a_part_is_closed(
     assert keys_of(tmp_path / "run") == {record.key for record in records[:PART]}
 
 
+def test_a_part_that_cannot_be_compressed_stays_as_it_is(
     tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> Segment:

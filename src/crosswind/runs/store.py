@@ -21,6 +21,7 @@ import os
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -181,8 +182,8 @@ def iter_records(
 
     A damaged line raises `BadFile`, or is named in `damaged`.
     """
-    for part in segments(Path(folder)):
     once = Once()
+    for part in segments(Path(folder)):
         with lenient(damaged):
             for number, line in enumerate(part.lines(), 1):
                 with lenient(damaged, f"line {number} of {part.path.name}"):
@@ -271,9 +272,9 @@ def _last(
                 problems.append(f"line {number} of {path.name} is torn and left out; its episode is not finished")
         elif once.is_new(found.key, path.name, number):
             yield number, found
-
     if problems is not None:
         problems += once.told()
+
 
 # ---------------------------------------------------------------- writing
 
@@ -297,16 +298,8 @@ class Store:
         self._last = 0  # lines that are not sealed
         self._closed: list[Segment] = []  # parts to compress
         self._swapping, self._sealing = threading.Lock(), threading.Lock()
-        if self.folder.is_dir() and not (self.folder / MANIFEST).exists():
-            half = {path.name for path in self.folder.glob(f"{MANIFEST}.*.new")}
-            others = sorted(p.name for p in self.folder.iterdir() if p.name not in {LOCK, *half})
-            if EPISODES in others:
-                raise BadFile(f"{self.folder}: has {EPISODES} and no {MANIFEST}; restore it, or choose another --out")
-            if others:
-                raise CrosswindError(
-                    f"{self.folder}: holds other files ({others[0]}, ...); choose a new folder as --out"
-                )
         try:
+            self._refuse_others()
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
             regular(self._lock, self.folder / LOCK)
@@ -315,7 +308,7 @@ class Store:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            held = os.read(self._lock, 200).decode("utf-8", "replace").strip()
+            held = self._holder()
             os.close(self._lock)
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise _unwritable(self.folder, error) from None
@@ -520,6 +513,7 @@ class Store:
         try:
             with self._swapping:
                 os.fsync(self._lines)
+                self._synced, before = self._size, self._lines
                 part = close(self.folder, self.path)
                 try:
                     self._open()
