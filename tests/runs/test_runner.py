@@ -850,6 +850,46 @@ def test_any_number_of_trials_takes_no_memory_before_it_is_played() -> None:
     assert [next(schedule).trial for _ in range(3)] == [0, 1, 2]
 
 
+def test_a_dry_run_tells_what_is_left(tmp_path: Path, crosswind: Callable[..., str]) -> None:
+    given = ("run", "quick", "--agent", "oracle", "--out", tmp_path / "run")
+    whole = json.loads(crosswind(*given, "--dry-run", "--json"))
+    crosswind(*given, "--limit", "5")
+    rest = json.loads(crosswind(*given, "--dry-run", "--json"))
+    assert (whole["episodes"], whole["left"], rest["episodes"], rest["left"]) == (20, 20, 20, 15)
+    assert rest["input_tokens"] == pytest.approx(whole["input_tokens"] * 15 / 20, rel=0.01)
+    assert "5 of 20 episodes are in" in crosswind(*given, "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("how", "given", "code"),
+    [
+        ("closed", "--limit 4 --no-progress >&-", 0),
+        ("without input", "--limit 4 --no-progress --json <&-", 0),
+        ("long name", f"--limit 4 --out {'d' * 300}", 2),
+        ("long path", f"--limit 4 --out {'/'.join(['d' * 200] * 25)}", 2),
+    ],
+)
+def test_odd_streams_and_names_are_no_bugs(tmp_path: Path, how: str, given: str, code: int) -> None:
+    start = f"{sys.executable} -m crosswind.cli.app run quick --agent oracle --out {tmp_path / 'run'} {given}"
+    done = subprocess.run(["bash", "-c", start], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == code, done.stderr
+    assert "bug" not in done.stderr
+    if code == 0:
+        assert len(load_run(tmp_path / "run").records) == 4
+    else:
+        assert "File name too long" in done.stderr
+
+
+def test_a_report_in_the_c_locale(tmp_path: Path) -> None:
+    played(tmp_path / "run", limit=4)
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    start = [sys.executable, "-m", "crosswind.cli.app", "report", str(tmp_path / "run"), "--baselines", "0"]
+    for more in ((), ("--markdown",)):
+        done = subprocess.run([*start, *more], capture_output=True, env=plain, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.isascii()
+
+
 def test_a_dry_run_needs_no_key_and_names_currency_and_time(
     crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

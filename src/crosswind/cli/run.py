@@ -173,7 +173,16 @@ def run(
         raise CrosswindError(f"--max-cost: no price is known for {source.name}; give --price-in and --price-out")
     if dry_run:
         together = concurrency or source.concurrency
-        forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, concurrency=together, json_=json_)
+        forecast(
+            chosen,
+            source,
+            seed=seed,
+            trials=trials,
+            limit=limit or None,
+            concurrency=together,
+            json_=json_,
+            out=out,
+        )
         return
     limits = runner.Limits(
         episode=episode_timeout or None,
@@ -215,7 +224,7 @@ def run(
             concurrency=concurrency,
         )
         play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
-    conclude(guarded(play, source, folder), folder, json_=json_)
+    conclude(guarded(play, source, folder, json_=json_), folder, json_=json_)
 
 
 async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ran]], *, watch: RunDisplay) -> Ran:
