@@ -920,11 +920,13 @@ def test_what_a_dry_run_promises_the_analysis_delivers(sizes: list[int]) -> None
     assert found >= 0.74 * 300
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals) -> None:
     folder = tmp_path / "run"
     heeds = partial(signal.signal, sent, signal.SIG_DFL)  # a job in the background would not
-    with subprocess.Popen(command(tmp_path, "stuck"), stderr=subprocess.PIPE, text=True, preexec_fn=heeds) as child:
+    asked = command(tmp_path, "stuck", "--json")
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(asked, **pipes, text=True, preexec_fn=heeds) as child:  # type: ignore[call-overload]
         until = time.monotonic() + 60
         while not ((folder / "episodes.jsonl").exists() and (folder / "episodes.jsonl").stat().st_size):
             assert child.poll() is None
@@ -933,8 +935,11 @@ def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals)
         with pytest.raises(Locked, match=f"pid {child.pid} "):
             played(folder)
         child.send_signal(sent)
-        _, errors = child.communicate(timeout=60)
+        printed, errors = child.communicate(timeout=60)
     assert child.returncode == 130
+    told = json.loads(printed)
+    assert (told["folder"], told["state"]) == (str(folder), "stopped")
+    assert told["episodes"] == len(load_run(folder).records)
     assert "Traceback" not in errors
     assert f"To resume, rerun the command with --out {folder}" in errors
     assert load_run(folder).manifest.state == "stopped"
