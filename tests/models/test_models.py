@@ -70,6 +70,11 @@ def drawn(episode: Episode) -> Drawn:
     return episode.drawn
 
 
+def coded(status: int, text: str, **codes: str) -> Answer:
+    """An error status with names for it besides its words."""
+    return reply({"error": {"message": text, **codes}}, status=status)
+
+
 async def _played(source: AgentSource, drawn: Drawn) -> tuple[Trajectory, Any]:
     agent = source.make(drawn)
     try:
@@ -442,6 +447,8 @@ def test_a_key_given_for_a_model_is_not_repeated(drawn: Drawn, monkeypatch: pyte
         (failing(403), "check the key in OPENAI_API_KEY"),
         (failing(404, "The model `fake` does not exist"), "is 'fake' a model of this server"),
         (failing(429, "You exceeded your quota: insufficient_quota"), "nothing left to spend"),
+        (coded(429, "You exceeded your current quota.", code="insufficient_quota"), "nothing left to spend"),
+        (coded(429, "Slow down.", type="insufficient_quota"), "nothing left to spend"),
         (failing(400, "the request exceeds the available context size"), "larger one"),
         (failing(422, "no such field {auth}"), "no such field"),
     ],

@@ -292,7 +292,7 @@ class RemoteModel:
         text = _message_of(error.body) or str(error.message)
         told = f"HTTP {status}: {self._told(text)}"
         retryable = status in RETRYABLE or status >= 500
-        if status < 600 and _ABOUT_QUOTA.search(text) and status in (402, 403, 429):
+        if status in (402, 403, 429) and _ABOUT_QUOTA.search(f"{text} {_codes_of(error.body)}"):
             return Fault(told, status=status, sort="quota")
         if status in (400, 413, 422, 500) and _ABOUT_CONTEXT.search(text):
             return Fault(told, status=status, sort="context")
@@ -441,6 +441,15 @@ def _message_of(body: object) -> str:
         if isinstance(body, dict) and key in body:
             body = body[key]
     return body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else ""
+
+
+def _codes_of(body: object) -> str:
+    """What an error is called, by code and type, in whatever shape it came."""
+    found = list[str]()
+    while isinstance(body, dict):
+        found += [value for key in ("code", "type", "status") if isinstance(value := body.get(key), str)]
+        body = body.get("error")
+    return " ".join(found)
 
 
 def count(value: object) -> int | None:
