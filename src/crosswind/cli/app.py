@@ -12,10 +12,12 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -74,21 +76,34 @@ class Commands(HelpfulGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-app = App(
-    name="crosswind",
-    cls=Commands,
-    help="Measure how a tool-use agent copes when tools, results, requests or rules change. Every perturbed task is "
-    "proved fair, so a failure is the agent's.",
-    epilog=epilog(
-        "crosswind demo",
-        "crosswind run quick --agent retrier --out runs/first",
-        "crosswind report runs/first",
-        notes="`crosswind COMMAND --help` explains a command. Most commands take --json.",
-    ),
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+def assembled(commands: Sequence[str]) -> App:
+    """The command line with the commands of these modules: to import and describe all takes a while."""
+    made = App(
+        name="crosswind",
+        cls=Commands,
+        help="Measure how a tool-use agent copes when tools, results, requests or rules change. Every perturbed task "
+        "is proved fair, so a failure is the agent's.",
+        epilog=epilog(
+            "crosswind demo",
+            "crosswind run quick --agent retrier --out runs/first",
+            "crosswind report runs/first",
+            notes="`crosswind COMMAND --help` explains a command. Most commands take --json.",
+        ),
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(options)
+    for name in commands:
+        made.add_typer(importlib.import_module(f"crosswind.cli.{name}").app)
+    return made
+
+
+@cache
+def __getattr__(name: str) -> App:
+    if name == "app":  # with all commands
+        return assembled(COMMANDS)
+    raise AttributeError(name)
 
 
 def main() -> None:
@@ -100,7 +115,7 @@ def main() -> None:
             stream.reconfigure(errors="plain")
     try:
         try:
-            app()
+            assembled([sys.argv[1]] if sys.argv[1:2] and sys.argv[1] in COMMANDS else COMMANDS)()
         finally:
             sys.stdout.flush()
     except CrosswindError as error:
@@ -184,8 +199,6 @@ COMMANDS = (
     *("merge", "new", "play", "proxy", "report", "rescore", "run", "serve"),
     *("show", "stream", "study", "train", "watch"),
 )  # modules of this folder; each has an `app` with its commands and imports what is heavy inside them
-for _name in COMMANDS:
-    app.add_typer(importlib.import_module(f"crosswind.cli.{_name}").app)
 
 
 if __name__ == "__main__":
