@@ -23,9 +23,9 @@ import typer
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.files import FULL
 from crosswind.base.version import __version__
 from crosswind.cli.exits import BUG, INTERRUPTED, MISTAKE, STOPPED
-from crosswind.base.files import FULL
 from crosswind.cli.help import App, HelpfulGroup, epilog, example_of
 
 if TYPE_CHECKING:
@@ -108,10 +108,11 @@ def __getattr__(name: str) -> App:
 
 def main() -> None:
     """Run the command line. An error that the user can fix is one line on stderr, never a traceback."""
+    _open_streams()
     warnings.formatwarning = _warning
     codecs.register_error("plain", _plain)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):  # in the C locale
             stream.reconfigure(errors="plain")
     try:
         try:
@@ -128,6 +129,10 @@ def main() -> None:
         print("stopped", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG and error.filename is not None:
+            told = terminal.short(os.fsdecode(error.filename), 80)
+            print(f"error: {told}: is too long for a path here; give a shorter one", file=sys.stderr)
+            sys.exit(MISTAKE)
         if error.filename is not None or error.errno not in FULL:
             sys.exit(_bug(error))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -140,6 +145,18 @@ def main() -> None:
             sys.exit(_bug(error))
         print(f"error: {terminal.safe(said)}; fix this line of the plug-in", file=sys.stderr)
         sys.exit(MISTAKE)
+
+
+def _open_streams() -> None:
+    """Have standard input, output and error open, to nowhere where whoever started us closed them: else the first file
+    that is opened would take their place, and get what is printed."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _bug(error: Exception) -> int:
@@ -172,7 +189,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
