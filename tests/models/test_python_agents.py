@@ -291,10 +291,10 @@ class Forgetful(Shrugger):
     def __init__(self) -> None:
         self.usage = cw.Usage()
 
-    async def reply(self, chat: Any, tools: Any) -> Any:
+    def reply(self, chat: Any, tools: Any) -> str:
         known = 500 if len(chat) > 3 else None
         self.usage = self.usage.plus(cw.Usage(input_tokens=1000, output_tokens=known, requests=1))
-        return await super().reply(chat, tools)
+        return super().reply(chat, tools)
 
 
 @pytest.mark.parametrize("agent", [shrug, Shrugger, Forgetful])

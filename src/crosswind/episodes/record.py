@@ -72,10 +72,8 @@ class Usage(Model):
     retries: int = 0  # of requests that the provider failed
     seconds: float = 0.0
     cost: float | None = None  # in the currency of the price list; None where no price is known
-    # where tokens are unknown: those that were reported, and an estimate of the others from what was said; budgets
-    # count these, and the cost is theirs
-    input_charged: int | None = None
-    output_charged: int | None = None
+    input_charged: int | None = None  # where tokens are unknown: those reported, and an estimate of the others by text
+    output_charged: int | None = None  # the same; budgets count these, and the cost is theirs
     currency: str = ""  # of the cost; empty where it is not known
 
     def plus(self, other: Usage) -> Usage:
