@@ -355,7 +355,7 @@ def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
     assert run("gate", half, "--max-drop", "tier=0.10", "--allow-unfinished")[0] == 0
     torn = folder_of(tmp_path / "torn", made_up([(True, True)] * 60), planned=121)
     code, text = run("gate", torn, "--max-drop", "tier=0.10")
-    assert (code, "1 of its 121 episodes are missing from episodes.jsonl" in text) == (3, True)
+    assert (code, "1 of its 121 episodes are missing; a copy of a run needs the whole folder" in text) == (3, True)
     assert run("gate", good, "--baseline", torn, "--max-drop", "all=0.10")[0] == 3
     small = folder_of(tmp_path / "small", made_up([(True, True)] * 9))
     code, text = run("gate", small, "--max-drop", "tier=0.10")
@@ -367,6 +367,27 @@ def test_exit_codes(tmp_path: Path, good: Path, bad: Path) -> None:
     code, text = run("gate", good, "--min-clean", "90 percent")
     assert (code, "is not a share" in text) == (2, True)
     assert run("gate", small, "--max-drop", "tier=0.10", "--allow-inconclusive")[0] == 0
+
+
+def test_a_baseline_with_little_in_common_is_refused(tmp_path: Path, good: Path) -> None:
+    small = folder_of(tmp_path / "small", made_up([(True, True)] * 20))
+    rules = ("--baseline", small, "--max-drop", "all=0.10", "--min-clean", "0")
+    code, text = run("gate", good, *rules)
+    assert (code, "share only 40 of 120 episodes" in text) == (2, True)
+    code, text = run("gate", good, *rules, "--partial", "--allow-inconclusive")
+    assert (code, "only 40 of 120 episodes are common" in " ".join(text.split())) == (0, True)
+
+
+def test_a_full_disk_does_not_take_the_verdict(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, data: bytes, mode: int = 0) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("crosswind.base.files.replace_file", full)
+    code, text = run("gate", good, "--max-drop", "tier=0.10", "--markdown", tmp_path / "summary.md")
+    assert code == 3
+    assert "Pass" in text
+    assert "make room" in text
+    assert not (tmp_path / "summary.md").exists()
 
 
 def test_json_is_one_document(bad: Path) -> None:
@@ -463,6 +484,8 @@ def test_init_writes_a_configuration_and_a_workflow_that_are_sound(tmp_path: Pat
         "init", "--out", tmp_path, "--force", "--install", "crosswind[openai] @ git+https://a.example/c: #1"
     )
     steps = yaml.safe_load(workflow.read_text())["jobs"]["gate"]["steps"]
+    stored = next(step["with"]["path"].split() for step in steps if "upload-artifact" in step.get("uses", ""))
+    assert "runs/ci" in stored  # all of it: of a large run most is in parts
     installs = [step["run"] for step in steps if "pip install" in step.get("run", "")]
     assert list(map(shlex.split, installs)) == [
         ["python", "-m", "pip", "install", "crosswind[openai] @ git+https://a.example/c: #1"]

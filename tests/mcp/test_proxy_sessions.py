@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from crosswind.base.process_guard import ProcessGuard
-from crosswind.core.types import Receipt
+from crosswind.core.types import Receipt, Step
 from crosswind.mcp import proxy_http, wire
 from crosswind.mcp.plan import Plan
 from crosswind.mcp.proxy import Connection, Discretion, Journal, Keeper
@@ -549,6 +550,55 @@ def test_a_session_that_nobody_uses_ends_and_is_recorded(tmp_path: Path) -> None
     run(work)
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["logged", "alone"])
+def test_a_session_that_lasts_keeps_no_call_in_memory(tmp_path: Path, kept: bool) -> None:
+    names = [f"C{n}" for n in range(30)]
+
+    async def work() -> None:
+        async with Sessions(tmp_path / "log" if kept else None) as http:
+            session = await http.begin()
+            for n, name in enumerate(names, 2):
+                answer = await http.post(call(n, "get_customer", customer_id=name), Mcp_Session_Id=session)
+                assert f"Customer {name}" in answer[2]
+            live = http.front.episodes[session].connection.relay.session
+            assert live is not None
+            assert (live.taken, live.steps) == (len(names), [])
+            assert not [one for one in gc.get_objects() if isinstance(one, Step) and one.call.tool == "get_customer"]
+
+    run(work)
+    if kept:
+        (record,) = load_run(tmp_path / "log").records
+        assert [step["call"]["args"]["customer_id"] for step in record.steps] == names
+        assert all(name in json.dumps(step["result"]) for name, step in zip(names, record.steps, strict=True))
+        assert record.usage.requests == len(names)
+
+
+def test_calls_after_the_disk_was_full_are_recorded_with_those_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note, noted_so_far = proxy_sessions.SessionLog.note, list[int]()
+
+    def full(self: Any, *args: Any, **given: Any) -> None:
+        noted_so_far.append(1)
+        if len(noted_so_far) == 4:  # when the second call is over
+            os.write(self._fd, b'{"nth":1,"over":tr')
+            raise OSError(28, "No space left on device")
+        note(self, *args, **given)
+
+    monkeypatch.setattr(proxy_sessions.SessionLog, "note", full)
+
+    async def work() -> None:
+        async with Sessions(tmp_path / "log") as http:
+            session = await http.begin()
+            for n in range(2, 6):
+                await http.post(call(n, "get_customer", customer_id=f"C{n}"), Mcp_Session_Id=session)
+            assert sum("cannot be kept" in said for said in http.said) == 1
+
+    run(work)
+    (record,) = load_run(tmp_path / "log").records
+    assert [step["call"]["args"]["customer_id"] for step in record.steps] == ["C2", "C3", "C4", "C5"]
+
+
 def test_a_request_of_a_client_that_is_gone_keeps_no_session() -> None:
     async def work() -> None:
         async with Sessions(idle=0.4, fault="slow") as http:
@@ -603,16 +653,16 @@ def test_a_call_cancelled_over_http() -> None:
             await http.post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, Mcp_Session_Id=session)
             waiting = asyncio.create_task(http.post(call(3, "slow_call"), Mcp_Session_Id=session))
             episode = http.front.episodes[session]
-            await until_(lambda: episode.connection.relay._awaited)  # the server has it
+            relay, over = episode.connection.relay, list[Any]()
+            relay.note = lambda live, _, done: over.extend(live.steps[-1:] if done else ())
+            await until_(lambda: relay._awaited)
             cancel = wire.notification("notifications/cancelled", {"requestId": 3})
             assert (await http.post(cancel, Mcp_Session_Id=session))[0] == 202
             status, _, text = await asyncio.wait_for(waiting, 10)
             assert (status, text) == (200, ""), "the stream ends without an answer"
-            live = episode.connection.relay.session
-            assert live is not None
-            await until_(lambda: live.steps)
-            assert live.steps[0].result.error is not None
-            assert live.steps[0].result.error.code == "cancelled"
+            await until_(lambda: over)
+            assert over[0].result.error is not None
+            assert over[0].result.error.code == "cancelled"
 
     run(work)
 

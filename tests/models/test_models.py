@@ -71,6 +71,11 @@ def drawn(episode: Episode) -> Drawn:
     return episode.drawn
 
 
+def coded(status: int, text: str, **codes: str) -> Answer:
+    """An error status with names for it besides its words."""
+    return reply({"error": {"message": text, **codes}}, status=status)
+
+
 async def _played(source: AgentSource, drawn: Drawn) -> tuple[Trajectory, Any]:
     agent = source.make(drawn)
     try:
@@ -410,6 +415,21 @@ def test_an_absurd_retry_after_is_capped_and_reported(drawn: Drawn) -> None:
 
 
 @with_openai
+def test_a_reply_without_usage_counts_by_its_text(drawn: Drawn) -> None:
+    silent = json.loads(GOOD.body)
+    del silent["usage"]
+    asks = completion("", ("unheard_of", "{}"))
+    with FakeProvider(asks, reply(silent)) as fake:
+        _, agent = played(open_agent(address(fake), FAST.model_copy(update={"price_in": 1, "price_out": 1})), drawn)
+        sent = len(json.dumps(fake.requests[-1], ensure_ascii=False))
+    assert agent.usage.tokens is None
+    read, said = agent.usage.charged
+    assert read == pytest.approx(1000 + sent / 4, rel=0.02)
+    assert 10 < said < 30
+    assert agent.usage.cost == pytest.approx((read + said) / 1e6)
+
+
+@with_openai
 def test_a_key_given_for_a_model_is_not_repeated(drawn: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_VENDOR_API_KEY", "a0b1-c2d3-e4f5-a6b7")  # in no form that is known
     with FakeProvider(failing(404, "The model `a0b1-c2d3-e4f5-a6b7` does not exist")) as fake:
@@ -428,6 +448,8 @@ def test_a_key_given_for_a_model_is_not_repeated(drawn: Drawn, monkeypatch: pyte
         (failing(403), "check the key in OPENAI_API_KEY"),
         (failing(404, "The model `fake` does not exist"), "is 'fake' a model of this server"),
         (failing(429, "You exceeded your quota: insufficient_quota"), "nothing left to spend"),
+        (coded(429, "You exceeded your current quota.", code="insufficient_quota"), "nothing left to spend"),
+        (coded(429, "Slow down.", type="insufficient_quota"), "nothing left to spend"),
         (failing(400, "the request exceeds the available context size"), "larger one"),
         (failing(422, "no such field {auth}"), "no such field"),
     ],

@@ -361,12 +361,38 @@ def test_a_cost_that_an_agent_reports_is_limited() -> None:
 
 @pytest.mark.parametrize("agent", [shrug, shrug_later, Shrugger])
 def test_tokens_that_nobody_reports_are_unknown(agent: Any) -> None:
-    with pytest.warns(UserWarning, match="--max-cost cannot stop this run"):
+    with pytest.warns(UserWarning, match="--max-cost counts an estimate of those, at 4 characters a token"):
         run = cw.evaluate(agent, "quick", tasks=1, limit=2, max_cost=9, settings={"price_in": 1, "price_out": 1})
     assert len(run) == 2
     assert {r.usage.tokens for r in run.records} == {None}
-    assert "; tokens unknown." in str(run)
+    about = sum(sum(r.usage.charged) for r in run.records)
+    assert about > 400  # the tools alone are longer
+    assert sum(r.usage.cost or 0 for r in run.records) == pytest.approx(about / 1e6)
+    assert f"; tokens unknown (budgets count about {about:,}), cost about " in str(run)
     assert run.to_frame()["tokens"].isna().all()
+
+
+class Forgetful(Shrugger):
+    """Reports what it used, except once."""
+
+    def __init__(self) -> None:
+        self.usage = cw.Usage()
+
+    def reply(self, chat: Any, tools: Any) -> str:
+        known = 500 if len(chat) > 3 else None
+        self.usage = self.usage.plus(cw.Usage(input_tokens=1000, output_tokens=known, requests=1))
+        return super().reply(chat, tools)
+
+
+@pytest.mark.parametrize("agent", [shrug, Shrugger, Forgetful])
+def test_a_budget_stops_agents_that_do_not_report_everything(agent: Any) -> None:
+    with pytest.warns(UserWarning, match="did not report the tokens of every request"):
+        run = cw.evaluate(
+            agent, "quick", max_cost=0.001, concurrency=1, settings={"price_in": 1, "price_out": 1, "currency": "EUR"}
+        )
+    assert len(run) < 20
+    assert "is used up (about 0.00" in run.manifest.why
+    assert " EUR was spent" in run.manifest.why
 
 
 def test_a_tool_list_that_changes_midway_is_seen() -> None:

@@ -449,6 +449,14 @@ def test_a_better_run_is_called_better(tmp_path: Path) -> None:
     assert "by_name is worse" in compare_verdict(compare(runs[::-1], opened=0))
 
 
+def test_runs_of_different_verifiers_are_refused(tmp_path: Path) -> None:
+    records = played("oracle")
+    older = tuple(record.model_copy(update={"judge": "0"}) for record in records)
+    runs = [run_of(records, tmp_path / "one"), run_of(older, tmp_path / "other")]
+    with pytest.raises(CrosswindError, match=r"judged by different verifiers .*crosswind rescore DIR --write"):
+        compare(runs, opened=0)
+
+
 def test_runs_with_little_in_common_are_refused_or_say_so_first(tmp_path: Path) -> None:
     first, few = played("by_name"), played("oracle")[:2]
     runs = [run_of(first, tmp_path / "a"), run_of(few, tmp_path / "b")]
@@ -534,8 +542,8 @@ def test_a_page_that_does_not_fit_on_the_disk_leaves_nothing_behind(
     run_of(played("by_name"), tmp_path / "run")
     monkeypatch.setattr("crosswind.runs.store.os.fsync", full)
     done = crosswind("report", str(tmp_path / "run"), "--baselines", "0", "-o", str(tmp_path / "r.html"))
-    assert isinstance(done.exception, CrosswindError)
-    assert "No space left" in str(done.exception)
+    assert done.exit_code == 3
+    assert "No space left" in done.output
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 

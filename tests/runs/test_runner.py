@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -648,6 +649,50 @@ def test_a_budget_counts_for_the_whole_folder(tmp_path: Path, limits: Limits) ->
     assert played(tmp_path / "run").manifest.state == "finished"
 
 
+class Sparing(Source):
+    """Says nothing of the tokens of one reply in three."""
+
+    def make(self, drawn: Drawn) -> Agent:
+        double = super().make(drawn)
+        assert isinstance(double, Double)
+
+        before = [Usage()]
+
+        async def hush(nth: int, turn: int) -> None:
+            if turn % 3 == 1:
+                double.usage = before[0].plus(Usage(input_tokens=None, output_tokens=None, requests=1))
+            before[0] = double.usage
+
+        double.change = hush
+        return double
+
+
+def test_a_budget_counts_replies_without_usage(tmp_path: Path) -> None:
+    most = Limits(tokens=5000)
+    with pytest.warns(UserWarning, match="--max-tokens counts an estimate of those"):
+        ran = played(tmp_path / "run", Sparing(), limits=most, concurrency=1)
+    assert re.search(r"the budget of 5,000 tokens is used up \(about \d,\d{3} were used\)", ran.stopped)
+    assert 0 < ran.progress.done < 20
+    assert ran.progress.spent.tokens is None
+    assert sum(ran.progress.spent.charged) >= 5000
+    for record in load_run(tmp_path / "run").records:
+        assert record.usage.charged[0] > 100 * record.usage.requests
+        assert record.usage.cost == pytest.approx(Price(1, 10).of(*record.usage.charged))
+    again = played(tmp_path / "run", Sparing(), limits=most)  # what is stored counts as well
+    assert (again.progress.done, again.budget) == (0, True)
+
+
+def test_other_prices_are_refused(tmp_path: Path) -> None:
+    played(tmp_path / "run", limit=2)
+    dearer, euros = Source(), Source()
+    dearer.price, euros.price = Price(2, 20), Price(1, 10, "EUR")
+    for source, told in ((dearer, r"price.input was 1.0, now 2"), (euros, 'price.currency was "USD", now "EUR"')):
+        with pytest.raises(CrosswindError, match=told):
+            played(tmp_path / "run", source, limit=4)
+    assert {r.usage.currency for r in load_run(tmp_path / "run").records} == {"USD"}
+    assert played(tmp_path / "run", limit=2).progress.spent.in_words.endswith(" USD")
+
+
 def test_whoever_looks_on_is_told(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 
@@ -846,6 +891,46 @@ def test_any_number_of_trials_takes_no_memory_before_it_is_played() -> None:
     assert [next(schedule).trial for _ in range(3)] == [0, 1, 2]
 
 
+def test_a_dry_run_tells_what_is_left(tmp_path: Path, crosswind: Callable[..., str]) -> None:
+    given = ("run", "quick", "--agent", "oracle", "--out", tmp_path / "run")
+    whole = json.loads(crosswind(*given, "--dry-run", "--json"))
+    crosswind(*given, "--limit", "5")
+    rest = json.loads(crosswind(*given, "--dry-run", "--json"))
+    assert (whole["episodes"], whole["left"], rest["episodes"], rest["left"]) == (20, 20, 20, 15)
+    assert rest["input_tokens"] == pytest.approx(whole["input_tokens"] * 15 / 20, rel=0.01)
+    assert "5 of 20 episodes are in" in crosswind(*given, "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("how", "given", "code"),
+    [
+        ("closed", "--limit 4 --no-progress >&-", 0),
+        ("without input", "--limit 4 --no-progress --json <&-", 0),
+        ("long name", f"--limit 4 --out {'d' * 300}", 2),
+        ("long path", f"--limit 4 --out {'/'.join(['d' * 200] * 25)}", 2),
+    ],
+)
+def test_odd_streams_and_names_are_no_bugs(tmp_path: Path, how: str, given: str, code: int) -> None:
+    start = f"{sys.executable} -m crosswind.cli.app run quick --agent oracle --out {tmp_path / 'run'} {given}"
+    done = subprocess.run(["bash", "-c", start], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == code, done.stderr
+    assert "bug" not in done.stderr
+    if code == 0:
+        assert len(load_run(tmp_path / "run").records) == 4
+    else:
+        assert "File name too long" in done.stderr
+
+
+def test_a_report_in_the_c_locale(tmp_path: Path) -> None:
+    played(tmp_path / "run", limit=4)
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    start = [sys.executable, "-m", "crosswind.cli.app", "report", str(tmp_path / "run"), "--baselines", "0"]
+    for more in ((), ("--markdown",)):
+        done = subprocess.run([*start, *more], capture_output=True, env=plain, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.isascii()
+
+
 def test_a_dry_run_needs_no_key_and_names_currency_and_time(
     crosswind: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -876,11 +961,13 @@ def test_what_a_dry_run_promises_the_analysis_delivers(sizes: list[int]) -> None
     assert found >= 0.74 * 300
 
 
-@pytest.mark.usefixtures("heeds_interrupts")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals) -> None:
     folder = tmp_path / "run"
-    with subprocess.Popen(command(tmp_path, "stuck"), stderr=subprocess.PIPE, text=True) as child:
+    heeds = partial(signal.signal, sent, signal.SIG_DFL)  # a job in the background would not
+    asked = command(tmp_path, "stuck", "--json")
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(asked, **pipes, text=True, preexec_fn=heeds) as child:  # type: ignore[call-overload]
         until = time.monotonic() + 60
         while not ((folder / "episodes.jsonl").exists() and (folder / "episodes.jsonl").stat().st_size):
             assert child.poll() is None
@@ -889,8 +976,11 @@ def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals)
         with pytest.raises(Locked, match=f"pid {child.pid} "):
             played(folder)
         child.send_signal(sent)
-        _, errors = child.communicate(timeout=60)
+        printed, errors = child.communicate(timeout=60)
     assert child.returncode == 130
+    told = json.loads(printed)
+    assert (told["folder"], told["state"]) == (str(folder), "stopped")
+    assert told["episodes"] == len(load_run(folder).records)
     assert "Traceback" not in errors
     assert f"To resume, rerun the command with --out {folder}" in errors
     assert load_run(folder).manifest.state == "stopped"

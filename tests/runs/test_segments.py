@@ -28,6 +28,7 @@ from crosswind.runs.rescore import rescore
 from crosswind.runs.runner import Limits, manifest_of, run
 from crosswind.runs.segments import Segment
 from crosswind.runs.store import (
+    CannotStore,
     Manifest,
     Store,
     as_line,
@@ -40,6 +41,7 @@ from crosswind.runs.store import (
     raw_lines,
     read_records,
 )
+from crosswind.watch.sources.opening import read_episodes
 
 QUICK = suites["quick"]
 PART = 6  # episodes of a part here
@@ -315,6 +317,74 @@ def test_an_episode_in_two_parts_is_refused_for_writing(tmp_path: Path, records:
         shutil.copy(folder / "segments" / f"000001.{end}", folder / "segments" / f"000009.{end}")
     with pytest.raises(BadFile, match=r"000009\.jsonl\.xz: repeats the episode"):
         keys_of(folder)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_copy_made_while_a_part_was_closed_counts_no_episode_twice(
+    tmp_path: Path, records: list[Record], compressed: bool
+) -> None:
+    folder = written(tmp_path / "run", records[:PART], sealed=0)  # the file of episodes as it was before,
+    later = written(tmp_path / "later", records[: 2 * PART])  # and the parts as they were afterwards
+    shutil.copytree(later / "segments", folder / "segments")
+    if not compressed:
+        part = folder / "segments" / "000001.jsonl"
+        part.write_bytes(b"".join(map(as_line, records[:PART])))
+        (folder / "segments" / "000001.jsonl.xz").unlink()
+    for found in (load_run(folder), open_run(folder)):
+        assert [one.key for one in found.told] == [record.key for record in records[: 2 * PART]]
+        assert f"{PART} lines of episodes.jsonl repeat episodes, such as {records[0].key!r}" in found.problems[0]
+    assert found.whole(found.told) == records[: 2 * PART]
+    assert [episode.id for episode in read_episodes(folder)] == [record.key for record in records[: 2 * PART]]
+    with pytest.raises(BadFile, match=rf"all its {PART} lines are in the parts too.*take the file away") as refused:
+        keys_of(folder)
+    subprocess.run(str(refused.value).partition("(")[2].partition(")")[0], shell=True, check=True)
+    assert keys_of(folder) == {record.key for record in records[: 2 * PART]}
+
+
+def test_a_part_that_is_there_twice_counts_once(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records[: 2 * PART])
+    for end in ("jsonl.xz", "index.xz"):
+        shutil.copy(folder / "segments" / f"000001.{end}", folder / "segments" / f"000003.{end}")
+    for found in (load_run(folder), open_run(folder)):
+        assert [one.key for one in found.told] == [record.key for record in records[: 2 * PART]]
+        assert f"{PART} lines of 000003.jsonl.xz repeat episodes" in found.problems[0]
+
+
+def test_lines_that_repeat_some_of_a_part_are_taken_out_by_one_command(tmp_path: Path, records: list[Record]) -> None:
+    folder = written(tmp_path / "run", records[: PART + 3])
+    path = folder / "episodes.jsonl"
+    path.write_bytes(path.read_bytes() + b"".join(map(as_line, records[:2])))
+    with pytest.raises(BadFile, match="take the 2 lines that repeat others out: ") as refused:
+        keys_of(folder)
+    subprocess.run(str(refused.value).rpartition("others out: ")[2], shell=True, check=True)
+    assert keys_of(folder) == {record.key for record in records[: PART + 3]}
+
+
+def test_no_room_for_a_new_file_when_a_part_is_closed(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, other = os.open, tmp_path / "other"
+
+    def full(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        if (tmp_path / "run" / "segments").exists() and Path(path).name == "episodes.jsonl":
+            raise OSError(28, "No space left on device", str(path))
+        return opened(path, flags, mode)
+
+    with Store(tmp_path / "run", sealed=PART) as open_store:
+        open_store.begin(manifest())
+        open_store.resume(lambda _: None)
+        monkeypatch.setattr(os, "open", full)
+        for record in records[: PART - 1]:
+            open_store.append(record)
+        with pytest.raises(CannotStore, match="Make room"):
+            open_store.append(records[PART - 1])
+        number = opened(other, os.O_RDWR | os.O_CREAT)  # as anything in the process may
+        os.write(number, b"not ours")
+        open_store.sync()
+    assert other.read_bytes() == b"not ours"
+    os.close(number)
+    monkeypatch.undo()
+    assert keys_of(tmp_path / "run") == {record.key for record in records[:PART]}
 
 
 def test_a_part_that_cannot_be_compressed_stays_as_it_is(

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import resource
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from typer.testing import CliRunner
 
 from crosswind.base import files
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import replace_file
+from crosswind.base.files import replace_file, write_output
 from crosswind.cli.app import app
 from crosswind.core.domain import JUDGE
 from crosswind.core.registry import domains
@@ -600,3 +601,38 @@ def test_a_half_written_manifest_of_a_killed_run_is_no_hindrance(tmp_path: Path)
     left.write_bytes(b"{")
     with Store(tmp_path):
         assert not left.exists()
+
+
+def test_an_output_obeys_the_umask_and_keeps_the_mode_that_was_there(tmp_path: Path) -> None:
+    page, shared, link = tmp_path / "page.html", tmp_path / "shared.html", tmp_path / "link.html"
+    link.symlink_to(shared)
+    before = os.umask(0o027)
+    try:
+        write_output(page, b"new")
+        write_output(link, b"new")
+        assert stat.S_IMODE(page.stat().st_mode) == stat.S_IMODE(shared.stat().st_mode) == 0o640
+        page.chmod(0o664)
+        write_output(page, b"newer")
+        write_output(link, b"newer")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(page.stat().st_mode) == 0o664
+    assert (link.is_symlink(), shared.read_bytes()) == (True, b"newer")
+    write_output(link, b"ours", links=False)  # where nobody named it, as for the page in a folder of a run
+    assert (link.is_symlink(), link.read_bytes(), shared.read_bytes()) == (False, b"ours", b"newer")
+    assert {path.name for path in tmp_path.iterdir()} == {"page.html", "shared.html", "link.html"}
+
+
+def test_whoever_finds_a_folder_locked_is_told_by_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = f"pid {os.getpid()} on "
+    with Store(tmp_path / "run"), pytest.raises(Locked, match=told):
+        Store(tmp_path / "run")
+    cut = os.ftruncate
+
+    def busy(number: int, length: int) -> None:  # the owner is in the midst of writing who it is
+        with pytest.raises(Locked, match=told):
+            Store(tmp_path / "run")
+        cut(number, length)
+
+    monkeypatch.setattr(os, "ftruncate", busy)
+    Store(tmp_path / "run").close()

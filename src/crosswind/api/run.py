@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from crosswind.api.arguments import in_python, naming_arguments
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
-from crosswind.base.files import replace_file
+from crosswind.base.files import write_output
 from crosswind.episodes.record import Record
 from crosswind.gate.gate import MOST_ERRORS, Outcome, Rule, examine, parse_rule, rule
 from crosswind.metrics import GROUPINGS, By, Drop, Summary, formats, pairs
 from crosswind.metrics import drops as drops_of
 from crosswind.metrics import summary as summary_of
 from crosswind.metrics.scores import cell, sides
+from crosswind.metrics.together import same_ending
 from crosswind.report import compare as comparing
 from crosswind.report.markup import join, tag
 from crosswind.report.parts import table as html_table
@@ -220,6 +221,7 @@ class Run:
         max_recovery: int | None = None,
         max_errors: float = MOST_ERRORS,
         baseline: Run | str | os.PathLike[str] | None = None,
+        partial: bool = False,
     ) -> Outcome:
         """Judge the run by rules; the verdict is true if all of them hold.
 
@@ -235,16 +237,19 @@ class Run:
         a trivial agent does not pass. A verdict can also be "inconclusive", where more
         pairs are needed, or "infrastructure", where too many episodes (more than `max_errors`) ended as errors.
 
+        A baseline that shares less than half of the episodes is refused, unless the comparison may be `partial`.
+
         Of streams, `min_stability` judges success on tasks that no release touches, and `max_recovery` asks that the
         agent recover within this many episodes of at least four in five changes.
         """
         before = None if baseline is None else _run(baseline)
         if before is not None:
-            store.same_ending(before.stored, self.stored)
+            same_ending(before.stored, self.stored)
         found = examine(
             self.records,
             _rules(max_drop),
             baseline=None if before is None else before.records,
+            partial=partial,
             min_clean=min_clean,
             min_refusals=min_refusals,
             max_false_refusals=max_false_refusals,
@@ -392,7 +397,7 @@ def _written(path: str | os.PathLike[str], page: str) -> Path:
     """Write a page, whole or not at all."""
     file = Path(os.fspath(path))
     try:
-        replace_file(file, page.encode())
+        write_output(file, page.encode())
     except OSError as error:
         raise CrosswindError(f"{file}: cannot be written ({error.strerror}); choose another path") from None
     return file

@@ -20,6 +20,7 @@ from crosswind.base.errors import BadFile
 
 LARGEST = 16 << 20  # bytes of a file that is read whole, unless another limit is given
 LONGEST = 1 << 27  # bytes of a line
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of a disk that takes no more
 
 
 @contextmanager
@@ -111,22 +112,27 @@ def _refused_link(path: Path) -> BadFile:
 
 
 @contextmanager
-def synced_file(path: Path, flag: int = os.O_TRUNC) -> Iterator[BinaryIO]:
-    """A file to write to, for its owner alone; what was written is on the disk when it closes.
+def synced_file(path: Path, flag: int = os.O_TRUNC, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """A file to write to, for its owner alone unless `mode` says more; what was written is on the disk when it closes.
 
     A symbolic link in its place is refused: the one who put it there chose the target.
     """
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600), "wb") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, mode), "wb") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in place, whole or not at all; of several that do so at a time, the last one's stays."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+def replace_file(path: Path, data: bytes, mode: int = 0o600, *, exactly: bool = False) -> None:
+    """Put a file in place, whole or not at all; of several that do so at a time, the last one's stays.
+
+    The umask narrows the mode, unless it is to be `exactly` this one.
+    """
+    fresh = path.with_name(f"{path.name[:150]}.{os.getpid()}-{threading.get_ident()}.new")
     try:
-        with synced_file(fresh) as file:
+        with synced_file(fresh, mode=mode) as file:
+            if exactly:
+                os.fchmod(file.fileno(), mode)
             file.write(data)
         fresh.replace(path)
     except OSError:
@@ -134,6 +140,26 @@ def replace_file(path: Path, data: bytes) -> None:
             fresh.unlink()
         raise
     sync_folder(path.parent)
+
+
+def write_output(path: Path, data: bytes, *, links: bool = True) -> None:
+    """Write a file that a user named, whole or not at all: for those whom the umask allows, or who could read the one
+    before. What is no file, and what the shell opened, is written to as it is. With `links` a symbolic link leads to
+    where the file is; without, as for a name that nobody gave, the link is replaced."""
+    if path.is_absolute() and path.parts[1:2] in (("dev",), ("proc",)):
+        path.write_bytes(data)
+        return
+    try:
+        found = path.stat(follow_symlinks=links)
+    except FileNotFoundError:
+        found = None
+    where = path.resolve() if links else path
+    if found is None or stat.S_ISLNK(found.st_mode):
+        replace_file(where, data, 0o666)
+    elif stat.S_ISREG(found.st_mode):
+        replace_file(where, data, stat.S_IMODE(found.st_mode) & 0o777, exactly=True)
+    else:
+        path.write_bytes(data)
 
 
 def append_file(path: Path, data: bytes) -> None:

@@ -12,20 +12,25 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crosswind.base import terminal
 from crosswind.base.errors import CrosswindError
+from crosswind.base.files import FULL
 from crosswind.base.version import __version__
 from crosswind.cli.exits import BUG, INTERRUPTED, MISTAKE, STOPPED
 from crosswind.cli.help import App, HelpfulGroup, epilog, example_of
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # a disk that takes no more
+if TYPE_CHECKING:
+    app: App  # made when it is asked for
+
 NO_PLUGINS = ("demo", "doctor", "init", "learn", "new")  # commands that play nothing of a plug-in
 
 
@@ -71,33 +76,47 @@ class Commands(HelpfulGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-app = App(
-    name="crosswind",
-    cls=Commands,
-    help="Measure how a tool-use agent copes when tools, results, requests or rules change. Every perturbed task is "
-    "proved fair, so a failure is the agent's.",
-    epilog=epilog(
-        "crosswind demo",
-        "crosswind run quick --agent retrier --out runs/first",
-        "crosswind report runs/first",
-        notes="`crosswind COMMAND --help` explains a command. Most commands take --json.",
-    ),
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+def assembled(commands: Sequence[str]) -> App:
+    """The command line with the commands of these modules: to import and describe all takes a while."""
+    made = App(
+        name="crosswind",
+        cls=Commands,
+        help="Measure how a tool-use agent copes when tools, results, requests or rules change. Every perturbed task "
+        "is proved fair, so a failure is the agent's.",
+        epilog=epilog(
+            "crosswind demo",
+            "crosswind run quick --agent retrier --out runs/first",
+            "crosswind report runs/first",
+            notes="`crosswind COMMAND --help` explains a command. Most commands take --json.",
+        ),
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(options)
+    for name in commands:
+        made.add_typer(importlib.import_module(f"crosswind.cli.{name}").app)
+    return made
+
+
+@cache
+def __getattr__(name: str) -> App:
+    if name == "app":  # with all commands
+        return assembled(COMMANDS)
+    raise AttributeError(name)
 
 
 def main() -> None:
     """Run the command line. An error that the user can fix is one line on stderr, never a traceback."""
+    _open_streams()
     warnings.formatwarning = _warning
     codecs.register_error("plain", _plain)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):  # in the C locale
             stream.reconfigure(errors="plain")
     try:
         try:
-            app()
+            assembled([sys.argv[1]] if sys.argv[1:2] and sys.argv[1] in COMMANDS else COMMANDS)()
         finally:
             sys.stdout.flush()
     except CrosswindError as error:
@@ -110,6 +129,10 @@ def main() -> None:
         print("stopped", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG and error.filename is not None:
+            told = terminal.short(os.fsdecode(error.filename), 80)
+            print(f"error: {told}: is too long for a path here; give a shorter one", file=sys.stderr)
+            sys.exit(MISTAKE)
         if error.filename is not None or error.errno not in FULL:
             sys.exit(_bug(error))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -122,6 +145,18 @@ def main() -> None:
             sys.exit(_bug(error))
         print(f"error: {terminal.safe(said)}; fix this line of the plug-in", file=sys.stderr)
         sys.exit(MISTAKE)
+
+
+def _open_streams() -> None:
+    """Have standard input, output and error open, to nowhere where whoever started us closed them: else the first file
+    that is opened would take their place, and get what is printed."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _bug(error: Exception) -> int:
@@ -154,7 +189,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -181,8 +215,6 @@ COMMANDS = (
     *("merge", "new", "play", "proxy", "report", "rescore", "run", "serve"),
     *("show", "stream", "study", "train", "watch"),
 )  # modules of this folder; each has an `app` with its commands and imports what is heavy inside them
-for _name in COMMANDS:
-    app.add_typer(importlib.import_module(f"crosswind.cli.{_name}").app)
 
 
 if __name__ == "__main__":

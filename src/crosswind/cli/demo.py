@@ -90,14 +90,14 @@ def _scripted(folder: Path, seed: int) -> Path:
 
 
 def _report(folder: Path) -> Path:
-    from crosswind.base.files import replace_file
+    from crosswind.base.files import write_output
     from crosswind.report import html
     from crosswind.report.content import content
     from crosswind.runs.analysis import analyse
     from crosswind.runs.store import load_run
 
     page = folder / "report.html"
-    replace_file(page, html.page(content(analyse(load_run(folder)))).encode())
+    write_output(page, html.page(content(analyse(load_run(folder)))).encode(), links=False)
     return page
 
 
@@ -216,13 +216,13 @@ def _episodes(folder: Path) -> int:
 
 
 def _compared(folders: Sequence[Path], page: Path) -> tuple[Path, Comparison]:
-    from crosswind.base.files import replace_file
+    from crosswind.base.files import write_output
     from crosswind.report import compare as pairs
     from crosswind.runs.comparison import compare
     from crosswind.runs.store import load_run
 
     found = compare([load_run(folder) for folder in folders], partial=True)
-    replace_file(page, pairs.page(found).encode())
+    write_output(page, pairs.page(found).encode(), links=False)
     return page, found
 
 

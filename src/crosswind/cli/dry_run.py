@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from itertools import islice
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.base import terminal
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 DRAWN = 2000  # episodes that a dry run draws at most
 WEIGHED = 300  # of these, whose tokens it counts
-CHARACTERS = 4  # in a token, roughly
 REQUEST = 2.0  # seconds that a request is assumed to take
 
 
@@ -33,13 +33,16 @@ def forecast(
     limit: int | None,
     concurrency: int,
     json_: bool,
+    out: Path | None = None,
 ) -> None:
     """How much a run would be: from drawing up to `DRAWN` episodes and walking the certified way through them.
 
-    Trials repeat the same draws, so one trial is drawn and counted as often as there are trials.
+    Trials repeat the same draws, so one trial is drawn and counted as often as there are trials. What a folder `out`
+    holds already is taken off, as the share of the whole that it is.
     """
     from crosswind.episodes.schedule import Schedule
     from crosswind.episodes.suite import BANDS, CLEAN, band_of
+    from crosswind.models.source import CHARACTERS
     from crosswind.models.spec import ScriptedSource
 
     schedule = Schedule(suite, seed, limit=None if limit is None else ceil(limit / trials))
@@ -61,8 +64,10 @@ def forecast(
     drawn, once = met.episodes, schedule.total
     total = once * trials if limit is None else min(limit, once * trials)
     scale = total / drawn if drawn else 0.0
-    weighed = total / min(drawn, WEIGHED) if drawn else 0.0
-    drawing = (time.perf_counter() - began) * (once / drawn if drawn else 0.0)
+    done = min(total, _finished(out))
+    left = (total - done) / total if total else 0.0
+    weighed = left * total / min(drawn, WEIGHED) if drawn else 0.0
+    drawing = left * (time.perf_counter() - began) * (once / drawn if drawn else 0.0)
     tokens = round(asked * weighed), round(told * weighed)
     cost = source.price.of(*tokens) if source.price else None
     requests = 0 if isinstance(source, ScriptedSource) else round(turns * weighed)
@@ -75,6 +80,7 @@ def forecast(
                 "suite": suite.name,
                 "agent": source.name,
                 "episodes": total,
+                "left": total - done,
                 "exact": schedule.whole,
                 "by_tier": {name: round(row.episodes * scale) for name, row in rows.items()},
                 "tasks": {**{name: len(row.sizes) for name, row in rows.items()}, "all": len(met.sizes)},
@@ -95,6 +101,12 @@ def forecast(
         table.add_row(name, str(round(row.episodes * scale)), str(len(row.sizes)), shows)
     table.add_row("all", str(total), str(len(met.sizes)), _points(smallest["all"]), style="bold")
     console.print(table)
+    if done:
+        console.print(
+            f"{done} of {total} episodes are in {terminal.safe(str(out))}; tokens, cost and time are for the other "
+            f"{total - done}.",
+            soft_wrap=True,
+        )
     about = "" if schedule.whole else f", estimated from the first {drawn}, whose tasks these are"
     price = "no price is known (--price-in, --price-out)"
     if source.price and cost is not None:
@@ -110,6 +122,15 @@ def forecast(
         f"{_to_see(smallest['all'])}\n"
         f"Nothing was played: {source.name} was not asked."
     )
+
+
+def _finished(out: Path | None) -> int:
+    """Episodes that a folder holds and that are not played again."""
+    from crosswind.runs.store import MANIFEST, iter_briefs
+
+    if out is None or not (out / MANIFEST).exists():
+        return 0
+    return sum(brief.outcome != "error" for brief in iter_briefs(out, None, []))
 
 
 @dataclass(slots=True)
@@ -163,6 +184,7 @@ def _tokens(drawn: Drawn, ending: Ending) -> tuple[int, int]:
     """Tokens in and out on the certified way: the whole conversation is sent again at every turn."""
     from crosswind.core.session import Session
     from crosswind.episodes.play import result_text
+    from crosswind.models.source import CHARACTERS
 
     certificate = drawn.certificate
     session = Session.of(drawn.domain, certificate.task, certificate.layers, ending=ending)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import BadParameter, Exit, Option
 
 from crosswind.base import terminal
-from crosswind.base.errors import CrosswindError
 from crosswind.cli.help import App, epilog
-from crosswind.cli.options import Json, RunFolder, warn_of_damage
+from crosswind.cli.options import Json, RunFolder, warn_of_damage, write_page
 
 if TYPE_CHECKING:
     from crosswind.gate.gate import Outcome
@@ -56,6 +55,9 @@ def gate(
     max_drop: Annotated[
         list[str], Option(metavar="NAME=SHARE", help="Largest allowed drop, such as tier=0.10; repeatable.")
     ] = [],  # noqa: B006
+    partial: Annotated[
+        bool, Option("--partial", help="Take a baseline that shares less than half of the episodes.")
+    ] = False,
     min_clean: Annotated[
         float | None, _share("Minimum clean success on solvable tasks; 0: no minimum.", 0, 0.999, "0.5")
     ] = None,
@@ -107,8 +109,9 @@ def gate(
     """
     from crosswind.cli.config import NAME, GateRules, load_config
     from crosswind.gate.gate import examine, parse_rule
+    from crosswind.metrics.together import same_ending
     from crosswind.runs.baselines import trivial_of
-    from crosswind.runs.store import BriefRun, open_run, same_ending
+    from crosswind.runs.store import BriefRun, open_run
 
     rules, held = [parse_rule(text) for text in max_drop], GateRules()
     if config or (not rules and min_clean is None and Path(NAME).exists()):
@@ -125,6 +128,7 @@ def gate(
         run.told,
         rules or held.rules(),
         baseline=other.told if other else None,
+        partial=partial,
         min_clean=held.min_clean if min_clean is None else min_clean,
         min_refusals=held.min_refusals if min_refusals is None else min_refusals,
         max_false_refusals=held.max_false_refusals if max_false_refusals is None else max_false_refusals,
@@ -137,11 +141,11 @@ def gate(
         trivial=trivial_of(run),
         whole=run.whole,
     )
-    _write_files(outcome, junit, markdown)
     if json_:
         terminal.print_json(outcome.model_dump(mode="json"))
     else:
         _show(outcome)
+    _write_files(outcome, junit, markdown)
     code = 0 if outcome.verdict == "inconclusive" and allow_inconclusive else outcome.exit_code
     raise Exit(code)
 
@@ -153,12 +157,10 @@ def _write_files(outcome: Outcome, junit: Path | None, markdown: Path | None) ->
     for path, text in ((junit, xml), (markdown, summary)):
         if path is None:
             continue
-        append = path is markdown and str(path) == os.environ.get("GITHUB_STEP_SUMMARY")
-        try:
-            with path.open("a" if append else "w", encoding="utf-8") as file:
-                file.write(text(outcome))
-        except OSError as error:
-            raise CrosswindError(f"{path} cannot be written ({error.strerror}); choose another path") from None
+        before = ""
+        if path is markdown and str(path) == os.environ.get("GITHUB_STEP_SUMMARY") and path.exists():
+            before = path.read_text(encoding="utf-8", errors="replace")
+        write_page(path, before + text(outcome), "another path")
 
 
 def _show(outcome: Outcome) -> None:

@@ -134,7 +134,7 @@ def _known_sorts(rules: list[str]) -> None:
 def _compare(
     was: Snapshot, found: Snapshot, ignore: list[str], update: Path | None, *, breaking: bool, json_: bool
 ) -> None:
-    from crosswind.base.files import replace_file
+    from crosswind.base.files import write_output
     from crosswind.mcp.snapshots import compared, updated
 
     every = compared(was, found)
@@ -142,7 +142,7 @@ def _compare(
     if update is not None:
         anew = updated(was, found, every, date.today().isoformat())
         try:
-            replace_file(update, (anew.model_dump_json(indent=1) + "\n").encode())
+            write_output(update, (anew.model_dump_json(indent=1) + "\n").encode())
         except OSError as error:
             raise CrosswindError(f"{update}: cannot be written ({error.strerror})") from None
     if json_:

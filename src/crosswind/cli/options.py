@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from crosswind.base import terminal
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import read_whole
+from crosswind.cli.exits import STOPPED
 
 if TYPE_CHECKING:
     from crosswind.core.perturbation import Layers
@@ -65,17 +66,18 @@ def warn(damage: str, folder: Path | str) -> None:
         print(terminal.one_line(f"warning: {folder}: {damage}"), file=sys.stderr)
 
 
-def write_page(path: Path, page: str) -> None:
-    """Put a page in place, whole or not at all; what a device or a pipe of the shell is named for is written to."""
-    from crosswind.base.files import replace_file
+def write_page(path: Path, page: str, instead: str = "another file with -o", *, links: bool = True) -> None:
+    """Write a file that the user named, whole or not at all. A full disk is no mistake in the command."""
+    from crosswind.base.files import FULL, write_output
 
     try:
-        if path.is_absolute() and path.parts[1:2] in (("dev",), ("proc",)):
-            path.write_bytes(page.encode())
-        else:
-            replace_file(path, page.encode())
+        write_output(path, page.encode("utf-8", "replace"), links=links)
     except OSError as error:
-        raise CrosswindError(f"{path}: cannot be written ({error.strerror}); choose another file with -o") from None
+        told = f"{terminal.one_line(str(path))}: cannot be written ({error.strerror})"
+        if error.errno in FULL:
+            print(f"error: {told}; make room, then give the same command again", file=sys.stderr)
+            raise Exit(STOPPED) from None
+        raise CrosswindError(f"{told}; choose {instead}") from None
 
 
 def read_stack(path: Path) -> Layers:

@@ -67,7 +67,7 @@ def report(
         told = f"warning: {found.baselines.unsaved}; the baselines are in this report and are not stored with the run"
         print(terminal.safe(told), file=sys.stderr)
     if page_wanted:
-        write_page(out or folder / "report.html", html.page(said))
+        write_page(out or folder / "report.html", html.page(said), links=out is not None)
     if json_:
         terminal.print_json(said.as_json())
     elif markdown:

@@ -180,7 +180,16 @@ def run(
         raise CrosswindError(f"--max-cost: no price is known for {source.name}; give --price-in and --price-out")
     if dry_run:
         together = concurrency or source.concurrency
-        forecast(chosen, source, seed=seed, trials=trials, limit=limit or None, concurrency=together, json_=json_)
+        forecast(
+            chosen,
+            source,
+            seed=seed,
+            trials=trials,
+            limit=limit or None,
+            concurrency=together,
+            json_=json_,
+            out=out,
+        )
         return
     limits = runner.Limits(
         episode=episode_timeout or None,
@@ -222,7 +231,7 @@ def run(
             concurrency=concurrency,
         )
         play = partial(_on_ray, on_ray, play, watch=play.keywords["watch"])
-    ran = guarded(play, source, folder)
+    ran = guarded(play, source, folder, json_=json_)
     try:
         conclude(ran, folder, json_=json_)
     except KeyboardInterrupt:
@@ -255,12 +264,12 @@ def folder_name(suite: str, agent: str) -> str:
     return "-".join((*parts, datetime.now().strftime("%Y%m%d-%H%M%S")))
 
 
-def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path) -> Ran:
+def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder: Path, *, json_: bool = False) -> Ran:
     """Run it; whatever stops it comes out as a line and an exit code."""
     import asyncio
 
     from crosswind.runs.runner import Crash
-    from crosswind.runs.store import CannotStore
+    from crosswind.runs.store import CannotStore, episodes_in
 
     here = Path.cwd()
     try:
@@ -274,6 +283,11 @@ def guarded(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource, folder
         gone = Crash("one that was under way", left, by_agent=True)
         raise _ended(_crash_text(gone, folder), BUG) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
+        if json_:
+            there = max(0, episodes_in(folder))
+            terminal.print_json(
+                {"folder": str(folder), "state": "stopped", "stopped": "it was interrupted", "episodes": there}
+            )
         print(
             f"stopped; finished episodes are in {folder}. To resume, rerun the command with --out {folder}",
             file=sys.stderr,
@@ -294,8 +308,11 @@ async def _run(play: partial[Coroutine[Any, Any, Ran]], source: AgentSource) -> 
     asyncio.get_running_loop().set_exception_handler(lambda _, about: _warn_unhandled(about))
     task = asyncio.current_task()
     if task is not None:
-        with suppress(ValueError, NotImplementedError, RuntimeError):  # only where this is the main thread
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        for one in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(one) == signal.SIG_IGN:  # as `nohup` wants it
+                continue
+            with suppress(ValueError, NotImplementedError, RuntimeError):  # only where this is the main thread
+                asyncio.get_running_loop().add_signal_handler(one, task.cancel)
     try:
         return await play()
     finally:

@@ -33,15 +33,16 @@ def show(
     Each step is shown as the agent saw it and as the world saw it, followed by the certified solution. Marks show where
     the agent met each obstacle and where it went wrong.
     """
+    if episode:
+        _show_one(folder, episode, json_)
+        return
+
     from crosswind.core.registry import did_you_mean
     from crosswind.episodes.suite import known_name
     from crosswind.metrics.diagnosis import CAUSES
     from crosswind.report import show as shown
     from crosswind.runs.store import open_run
 
-    if episode:
-        _show_one(folder, episode, json_)
-        return
     if outcome not in ("", "pass", "fail", "error", "unjudged"):
         raise CrosswindError(f"--outcome is {outcome!r}; expected pass, fail, error or unjudged")
     causes = [known_name("cause", name, CAUSES) for name in names_in("--cause", cause)]

@@ -181,9 +181,9 @@ def _appending(path: Path) -> Any:
 
 def _write(path: Path, text: str) -> None:
     from crosswind.base.errors import CrosswindError
-    from crosswind.base.files import replace_file
+    from crosswind.base.files import write_output
 
     try:
-        replace_file(path, text.encode())
+        write_output(path, text.encode())
     except OSError as error:
         raise CrosswindError(f"{path}: cannot be written ({error.strerror}); give another --page") from None

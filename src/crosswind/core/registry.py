@@ -13,6 +13,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crosswind.base.errors import CrosswindError, UnknownName
@@ -97,7 +98,9 @@ class Registry(Generic[T]):
 
     def origin(self, name: str) -> str:
         """Where a thing comes from: a file or a distribution; empty for what the package brings."""
-        self._load()
+        self._load_one(name)
+        if name not in self._origins:
+            self._load()
         return self._origins.get(name, "")
 
     @contextmanager
@@ -120,6 +123,9 @@ class Registry(Generic[T]):
                 f"{self.sort}s are found by name, not by {type(name).__name__}; iterating gives the {self.sort}s "
                 "themselves, and names() their names"
             )
+        self._load_one(name)
+        if name in self._things:
+            return self._things[name]
         self._load()
         if name not in self._things and name in self.on_demand:
             thing: T = resolve(self.on_demand[name])()
@@ -134,6 +140,10 @@ class Registry(Generic[T]):
         return self._things[name]
 
     def __contains__(self, name: object) -> bool:
+        if isinstance(name, str):
+            self._load_one(name)
+            if name in self._things:
+                return True
         self._load()
         return isinstance(name, str) and (name in self._things or name in self.on_demand or bool(self._maker(name)))
 
@@ -147,6 +157,18 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return (self[name] for name in self.names())
+
+    def _load_one(self, name: str) -> None:
+        """Import the module that is named like a thing, if there is one: all of them take a while."""
+        if self.loaded or name in self._things or not name.isidentifier():
+            return
+        package = importlib.import_module(self.package)
+        for folder in map(Path, getattr(package, "__path__", ())):
+            for file in (folder / f"{name}.py", *folder.glob(f"*/{name}.py")):
+                if file.is_file():
+                    inside = file.relative_to(folder).with_suffix("").parts
+                    with adding_from(""):
+                        importlib.import_module(".".join((self.package, *inside)))
 
     def _load(self) -> None:
         if self.loaded:

@@ -100,6 +100,7 @@ class Session:
         self.clock = Clock(toolbox)
         self.memos = [Memo(self.clock, i) for i in range(len(self.layers))]
         self.steps: list[Step] = []
+        self.forgotten = 0  # steps that are not kept any more
         self.dangling: list[str] = []  # tools that a shown text spoke of and that were not shown
         self.first: dict[int, int] = {}  # layer -> the step at which it first fired
         self.moments = frozenset(n for layer in self.layers for n in layer.turns())
@@ -187,12 +188,12 @@ class Session:
         for memo, seen in zip(self.memos, inner, strict=True):
             memo.tools = seen
         for i in met:
-            self.first.setdefault(i, len(self.steps) + bool(nth))  # at the start, or with the call under way
+            self.first.setdefault(i, self.taken + bool(nth))  # at the start, or with the call under way
         self.specs, self.shown_at, self._shown = named, nth, None
         listed = {t.name: t for t in tools if t.listed}
         self.ever |= listed
         for name in listed.keys() - self.since.keys():
-            self.since[name] = len(self.steps) + (self.clock.nth >= 0)
+            self.since[name] = self.taken + (self.clock.nth >= 0)
         if self.toolbox.foreign:
             self.ids = self.ids.union(*(t.ids for t in tools))
 
@@ -358,10 +359,20 @@ class Session:
             self.refresh()
         for i, layer in enumerate(self.layers):
             if layer.receipt_source == "change":
-                self.first.setdefault(i, len(self.steps) + 1)
+                self.first.setdefault(i, self.taken + 1)
         return change
 
     # -- the record
+
+    @property
+    def taken(self) -> int:
+        """How many steps there were."""
+        return self.forgotten + len(self.steps)
+
+    def forget(self) -> None:
+        """Keep none of the steps so far; they count on. For a session that lasts, whose steps are kept elsewhere."""
+        self.forgotten += len(self.steps)
+        self.steps.clear()
 
     def _record(self, call: ToolCall, result: ToolResult, inner: tuple[Exchange, ...], fired: list[int]) -> None:
         heard: tuple[str, ...] = ()
@@ -378,7 +389,7 @@ class Session:
             call = replace(call, tool="say")
         self.steps.append(Step(call, result, inner, places, heard))
         for i in places:
-            self.first.setdefault(i, len(self.steps))
+            self.first.setdefault(i, self.taken)
 
     def _met_rows(self, inner: tuple[Exchange, ...]) -> bool:
         """Did a call look at what an obstacle changed, or want a tool that is blocked?"""
@@ -403,7 +414,7 @@ class Session:
 
         By default that is the step before the last, because nobody may have read the last result.
         """
-        seen = len(self.steps) - 1 if seen is None else seen
+        seen = self.taken - 1 if seen is None else seen
         return tuple(
             Receipt(
                 kind=layer.kind,

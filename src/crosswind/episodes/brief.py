@@ -47,6 +47,9 @@ class Brief(Played):
     retries: int
     seconds: float
     cost: float | None
+    input_charged: int | None = None
+    output_charged: int | None = None
+    currency: str = ""
     at_fault: tuple[int, str, str, str, str] | None = None  # the fields of its mistake
     own_key: str = ""  # where it is not made of task, condition and trial
     mark: StreamMark | None = None

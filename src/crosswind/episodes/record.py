@@ -73,16 +73,24 @@ class Usage(Model):
     retries: int = 0  # of requests that the provider failed
     seconds: float = 0.0
     cost: float | None = None  # in the currency of the price list; None where no price is known
+    input_charged: int | None = None  # where tokens are unknown: those reported, and an estimate of the others by text
+    output_charged: int | None = None  # the same; budgets count these, and the cost is theirs
+    currency: str = ""  # of the cost; empty where it is not known
 
     def plus(self, other: Usage) -> Usage:
         cost = None if self.cost is None and other.cost is None else (self.cost or 0) + (other.cost or 0)
+        read, said = _sum(self.input_tokens, other.input_tokens), _sum(self.output_tokens, other.output_tokens)
+        charged = [one + two for one, two in zip(self.charged, other.charged, strict=True)]
         return Usage(
-            input_tokens=_sum(self.input_tokens, other.input_tokens),
-            output_tokens=_sum(self.output_tokens, other.output_tokens),
+            input_tokens=read,
+            output_tokens=said,
+            input_charged=(charged[0] or None) if read is None else None,
+            output_charged=(charged[1] or None) if said is None else None,
             requests=self.requests + other.requests,
             retries=self.retries + other.retries,
             seconds=self.seconds + other.seconds,
             cost=cost,
+            currency=self.currency or other.currency,
         )
 
     @property
@@ -91,10 +99,24 @@ class Usage(Model):
         return _sum(self.input_tokens, self.output_tokens)
 
     @property
+    def charged(self) -> tuple[int, int]:
+        """Tokens in and out as budgets count them: estimated where they are unknown."""
+        read = self.input_charged if self.input_tokens is None else self.input_tokens
+        said = self.output_charged if self.output_tokens is None else self.output_tokens
+        return read or 0, said or 0
+
+    @property
+    def about(self) -> str:
+        """What a cost is told with that holds an estimate."""
+        return "about " if self.tokens is None else ""
+
+    @property
     def in_words(self) -> str:
         """The tokens, and the cost where it is known."""
         tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
-        return tokens + (f", cost {self.cost:.4g}" if self.cost else "")
+        if self.tokens is None and any(self.charged):
+            tokens += f" (budgets count about {sum(self.charged):,})"
+        return tokens + (f", cost {self.about}{self.cost:.4g} {self.currency}".rstrip() if self.cost else "")
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

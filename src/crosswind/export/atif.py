@@ -42,7 +42,7 @@ def atif(record: Record, manifest: Manifest) -> Data:
     }
     if usage.tokens is not None:
         metrics |= {"total_prompt_tokens": usage.input_tokens, "total_completion_tokens": usage.output_tokens}
-    if usage.cost is not None:
+    if usage.cost is not None and usage.currency in ("", "USD"):
         metrics["total_cost_usd"] = usage.cost
     return {
         "schema_version": ATIF,

@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn import Config, Server
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
@@ -183,7 +184,7 @@ class OpenEnvServer:
                 self.app,
                 host=host,
                 port=port,
-                ws="websockets-sansio",
+                ws=WebSocketsSansIOProtocol,
                 ws_max_size=LARGEST,
                 lifespan="off",
                 log_config=None,

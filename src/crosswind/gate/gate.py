@@ -24,6 +24,7 @@ from crosswind.metrics.scores import Pair, pairs, refused, sides, triviality
 from crosswind.metrics.shares import Stream
 from crosswind.metrics.stats import mcnemar
 from crosswind.metrics.streams import changes_of, stable, streams_of
+from crosswind.metrics.together import COMMON, little_in_common, same_judge
 
 MIN_CLEAN = 0.50  # the least clean success unless given: below it, there is too little that could drop
 RECOVERED = 0.8  # share of changes after which an agent is to be back within the episodes that a rule allows
@@ -223,6 +224,7 @@ def examine(
     rules: Sequence[Rule],
     *,
     baseline: Sequence[Told] | None = None,
+    partial: bool = False,
     min_clean: float | None = None,
     min_refusals: float | None = None,
     max_false_refusals: float | None = None,
@@ -240,7 +242,8 @@ def examine(
     `min_clean` is 0.5 unless given; 0 asks for nothing. `trivial` are episodes of the run as trivial agents played
     them: a run that cannot be told from theirs does not pass. Without rules these two are all that is checked. Next to
     a baseline, `gains` are rises that groups must show (`most` is the least rise), and `max_refusal_drop` is the
-    largest allowed drop of right refusals, over all conditions together. Episodes may be briefs if `whole` gives the
+    largest allowed drop of right refusals, over all conditions together; one that shares less than half of the episodes
+    is refused unless the comparison may be `partial`. Episodes may be briefs if `whole` gives the
     records of some of them, for what the agent said in those that are listed.
     """
     if baseline is None and (gains or max_refusal_drop is not None):
@@ -254,7 +257,8 @@ def examine(
     if baseline is None:
         found = _clean_and_shifted(records, notes)
     else:
-        same = _then_and_now(baseline, records, notes, shifted=any(r.by != CLEAN for r in (*rules, *gains)))
+        about_shifted = any(r.by != CLEAN for r in (*rules, *gains))
+        same = _then_and_now(baseline, records, notes, shifted=about_shifted, partial=partial)
         found, impossible = [p for p in same if not p[1].refuse], [p for p in same if p[1].refuse]
     tests = [test for one in rules for test in _tests(one, found)]
     tests += [_gain_test(test) for one in gains for test in _tests(one, found)]
@@ -484,10 +488,13 @@ def _clean_and_shifted(records: Sequence[Told], notes: list[str]) -> list[Pair]:
     return found
 
 
-def _then_and_now(then: Sequence[Told], now: Sequence[Told], notes: list[str], *, shifted: bool) -> list[Pair]:
+def _then_and_now(
+    then: Sequence[Told], now: Sequence[Told], notes: list[str], *, shifted: bool, partial: bool
+) -> list[Pair]:
     """The same episodes of two runs, without those that are not the same or lack a side; refusals are among them.
 
-    `shifted` says that rules are about shifted episodes, so that some must be among them.
+    `shifted` says that rules are about shifted episodes, so that some must be among them. Runs with little in common
+    are refused, unless the comparison may be a `partial` one.
     """
     before = {r.key: r for r in then}
     same = [(before[r.key], r) for r in now if r.key in before and before[r.key].draw == r.draw]
@@ -497,18 +504,16 @@ def _then_and_now(then: Sequence[Told], now: Sequence[Told], notes: list[str], *
             f"the baseline has too few episodes of this run ({common}); give a baseline of the same suite, seed and "
             "trials"
         )
-    judges = {r.judge for pair in same for r in pair if r.judged}
-    if len(judges) > 1:
-        raise CrosswindError(
-            f"the two runs were judged by different verifiers ({', '.join(sorted(judges))}); "
-            "bring both to the present one with: crosswind rescore DIR --write"
-        )
+    same_judge(r for pair in same for r in pair)
     found = [p for p in same if all(r.judged for r in p)]
     if left := max(len(then), len(now)) - len(found):
         notes.append(f"{left} episodes have no counterpart in the other run, or lack a side, and are left out")
-    if len(found) < max(len(then), len(now)) / 2:
+    total = len(before.keys() | {r.key for r in now})
+    if len(found) < COMMON * total:
+        if not partial and any(r.mark is None for r in now):
+            raise little_in_common("the baseline", "this run", len(found), total)
         notes.append(
-            f"only {len(found)} of {max(len(then), len(now))} episodes are common to the two runs, so this says little "
-            "about the runs as a whole"
+            f"only {len(found)} of {total} episodes are common to the two runs, so this says little about the runs as "
+            "a whole"
         )
     return found

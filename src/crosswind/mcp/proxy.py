@@ -22,7 +22,7 @@ from crosswind.base.version import __version__
 from crosswind.core.domain import JUDGE
 from crosswind.core.perturbation import Layers, dump_layers
 from crosswind.core.session import OpenCall, Session
-from crosswind.core.types import Step, ToolError, ToolResult
+from crosswind.core.types import Receipt, Step, ToolError, ToolResult
 from crosswind.episodes.brief import Told
 from crosswind.episodes.play import clip, plain, step_data
 from crosswind.episodes.record import Record
@@ -155,13 +155,25 @@ class Journal:
             mark=relay.mark,
         )
 
-    def add(self, head: SessionHead, session: Session, notes: SessionLog | None, seconds: float, why: str) -> None:
-        """Record a session."""
+    def add(
+        self,
+        head: SessionHead,
+        notes: SessionLog | None,
+        later: Sequence[proxy_sessions.Data],
+        receipts: Sequence[Receipt],
+        seconds: float,
+        why: str,
+    ) -> None:
+        """Record a session: the calls that were noted, and `later` ones that could not be."""
         with self._open() as store:
             manifest = store.begin(self._manifest())
             trial = self._recover(store, proxy_sessions.interrupted_sessions(self.folder))
-            steps, why = [self.step(step) for step in session.steps], self.server.secrets.out_of(why)
-            record = head.record(trial, steps, session.receipts(), seconds=seconds, why=why)
+            try:
+                steps = [*(notes.steps() if notes is not None else ()), *later]
+            except OSError as error:
+                raise CrosswindError(f"its calls cannot be read back ({error.strerror})") from None
+            why = self.server.secrets.out_of(why)
+            record = head.record(trial, steps, receipts, seconds=seconds, why=why)
             if notes is not None:
                 with contextlib.suppress(OSError):  # then a crash right now might have it recorded twice
                     notes.end(record.key, seconds=record.usage.seconds, why=why)
@@ -214,12 +226,13 @@ class Keeper:
         self.journal, self.relay, self.tell, self.clock = journal, relay, tell, clock
         self.head: SessionHead | None = None  # since the first call
         self.notes: SessionLog | None = None
+        self.later: list[proxy_sessions.Data] = []  # calls that are over and could not be noted
         self._failed = False  # no more is noted
         self._to_come: asyncio.TimerHandle | None = None  # when the notes are put on the disk
 
     def note(self, session: Session, opened: OpenCall, over: bool) -> None:
         """Keep a call that is `over`, or one that is about to ask the server, as one that is never answered."""
-        if self._failed:
+        if self._failed and not over:
             return
         if over:
             step = session.steps[-1]
@@ -228,16 +241,20 @@ class Keeper:
             lost = ToolResult(None, ToolError(UNANSWERED, proxy_sessions.KILLED))
             inner = (*opened.inner, (opened.asked, lost))
             step = Step(opened.call, lost, inner, tuple(sorted(set(opened.fired))))
+        data: proxy_sessions.Data | None = None
         try:
             self.head = self.head or self.journal.head(self.relay)
-            self.notes = self.notes or SessionLog(self.journal.folder, self.head)
-            self.notes.note(opened.nth, self.journal.step(step), session.receipts(), at=self.clock(), over=over)
+            data = self.journal.step(step)
+            if not self._failed:
+                self.notes = self.notes or SessionLog(self.journal.folder, self.head)
+                self.notes.note(opened.nth, data, session.receipts(), at=self.clock(), over=over)
         except (OSError, ValueError, RecursionError) as error:  # no reason to fail a call
             why = error.strerror if isinstance(error, OSError) else type(error).__name__
             self.tell(f"the session cannot be kept while it is under way ({why}); it is recorded at its end")
             self._failed = True
-            return
-        if self._to_come is None:
+        if self._failed:
+            self.later += [data] if over and data is not None else []
+        elif self._to_come is None:
             self._to_come = asyncio.get_running_loop().call_later(SYNC, self._sync)
 
     def _sync(self) -> None:
@@ -251,10 +268,11 @@ class Keeper:
         if self._to_come is not None:
             self._to_come.cancel()
         session, head = self.relay.session, self.head
-        if session is None or head is None or not session.steps:
+        if session is None or head is None or not session.taken:
             return
         try:
-            await asyncio.to_thread(self.journal.add, head, session, self.notes, self.clock(), why)
+            said = (self.notes, self.later, session.receipts(), self.clock(), why)
+            await asyncio.to_thread(self.journal.add, head, *said)
         except CrosswindError as error:
             self.tell(f"the session could not be recorded: {error}")
             if self.notes is not None:
@@ -304,8 +322,15 @@ class Connection:
             self.relay.mark = await asyncio.to_thread(self.plan.stream.mark)
         if self.journal is not None:
             self.keeper = Keeper(self.journal, self.relay, self.tell, lambda: time.monotonic() - self.began)
-            self.relay.note = self.keeper.note
+        self.relay.note = self._note
         self.reading = asyncio.create_task(self.link.run())
+
+    def _note(self, session: Session, opened: OpenCall, over: bool) -> None:
+        """Keep a call on the disk, if anywhere: a session may last for days."""
+        if self.keeper is not None:
+            self.keeper.note(session, opened, over)
+        if over:
+            session.forget()
 
     async def _from_server(self, message: Message, frame: bytes) -> None:
         await self.relay.from_server(message, frame)

@@ -4,6 +4,7 @@ scores.py, groups.py, measures.py      drops and scores; groups of episodes; fig
 stats.py, shares.py                    tests, intervals and power; shares over streams
 streams.py, careers.py                 success over time, what changes cost, what needed memory
 interactions.py, mistakes.py           two obstacles at once; failures by what they have in common
+together.py                            what runs must have in common to be compared
 formats.py                             figures as people read them: rounding and wording
 diagnosis/                             the stage and the cause of a failure
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from crosswind.episodes.record import Usage
     from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality
 
 MINUS = "\N{MINUS SIGN}"
@@ -152,6 +153,13 @@ def pairs(change: Drop) -> str:
 def number(value: float | None, digits: int = 2) -> str:
     """A plain number."""
     return "–" if value is None else f"{value:,.{digits}f}".replace("-", MINUS)
+
+
+def money(usage: Usage) -> str:
+    """What episodes cost, with the currency where it is known."""
+    if usage.cost is None:
+        return number(None)
+    return f"{usage.about}{number(usage.cost)} {usage.currency}".strip()
 
 
 def whole(value: float | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from crosswind.core.types import Request, Tools, ToolSpec
@@ -41,7 +42,7 @@ class Mender:
         self.taught = KnownInterface()  # what this conversation taught, for later ones
         self.made = 0  # calls besides those of the agent
         self.results: Counter[tuple[str, str]] = Counter()  # how often a call brought a result
-        self.last: dict[str, str] = {}  # call -> its last result
+        self.last: dict[str, str] = {}  # call -> its last result; of results a digest is kept: a session may be long
         self.seen: deque[Any] = deque(maxlen=KEPT)  # results as the agent read them
         self._matched: tuple[Tools, dict[str, str]] = ((), {})
 
@@ -262,8 +263,8 @@ class Mender:
     def _told(self, asked: Request, request: Request, text: str, error: str, tools: Tools) -> str:
         """A result as the agent reads it."""
         call = key_of(asked)
-        self.results[call, text] += 1
-        self.last[call] = text
+        self.last[call] = sha256(text.encode("utf-8", "replace")).hexdigest()
+        self.results[call, self.last[call]] += 1
         if not error:
             return self._in_shape(asked, request, text, tools)
         if "verify" in self.parts and repairs.UNCERTAIN.search(error) and may_write(request.tool, tools):

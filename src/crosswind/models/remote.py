@@ -227,7 +227,7 @@ class RemoteModel:
                 self.given_up += 1
                 raise self.failure(fault) from None
             self.worked, self.given_up = True, 0
-            agent.usage = agent.usage.plus(used(self.price, said.input_tokens, said.output_tokens))
+            agent.usage = agent.usage.plus(self._used(body, said))
             if native and self.limits.protocol == "auto" and not self.worked_natively and _unseen(said, body):
                 self.native = False
                 self.say(
@@ -238,6 +238,9 @@ class RemoteModel:
                 continue
             self.worked_natively |= native
             return self._message(agent, said, native)
+
+    def _used(self, body: dict[str, Any], said: Said) -> Usage:
+        return used(self.price, said.input_tokens, said.output_tokens, sent=body, said=[said.text, said.calls])
 
     def _message(self, agent: ModelAgent, said: Said, native: bool) -> Message:
         text, calls = clean(said.text), said.calls
@@ -297,7 +300,7 @@ class RemoteModel:
         text = _message_of(error.body) or str(error.message)
         told = f"HTTP {status}: {self._told(text)}"
         retryable = status in RETRYABLE or status >= 500
-        if status < 600 and _ABOUT_QUOTA.search(text) and status in (402, 403, 429):
+        if status in (402, 403, 429) and _ABOUT_QUOTA.search(f"{text} {_codes_of(error.body)}"):
             return Fault(told, status=status, sort="quota")
         if status in (400, 413, 422, 500) and _ABOUT_CONTEXT.search(text):
             return Fault(told, status=status, sort="context")
@@ -453,6 +456,15 @@ def _message_of(body: object) -> str:
         if isinstance(body, dict) and key in body:
             body = body[key]
     return body if isinstance(body, str) else json.dumps(body, default=str) if body is not None else ""
+
+
+def _codes_of(body: object) -> str:
+    """What an error is called, by code and type, in whatever shape it came."""
+    found = list[str]()
+    while isinstance(body, dict):
+        found += [value for key in ("code", "type", "status") if isinstance(value := body.get(key), str)]
+        body = body.get("error")
+    return " ".join(found)
 
 
 def count(value: object) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -22,17 +23,39 @@ class Price(NamedTuple):
     output: float
     currency: str = "USD"
 
-    def of(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
-        """What this many tokens cost; None where they are unknown."""
-        if input_tokens is None or output_tokens is None:
-            return None
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        """What this many tokens cost."""
         return (self.input * input_tokens + self.output * output_tokens) / 1e6
 
 
-def used(price: Price | None, input_tokens: int | None, output_tokens: int | None) -> Usage:
-    """What one request used, its cost included where the price is known."""
-    cost = price.of(input_tokens, output_tokens) if price else None
-    return Usage(input_tokens=input_tokens, output_tokens=output_tokens, requests=1, cost=cost)
+CHARACTERS = 4  # in a token, roughly
+
+
+def used(
+    price: Price | None, input_tokens: int | None, output_tokens: int | None, *, sent: object = "", said: object = ""
+) -> Usage:
+    """What one request used, its cost included where the price is known.
+
+    Tokens that are unknown are charged by what was `sent` and `said`, a text or JSON.
+    """
+    charged = (
+        tokens_of(sent) if input_tokens is None else input_tokens,
+        tokens_of(said) if output_tokens is None else output_tokens,
+    )
+    return Usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        requests=1,
+        cost=price.of(*charged) if price else None,
+        input_charged=charged[0] if input_tokens is None else None,
+        output_charged=charged[1] if output_tokens is None else None,
+    )
+
+
+def tokens_of(said: object) -> int:
+    """About how many tokens a text is, or JSON."""
+    text = said if isinstance(said, str) else json.dumps(said, default=str, ensure_ascii=False)
+    return -(-len(text) // CHARACTERS)
 
 
 def code_digest(files: Iterable[Path]) -> str:
@@ -122,10 +145,10 @@ class AgentSource(Protocol):
     """Where the agents of a run come from: one agent for each episode, one source for all.
 
     An agent may have an attribute `usage`, a `record.Usage` that grows as it works, its cost included where the
-    price is known; its tokens are None where the agent does not know them. Out of `reply` comes an
-    `InfrastructureError` when the provider fails, and a `CrosswindError` when the user must fix something first (a key,
-    the name of a model). It may have an attribute `trial` too, which a run sets to the number of the trial before the
-    first reply: anyone who samples with a seed makes trials differ by it.
+    price is known; its tokens are None where the agent does not know them, and are then estimated for budgets. Out of
+    `reply` comes an `InfrastructureError` when the provider fails, and a `CrosswindError` when the user must fix
+    something first (a key, the name of a model). It may have an attribute `trial` too, which a run sets to the number
+    of the trial before the first reply: anyone who samples with a seed makes trials differ by it.
 
     In a stream an agent may remember: `save()` returns its state as JSON after an episode, and `restore(state)` gets it
     before the next one, None before the first. An attribute `memory` names another object that does both.

@@ -8,11 +8,12 @@ from typing import Any
 from crosswind.base.version import __version__
 from crosswind.metrics import formats
 from crosswind.metrics.scores import CleanAndRobust, Drop
+from crosswind.metrics.together import COMMON
 from crosswind.report import markdown as md
 from crosswind.report import parts, streams
 from crosswind.report.markup import Markup, clipped, div, join, lead, note, small, tag
 from crosswind.report.parts import table
-from crosswind.runs.comparison import COMMON, Comparison, Contrast
+from crosswind.runs.comparison import Comparison, Contrast
 from crosswind.runs.reading import Reading
 
 # ---------------------------------------------------------------- in words
@@ -205,7 +206,7 @@ def _runs(said: Comparison) -> Markup:
             formats.percent(found.refusals["shifted"].false.rate),
             formats.score(found.score),
             f"{found.episodes:,}",
-            formats.number(found.usage.cost),
+            formats.money(found.usage),
         )
         for name, found in said.summaries.items()
     ]

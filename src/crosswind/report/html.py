@@ -122,7 +122,7 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
         yield "Score", f"{found.score.value:.2f}", bounds, ""
     usage = found.usage
     if usage.tokens:
-        cost = f"{formats.number(usage.cost)} in all" if usage.cost is not None else "no price known"
+        cost = f"{formats.money(usage)} in all" if usage.cost is not None else "no price known"
         yield "Tokens", f"{usage.tokens / 1000:,.0f} k", cost, ""
 
 
@@ -356,19 +356,27 @@ def _measures(study: Mapping[str, Averages]) -> Iterator[Sequence[Pieces]]:
             yield (name, *map(form, values))
 
 
+def _unknown(charged: int) -> str:
+    """A number of tokens that nobody reported."""
+    return f"unknown, about {charged:,}" if charged else "unknown"
+
+
 def _costs(said: Content) -> Markup:
     found, excluded = said.summary, said.summary.excluded
     usage: Usage = found.usage
     n = max(1, found.episodes)
     rows = [
         *(
-            (name, *(("unknown", "") if count is None else (f"{count:,}", f"{count / n:,.0f}")))
-            for name, count in (("input tokens", usage.input_tokens), ("output tokens", usage.output_tokens))
+            (name, *((_unknown(charged), "") if count is None else (f"{count:,}", f"{count / n:,.0f}")))
+            for name, count, charged in (
+                ("input tokens", usage.input_tokens, usage.charged[0]),
+                ("output tokens", usage.output_tokens, usage.charged[1]),
+            )
         ),
         ("requests to the model", f"{usage.requests:,}", formats.number(usage.requests / n, 1)),
         ("requests repeated", f"{usage.retries:,}", formats.number(usage.retries / n, 2)),
         ("time of episodes", formats.duration(usage.seconds), formats.duration(usage.seconds / n)),
-        ("cost", formats.number(usage.cost), formats.number(None if usage.cost is None else usage.cost / n, 4)),
+        ("cost", formats.money(usage), formats.number(None if usage.cost is None else usage.cost / n, 4)),
     ]
     if not excluded.episodes:
         told = "No episode was lost to the infrastructure."

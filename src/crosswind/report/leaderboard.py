@@ -52,7 +52,7 @@ def cells(one: LeaderboardRow) -> list[tuple[str, str, float | None]]:
         _share(refusals.right, formats.wrongly(refusals)),
         _share(refusals.false),
         (f"{found.episodes:,}", formats.many(found.tasks, "task"), found.episodes),
-        (formats.number(cost), "", cost),
+        (formats.money(found.usage), "", cost),
     ]
 
 

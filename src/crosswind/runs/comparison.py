@@ -20,12 +20,12 @@ from crosswind.metrics.scores import (
     summary,
 )
 from crosswind.metrics.streams import StreamPairs, paired
+from crosswind.metrics.together import COMMON, little_in_common, same_ending, same_judge
 from crosswind.runs.analysis import select
 from crosswind.runs.baselines import trivial_of
 from crosswind.runs.reading import Reading, read_both
-from crosswind.runs.store import AnyRun, same_ending
+from crosswind.runs.store import AnyRun
 
-COMMON = 0.5  # of the episodes of two runs; with less in common, they are not compared
 GROUPS: tuple[By, ...] = ("tier", "cell", "kind", "condition", "severity", "domain", "level", "family")
 
 
@@ -76,7 +76,8 @@ class Comparison:
 def compare(runs: Sequence[AnyRun], *, opened: int = 24, partial: bool = False) -> Comparison:
     """Compare each run with the first over the episodes that all of them have.
 
-    Runs with little in common are refused, unless the comparison may be a `partial` one.
+    Runs with little in common are refused, unless the comparison may be a `partial` one, and so are runs judged by
+    different verifiers.
     """
     same_ending(*runs)
     named = dict(zip(_names(runs), runs, strict=True))
@@ -86,6 +87,7 @@ def compare(runs: Sequence[AnyRun], *, opened: int = 24, partial: bool = False) 
         raise CrosswindError(
             f"{counts} have no episode in common; runs can be compared if they have the same suite and seed"
         )
+    same_judge(r for run in runs for r in run.told if r.key in shared)
     played = {name: [r for r in run.told if r.key in shared] for name, run in named.items()}
     first, *others = named
     versus = [_versus(name, named[first], named[name], shared, opened) for name in others]
@@ -102,12 +104,7 @@ def _refuse_strangers(first: str, versus: Sequence[Contrast]) -> None:
     """A comparison of few of the episodes says nothing of the runs."""
     for one in versus:
         if one.common < COMMON:
-            total = one.shared + one.unshared + one.other
-            raise CrosswindError(
-                f"{one.name} and {first} share only {one.shared:,} of {total:,} episodes, so a comparison says little "
-                "about the whole runs. Give runs of the same suite and seed, finish the shorter one, or compare what "
-                "they share with --partial"
-            )
+            raise little_in_common(one.name, first, one.shared, one.shared + one.unshared + one.other)
 
 
 def _names(runs: Sequence[AnyRun]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Lines of episodes, read back: whole, torn at the end of a file, or damaged, which an error names with a remedy."""
+"""Lines of episodes: written, and read back: whole, torn at the end of a file, or damaged, which an error names."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from crosswind.base.errors import BadFile
 from crosswind.base.files import lines_in, open_regular
 from crosswind.episodes.brief import Brief
+from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
 from crosswind.runs.manifest import EPISODES, SHOWN, brief_error, known_schema
 
 MOST = 1000  # lines that one command takes out
+LATER = ("input_charged", "output_charged", "currency")  # of what an episode cost: written where they say something
 
 T = TypeVar("T", Record, Brief)
 
@@ -72,6 +75,33 @@ def lines_of(
             yield number, found, line
 
 
+class Once:
+    """Which episodes of a run were read: one that comes again, in this file or another, is left out.
+
+    A copy of a run that was made while a part was closed has its lines in two files.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._again: dict[str, list[tuple[int, str]]] = {}  # lines and keys, by file
+
+    def is_new(self, key: str, file: str, line: int) -> bool:
+        if key not in self._seen:
+            self._seen.add(key)
+            return True
+        self._again.setdefault(file, []).append((line, key))
+        return False
+
+    def told(self) -> Iterator[str]:
+        """What was left out, in a sentence for each file."""
+        for file, lines in self._again.items():
+            (line, key), many = lines[0], len(lines)
+            if many == 1:
+                yield f"line {line} of {file} repeats the episode {key!r} and is left out"
+            else:
+                yield f"{many:,} lines of {file} repeat episodes, such as {key!r}, and are left out"
+
+
 def whole(parse: Callable[[bytes], T], path: Path, number: int, line: bytes) -> T:
     """What a line says that must be whole."""
     try:
@@ -99,6 +129,29 @@ def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> Ba
     return BadFile(f"{told}, or {again}: {removal_command(path, number)}")
 
 
+def repeated(path: Path, number: int, key: str, before: set[str]) -> BadFile:
+    """A line repeats an episode that was read `before` it: what to do about all such lines of its file."""
+    every = [(n, found.key) for n, found, _ in lines_of(path, Brief.read, []) if found is not None]
+    here = {one for n, one in every if n < number}
+    sealed = before - here
+    told = f"{path}:{number}: repeats the episode {key!r}"
+    if every and all(one in sealed for _, one in every):
+        away = f"mv {shlex.quote(str(path))} {shlex.quote(f'{path}.repeated')}"
+        return BadFile(
+            f"{told}; all its {len(every):,} lines are in the parts too, as in a copy that was made while the run went "
+            f"on: take the file away ({away}), then give the same command again"
+        )
+    known, again = set(sealed), list[int]()
+    for n, one in every:
+        if one in known:
+            again.append(n)
+        known.add(one)
+    few = again[:MOST]
+    lines = "one of the two lines" if len(again) == 1 else f"the {len(again):,} lines that repeat others"
+    more = f" (the first {MOST:,}; then try again)" if len(few) < len(again) else ""
+    return BadFile(f"{told}; take {lines} out{more}: {removal_command(path, *few)}")
+
+
 def left_out(folder: Path, lost: Sequence[str], there: int) -> str:
     """What was lost of a run and what to do about it, in a sentence; nothing where nothing was."""
     if not lost:
@@ -117,3 +170,13 @@ def removal_command(path: Path, *numbers: int) -> str:
     """A command that takes lines out and leaves a copy."""
     lines = "d;".join(map(str, numbers))
     return f"sed -i.bak {lines + 'd' if len(numbers) == 1 else shlex.quote(lines + 'd')} {shlex.quote(str(path))}"
+
+
+def as_line(record: Record) -> bytes:
+    """A record as its line."""
+    try:
+        leave_out: dict[str, Any] = {name: True for name in ("finish", "mark") if getattr(record, name) is None}
+        leave_out["usage"] = {name for name in LATER if not getattr(record.usage, name)}  # as earlier versions wrote
+        return record.model_dump_json(exclude=leave_out).encode() + b"\n"
+    except (PydanticSerializationError, UnicodeEncodeError):  # half a character in a text that nobody clipped
+        return json.dumps(plain(record.model_dump()), ensure_ascii=False).encode() + b"\n"

@@ -54,6 +54,7 @@ class Manifest(Model):
     shard: str = Field("", pattern=r"^(?:[1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
+    price: dict[str, Any] | None = None  # of a million tokens in and out, with the currency; None: not known
     ending: Ending = "words"  # how agents end an episode; runs of earlier versions knew words only
     episode_timeout: float | None = None
     max_repeats: int | None = None  # failures or equal results of a call that end an episode; None: no limit
@@ -84,7 +85,7 @@ class Manifest(Model):
 # what makes two runs one: a folder holds episodes of one configuration only
 SAME = (
     *("crosswind", "judge", "suite", "conditions", "seed", "trials", "shard"),
-    *("agent", "settings", "ending", "episode_timeout", "max_repeats"),
+    *("agent", "settings", "price", "ending", "episode_timeout", "max_repeats"),
 )
 
 
@@ -93,7 +94,10 @@ def shortfall(manifest: Manifest, there: int) -> str:
     if manifest.state != "finished":
         return f"the run is not finished ({manifest.why or manifest.state})"
     if manifest.planned is not None and there < manifest.planned:
-        return f"{manifest.planned - there} of its {manifest.planned} episodes are missing from {EPISODES}"
+        return (
+            f"{manifest.planned - there} of its {manifest.planned} episodes are missing; a copy of a run needs the "
+            f"whole folder, {EPISODES} and segments"
+        )
     return ""
 
 

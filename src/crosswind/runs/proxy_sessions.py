@@ -18,7 +18,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -114,6 +114,11 @@ class SessionLog:
             self._told = receipts
         self._write(data)
 
+    def steps(self) -> list[Data]:
+        """The calls that were noted and are over. Read back, since a session may last for days."""
+        with open_regular(self.path) as file:
+            return [entry["step"] for entry in _entries(file) if entry.get("over")]
+
     def end(self, key: str, *, seconds: float, why: str) -> None:
         """The session is over and about to be recorded under a key."""
         self._write({"end": key, "at": seconds, "why": why}, before=b"\n")  # what came before may be torn
@@ -156,13 +161,12 @@ class Interrupted:
     why: str = KILLED
 
     @classmethod
-    def read(cls, path: Path, data: bytes) -> Self | None:
-        """What a file says; None where it says nothing that a record could be made of."""
+    def read(cls, path: Path, lines: Iterable[bytes]) -> Self | None:
+        """What the lines of a file say; None where they say nothing that a record could be made of."""
         found: Self | None = None
         under_way: dict[int, Data] = {}
-        for line in data.split(b"\n"):
+        for entry in _entries(lines):
             try:
-                entry = json.loads(line)
                 if found is None:
                     found = cls(path, SessionHead.model_validate(entry["head"], strict=False))
                     continue
@@ -178,7 +182,7 @@ class Interrupted:
                     found.steps.append(entry["step"])
                 else:
                     under_way[entry["nth"]] = entry["step"]
-            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # torn, or no line of ours
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # no line of ours
                 continue
         if found is not None:
             found.steps += under_way.values()
@@ -197,6 +201,15 @@ class Interrupted:
             os.fsync(file.fileno())
 
 
+def _entries(lines: Iterable[bytes]) -> Iterator[Data]:
+    """What was written, without lines that are torn, in the middle of what did not happen any more."""
+    for line in lines:
+        with contextlib.suppress(ValueError, RecursionError):
+            entry = json.loads(line)
+            if isinstance(entry, dict):
+                yield entry
+
+
 def interrupted_sessions(folder: Path, problems: list[str] | None = None) -> list[Interrupted]:
     """The sessions in a run's folder whose proxy was killed, the oldest first.
 
@@ -208,10 +221,9 @@ def interrupted_sessions(folder: Path, problems: list[str] | None = None) -> lis
     for path in sorted((folder / FOLDER).glob("*.jsonl")):
         with contextlib.suppress(OSError, BadFile), open_regular(path) as file:  # gone meanwhile, or not ours to read
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # an error where a proxy holds it
-            data = file.read(LONGEST + 1)
-            why = f"it has more than {LONGEST >> 20} MiB" if len(data) > LONGEST else ""
+            why = f"it has more than {LONGEST >> 20} MiB" if os.fstat(file.fileno()).st_size > LONGEST else ""
             try:
-                if not why and (found := Interrupted.read(path, data)) is not None:
+                if not why and (found := Interrupted.read(path, file)) is not None:
                     found.record(0)
                     out.append(found)
             except ValidationError as error:

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError, words_of_any
+from crosswind.base.errors import AgentException, CrosswindError, words_of_any
 from crosswind.base.version import __version__
 from crosswind.core.certify import Certificate
 from crosswind.core.domain import JUDGE
-from crosswind.core.types import Agent, Message, Tools
 from crosswind.episodes.brief import Told
 from crosswind.episodes.play import clip, judge, play
 from crosswind.episodes.record import Record, Usage, recorded
@@ -31,10 +30,10 @@ from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.metrics.groups import REFUSALS, Count
-from crosswind.models.retry import LINE, Line
-from crosswind.models.source import AgentSource
+from crosswind.models.source import CHARACTERS, AgentSource
 from crosswind.runs.command import plugin_files
 from crosswind.runs.store import Manifest, Store, now
+from crosswind.runs.timed import TimedAgent
 
 PAUSES = (1.0, 5.0)  # seconds before an episode that ended as an error is played again, as often as there are numbers
 EXCEPTIONS = 5  # episodes that end with the same exception one after the other: the agent is broken, and the run stops
@@ -101,20 +100,28 @@ class Limits:
 
     def reached(self, spent: Usage) -> str:
         """Words for the budget that is used up."""
-        if self.tokens is not None and spent.tokens is not None and spent.tokens >= self.tokens:
-            return f"the budget of {self.tokens:,} tokens is used up ({spent.tokens:,} were used)"
+        tokens = sum(spent.charged)
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"the budget of {self.tokens:,} tokens is used up ({spent.about}{tokens:,} were used)"
         if self.cost is not None and (spent.cost or 0) >= self.cost:
-            return f"the budget of {self.cost:g} is used up ({spent.cost:.4g} was spent)"
+            spending = f"{spent.about}{spent.cost:.4g} {spent.currency}".rstrip()
+            return f"the budget of {self.cost:g} is used up ({spending} was spent)"
         return ""
 
-    def void(self, spent: Usage) -> str:
-        """Words for budgets that stop nothing, because what they limit is unknown."""
+    def doubts(self, used: Usage) -> Iterator[str]:
+        """Words for what the budgets do not count exactly of what an episode used."""
         given = [name for name, most in (("--max-tokens", self.tokens), ("--max-cost", self.cost)) if most is not None]
-        if given and spent.tokens is None and spent.cost is None:
-            return f"{' and '.join(given)} cannot stop this run: the agent does not report its tokens (docs/agents.md)"
-        if self.cost is not None and spent.cost is None:
-            return "--max-cost cannot stop this run: no price is known, and the agent does not report its cost"
-        return ""
+        if given and used.tokens is None:
+            yield (
+                f"the agent did not report the tokens of every request; {' and '.join(given)} "
+                f"{'count' if len(given) > 1 else 'counts'} an estimate of those, at {CHARACTERS} characters a token "
+                "(docs/agents.md)"
+            )
+        if self.cost is not None and used.cost is None and (used.tokens is None or used.tokens):
+            yield (
+                "--max-cost does not count episodes whose cost is unknown: no price is known, and the agent did not "
+                "report their cost; give --price-in and --price-out, or --max-tokens"
+            )
 
 
 @dataclass(slots=True)
@@ -137,60 +144,6 @@ class Ran:
 # ---------------------------------------------------------------- one episode
 
 
-class _Timed:
-    """An agent with a deadline; remembers what came out of it."""
-
-    def __init__(self, agent: Agent, seconds: float | None) -> None:
-        self.agent, self.seconds = agent, seconds
-        self.until: float | None = None  # the clock starts with the first request
-        self.clock: asyncio.Timeout | None = None  # of the request under way
-        self.late = False
-        self.error: BaseException | None = None
-        self.line = Line(self.wait_for_us)
-
-    async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
-        if self.until is None and self.seconds is not None:
-            self.until = asyncio.get_running_loop().time() + self.seconds
-        try:
-            async with asyncio.timeout_at(self.until) as clock:
-                self.clock = clock
-                LINE.set(self.line)  # of this task: it plays one episode at a time
-                message = await self.agent.reply(chat, tools)
-        except asyncio.CancelledError:
-            worker = asyncio.current_task()
-            if worker is None or worker.cancelling():
-                raise  # the run is being stopped
-            warnings.warn("an agent awaited what was cancelled, and said nothing; that is its failure", stacklevel=1)
-            return Message(role="assistant")
-        except (Exception, SystemExit) as error:
-            self.error = error
-            if not clock.expired():
-                raise
-        else:
-            if self.until is None or asyncio.get_running_loop().time() < self.until:
-                return message
-        self.late = True
-        whose = ", in which the provider answered nothing" if self.line.dead else ""
-        raise InfrastructureError(f"the episode took more than its {self.seconds:g} seconds{whose}")
-
-    def wait_for_us(self, seconds: float) -> None:
-        """Put the deadline off by a time in which nothing could be heard, because this process did something else."""
-        if self.until is not None:
-            self.until += seconds
-            if self.clock is not None and not self.clock.expired():
-                with suppress(RuntimeError):  # it is over, and another has not begun
-                    self.clock.reschedule(self.until)
-
-    @property
-    def usage(self) -> Usage:
-        found = getattr(self.agent, "usage", None)
-        return found if isinstance(found, Usage) else Usage()
-
-    @property
-    def worth_retrying(self) -> bool:
-        return not self.late and getattr(self.error, "retryable", True) is not False
-
-
 async def play_episode(
     episode: Episode,
     source: AgentSource,
@@ -200,7 +153,7 @@ async def play_episode(
     repeats: int | None = None,
     pauses: Sequence[float] = (),
     diagnosing: bool = True,
-    timed: dict[str, _Timed] | None = None,
+    timed: dict[str, TimedAgent] | None = None,
 ) -> Record:
     """Play an episode to its end and judge it; play it again after each pause if the infrastructure fails.
 
@@ -211,9 +164,9 @@ async def play_episode(
     drawn, usage = episode.drawn, Usage()
     began = time.perf_counter()
     for pause in (*pauses, None):
-        agent: _Timed | None = None
+        agent: TimedAgent | None = None
         try:
-            agent = _Timed(made := source.make(drawn), seconds)
+            agent = TimedAgent(made := source.make(drawn), seconds)
             if hasattr(made, "trial"):
                 made.trial = episode.trial
             if timed is not None:
@@ -234,8 +187,10 @@ async def play_episode(
         await asyncio.sleep(pause)
     cost = usage.cost
     if cost is None and source.price is not None:
-        cost = source.price.of(usage.input_tokens, usage.output_tokens)
-    usage = usage.model_copy(update={"cost": cost, "seconds": round(time.perf_counter() - began, 6)})
+        cost = source.price.of(*usage.charged)
+    currency = source.price.currency if cost and source.price is not None else ""
+    seconds_taken = round(time.perf_counter() - began, 6)
+    usage = usage.model_copy(update={"cost": cost, "currency": currency, "seconds": seconds_taken})
     try:
         verdict = judge(trajectory, drawn.domain)
         record = recorded(episode, trajectory, verdict, seed=seed, usage=usage)
@@ -244,7 +199,7 @@ async def play_episode(
         raise Crash(episode.key, error, by_agent=False) from error
 
 
-def wait_for_us(timed: Mapping[str, _Timed], seconds: float) -> None:
+def wait_for_us(timed: Mapping[str, TimedAgent], seconds: float) -> None:
     """Put off the deadlines of agents that nobody could hear for a time."""
     for agent in timed.values():
         agent.wait_for_us(seconds)
@@ -288,6 +243,7 @@ def manifest_of(
         shard=f"{shard[0]}/{shard[1]}" if shard[1] > 1 else "",
         agent=source.name,
         settings=source.settings,
+        price=source.price._asdict() if source.price is not None else None,
         ending=source.ending,
         episode_timeout=limits.episode,
         max_repeats=limits.repeats,
@@ -354,11 +310,12 @@ class Workers:
         self.stopped = self.limits.reached(self.progress.spent)
         self.broken = False
         self.alike: list[tuple[str, str]] = []  # the last episodes, as far as one exception ended them: it, their task
-        self.raising = self.warned = False
+        self.raising = False
+        self.warned: set[str] = set()
         self.in_a_row, self.most_in_a_row = 0, in_a_row
         self.whole = False  # every episode was taken
         self.under_way: dict[str, None] = {}  # episodes that were begun and have no line yet
-        self.timed: dict[str, _Timed] = {}  # agents that are playing
+        self.timed: dict[str, TimedAgent] = {}  # agents that are playing
         self.drawing = asyncio.Lock()
         self.written, self.synced = asyncio.Event(), asyncio.Event()
 
@@ -459,9 +416,10 @@ class Workers:
             self.stopped = f"{len(self.alike)} episodes in a row ended with the same exception of the agent ({first})"
             self.raising = True
         self.stopped = self.stopped or self.limits.reached(self.progress.spent)
-        if not self.warned and (told := self.limits.void(self.progress.spent)):
-            self.warned = True
-            warnings.warn(told, stacklevel=1)
+        for told in self.limits.doubts(record.usage):
+            if told not in self.warned:
+                self.warned.add(told)
+                warnings.warn(told, stacklevel=1)
         self.show()
 
     def show(self) -> None:

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,14 +29,21 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
-
 from crosswind.base.errors import BadFile, CrosswindError
-from crosswind.base.files import append_file, lines_in, open_regular, regular, replace_file, sync_folder, synced_file
+from crosswind.base.files import (
+    FULL,
+    append_file,
+    lines_in,
+    open_regular,
+    regular,
+    replace_file,
+    sync_folder,
+    synced_file,
+)
 from crosswind.episodes.brief import Brief, Told
-from crosswind.episodes.play import plain
 from crosswind.episodes.record import Record
-from crosswind.runs.lines import T, left_out, lenient, lines_of, removal_command, whole
+from crosswind.runs.lines import Once, T, left_out, lenient, lines_of, repeated, whole
+from crosswind.runs.lines import as_line as as_line
 from crosswind.runs.manifest import CODE_CHANGED
 from crosswind.runs.manifest import EPISODES as EPISODES
 from crosswind.runs.manifest import MANIFEST as MANIFEST
@@ -182,17 +189,20 @@ def iter_records(
 
     A damaged line raises `BadFile`, or is named in `damaged`.
     """
+    once = Once()
     for part in segments(Path(folder)):
         with lenient(damaged):
             for number, line in enumerate(part.lines(), 1):
                 with lenient(damaged, f"line {number} of {part.path.name}"):
-                    yield whole(Record.model_validate_json, part.path, number, line)
-    yield from last_records(Path(folder), problems, damaged)
+                    record = whole(Record.model_validate_json, part.path, number, line)
+                    if once.is_new(record.key, part.path.name, number):
+                        yield record
+    yield from (record for _, record in _last(Path(folder), once, problems, damaged, Record.model_validate_json))
 
 
 def last_records(folder: Path, problems: list[str] | None = None, damaged: list[str] | None = None) -> Iterator[Record]:
     """Those of them that are in no sealed part."""
-    return (record for _, record in _last(folder, problems, damaged, Record.model_validate_json))
+    return (record for _, record in _last(folder, Once(), problems, damaged, Record.model_validate_json))
 
 
 def iter_briefs(
@@ -203,17 +213,14 @@ def iter_briefs(
     Sealed parts are read from their index. `Brief.at` is what `read_records` finds the episode by.
     """
     shared: dict[Any, Any] = {}
-    seen = set[int]()
-    first = 0
+    first, once = 0, Once()
     for part in segments(Path(folder)):
         with lenient(damaged):
             for brief in part.briefs(first, shared):
-                if (mark := hash(brief.key)) in seen:
-                    raise _twice(Path(folder), part, brief.key)
-                seen.add(mark)
-                yield brief
+                if once.is_new(brief.key, part.path.name, brief.at - first + 1):
+                    yield brief
         first += part.count()
-    for number, brief in _last(Path(folder), problems, damaged, Brief.read):
+    for number, brief in _last(Path(folder), once, problems, damaged, Brief.read):
         brief.at = first + number - 1
         yield brief
 
@@ -271,32 +278,21 @@ def raw_lines(folder: Path | str) -> Iterator[bytes]:
 
 
 def _last(
-    folder: Path, problems: list[str] | None, damaged: list[str] | None, parse: Callable[[bytes], T]
+    folder: Path, once: Once, problems: list[str] | None, damaged: list[str] | None, parse: Callable[[bytes], T]
 ) -> Iterator[tuple[int, T]]:
-    """What the lines that are not sealed say, each episode once, with the numbers of the lines."""
-    path, seen = folder / EPISODES, set[str]()
+    """What the lines that are not sealed say, as far as no line before does, with the numbers of the lines."""
+    path = folder / EPISODES
     for number, found, _ in lines_of(path, parse, damaged):
         if found is None:
             if problems is not None:
                 problems.append(f"line {number} of {path.name} is torn and left out; its episode is not finished")
-        elif found.key in seen:
-            if problems is not None:
-                problems.append(f"line {number} of {path.name} repeats the episode {found.key!r} and is left out")
-        else:
-            seen.add(found.key)
+        elif once.is_new(found.key, path.name, number):
             yield number, found
+    if problems is not None:
+        problems += once.told()
 
 
 # ---------------------------------------------------------------- writing
-
-
-def as_line(record: Record) -> bytes:
-    """A record as its line."""
-    try:
-        leave_out = {name for name in ("finish", "mark") if getattr(record, name) is None}  # as earlier versions wrote
-        return record.model_dump_json(exclude=leave_out).encode() + b"\n"
-    except (PydanticSerializationError, UnicodeEncodeError):  # half a character in a text that nobody clipped
-        return json.dumps(plain(record.model_dump()), ensure_ascii=False).encode() + b"\n"
 
 
 class Store:
@@ -317,16 +313,8 @@ class Store:
         self._last = 0  # lines that are not sealed
         self._closed: list[Segment] = []  # parts to compress
         self._swapping, self._sealing = threading.Lock(), threading.Lock()
-        if self.folder.is_dir() and not (self.folder / MANIFEST).exists():
-            half = {path.name for path in self.folder.glob(f"{MANIFEST}.*.new")}
-            others = sorted(p.name for p in self.folder.iterdir() if p.name not in {LOCK, *half})
-            if EPISODES in others:
-                raise BadFile(f"{self.folder}: has {EPISODES} and no {MANIFEST}; restore it, or choose another --out")
-            if others:
-                raise CrosswindError(
-                    f"{self.folder}: holds other files ({others[0]}, ...); choose a new folder as --out"
-                )
         try:
+            self._refuse_others()
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             self.folder.mkdir(mode=0o700, exist_ok=True)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
@@ -336,7 +324,7 @@ class Store:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            held = os.read(self._lock, 200).decode("utf-8", "replace").strip()
+            held = self._holder()
             os.close(self._lock)
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise unwritable(self.folder, error) from None
@@ -346,9 +334,29 @@ class Store:
             ) from None
         for left in self.folder.glob(f"{MANIFEST}.*.new"):
             left.unlink(missing_ok=True)  # of a run that was killed
-        with suppress(OSError):  # only words for anyone who finds it locked
-            os.ftruncate(self._lock, 0)
-            os.write(self._lock, f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode())
+        with suppress(OSError):  # only words for anyone who finds it locked; never none, once there were some
+            told = f"pid {os.getpid()} on {socket.gethostname()} since {now()}".encode()
+            os.pwrite(self._lock, told, 0)
+            os.ftruncate(self._lock, len(told))
+
+    def _refuse_others(self) -> None:
+        """Refuse a folder that is in use for something else."""
+        if not self.folder.is_dir() or (self.folder / MANIFEST).exists():
+            return
+        half = {path.name for path in self.folder.glob(f"{MANIFEST}.*.new")}
+        others = sorted(p.name for p in self.folder.iterdir() if p.name not in {LOCK, *half})
+        if EPISODES in others:
+            raise BadFile(f"{self.folder}: has {EPISODES} and no {MANIFEST}; restore it, or choose another --out")
+        if others:
+            raise CrosswindError(f"{self.folder}: holds other files ({others[0]}, ...); choose a new folder as --out")
+
+    def _holder(self) -> str:
+        """Who holds the lock, in their words, which they write right after they took it."""
+        for _ in range(20):
+            if held := os.pread(self._lock, 200, 0).decode("utf-8", "replace").strip():
+                return held
+            time.sleep(0.01)
+        return ""
 
     def __enter__(self) -> Store:
         return self
@@ -411,10 +419,7 @@ class Store:
                 torn = line
                 break
             if record.key in keys:
-                raise BadFile(
-                    f"{self.path}:{number}: repeats the episode {record.key!r}; take one of the two lines out: "
-                    f"{removal_command(self.path, number)}"
-                )
+                raise repeated(self.path, number, record.key, keys)
             at += len(line)
             if record.outcome == "error" and not keep_errors:
                 errors = True
@@ -522,9 +527,13 @@ class Store:
         try:
             with self._swapping:
                 os.fsync(self._lines)
+                self._synced, before = self._size, self._lines
                 part = close(self.folder, self.path)
-                os.close(self._lines)
-                self._open()
+                try:
+                    self._open()
+                finally:  # a number that is closed may be another file's at once
+                    if self._lines != before:
+                        os.close(before)
                 self._safe, self._last = self._written, 0
         except OSError as error:
             raise self._full(error) from None
@@ -562,21 +571,9 @@ class Store:
         )
 
 
-def same_ending(*runs: AnyRun) -> None:
-    """Refuse runs that end episodes in different ways: what differs could be the way of judging."""
-    first = runs[0]
-    for other in runs[1:]:
-        if other.manifest.ending != first.manifest.ending:
-            raise CrosswindError(
-                f"{first.folder} ended episodes by {first.manifest.ending} and {other.folder} by "
-                f"{other.manifest.ending}; only runs with the same ending can be compared. Play one of them again "
-                f"with --ending {first.manifest.ending} or {other.manifest.ending}"
-            )
-
-
 def unwritable(folder: Path, error: OSError) -> CrosswindError:
     """The error for a folder that cannot be written to."""
     what = f"{folder}: cannot be written to ({error.strerror})"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+    if error.errno in FULL:
         return CannotStore(f"{what}; every finished episode is safe. Make room, then give the same command again")
     return CrosswindError(f"{what}; choose another folder as --out, or fix its permissions")

@@ -260,6 +260,8 @@ async def play_streams(
             past.resume(record)
 
         progress.before = len(store.resume(noted))
+        for record in store.retried():
+            progress.spent = progress.spent.plus(record.usage)
 
         def episodes(domain: str, number: int, remembering: RememberingSource) -> Iterator[Episode]:
             """What is left of one stream."""

@@ -51,15 +51,11 @@ def read_episodes(path: Path | str, *, follow: Wait | None = None) -> Iterator[O
 
 def _of_folder(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
     if runs.is_run(path):
-        for part in segments(path):  # of a large run
-            yield from _of_lines(enumerate(part.lines(), 1), str(part.path), None)
-        file = path / runs.EPISODES
-        if follow is not None and not file.exists():
-            while not file.exists() and follow():
-                pass
-        if file.exists():
-            open_regular(file).close()  # else nothing of a run is read: a link, or a pipe that never ends
-            yield from _of_file(file, follow)
+        seen = set[str]()
+        for episode in _of_run(path, follow):  # a copy of a run may hold lines in two of its files
+            if not episode.id or episode.id not in seen:
+                seen.add(episode.id)
+                yield episode
         yield from runs.open_sessions(path)
         return
     files = sorted(p for p in path.iterdir() if p.suffix in (".json", ".jsonl", ".eval") or p.name.endswith(".json.gz"))
@@ -67,6 +63,18 @@ def _of_folder(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
         raise BadFile(f"{path}: contains no log; expected {FORMATS}")
     for file in files:
         yield from read_episodes(file)
+
+
+def _of_run(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
+    for part in segments(path):  # of a large run
+        yield from _of_lines(enumerate(part.lines(), 1), str(part.path), None)
+    file = path / runs.EPISODES
+    if follow is not None and not file.exists():
+        while not file.exists() and follow():
+            pass
+    if file.exists():
+        open_regular(file).close()  # else nothing of a run is read: a link, or a pipe that never ends
+        yield from _of_file(file, follow)
 
 
 def _of_file(path: Path, follow: Wait | None) -> Iterator[ObservedEpisode]:
