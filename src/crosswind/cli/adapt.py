@@ -26,7 +26,7 @@ EPILOG = epilog(
     "crosswind adapt run alarms.jsonl --domain poi --way wrapper --dry-run",
     "crosswind adapt run alarms.jsonl --domain poi --way train --out adaptations/first",
     "crosswind adapt rollback --reason 'complaints since Monday'",
-    notes="docs/adapt.md explains the stages, the ways and the registry.",
+    notes="docs/adapt.md explains the stages, the ways to adapt and the registry.",
 )
 RUN_EPILOG = epilog(
     "crosswind adapt run alarms.jsonl --domain poi --way wrapper",
@@ -34,72 +34,101 @@ RUN_EPILOG = epilog(
     "crosswind adapt run --new semantic_rename:3 --domain poi --way notes --dry-run",
     notes="Rerun the command with the same --out to resume.",
     exits={
-        0: "promoted, or the shift costs this agent nothing",
-        1: "refused by the gate, or no candidate does better",
+        0: "promoted, or the shift does not hurt this agent",
+        1: "rejected by the gate, or no candidate is better",
         STOPPED: "stopped by the provider, the disk or a failed training; nothing was promoted",
         4: "inconclusive; nothing was promoted",
     },
 )
 Registry = Annotated[Path, Option("--registry", metavar="DIR", help="Folder of the registry.")]
-Reason = Annotated[str, Option(help="Why, for the record.")]
+Reason = Annotated[str, Option(help="Reason to record in the registry.")]
 REGISTRY = Path("registry")
-app = App(name="adapt", no_args_is_help=True, help="Adapt an agent to a shift, and keep its versions.", epilog=EPILOG)
+app = App(
+    name="adapt",
+    no_args_is_help=True,
+    help="Adapt an agent to a change in its tools, and track its versions.",
+    epilog=EPILOG,
+)
 
 
 @app.command(epilog=RUN_EPILOG)
 @terminal.reserve_stdout()
 def run(
     alarms: Annotated[Path | None, Argument(metavar="[ALARMS]", help="JSON lines of `crosswind watch --json`.")] = None,
-    domain: Annotated[list[str], Option(metavar="NAME,...", help="Domains similar to the agent's work.")] = [],  # noqa: B006
+    domain: Annotated[
+        list[str], Option(metavar="NAME,...", help="Simulated domains that resemble the agent's work.")
+    ] = [],  # noqa: B006
     way: Annotated[str, Option(metavar="notes|wrapper|adapter|train", help="How to adapt.")] = "wrapper",
     registry: Registry = REGISTRY,
-    out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; give it again to resume.")] = Path(
+    out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; reuse it to resume.")] = Path(
         "adaptations/next"
     ),
-    alarm: Annotated[list[int], Option(metavar="N", help="Only this alarm of the file, from 1; repeatable.")] = [],  # noqa: B006
+    alarm: Annotated[
+        list[int], Option(metavar="N", help="Use only the Nth alarm of the file (the first is 1); repeatable.")
+    ] = [],  # noqa: B006
     new: Annotated[
-        list[str], Option(metavar="KIND[:SEVERITY]", help="Add a new world to those of the alarms; repeatable.")
+        list[str],
+        Option(
+            metavar="KIND[:SEVERITY]", help="Adapt to this perturbation too, in addition to the alarms; repeatable."
+        ),
     ] = [],  # noqa: B006
     old: Annotated[
         list[str],
-        Option(metavar="KIND[:SEVERITY]", help="Add an old world to those of the lineage; repeatable."),
+        Option(
+            metavar="KIND[:SEVERITY]",
+            help="Also require that success under this perturbation does not drop; repeatable. Clean tasks and the "
+            "perturbations of earlier adaptations are always included.",
+        ),
     ] = [],  # noqa: B006
     parts: Annotated[
-        list[str], Option(metavar="PART,...", show_default="chosen on the dev split", help="Parts of the wrapper.")
+        list[str],
+        Option(metavar="PART,...", show_default="chosen on the dev split", help="For --way wrapper: parts to use."),
     ] = [],  # noqa: B006
     memory: Annotated[
-        Path | None, Option(metavar="FILE", help="For the wrapper: what the agent knew, from `adapt learn`.")
+        Path | None,
+        Option(metavar="FILE", help="For --way wrapper: the interface that the agent knows, from `adapt learn`."),
     ] = None,
     train: Annotated[
-        Path | None, Option(metavar="FILE", help="Configuration of the training, as for `crosswind train paft`.")
+        Path | None, Option(metavar="FILE", help="For --way train: configuration file, as for `crosswind train paft`.")
     ] = None,
     set_: Annotated[
-        list[str], Option("--set", metavar="KEY=VALUE", help="Override an option of the training; repeatable.")
+        list[str], Option("--set", metavar="KEY=VALUE", help="For --way train: override an option; repeatable.")
     ] = [],  # noqa: B006
     tasks: Annotated[int, Option(min=1, help="Tasks per domain and condition for the gate.")] = 90,
     dev_tasks: Annotated[
-        int, Option(metavar="N", min=1, help="Tasks per domain and condition to choose a candidate.")
+        int, Option(metavar="N", min=1, help="Tasks per domain and condition for choosing between candidates.")
     ] = 18,
     seed: Seed = 0,
     max_forget: Annotated[
         float,
-        Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop in each old world, including clean tasks."),
+        Option(
+            metavar="SHARE",
+            min=0,
+            max=0.99,
+            help="Largest allowed drop in success on clean tasks and on each old world (--old).",
+        ),
     ] = 0.05,
     min_gain: Annotated[
-        float, Option(metavar="SHARE", min=0, max=0.99, help="Minimum required rise in each new world.")
+        float,
+        Option(
+            metavar="SHARE",
+            min=0,
+            max=0.99,
+            help="Minimum required rise in success on each new world (the alarms, and --new).",
+        ),
     ] = 0.05,
     max_refusal_drop: Annotated[
-        float, Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop of right refusals.")
+        float, Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop in correct refusals.")
     ] = 0.15,
-    deadline: Annotated[float, Option(min=0, help="Seconds before a run stops; 0: no limit.")] = 0,
+    deadline: Annotated[float, Option(min=0, help="Seconds after which each run stops; 0: no limit.")] = 0,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the stages and their cost; run nothing.")] = False,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
 ) -> None:
     """Adapt the current version to the shifts in a file of alarms, and promote the result if it passes.
 
-    The shift is reproduced in simulated domains, a candidate is made, and both are tested on the same tasks in old and
-    new worlds. The gate decides. Rerun the command to resume.
+    The shift is reproduced in simulated domains, and a candidate is made. Candidate and current version then play the
+    same tasks, both with the shift (new worlds) and without it (old worlds), and the gate compares them.
     """
     from crosswind.adapt.loop import EXITS, Loop, LoopStopped
     from crosswind.adapt.registry import AgentRegistry
@@ -294,13 +323,15 @@ def _show_scores(before: Scores, after: Scores) -> None:
 def learn(
     folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a proxy's log.")],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File to write.")] = Path("memory.json"),
-    episodes: Annotated[int, Option(min=0, help="Only the first N episodes, from before a change; 0: all.")] = 0,
+    episodes: Annotated[
+        int, Option(min=0, help="Read only the first N episodes (those before the change); 0: all.")
+    ] = 0,
     json_: Json = False,
 ) -> None:
     """Learn the interface that an agent knows: its tools and the shapes of their results.
 
-    Reads only what the agent saw and answered. `--memory` of `adapt run` and `crosswind proxy --adapt` take the
-    file.
+    Reads only what the agent saw and answered. Pass the file as --memory to `crosswind adapt run` or to `crosswind
+    proxy --adapt`.
     """
     from crosswind.adapt.learn import interface_of
     from crosswind.base.files import replace_file
@@ -328,7 +359,7 @@ def start(
     registry: Registry = REGISTRY,
     json_: Json = False,
 ) -> None:
-    """Register the agent as it is now: the first version in use."""
+    """Register the present agent as the first version, and make it current."""
     from crosswind.adapt.registry import AgentRegistry
     from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent
@@ -358,7 +389,7 @@ def add(
 
 @app.command(name="list", epilog=epilog("crosswind adapt list", "crosswind adapt list --json"))
 def list_(registry: Registry = REGISTRY, json_: Json = False) -> None:
-    """List the versions, with their parents and verdicts, and how each came into use."""
+    """List the versions, with their parents, gate verdicts and history."""
     from crosswind.adapt.registry import AgentRegistry
 
     store = AgentRegistry(registry)
@@ -426,13 +457,13 @@ def promote(
 @app.command(epilog=epilog("crosswind adapt rollback", "crosswind adapt rollback --to 1 --reason 'complaints'"))
 def rollback(
     to: Annotated[
-        int | None, Option(metavar="VERSION", show_default="the one before", help="Go back to this one.")
+        int | None, Option(metavar="VERSION", show_default="the previous one", help="Version to go back to.")
     ] = None,
     registry: Registry = REGISTRY,
     reason: Reason = "",
     json_: Json = False,
 ) -> None:
-    """Go back to the version that was in use before."""
+    """Make the previous version current again."""
     from crosswind.adapt.registry import AgentRegistry
 
     _report(AgentRegistry(registry).rollback(to, reason), "is in use again", json_)

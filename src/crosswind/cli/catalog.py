@@ -53,8 +53,10 @@ def catalog(
         Argument(metavar="[TOPIC]", show_default="an overview", help=f"{', '.join(TOPICS[:-1])} or {TOPICS[-1]}."),
     ] = "",
     domain: Annotated[str, Option(help="Only entries of this domain.")] = "",
-    tier: Annotated[str, Option(help="Only kinds of this tier.")] = "",
-    axis: Annotated[str, Option(help="Only kinds of this axis.")] = "",
+    tier: Annotated[
+        str, Option(help="Only perturbations of this tier: perception, interaction, reasoning or internalization.")
+    ] = "",
+    axis: Annotated[str, Option(help="Only perturbations on this axis: query, action, observation or domain.")] = "",
     search: Annotated[str, Option(metavar="TEXT", help="Only entries that contain this text.")] = "",
     json_: Json = False,
 ) -> None:

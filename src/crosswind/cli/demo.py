@@ -36,16 +36,16 @@ app = App()
 
 @app.command(epilog=epilog("crosswind demo", "crosswind demo --no-live --out runs/look"))
 def demo(
-    out: Annotated[Path, Option(help="Folder for the demo's runs and pages; a second demo reuses it.")] = Path(
+    out: Annotated[Path, Option(help="Folder for the demo's runs and pages; a later demo reuses them.")] = Path(
         "runs/demo"
     ),
-    live: Annotated[bool, Option(help="Play the two small models on this machine.")] = True,
+    live: Annotated[bool, Option(help="Also play the two small models on this machine.")] = True,
     seed: Seed = 0,
 ) -> None:
     """Take a three-minute tour of crosswind.
 
-    First, a scripted agent plays a suite and gets a report. Then come the pages of a recorded run: two small models,
-    one trained on a frozen world and one on perturbed worlds (PAFT), played 866 episodes each. Last, the same two
+    First, a scripted agent plays a suite and gets a report. Next, a recorded run compares two small models over 866
+    episodes each: one was trained on a world that never changes, one on perturbed worlds (PAFT). Last, the same two
     models play 24 short episodes live.
     """
     console = terminal.console()

@@ -37,8 +37,8 @@ def init(
     install: Annotated[
         str,
         Option(
-            show_default="where this crosswind came from, or a wheel in vendor/",
-            help="What pip installs in the workflow, such as crosswind @ git+https://...",
+            show_default="the address this crosswind was installed from, or a wheel in vendor/",
+            help="Requirement that the workflow installs with pip, such as crosswind @ git+https://...",
         ),
     ] = "",
     force: Force = False,

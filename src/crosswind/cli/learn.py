@@ -45,23 +45,26 @@ def learn(
     ] = None,
     name: Annotated[str, Option(show_default="the server's", help="Name of the domain.")] = "",
     folder: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder with files; the server works in a fresh copy.")
+        Path | None, Option(metavar="DIR", help="Folder with files for the server; it works on a fresh copy.")
     ] = None,
     check: Annotated[
-        Path | None, Option(metavar="SNAPSHOT", help="Write nothing; list changes since this snapshot.")
+        Path | None, Option(metavar="SNAPSHOT", help="List changes since this snapshot; write nothing.")
     ] = None,
     update: Annotated[
-        bool, Option("--update", help="With --check: also update the snapshot, and note what changed.")
+        bool, Option("--update", help="With --check: also update the snapshot, and add the changes to its history.")
     ] = False,
     ignore: Annotated[
         list[str] | None,
-        Option(metavar="RULE", help="With --check: ignore a sort of change, or SORT:NAME; * matches anything."),
+        Option(
+            metavar="TYPE[:NAME]",
+            help="With --check: ignore changes of this type, or only those to NAME; * matches anything; repeatable.",
+        ),
     ] = None,
     breaking: Annotated[
         bool, Option("--breaking", help="With --check: count only changes that may break a client.")
     ] = False,
     history: Annotated[
-        Path | None, Option(metavar="SNAPSHOT", help="Start no server; list what each update of this snapshot changed.")
+        Path | None, Option(metavar="SNAPSHOT", help="List what each update of this snapshot changed; start no server.")
     ] = None,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for the server to start and list its tools.")] = 30.0,
     force: Force = False,
@@ -71,10 +74,10 @@ def learn(
 
     The draft has one task for each tool, with placeholders to fill in. No tool is called. With
     --check, the server is compared with an earlier snapshot: tools, parameters, keys of results, hints, prompts,
-    resources and instructions; each change says whether it may break a client.
+    resources and instructions. Each change is marked as breaking or compatible for clients.
 
-    The server is started in a fresh copy of --folder, or in an empty folder, so name files in its command by
-    absolute paths. In the command, {folder} is replaced by that folder.
+    The server runs in a fresh copy of --folder, or in an empty folder, so give absolute paths in its command. {folder}
+    in the command is replaced by the path of that copy.
     """
     from crosswind.mcp.learn import look
     from crosswind.mcp.wire import WireError

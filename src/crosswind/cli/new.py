@@ -26,7 +26,10 @@ def new(
     out: Annotated[Path, Option(metavar="DIR", help="Folder to write to.")] = Path("."),
     values: Annotated[
         bool,
-        Option("--values", help="Start from a perturbation that only rewrites values: units, codes, formats."),
+        Option(
+            "--values",
+            help="For a perturbation that only rewrites values, such as units, codes or formats: use a simpler template.",
+        ),
     ] = False,
     force: Force = False,
 ) -> None:

@@ -46,22 +46,31 @@ def proxy(
         Option(
             metavar="NAME|FILE",
             show_default="one stack for all sessions",
-            help="Stream of releases that change from session to session; needs --log.",
+            help="Stream whose interface version changes between sessions; needs --log.",
         ),
     ] = "",
     changelog: Annotated[
         str,
-        Option(metavar="hidden|shown|wrong", show_default="the stream's", help="Release notes in the instructions."),
+        Option(
+            metavar="hidden|shown|wrong",
+            show_default="the stream's",
+            help="Whether the server's instructions contain release notes, and whether they are right.",
+        ),
     ] = "",
-    seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal perturbations.")] = 0,
-    log: Annotated[Path | None, Option(metavar="DIR", help="Record sessions in this folder, as a run.")] = None,
+    seed: Annotated[int, Option(min=0, help="Random seed; the same seed gives the same perturbations.")] = 0,
+    log: Annotated[
+        Path | None, Option(metavar="DIR", help="Record the sessions in this folder, in the format of a run.")
+    ] = None,
     adapt: Annotated[
-        bool, Option("--adapt", help="Repair the client's calls and results, as the wrapper adaptive: does.")
+        bool, Option("--adapt", help="Repair the client's calls and results, like the agent wrapper adaptive:SPEC.")
     ] = False,
     memory: Annotated[
-        Path | None, Option(metavar="FILE", help="With --adapt: what the client knows, from `adapt learn`.")
+        Path | None,
+        Option(metavar="FILE", help="With --adapt: the interface that the client knows, from `adapt learn`."),
     ] = None,
-    parts: Annotated[list[str], Option(metavar="PART,...", help="With --adapt: only these parts.")] = [],  # noqa: B006
+    parts: Annotated[
+        list[str], Option(metavar="PART,...", help="With --adapt: use only these parts of the wrapper.")
+    ] = [],  # noqa: B006
     url: ServerUrl = "",
     http: Annotated[
         int | None,
@@ -79,7 +88,7 @@ def proxy(
 
     The proxy sits between client and server: it shows perturbed tools and translates calls back. Put it before the
     server's command in your client's configuration. Everything except tools passes through unchanged. Perturbations
-    that need a task are rejected. With --adapt, the proxy also repairs the calls of a client that was built for an
+    that need a known task cannot be used; --kinds lists those that can. With --adapt, the proxy also repairs the calls of a client that was built for an
     earlier version of the server. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
     a token is generated and printed.
     """

@@ -21,7 +21,7 @@ def rescore(
     write: Annotated[bool, Option("--write", help="Store the new verdicts; the old file is kept as a backup.")] = False,
     json_: Json = False,
 ) -> None:
-    """Judge the stored episodes of a run again with this version's verifier, and list what changed."""
+    """Judge the stored episodes of a run again with the current verifier, and list what changed."""
     from crosswind.runs.rescore import rescore as judge_again
 
     with Display("judging", quiet=json_) as display:
