@@ -32,8 +32,8 @@ EPILOG = epilog(
     "crosswind data --format verl --protocol text --tokenizer embedded --out paft.parquet",
     "crosswind data --count 1 --recipe my_recipe.yaml --share 1 | python -m json.tool",
     notes="The same options give the same rows, and each row depends only on its index: use --start to continue a file "
-    "or to write shards. `crosswind train` needs no file; it generates the same rows as it trains. docs/data.md shows a "
-    "row of every format.",
+    "or to write shards. `crosswind train` needs no file; it generates the same rows as it trains. docs/data.md shows "
+    "a row of every format.",
 )
 PART = 20  # demonstrations that a process of a cluster writes at a time
 app = App()
@@ -108,7 +108,8 @@ def data(
             metavar="RUN",
             show_default="none",
             help="Instead of sampling tasks, continue the failed episodes of this run (train split) as the oracle would. "
-            "Only the continuation is learned; the rest is masked from the loss. Repeatable; --format openai or verl only.",
+            "Only the continuation is learned; the rest is masked from the loss. Repeatable; --format openai or verl "
+            "only.",
         ),
     ] = [],  # noqa: B006
     tokenizer: Annotated[

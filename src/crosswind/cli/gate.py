@@ -102,7 +102,8 @@ def gate(
 
     Without a baseline, a drop is clean success minus shifted success over the same tasks. With one, it is the
     baseline's success minus this run's over the same episodes. Only solvable tasks count; refusals have their own
-    rules. An agent no better than a trivial one cannot pass. An inconclusive verdict says how many more tasks are needed.
+    rules. An agent no better than a trivial one cannot pass. An inconclusive verdict says how many more tasks are
+    needed.
 
     In --max-drop, NAME is one of: all; a grouping (tier, published, axis, cell, kind, condition, domain, family, level,
     severity or kind@severity), which applies the rule to each of its groups; or one group, such as perception,

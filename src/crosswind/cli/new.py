@@ -28,7 +28,7 @@ def new(
         bool,
         Option(
             "--values",
-            help="For a perturbation that only rewrites values, such as units, codes or formats: use a simpler template.",
+            help="Use a simpler template for a perturbation that only rewrites values: units, codes, formats.",
         ),
     ] = False,
     force: Force = False,

@@ -88,9 +88,9 @@ def proxy(
 
     The proxy sits between client and server: it shows perturbed tools and translates calls back. Put it before the
     server's command in your client's configuration. Everything except tools passes through unchanged. Perturbations
-    that need a known task cannot be used; --kinds lists those that can. With --adapt, the proxy also repairs the calls of a client that was built for an
-    earlier version of the server. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
-    a token is generated and printed.
+    that need a known task cannot be used; --kinds lists those that can. With --adapt, the proxy also repairs the calls
+    of a client that was built for an earlier version of the server. With --http, clients must send the token in
+    CROSSWIND_PROXY_TOKEN; if it is not set, a token is generated and printed.
     """
     import asyncio
 

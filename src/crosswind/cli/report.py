@@ -43,9 +43,9 @@ def report(
     """Write the results of a run as one self-contained HTML page.
 
     The page has a verdict; drops by tier, axis, perturbation, severity and task type, with intervals; causes of
-    failure; costs; scripted agents for comparison; and episode transcripts. Episodes of the scripted agents are stored with the run
-    (baselines.jsonl) and reused. The report of an unfinished run covers the episodes so far; unreadable lines are listed
-    and skipped. With --json or --markdown, a page is written only if -o names one.
+    failure; costs; scripted agents for comparison; and episode transcripts. Episodes of the scripted agents are stored
+    with the run (baselines.jsonl) and reused. The report of an unfinished run covers the episodes so far; unreadable
+    lines are listed and skipped. With --json or --markdown, a page is written only if -o names one.
     """
     from crosswind.report import html
     from crosswind.report import markdown as md

@@ -119,7 +119,8 @@ def run(
     max_exceptions: Annotated[
         int,
         Unlimited(
-            help="Stop once the same exception has ended this many episodes in a row, across at least two tasks; 0: never."
+            help="Stop once the same exception has ended this many episodes in a row, across at least two tasks; 0: "
+            "never."
         ),
     ] = 5,
     keep_errors: Annotated[

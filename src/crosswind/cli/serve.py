@@ -82,9 +82,7 @@ def openenv(
     port: Annotated[int, Option(metavar="PORT", min=0, max=65535, help="Port; 0: any free port.")] = 8000,
     token: Annotated[
         str,
-        Option(
-            envvar="CROSSWIND_TOKEN", help="Token that clients must send; required unless --host is 127.0.0.1 or localhost."
-        ),
+        Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required unless --host is localhost."),
     ] = "",
     sessions: Annotated[int, Option(metavar="N", min=1, help="Maximum number of simultaneous connections.")] = 1000,
     idle: Annotated[float, Option(min=1, help="Close a connection after this many idle seconds.")] = 600.0,

@@ -53,7 +53,7 @@ def stream(
         bool,
         Option(
             "--frozen",
-            help="For comparison: never change the interface; in careers, state every fact again in the request that needs it.",
+            help="For comparison: never change the interface; in careers, state each fact where it is needed.",
         ),
     ] = False,
     memory: Annotated[

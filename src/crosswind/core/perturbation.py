@@ -157,6 +157,7 @@ class Perturbation(Model):
     severities: ClassVar[str] = ""  # what 1 to 5 mean
     needs: ClassVar[str] = ""  # completes "it needs ...": without which it does not apply to a task
     way: ClassVar[str] = ""  # completes "the agent must ...": the way round it
+    release_note: ClassVar[str] = ""  # what agents read of it in release notes; default: the docstring's first line
     counts: ClassVar[str] = ""  # the field that holds its single obstacles, or how many there are; see `difficulty`
     explains: ClassVar[bool] = False  # a legend that it shows says how values are written: `ValueMap`
     speaks: ClassVar[bool] = False  # its results speak of tools as {id}, which the session renders

@@ -236,7 +236,8 @@ def release_notes(domain: Domain, task: Task, stacks: Sequence[Layers], version:
     for layer in stacks[version]:
         if layer not in stacks[version - 1] and not layer.retools:
             said = "no longer applies" if changelog == "wrong" else "is new"
-            lines.append(f"This {said}: {(type(layer).__doc__ or '').strip().splitlines()[0]}")
+            note = layer.release_note or (type(layer).__doc__ or "").strip().splitlines()[0]
+            lines.append(f"This {said}: {note}")
     if not lines:
         return ""
     return f"Release notes of version {version + 1}: {' '.join(lines)} {PRECEDENCE}"

@@ -17,7 +17,7 @@ PARAMS = banks.own("confirm_before_write", "params")
 
 @perturbation
 class ConfirmBeforeWrite(Perturbation):
-    """The first call of a write changes nothing and returns a confirmation to repeat it with."""
+    """The first call of a writing tool changes nothing; it returns a confirmation to repeat the call with."""
 
     kind: Literal["confirm_before_write"] = "confirm_before_write"
     axis, tier, rank = "action", "reasoning", "protocol"

@@ -18,7 +18,7 @@ TRIES = 20
 
 @perturbation
 class IdentityErasure(Renaming):
-    """Tool names are replaced by names without meaning; the descriptions stay true."""
+    """Tool names are replaced by meaningless ones; the descriptions stay true."""
 
     kind: Literal["identity_erasure"] = "identity_erasure"
     tier = "perception"

@@ -25,7 +25,7 @@ class Twin(Model):
 
 @perturbation
 class LookalikeTools(Perturbation):
-    """Beside tools on the way stand others of almost the same name, which by their descriptions do something else."""
+    """Tools are added with names almost like those needed; their descriptions say that they do something else."""
 
     kind: Literal["lookalike_tools"] = "lookalike_tools"
     axis, tier, rank, receipt_source, counts = "action", "perception", "structure", "tools", "twins"

@@ -18,7 +18,7 @@ STYLES = ("camel", "pascal", "kebab", "upper", "snake")
 
 @perturbation
 class NameNoise(Renaming):
-    """Tool names keep their words and change their spelling: case, separators, prefixes, version marks."""
+    """Tool names keep their words but change their spelling: case, separators, prefixes, version suffixes."""
 
     kind: Literal["name_noise"] = "name_noise"
     tier = "perception"

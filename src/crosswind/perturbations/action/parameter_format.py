@@ -119,7 +119,7 @@ Form = Annotated[DateForm | IdForm | CountForm | ChoiceForm, Field(discriminator
 
 @perturbation
 class ParameterFormat(Perturbation):
-    """Dates, ids, counts and choices have to be given in another form, which descriptions or errors tell."""
+    """Dates, ids, counts and choices must be passed in another format, given in descriptions or errors."""
 
     kind: Literal["parameter_format"] = "parameter_format"
     axis, tier, rank = "action", "perception", "vocabulary"
@@ -128,7 +128,7 @@ class ParameterFormat(Perturbation):
         "and ids the error tells the form, not the description."
     )
     needs = "a date, an id, a count or a choice among the arguments on the way"
-    way = "write arguments in the form that the description or the error tells"
+    way = "write arguments in the format that the description or the error asks for"
     forms: dict[str, dict[str, Form]]  # tool further in -> parameter -> form
 
     @classmethod

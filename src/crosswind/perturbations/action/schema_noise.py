@@ -20,7 +20,7 @@ MARKS: tuple[dict[str, Any], ...] = (
 
 @perturbation
 class SchemaNoise(Perturbation):
-    """Tools get optional parameters that do nothing, and their schemas marks that mean nothing."""
+    """Tools get optional parameters without effect, and their schemas get meaningless annotations."""
 
     kind: Literal["schema_noise"] = "schema_noise"
     axis, tier, rank = "action", "perception", "form"
@@ -29,7 +29,7 @@ class SchemaNoise(Perturbation):
         "parameters in each: 1, 2, 2, 3, 4."
     )
     needs = "a tool on the way"
-    way = "fill in what is required and leave the rest alone"
+    way = "fill in the required parameters and ignore the rest"
     idle: dict[str, tuple[str, ...]]  # tool further in -> parameters that do nothing
     marks: dict[str, Any]  # keywords in every schema of theirs
 

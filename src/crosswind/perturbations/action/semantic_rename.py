@@ -12,7 +12,7 @@ from crosswind.words import banks
 
 @perturbation
 class SemanticRename(Renaming):
-    """Tools get other names that mean the same; the old names are gone."""
+    """Tools are renamed to synonyms; the old names no longer work."""
 
     kind: Literal["semantic_rename"] = "semantic_rename"
     tier = "perception"

@@ -27,7 +27,7 @@ class Absence(Model):
 
 @perturbation
 class UnlistedTools(Perturbation):
-    """Tools on the way vanish from the list for some calls and return, and others appear, without a word."""
+    """Needed tools disappear from the list for a few calls and come back, and others appear, without notice."""
 
     kind: Literal["unlisted_tools"] = "unlisted_tools"
     axis, tier, rank, group = "action", "interaction", "fault", "listing"
@@ -37,7 +37,7 @@ class UnlistedTools(Perturbation):
         "nobody needs appear."
     )
     needs = "a call on the way after the first one"
-    way = "call a tool that is away once more, or look at the tools again, until it is back"
+    way = "retry an unlisted tool, or list the tools again, until it is back"
     absences: tuple[Absence, ...]
     text: str  # what a call is answered meanwhile
     coming: tuple[IdleTool, ...]

@@ -26,7 +26,7 @@ class VerificationCode(Perturbation):
         "Writing tools on the way that need a code: 1, 2, 3, all; at 5 all, and a code is good for the next call only."
     )
     needs = "a tool on the way that writes"
-    way = "have a code issued and hand it over with the write"
+    way = "request a code and pass it with the write"
     tools: tuple[str, ...]
     param: str
     issuer: str

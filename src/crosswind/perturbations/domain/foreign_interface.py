@@ -25,7 +25,7 @@ VENDORS = (
 
 @perturbation
 class ForeignInterface(Perturbation):
-    """Tools, parameters, keys of results and descriptions are those of another vendor, in one style throughout."""
+    """Tools, parameters, result keys and descriptions are those of another vendor, in one consistent style."""
 
     kind: Literal["foreign_interface"] = "foreign_interface"
     axis, tier, rank, group = "domain", "internalization", "vocabulary", "names"

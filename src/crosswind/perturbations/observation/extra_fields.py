@@ -20,7 +20,7 @@ FIRST = 4  # from this one on they come before the real ones
 
 @perturbation
 class ExtraFields(Perturbation):
-    """Every record of a result has further fields that nobody needs."""
+    """Every record in a result has extra, irrelevant fields."""
 
     kind: Literal["extra_fields"] = "extra_fields"
     axis, tier, rank = "observation", "interaction", "vocabulary"
@@ -29,7 +29,8 @@ class ExtraFields(Perturbation):
         "real ones."
     )
     needs = "a result on the way that holds records"
-    way = "leave fields alone that mean nothing"
+    way = "ignore irrelevant fields"
+    release_note = "Every record of a result has further fields that nobody needs."
     fields: tuple[str, ...]
     nest: str  # the field in which the later half of them lies; empty where none does
     first: bool

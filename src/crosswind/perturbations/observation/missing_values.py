@@ -30,7 +30,7 @@ class Gap(Model):
 
 @perturbation
 class MissingValues(Perturbation):
-    """Some values in results are null; a tool tells for a record what they are."""
+    """Some values in results are null; another tool looks them up for a record."""
 
     kind: Literal["missing_values"] = "missing_values"
     axis, tier, rank = "observation", "interaction", "protocol"
@@ -39,7 +39,7 @@ class MissingValues(Perturbation):
         "all x5x3."
     )
     needs = "a reading tool on the way whose records go by an id"
-    way = "have missing values looked up by the tool that knows them"
+    way = "look up missing values with the tool that has them"
     gaps: dict[str, Gap]
     most: int  # records of a result
     lookup: str

@@ -28,7 +28,7 @@ class Move(Model):
 
 @perturbation
 class Redirection(Perturbation):
-    """Deprecated tools are still listed and answer with an error that names their successors, listed as well."""
+    """Deprecated tools are still listed, but return an error that names their successors, which are listed too."""
 
     kind: Literal["redirection"] = "redirection"
     axis, tier, rank = "observation", "interaction", "fault"

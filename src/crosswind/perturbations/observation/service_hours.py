@@ -18,7 +18,7 @@ CLOSED = "closed"
 
 @perturbation
 class ServiceHours(Perturbation):
-    """Tools on the way do not answer before a time of day; calls take a minute each, and a tool waits."""
+    """Needed tools do not answer before a certain time; each call takes a minute, and another tool can wait."""
 
     kind: Literal["service_hours"] = "service_hours"
     axis, tier, rank, group = "observation", "interaction", "fault", "time"
@@ -27,7 +27,7 @@ class ServiceHours(Perturbation):
         "when, and only the description does."
     )
     needs = "a tool on the way"
-    way = "wait until the tool is back, by the tool that passes time, and make the call then"
+    way = "use the waiting tool until the service opens, then make the call"
     until: dict[str, int]  # tool -> the minute at which it is back
     wait: str
     wait_doc: str

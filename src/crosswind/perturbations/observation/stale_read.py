@@ -20,7 +20,7 @@ MARKS = banks.own("stale_read", "marks")  # keys of old results
 
 @perturbation
 class StaleRead(Perturbation):
-    """Reading tools answer with old figures unless a parameter asks for fresh ones."""
+    """Reading tools return outdated values unless a parameter asks for fresh ones."""
 
     kind: Literal["stale_read"] = "stale_read"
     axis, tier, rank = "observation", "interaction", "fault"
@@ -29,7 +29,7 @@ class StaleRead(Perturbation):
         "only the parameter's own note tells of it."
     )
     needs = "a reading tool on the way that gives figures"
-    way = "ask for fresh figures by the parameter that says so"
+    way = "set the parameter that requests fresh values"
     tools: tuple[str, ...]
     param: str
     note: str

@@ -16,7 +16,7 @@ MEANT = {1: (1, 2), 2: (1, 3), 3: (2, 3), 4: (3, 3), 5: (3, 4)}
 
 @perturbation
 class Ambiguous(Perturbation):
-    """A detail is given as one of several values; which one is meant, the user tells when asked."""
+    """A detail could be any of several values; the user says which one when asked."""
 
     kind: Literal["ambiguous"] = "ambiguous"
     axis, tier, rank, group, counts = "query", "perception", "query", "gaps", "others"

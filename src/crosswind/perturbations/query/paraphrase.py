@@ -22,7 +22,7 @@ MEANT = {
 
 @perturbation
 class Paraphrase(Perturbation):
-    """The request is worded otherwise, with the same meaning: other verbs, another order, another tone."""
+    """The request is reworded with the same meaning: other verbs, another order, another tone."""
 
     kind: Literal["paraphrase"] = "paraphrase"
     axis, tier, rank, group, counts = "query", "perception", "wording", "wording", "parts"
@@ -31,7 +31,7 @@ class Paraphrase(Perturbation):
         "after, 5 three apart and two after."
     )
     needs = "a bank with other words for the request"
-    way = "find the same request behind other words"
+    way = "recognise the same request in other words"
     query: str
     parts: int  # how many parts of the request stand otherwise
 

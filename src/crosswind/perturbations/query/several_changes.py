@@ -26,7 +26,7 @@ class Voiced(Model):
 
 @perturbation
 class SeveralChanges(Perturbation):
-    """The user changes details one after the other while the agent works, and takes the last but one back."""
+    """The user changes several details while the agent works, and takes back the last change but one."""
 
     kind: Literal["several_changes"] = "several_changes"
     axis, tier, rank, goal, receipt_source = "query", "interaction", "query", "moved", "change"
@@ -35,7 +35,7 @@ class SeveralChanges(Perturbation):
         "first call, 5 as late as it can still be undone."
     )
     needs = "a request that can be met, and stated details whose changes lead to another end"
-    way = "keep track of what was said last about each detail, take back what no longer fits, and meet that"
+    way = "remember the latest value of each detail, undo what no longer fits, and meet the final request"
     said: tuple[Voiced, ...]
 
     @classmethod
