@@ -17,9 +17,9 @@ class Deadline(UntilThen):
 
     kind: Literal["deadline"] = "deadline"
     severities = (
-        "The time that there is for the last write, by the time that the certified way takes: 3, 2.5, 2.2, 1.9, 1.6."
+        "Time available for the last write, as a multiple of the time that the solution takes: 3, 2.5, 2.2, 1.9, 1.6."
     )
-    needs = "a tool on the way that writes"
+    needs = "a tool in the solution that writes"
     way = "make no unnecessary calls, so that the last write is in time"
     release_note = "Every call takes a minute, and from some time on the tools that write accept nothing more."
     tools: tuple[str, ...]

@@ -25,10 +25,10 @@ class DependencyInversion(Perturbation):
     kind: Literal["dependency_inversion"] = "dependency_inversion"
     axis, tier, rank, group, plans = "action", "reasoning", "structure", "structure", True
     severities = (
-        "What does not name the way: 1 nothing, 2 the error, 3 the error and the description of what comes first now, "
-        "4 the error and the other description, 5 all three."
+        "What does not tell the new order: 1 nothing, 2 the error, 3 the error and the description of the tool that "
+        "now comes first, 4 the error and the other description, 5 all three."
     )
-    needs = "two writes on the way, the second of which needs nothing of the first but what it made"
+    needs = "two writes in the solution, the second of which needs nothing from the first but what it made"
     way = "call the second tool first, and pass the token it returns to the first one"
     first: str
     second: str

@@ -32,7 +32,7 @@ class DistractorTools(Perturbation):
     kind: Literal["distractor_tools"] = "distractor_tools"
     axis, tier, rank, receipt_source, counts = "action", "perception", "structure", "tools", "tools"
     severities = "How many tools are added: 2, 4, 8, 14, 24."
-    needs = "a tool on the way"
+    needs = "a tool in the solution"
     way = "find the right tools among irrelevant ones"
     tools: tuple[IdleTool, ...]
 

@@ -24,9 +24,9 @@ class IdentityErasure(Renaming):
     tier = "perception"
     lost = frozenset({"name"})
     severities = (
-        "Tools on the way that lose their name: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
+        "Tools in the solution that lose their name: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
     )
-    needs = "a tool on the way"
+    needs = "a tool in the solution"
     way = "choose tools by their descriptions"
 
     @classmethod

@@ -21,8 +21,10 @@ class RetiredMidway(Perturbation):
 
     kind: Literal["retired_midway"] = "retired_midway"
     axis, tier, rank = "action", "interaction", "fault"
-    severities = "How many tools on the way retire: 1, 2, 2, 3, 4; from 3 on the error no longer names the successor."
-    needs = "a call on the way after the first one"
+    severities = (
+        "How many tools in the solution retire: 1, 2, 2, 3, 4; from 3 on the error no longer names the successor."
+    )
+    needs = "a call in the solution after the first one"
     way = "list the tools again and continue with the successor"
     successors: dict[str, str]
     at: int = Field(ge=1)

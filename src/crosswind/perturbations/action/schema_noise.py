@@ -25,10 +25,10 @@ class SchemaNoise(Perturbation):
     kind: Literal["schema_noise"] = "schema_noise"
     axis, tier, rank = "action", "perception", "form"
     severities = (
-        "Tools on the way with noise: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools; idle "
+        "Tools in the solution with noise: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools; idle "
         "parameters in each: 1, 2, 2, 3, 4."
     )
-    needs = "a tool on the way"
+    needs = "a tool in the solution"
     way = "fill in the required parameters and ignore the rest"
     idle: dict[str, tuple[str, ...]]  # tool further in -> parameters that do nothing
     marks: dict[str, Any]  # keywords in every schema of theirs

@@ -16,8 +16,10 @@ class SemanticRename(Renaming):
 
     kind: Literal["semantic_rename"] = "semantic_rename"
     tier = "perception"
-    severities = "Tools on the way that are renamed: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
-    needs = "a tool on the way for which a bank or the lexicon has another name"
+    severities = (
+        "Tools in the solution that are renamed: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
+    )
+    needs = "a tool in the solution for which a bank or the lexicon has another name"
     way = "find each tool under its new name"
 
     @classmethod

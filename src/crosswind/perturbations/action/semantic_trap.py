@@ -19,8 +19,8 @@ class SemanticTrap(Renaming):
     kind: Literal["semantic_trap"] = "semantic_trap"
     tier = "perception"
     lost = frozenset({"name"})
-    severities = "Tools whose names are exchanged, those on the way first: 2, 3, 4, 6, all."
-    needs = "two tools that a bank or the lexicon can name, one of them on the way"
+    severities = "Tools that swap names, those in the solution first: 2, 3, 4, 6, all."
+    needs = "two tools that a bank or the lexicon can name, one of them in the solution"
     way = "trust descriptions, not names"
 
     @classmethod

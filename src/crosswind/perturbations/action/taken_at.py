@@ -17,7 +17,7 @@ class TakenAt(UntilThen):
 
     kind: Literal["taken_at"] = "taken_at"
     severities = (
-        "The time until it is taken, by the time that the certified way takes until it has it: 3, 2.5, 2.2, 1.9, 1.6."
+        "Time until it is taken, as a multiple of the time that the solution takes to secure it: 3, 2.5, 2.2, 1.9, 1.6."
     )
     needs = "a write of something that the request does not name and that a list showed before"
     way = "make no unnecessary calls, so that the item is secured in time"

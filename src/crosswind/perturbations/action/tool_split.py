@@ -104,8 +104,8 @@ class ToolSplit(Perturbation):
 
     kind: Literal["tool_split"] = "tool_split"
     axis, tier, rank = "action", "reasoning", "structure"
-    severities = "Tools on the way that become two: 1, 2, 3, all; at 5 all, and one of each two does not say so."
-    needs = "a write on the way, or a result with two facts or more to divide"
+    severities = "Tools in the solution that become two: 1, 2, 3, all; at 5 all, and one of each two does not say so."
+    needs = "a write in the solution, or a result with two facts or more to divide"
     way = "call both halves: combine their results, or pass the first one's draft to the second"
     halved: tuple[Halved, ...]
     staged: tuple[Staged, ...]

@@ -20,8 +20,8 @@ class ClosedToday(Perturbation):
     kind: Literal["closed_today"] = "closed_today"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
     receipt_source = "rows"
-    severities = "Which tool on the way is closed, from the first (1) to the last (5)."
-    needs = "a tool on the way without which the request provably cannot be met"
+    severities = "Which tool in the solution is closed, from the first (1) to the last (5)."
+    needs = "a tool in the solution without which the request provably cannot be met"
     way = "notice that waiting does not help, leave nothing changed, and say that it cannot be done today"
     tool: str
     text: str

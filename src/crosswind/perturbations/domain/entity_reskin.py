@@ -22,7 +22,8 @@ class EntityReskin(Perturbation):
     kind: Literal["entity_reskin"] = "entity_reskin"
     axis, tier, rank = "domain", "internalization", "domain"
     severities = (
-        "What is of another field: 1 the kind asked for, 2 all kinds, 3 also names of things, 4 of groups, 5 of people."
+        "What comes from another field: 1 the kind asked for, 2 all kinds, 3 also names of things, 4 of groups, 5 of "
+        "people."
     )
     needs = "a domain with kinds of things, and a bank with words of another field"
     way = "use entity types and names as the request and the results give them"

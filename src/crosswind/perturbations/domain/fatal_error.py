@@ -18,8 +18,8 @@ class FatalError(Perturbation):
 
     kind: Literal["fatal_error"] = "fatal_error"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
-    severities = "Which tool on the way is broken, from the first (1) to the last (5)."
-    needs = "a tool on the way without which the request provably cannot be met"
+    severities = "Which tool in the solution is broken, from the first (1) to the last (5)."
+    needs = "a tool in the solution without which the request provably cannot be met"
     way = "stop, leave nothing changed, and say that it cannot be done"
     tool: str
     text: str

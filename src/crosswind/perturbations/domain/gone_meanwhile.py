@@ -21,7 +21,7 @@ class GoneMeanwhile(Perturbation):
     kind: Literal["gone_meanwhile"] = "gone_meanwhile"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
     receipt_source = "calls"
-    severities = "How late it shows: 1 takes the change that shows after the fewest calls, 5 the latest."
+    severities = "How late the change can be noticed: 1 after the fewest calls, 5 the latest."
     needs = "a row that is read before the first write, and after whose change the request provably cannot be met"
     way = "reread the data before writing, notice that the request is impossible, leave nothing changed, and refuse"
     event: Event

@@ -21,8 +21,8 @@ class MissingTool(Perturbation):
 
     kind: Literal["missing_tool"] = "missing_tool"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
-    severities = "Which tool on the way is missing, from the first (1) to the last (5)."
-    needs = "a tool on the way without which the request provably cannot be met"
+    severities = "Which tool in the solution is missing, from the first (1) to the last (5)."
+    needs = "a tool in the solution without which the request provably cannot be met"
     way = "notice that no tool does what is needed, leave nothing changed, and refuse"
     tool: str
 

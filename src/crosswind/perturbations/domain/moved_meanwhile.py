@@ -29,7 +29,7 @@ class MovedMeanwhile(Perturbation):
     severities = (
         "How often the row changes: 1, 1, 2, 2, 3 times; from 2 on the error does not say which tool to ask again."
     )
-    needs = "a row that is read before the first write, and of which another value leads to another end"
+    needs = "a row that is read before the first write, and of which another value changes the right outcome"
     way = "reread the data that the write depends on, and decide again"
     release_note = "A row that the way depends on changes once it was read; a write on the old figures is turned away."
     events: tuple[Event, ...]

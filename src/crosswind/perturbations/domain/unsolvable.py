@@ -17,7 +17,7 @@ class Unsolvable(Perturbation):
 
     kind: Literal["unsolvable"] = "unsolvable"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
-    severities = "How late it can be found out: 1 takes the obstacle that shows after the fewest calls, 5 the latest."
+    severities = "How late it can be found out: 1 after the fewest calls, 5 the latest."
     needs = "a change of the world after which the request provably cannot be met"
     way = "find out that it cannot be done, leave nothing changed, and refuse"
     edits: dict[str, dict[str, Any] | None]

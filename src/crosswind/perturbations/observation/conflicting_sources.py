@@ -28,8 +28,10 @@ class ConflictingSources(Perturbation):
 
     kind: Literal["conflicting_sources"] = "conflicting_sources"
     axis, tier, rank = "observation", "reasoning", "protocol"
-    severities = "Reading tools on the way with a rival: 1, 2, all; at 4 one of them has two rivals, at 5 each has two."
-    needs = "a reading tool on the way that gives figures"
+    severities = (
+        "Reading tools in the solution with a rival: 1, 2, all; at 4 one of them has two rivals, at 5 each has two."
+    )
+    needs = "a reading tool in the solution that returns numbers"
     way = "use the source that the policy says is right"
     rivals: dict[str, tuple[Rival, ...]]
     right: dict[str, str]  # tool -> itself or one of its rivals

@@ -29,7 +29,7 @@ class Envelope(Perturbation):
         "1 a frame with a status, 2 also one level deeper, 3 also lists as numbered keys or as a table, 4 also JSON "
         "in a string, 5 also records as lists of names and values."
     )
-    needs = "a tool on the way"
+    needs = "a tool in the solution"
     way = "unwrap the results"
     release_note = (
         "Results are wrapped: framed by a status, nested, as JSON in a string, lists and records taken apart."

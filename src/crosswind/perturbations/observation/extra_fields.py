@@ -25,10 +25,10 @@ class ExtraFields(Perturbation):
     kind: Literal["extra_fields"] = "extra_fields"
     axis, tier, rank = "observation", "interaction", "vocabulary"
     severities = (
-        "Further fields: 1, 2, 4, 6, 9; from 3 on half of them nested in a record of their own, from 4 on before the "
+        "Extra fields: 1, 2, 4, 6, 9; from 3 on half of them nested in a record of their own, from 4 on before the "
         "real ones."
     )
-    needs = "a result on the way that holds records"
+    needs = "a result in the solution that holds records"
     way = "ignore irrelevant fields"
     release_note = "Every record of a result has further fields that nobody needs."
     fields: tuple[str, ...]

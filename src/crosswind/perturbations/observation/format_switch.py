@@ -28,7 +28,7 @@ class FormatSwitch(Perturbation):
     kind: Literal["format_switch"] = "format_switch"
     axis, tier, rank, group = "observation", "interaction", "form", "form"
     severities = "How many formats take turns: 1, 2, 3, 4, all 5."
-    needs = "a tool on the way"
+    needs = "a tool in the solution"
     way = "read results in whatever format they arrive"
     release_note = "Results are text in another format, which at higher severity changes from call to call."
     formats: tuple[Format, ...]

@@ -23,8 +23,10 @@ class LateApproval(Perturbation):
 
     kind: Literal["late_approval"] = "late_approval"
     axis, tier, rank, group = "observation", "interaction", "fault", "time"
-    severities = "Writing tools on the way that need an approval: 1, 1, 2, 3, 4, each after 5, 10, 20, 40, 60 minutes."
-    needs = "a tool on the way that writes"
+    severities = (
+        "Writing tools in the solution that need an approval: 1, 1, 2, 3, 4, each after 5, 10, 20, 40, 60 minutes."
+    )
+    needs = "a tool in the solution that writes"
     way = "use the waiting tool until approval is granted, then repeat the call"
     tools: tuple[str, ...]
     minutes: int

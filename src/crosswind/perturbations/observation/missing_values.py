@@ -35,10 +35,10 @@ class MissingValues(Perturbation):
     kind: Literal["missing_values"] = "missing_values"
     axis, tier, rank = "observation", "interaction", "protocol"
     severities = (
-        "Tools on the way with gaps, records of each result that have some, and fields: 1x1x1, 1x2x1, 2x2x2, all x3x2, "
-        "all x5x3."
+        "Tools in the solution with gaps, records of each result that have some, and fields: 1x1x1, 1x2x1, 2x2x2, all "
+        "x3x2, all x5x3."
     )
-    needs = "a reading tool on the way whose records go by an id"
+    needs = "a reading tool in the solution whose records have an id"
     way = "look up missing values with the tool that has them"
     gaps: dict[str, Gap]
     most: int  # records of a result

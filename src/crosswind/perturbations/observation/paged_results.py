@@ -20,8 +20,10 @@ class PagedResults(Perturbation):
 
     kind: Literal["paged_results"] = "paged_results"
     axis, tier, rank = "observation", "interaction", "protocol"
-    severities = "Pages that must be asked for after the first ones: 1, 2, 3, 4, 5, or as many as one row a page makes."
-    needs = "a list of more than one row on the way"
+    severities = (
+        "Pages that must be requested after the first: 1, 2, 3, 4, 5, or as many as there are with one row per page."
+    )
+    needs = "a list of more than one row in the solution"
     way = "request the next page until there are no more"
     tools: tuple[str, ...]
     size: int

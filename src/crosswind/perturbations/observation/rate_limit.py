@@ -21,9 +21,10 @@ class RateLimit(Perturbation):
     kind: Literal["rate_limit"] = "rate_limit"
     axis, tier, rank = "observation", "interaction", "fault"
     severities = (
-        "Refusals that the way meets: 1, 2, 3, 4, 5, or as many as one call at a time makes; at 5 one must wait twice."
+        "Rejections that the solution meets: 1, 2, 3, 4, 5, or as many as there are with one call at a time; at 5 one "
+        "must wait twice."
     )
-    needs = "at least two calls on the way"
+    needs = "at least two calls in the solution"
     way = "call the waiting tool, then repeat the rejected call"
     allowed: int  # calls in a row
     waits: int  # needed after a refusal

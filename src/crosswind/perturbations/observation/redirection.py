@@ -32,8 +32,8 @@ class Redirection(Perturbation):
 
     kind: Literal["redirection"] = "redirection"
     axis, tier, rank = "observation", "interaction", "fault"
-    severities = "Tools on the way that have moved: 1, 2, 3, all; at 4 one of them has moved twice, at 5 each has."
-    needs = "a tool on the way for which a bank or the lexicon has another name"
+    severities = "Tools in the solution that have moved: 1, 2, 3, all; at 4 one of them has moved twice, at 5 each has."
+    needs = "a tool in the solution for which a bank or the lexicon has another name"
     way = "follow the errors to the tool's successor"
     moves: tuple[tuple[Move, ...], ...]  # for each tool, one move after the other
 

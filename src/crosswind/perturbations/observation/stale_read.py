@@ -25,10 +25,10 @@ class StaleRead(Perturbation):
     kind: Literal["stale_read"] = "stale_read"
     axis, tier, rank = "observation", "interaction", "fault"
     severities = (
-        "Reading tools on the way that answer from a cache: 1, 2, all; from 4 on old results are not marked, and at 5 "
-        "only the parameter's own note tells of it."
+        "Reading tools in the solution that answer from a cache: 1, 2, all; from 4 on old results are not marked, and "
+        "at 5 only the parameter's own description mentions it."
     )
-    needs = "a reading tool on the way that gives figures"
+    needs = "a reading tool in the solution that returns numbers"
     way = "set the parameter that requests fresh values"
     tools: tuple[str, ...]
     param: str

@@ -16,8 +16,8 @@ class TransientError(Perturbation):
 
     kind: Literal["transient_error"] = "transient_error"
     axis, tier, rank = "observation", "interaction", "fault"
-    severities = "Tools on the way that fail, times how often each does: 1x1, 1x2, 2x2, 3x2, all x3."
-    needs = "a tool on the way"
+    severities = "Tools in the solution that fail, times how often each does: 1x1, 1x2, 2x2, 3x2, all x3."
+    needs = "a tool in the solution"
     way = "repeat the call"
     release_note = "The first calls of a tool fail before anything happens, and say so."
     tools: tuple[str, ...]

@@ -21,7 +21,7 @@ class ChangedMind(Perturbation):
     severities = (
         "How late the change comes, from after the first call (1) to after the last one that can be undone (5)."
     )
-    needs = "a request that can be met, and a stated detail whose change leads to another end"
+    needs = "a request that can be met, and a stated detail whose change leads to another outcome"
     way = "note the change, undo what no longer fits, and meet the request in its latest form"
     key: str
     value: str | int

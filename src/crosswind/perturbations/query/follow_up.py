@@ -27,7 +27,9 @@ class FollowUp(Perturbation):
     kind: Literal["follow_up"] = "follow_up"
     axis, tier, rank, goal, receipt_source, counts = "query", "interaction", "query", "moved", "change", "said"
     severities = "How many requests follow the first, each with one other detail: 1, 2, 2, 3, 4."
-    needs = "a request that can be met, and a stated detail with which it can be met once more in another way"
+    needs = (
+        "a request that can be met, and a stated detail that can be changed so that it can be met again in another way"
+    )
     way = "remember the first request, leave what was done for it, and repeat it with the new detail"
     said: tuple[Added, ...]
 

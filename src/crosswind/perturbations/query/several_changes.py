@@ -34,7 +34,7 @@ class SeveralChanges(Perturbation):
         "How often the user speaks up: 3, 3, 4, 5, 6 times, the last time to take a change back; 1 begins after the "
         "first call, 5 as late as it can still be undone."
     )
-    needs = "a request that can be met, and stated details whose changes lead to another end"
+    needs = "a request that can be met, and stated details whose changes lead to another outcome"
     way = "remember the latest value of each detail, undo what no longer fits, and meet the final request"
     said: tuple[Voiced, ...]
 

@@ -19,8 +19,8 @@ class VerboseQuery(Perturbation):
 
     kind: Literal["verbose_query"] = "verbose_query"
     axis, tier, rank = "query", "perception", "noise"
-    severities = "How many sentences stand around the request: 1, 2, 4, 6, 9."
-    needs = "asides in the bank that give no detail of the request"
+    severities = "How many sentences surround the request: 1, 2, 4, 6, 9."
+    needs = "asides in the bank that reveal no detail of the request"
     way = "pick out the request, and act on nothing else"
     before: tuple[str, ...]
     after: tuple[str, ...]
