@@ -294,7 +294,7 @@ def test_a_stream_is_compared_with_the_same_stream_without_changes(tmp_path: Pat
     assert one.stream.difference.n == same > 30
     assert one.stream.first.value == 1.0
     assert one.stream.parts["release v1"].value == 0.0
-    assert one.stream.parts["a release touches it"].value == pytest.approx(
+    assert one.stream.parts["a release affects it"].value == pytest.approx(
         min(value for part, share in one.stream.parts.items() if (value := share.value) is not None and "touch" in part)
     )
     assert (one.stream.difference.value or 0) < 0
@@ -302,7 +302,7 @@ def test_a_stream_is_compared_with_the_same_stream_without_changes(tmp_path: Pat
     assert "at equal places of their streams" in compared_page.verdict(said)
     page = compared_page.page(said)
     assert 'stroke-dasharray="1 4"' in page
-    assert "a release touches it" in compared_page.markdown(said)
+    assert "a release affects it" in compared_page.markdown(said)
     assert compared_page.as_json(said)["versus"][one.name]["stream"]["difference"]["n"] == same
     assert paired(first, []) is None
 

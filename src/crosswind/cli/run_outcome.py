@@ -78,7 +78,7 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         table.add_row(*row, style="bold" if row[0] == TOTAL else "")
     console.print(terminal.fitted(table))
     if found.drop:
-        console.print(LEGEND)
+        console.print(f"{LEGEND}{formats.meaning_of_wrongly(found.refusals.values())}")
     if found.episodes:
         console.print(terminal.safe(verdict(found, ran.manifest.agent)), style="bold", highlight=False, markup=False)
         if more := details(found):
@@ -91,9 +91,12 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
     if not progress.scores and progress.errors:
         console.print("No episode could be scored.", style="bold red")
     if progress.errors:
+        last = f" (the last: {terminal.short(progress.trouble, 300)})"
+        if progress.trouble in ran.stopped:  # which is printed below
+            last = ""
         console.print(
-            f"{formats.many(progress.errors, 'episode')} ended as errors of the infrastructure and are in no score "
-            f"(the last: {terminal.short(progress.trouble, 300)}). To retry them, rerun with --out {folder}.",
+            f"{formats.many(progress.errors, 'episode')} ended in infrastructure errors and are not scored{last}. To "
+            f"retry them, rerun with --out {folder}.",
             style="yellow",
         )
     if late := found.causes.get(TIMED_OUT):
@@ -119,8 +122,8 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         go_on = f"To resume, rerun the command with {larger}--out {folder}."
         if ran.raising:
             go_on = (
-                f"Play a changed agent into a new folder; the same one is resumed by rerunning with --out {folder}. "
-                "With --max-exceptions 0 a run never stops for exceptions."
+                f"Run a changed agent with a new --out. To resume with the same agent, rerun with --out {folder}. With "
+                "--max-exceptions 0, exceptions never stop a run."
             )
         told = terminal.short(ran.stopped, 400)
         left = f"About {formats.many(ran.left, 'episode')} left. " if ran.left else ""

@@ -16,9 +16,8 @@ CHANGE = ("pairs", "tasks", "clean %", "shifted %", "change in points (95 %)")
 HEADS = ("tier", *CHANGE, "right refusals", "false refusals")
 TOTAL = "all shifted"
 LEGEND = (
-    "Success counts solvable tasks; each shifted episode is paired with the clean episode of its task. Right refusals: "
-    "share of the tasks that should be refused; wrongly: refused for a wrong reason or none, or with something left "
-    "changed. False refusals: share of the solvable tasks."
+    "Success counts solvable tasks only. Each shifted episode is paired with the clean episode of its task. Right "
+    "refusals are a share of the tasks that should be refused, false refusals a share of the solvable ones."
 )
 
 
