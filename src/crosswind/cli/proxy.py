@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crosswind.mcp.plan import Adapting, Plan
 
 TOKEN = "CROSSWIND_PROXY_TOKEN"
+IDLE = 1800.0  # seconds without a request that end a session
 app = App()
 
 
@@ -78,8 +79,11 @@ def proxy(
     ] = None,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for one call to the server.")] = 300.0,
     idle: Annotated[
-        float, Option(min=1.0, help="With --http: end a session after this long without a request.")
-    ] = 1800.0,
+        float | None,
+        Option(
+            min=1.0, show_default="1800", help="With --http: end a session after this many seconds without a request."
+        ),
+    ] = None,
     kinds: Annotated[
         bool, Option("--kinds", help="List the perturbations that work on a live server, and exit.")
     ] = False,
@@ -104,6 +108,8 @@ def proxy(
         raise CrosswindError("give either the server's command after -- or --url")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
+    if idle is not None and http is None:
+        raise CrosswindError("--idle ends sessions over HTTP; give --http PORT as well, or leave --idle out")
     if stream:
         plan = _streamed(stream, changelog, log, seed, timeout, alone=not (recipe or perturb or stack))
     elif changelog:
@@ -123,7 +129,7 @@ def proxy(
             from crosswind.mcp import proxy_http
 
         token = os.environ.get(TOKEN, "")
-        code = asyncio.run(proxy_http.serve_http(target, plan, journal, port=http, token=token, idle=idle))
+        code = asyncio.run(proxy_http.serve_http(target, plan, journal, port=http, token=token, idle=idle or IDLE))
     raise Exit(code)
 
 
@@ -182,7 +188,9 @@ def _stack(path: Path) -> Layers:
     layers = read_stack(path)
     if bad := [layer.kind for layer in layers if live.needs_task(layer.kind)]:
         apply = ", ".join(live.applicable())
-        raise CrosswindError(f"{path}: {', '.join(bad)} need a task, and a live server has none; these apply: {apply}")
+        raise CrosswindError(
+            f"{path}: {', '.join(bad)} cannot be used on a live server, which has no task. These can: {apply}"
+        )
     stackable(layers)
     return layers
 

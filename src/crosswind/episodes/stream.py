@@ -67,7 +67,10 @@ class StreamPlan(Model):
         for text in self.kinds:
             cls = perturbations[parse_kind(text)[0]]
             if cls.axis == "query" or cls.goal == "refuse":
-                raise ValueError(f"{text} is about one request and cannot be part of a release; see docs/streams.md")
+                raise ValueError(
+                    f"{text} changes a single request, so it cannot be part of a release; list it under `drift` if it "
+                    "changes the wording (docs/streams.md)"
+                )
         for text in self.drift:
             if perturbations[parse_kind(text)[0]].axis != "query":
                 raise ValueError(f"{text} does not change the request; drift takes kinds of the axis query")

@@ -72,7 +72,8 @@ SAME = (
 def shortfall(manifest: Manifest, there: int) -> str:
     """Why a run with this many episodes is not whole, in words; nothing where it is."""
     if manifest.state != "finished":
-        return f"the run is not finished ({manifest.why or manifest.state})"
+        why = manifest.why or ("it is still running, or was killed" if manifest.state == "running" else manifest.state)
+        return f"the run is not finished ({why})"
     if manifest.planned is not None and there < manifest.planned:
         return f"{manifest.planned - there} of its {manifest.planned} episodes are missing from {EPISODES}"
     return ""
@@ -84,7 +85,7 @@ def load_manifest(folder: Path | str) -> Manifest:
         with open_regular(path) as file:
             text = file.read(LARGEST + 1)
     except OSError as error:
-        hint = "expected the folder that `crosswind run` wrote (its --out)"
+        hint = "give the folder of a run (the --out of `crosswind run`)"
         raise BadFile(f"{path}: cannot be read ({error.strerror}); {hint}") from None
     if len(text) > LARGEST:
         raise BadFile(
