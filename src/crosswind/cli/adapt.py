@@ -201,7 +201,9 @@ def _plan(
     if alarms is None and not new:
         raise CrosswindError("nothing to adapt to; give a file of alarms, or --new KIND[:SEVERITY]")
     if not names:
-        raise CrosswindError(f"give --domain, with domains similar to the agent's work: {', '.join(domains.names())}")
+        raise CrosswindError(
+            f"give --domain, with simulated domains that resemble the agent's work: {', '.join(domains.names())}"
+        )
     for name in names:
         domains[name]  # says which names there are
     if memory is not None and not memory.is_file():
@@ -246,9 +248,9 @@ def _forecast(plan: AdaptPlan, store: AgentRegistry, *, json_: bool) -> None:
     choices = {"wrapper": 0 if plan.parts else 3, "adapter": others + 1 if others else 0}.get(plan.way, 0)
     each, dev = plan.episodes("test"), plan.episodes("dev")
     steps: list[dict[str, Any]] = [
-        {"stage": "reproduce", "does": "play the agent in use in old and new worlds", "episodes": each},
+        {"stage": "reproduce", "does": "play the current agent in old and new worlds", "episodes": each},
         {"stage": "candidate", "does": f"by {plan.way}", "episodes": choices * dev},
-        {"stage": "retest", "does": "play the candidate in the same episodes", "episodes": each},
+        {"stage": "retest", "does": "play the candidate over the same episodes", "episodes": each},
         {"stage": "gate", "does": "compare the two by the rules", "episodes": 0},
     ]
     data: dict[str, Any] = {
@@ -285,7 +287,7 @@ def _forecast(plan: AdaptPlan, store: AgentRegistry, *, json_: bool) -> None:
             f"training: {told['steps']} steps, {told['demonstrations']:,} demonstrations; perturbed by {kinds}",
             file=terminal.out(),
         )
-    print("One playing of the test episodes by the agent in use:", file=terminal.out())
+    print("One pass of the current agent over the test episodes:", file=terminal.out())
     source = open_agent(plan.agent, AgentSettings(offline=True))
     forecast(
         plan.suite("test"), source, seed=plan.seed, trials=1, limit=None, concurrency=source.concurrency, json_=False
@@ -301,11 +303,11 @@ def _show_done(done: AdaptDone, out: Path, *, json_: bool) -> None:
     print(terminal.safe(done.says), file=terminal.out())
     if done.outcome == "promoted":
         print(
-            f"Promoted: version {done.version} is in use. `crosswind adapt rollback` goes back to {done.parent}.",
+            f"Promoted: version {done.version} is in use. `crosswind adapt rollback` returns to {done.parent}.",
             file=terminal.out(),
         )
     elif done.version is not None:
-        print(f"Version {done.version} is kept in the registry and not in use.", file=terminal.out())
+        print(f"Version {done.version} is kept in the registry, but is not in use.", file=terminal.out())
 
 
 def _show_scores(before: Scores, after: Scores) -> None:
@@ -340,7 +342,7 @@ def learn(
     load_manifest(folder)
     found = interface_of(iter_records(folder), episodes or None)
     if not found:
-        raise CrosswindError(f"{folder}: no episode shows a tool, so there is nothing to learn")
+        raise CrosswindError(f"{folder}: no episode shows a tool, so there is nothing to learn from")
     data = found.dump()
     try:
         replace_file(out, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
@@ -384,7 +386,7 @@ def add(
     store = AgentRegistry(registry)
     current = store.current()
     parent = current.number if current else None
-    _report(store.add(spec, parent=parent, reason=reason or "added by hand"), "is registered, not in use", json_)
+    _report(store.add(spec, parent=parent, reason=reason or "added by hand"), "is registered, but is not in use", json_)
 
 
 @app.command(name="list", epilog=epilog("crosswind adapt list", "crosswind adapt list --json"))
@@ -437,7 +439,9 @@ def current(registry: Registry = REGISTRY) -> None:
     store = AgentRegistry(registry)
     found = store.current()
     if found is None:
-        raise CrosswindError(f"{registry}: no version in use; begin with `crosswind adapt start SPEC`")
+        raise CrosswindError(
+            f"{registry}: this registry has no current version; start with `crosswind adapt start SPEC`"
+        )
     print(terminal.one_line(store.spec(found)))
 
 

@@ -90,7 +90,7 @@ def _checked(topic: str, given: dict[str, str]) -> str:
         for name, rows in everything().items():
             if any(row["kind" if name == "kinds" else "name"] == topic for row in rows):
                 raise UnknownName(
-                    f"{topic!r} is no topic but one of the {name}: crosswind catalog {name} --search {topic}"
+                    f"{topic!r} is not a topic but one of the {name}; use `crosswind catalog {name} --search {topic}`"
                 )
         raise UnknownName(f"no topic {topic!r}; {did_you_mean(topic, list(TOPICS))}")
     known: dict[str, list[str]] = {"domain": domains.names(), "tier": [*TIERS], "axis": [*AXES]}

@@ -92,7 +92,8 @@ def certify(
             _show(name, [r for r in tasks if r["domain"] == name], [r for r in rows if r["domain"] == name], severity)
         fair = sum(row["fair"] for row in tasks)
         print(
-            f"{fair} of {len(tasks)} families fair by themselves; {data['certified']} certified, {data['refused']} "
+            f"{fair} of {len(tasks)} families are fair without a perturbation; {data['certified']} certified, "
+            f"{data['refused']} "
             f"refused, {data['not_applicable']} not applicable in {data['seconds']:.1f} s"
         )
     if not data["fair"]:

@@ -67,6 +67,6 @@ def check(
             for line in one.lines:
                 print(terminal.marked(line.mark, line.name, line.text))
             wrong = sum(line.mark == "no" for line in one.lines)
-            print(f"  {'no mistake found' if not wrong else f'{wrong} mistakes' if wrong > 1 else '1 mistake'}")
+            print(f"  {'no fault found' if not wrong else f'{wrong} faults' if wrong > 1 else '1 fault'}")
     if not all(one.passed for one in found):
         raise Exit(FAILED)

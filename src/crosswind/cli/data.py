@@ -107,7 +107,8 @@ def data(
             "--from",
             metavar="RUN",
             show_default="none",
-            help="Instead of sampling tasks, continue the failed episodes of this run (train split) as the oracle would. "
+            help="Instead of sampling tasks, continue the failed episodes of this run (train split) as the oracle "
+            "would. "
             "Only the continuation is learned; the rest is masked from the loss. Repeatable; --format openai or verl "
             "only.",
         ),
@@ -162,12 +163,13 @@ def data(
     )
     if config.slips and format not in SAYS:
         raise CrosswindError(
-            f"--slips is {config.slips:g}, and {format} cannot mask turns from the loss; "
-            f"write --format {' or '.join(SAYS)}"
+            f"--slips needs a format that can mask turns from the loss, and {format} cannot; use --format "
+            f"{' or '.join(SAYS)}"
         )
     if from_ and format not in SAYS:
         raise CrosswindError(
-            f"{format} cannot mark a turn as not learnt, as corrections need; write --format {' or '.join(SAYS)}"
+            f"--from needs a format that can mask turns from the loss, and {format} cannot; use --format "
+            f"{' or '.join(SAYS)}"
         )
     check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
     resolved = config.resolved().model_dump(mode="json")
@@ -179,8 +181,9 @@ def data(
     found = balanced([c for run in from_ for c in corrections(run, counts, reasons=reasons)], counts) if from_ else []
     if from_ and not found:
         raise CrosswindError(
-            f"{', '.join(map(str, from_))}: no correction follows a call that the world accepted, as one in three "
-            f"is to ({', '.join(f'{why}: {n}' for why, n in counts.items())}); play more episodes"
+            f"{', '.join(map(str, from_))}: no failed episode has a correction after a call that succeeded, and one in "
+            f"three corrections must be of this kind ({', '.join(f'{why}: {n}' for why, n in counts.items())}); play "
+            "more episodes"
         )
     count = min(count, len(found) - start) if from_ else count
     with display, writing(out, format, force=force) if out else piped() as put:
@@ -292,7 +295,7 @@ def _config(groups: tuple[str, ...], **options: Any) -> DataConfig:
     from crosswind.train.data import DataConfig
 
     if unknown := [name for name in groups if name not in COMPONENTS]:
-        raise CrosswindError(f"no component {unknown[0]!r}; {did_you_mean(unknown[0], list(COMPONENTS))}")
+        raise CrosswindError(f"no group {unknown[0]!r}; {did_you_mean(unknown[0], list(COMPONENTS))}")
     try:
         return DataConfig.model_validate({**options, "groups": groups or COMPONENTS}, strict=False)
     except ValidationError as error:

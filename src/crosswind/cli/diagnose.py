@@ -188,7 +188,7 @@ def _print_repairs(repairs: list[Repair]) -> None:
     from crosswind.metrics.diagnosis.repair import CHANNELS, agreement
 
     console = terminal.console()
-    table = terminal.table_of("cause", "played again", *(f"{c} repaired" for c in CHANNELS))
+    table = terminal.table_of("cause", "replayed", *(f"{c} repaired" for c in CHANNELS))
     for cause in dict.fromkeys(r.cause for r in repairs):
         these = [r for r in repairs if r.cause == cause]
         cells = []
@@ -199,8 +199,9 @@ def _print_repairs(repairs: list[Repair]) -> None:
     console.print(table)
     total = agreement(repairs)
     console.print(
-        f"{total.steady} of {total.tried} failed again with nothing repaired. A repair helped in "
-        f"{total.agree + total.disagree}: through a channel from which the cause can come in {total.agree}, through "
-        f"another in {total.disagree}. In {total.silent} no repair helped or none was possible.\n"
-        "A repair shows the channel through which an episode failed; it does not show the cause."
+        f"{total.steady} of {total.tried} episodes failed again with nothing repaired. Repairing a channel restored "
+        "success "
+        f"in {total.agree + total.disagree}: in {total.agree}, the cause can come from that channel; in "
+        f"{total.disagree}, it cannot. In {total.silent}, no repair helped or none was possible.\n"
+        "A repair shows the channel through which an episode failed, not the cause."
     )

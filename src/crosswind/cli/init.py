@@ -54,8 +54,8 @@ def init(
         )
     if not (out / ".git").exists():
         print(
-            f"GitHub reads workflows only at the root of a repository, and {out} is none. If it is a folder of one, "
-            f"move {WORKFLOW} to the root and set `working-directory` for its steps."
+            f"GitHub reads workflows only at the root of a repository, and {out} is not one. If it is a subfolder of a "
+            f"repository, move {WORKFLOW} to the root and set `working-directory` for its steps."
         )
     steps = [f"crosswind run --config {NAME} --out runs/first", f"crosswind gate runs/first --config {NAME}"]
     if out.resolve() != Path.cwd():

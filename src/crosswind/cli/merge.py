@@ -34,4 +34,4 @@ def merge(
     if json_:
         terminal.print_json({"folder": str(found.folder), "shards": found.shards, "episodes": found.episodes})
     else:
-        terminal.console().print(f"{found.episodes} episodes of {found.shards} shards are in {found.folder}.")
+        terminal.console().print(f"merged {found.episodes} episodes of {found.shards} shards into {found.folder}")

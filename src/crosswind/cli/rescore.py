@@ -50,6 +50,6 @@ def rescore(
         terminal.print_table(heads, rows)
     console.print(f"{len(found.changed)} verdicts changed.")
     if found.backup:
-        console.print(f"Written; the file as it was is {found.backup}.")
+        console.print(f"Written. The old file is kept as {found.backup}.")
     elif found.changed:
-        console.print("Nothing was written; --write puts the new verdicts in place and keeps the old file.")
+        console.print("Nothing was written; --write stores the new verdicts and keeps the old file as a backup.")

@@ -103,7 +103,7 @@ def stream(
     source = with_memory(open_agent(agent, None, ending), memory, notes_size)
     if check:
         asyncio.run(check_replay(chosen, source, seed=seed))
-        print(f"{terminal.safe(source.name)} plays the same after a kill")
+        print(f"{terminal.safe(source.name)} plays the same after a restart")
         return
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     watch = RunDisplay(quiet=json_ or not progress)

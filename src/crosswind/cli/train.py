@@ -187,7 +187,7 @@ def _show_rewards(extra: dict[str, Any]) -> None:
     for name, after in extra.get("greedy_after", {}).items():
         print(f"  greedy, {name}: {extra['greedy_before'][name]:.3f} before, {after:.3f} after")
     if not extra.get("signal"):
-        print("  no group carried a signal: all episodes of each had the same reward, so nothing was learnt")
+        print("  no group carried a signal: all episodes of each had the same reward, so nothing was learned")
     if extra.get("stopped"):
         print(f"  stopped early: {extra['stopped']}")
 

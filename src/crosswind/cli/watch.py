@@ -113,7 +113,7 @@ def watch(
             tell(alarm)
     if first is not None and not watcher.count and not follow:
         raise CrosswindError(
-            f"{source} has {next(nth) - 1} episodes; nothing is left to watch after a reference of {first:,}"
+            f"{source} has {next(nth) - 1} episodes, so none is left to watch after a reference of {first:,}"
         )
     if page is not None:
         _write(page, page_of(source, found, history, watcher.guarantee))

@@ -274,7 +274,7 @@ def _overrides(cls: type[Perturbation], *hooks: str) -> bool:
 def check_class(cls: type[P]) -> type[P]:
     """Find out what a class takes part in, and refuse one that could not work."""
     if not (isinstance(cls, type) and issubclass(cls, Perturbation)):
-        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is no perturbation; derive it from crosswind.Perturbation")
+        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is not a perturbation; subclass crosswind.Perturbation")
     for hook in ("handle", "perform"):
         if not inspect.isgeneratorfunction(getattr(cls, hook)):
             raise TypeError(f"{cls.__name__}.{hook} must be a generator function: it asks with `yield`, even if once")
