@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 import crosswind as cw
+from crosswind.api.episode import task_of
 from crosswind.base.errors import CrosswindError, Unfair
 from crosswind.core.certify import certify
-from crosswind.core.registry import domains
+from crosswind.core.perturbation import load_layers
+from crosswind.core.registry import domains, perturbations
 from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.record import Record, redrawn
 from crosswind.episodes.schedule import StreamMark
-from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
+from crosswind.episodes.stream import PRECEDENCE, StreamPlan, Timeline, load_plan, release_notes, with_changes
 from crosswind.gate.gate import examine
 from crosswind.metrics.streams import paired, summarise
 from crosswind.models.spec import open_agent
@@ -238,6 +240,15 @@ def test_a_changelog_is_in_the_policy_and_the_record_can_be_drawn_again(tmp_path
     assert told.mark is not None
     assert told.mark.notice in told.policy
     assert redrawn(told).certificate.task.brief.policy.endswith(told.mark.notice)
+
+
+def test_release_notes_keep_their_words_whatever_a_docstring_says() -> None:
+    """Agents read them: another wording would be another episode."""
+    layers = load_layers([{"kind": "format_switch", "formats": ["xml"]}], "test")
+    told = release_notes(domains["poi"], task_of(domains["poi"], "", 0), [(), layers], 1, "shown")
+    words = "Results are text in another format, which at higher severity changes from call to call."
+    assert told == f"Release notes of version 2: This is new: {words} {PRECEDENCE}"
+    assert not (perturbations["format_switch"].__doc__ or "").startswith(words)
 
 
 def test_schedules_bring_releases_when_they_say() -> None:
