@@ -56,8 +56,8 @@ def demo(
         style="bold",
     )
     page, seen = _scripted(out / "scripted", seed)
-    say(wrapped(seen, min(terminal.columns(), 100), "   "))
     say(f"   Report: {page}")
+    say(wrapped(seen, min(terminal.columns(), 100), "   "))
     say(
         "\n2. A recorded run of two small models: one was trained on a world that never changes (static), one on "
         "perturbed worlds (paft).",
