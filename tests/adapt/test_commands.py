@@ -70,7 +70,7 @@ def test_too_few_tasks_and_harmless_shifts_have_exit_statuses_of_their_own() -> 
     assert run("--tasks", "1")[0] == 4
     code, said = run("--out", "other", "--parts", "retry")
     assert code == 1, said
-    assert "is kept in the registry and not in use" in said
+    assert "is kept in the registry, but is not in use" in said
     assert adapt("run", "--new", "typos:1", "--domain", "poi", "--tasks", "4", "--out", "third", *LOOSE)[0] == 0
     assert adapt("current")[1] == "one_shot\n"
 
@@ -115,7 +115,7 @@ def test_an_interface_is_learnt_from_a_run(here: Path) -> None:
         (["run", "alarms.jsonl", "--domain", "poi", "--way", "luck"], "expected notes, wrapper, adapter or train"),
         (["run", "alarms.jsonl"], "give --domain"),
         (["run", "--domain", "poi"], "nothing to adapt to"),
-        (["run", "alarms.jsonl", "--domain", "poi"], "begin with `crosswind adapt start SPEC`"),
+        (["run", "alarms.jsonl", "--domain", "poi"], "start with `crosswind adapt start SPEC`"),
         (["run", "missing.jsonl", "--domain", "poi"], "begin with"),
         (["rollback"], "no earlier version"),
         (["promote", "3"], "no version 3"),

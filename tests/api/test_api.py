@@ -223,6 +223,8 @@ def test_without_a_folder_the_run_lives_as_long_as_the_object() -> None:
     [
         ({"suite": "qiuck"}, "did you mean quick"),
         ({"suite": "nowhere.yaml"}, "nowhere.yaml"),
+        ({"suite": "nosuite"}, "no suite 'nosuite'; known: .*quick, tiers$"),
+        ({"suite": {"name": "x"}}, "suite is a dict; expected the name of a suite, a YAML file, or a Suite"),
         ({"domain": "pou"}, "no domain 'pou'; did you mean poi"),
         ({"limit": 0}, "limit is 0; expected 1 or more"),
         ({"trials": 0}, "trials is 0; expected 1 or more"),
@@ -321,7 +323,7 @@ def test_a_frame_of_errors_has_no_verdict_in_it() -> None:
         patch.setattr(runner, "PAUSES", ())
         run = cw.evaluate(offline, "quick", limit=2)
     assert run.to_frame().passed.isna().all()
-    assert "2 ended as errors of the infrastructure" in str(run)
+    assert "2 ended in infrastructure errors" in str(run)
     assert run.gate(0.5).verdict == "infrastructure"
 
 
@@ -381,11 +383,13 @@ def test_draw_play_judge_and_show() -> None:
         (lambda: cw.draw("poo"), "no domain 'poo'"),
         (lambda: cw.draw("poi", "book_vist"), "no family 'book_vist' in poi; did you mean book_visit"),
         (lambda: cw.draw("poi", perturb=["typo"]), "no perturbation 'typo'; did you mean typos"),
-        (lambda: cw.draw("poi", perturb=["typos:9"]), "expected kind or kind:severity, 1 to 5"),
+        (lambda: cw.draw("poi", perturb=["typos:9"]), "is not one of 1 to 5; expected KIND or KIND:SEVERITY"),
         (lambda: cw.draw("poi", split="tset"), "no split 'tset'"),  # type: ignore[arg-type]
         (lambda: cw.play("oracle", "poi"), "expected what `draw` returns"),  # type: ignore[arg-type]
         (lambda: cw.certify("poi", "book_visit", [{"kind": "typo"}]), "no perturbation 'typo'"),
-        (lambda: cw.load_run("nowhere"), "expected the folder"),
+        (lambda: cw.draw("poi", perturb=["nope"]), "no perturbation 'nope'; `crosswind catalog kinds` lists all"),
+        (lambda: cw.train(method="foo"), "method is 'foo'; expected one of sft, paft, grpo"),  # type: ignore[arg-type]
+        (lambda: cw.load_run("nowhere"), "give the folder of a run"),
     ],
 )
 def test_mistakes_are_told_with_what_to_do(ask: Callable[[], Any], told: str) -> None:

@@ -67,7 +67,7 @@ def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
     assert "PASS" in played.stdout
     again = run("-m", "crosswind.cli.app", "new", "domain", "tool_shed", "--out", "deep/down", cwd=tmp_path)
     assert again.returncode == 2
-    assert "deep/down/tool_shed.py exists; choose another name or --out, or --force to write over it" in again.stderr
+    assert "deep/down/tool_shed.py already exists; choose another --out, or pass --force to overwrite" in again.stderr
 
 
 def test_force_writes_over_files(tmp_path: Path) -> None:

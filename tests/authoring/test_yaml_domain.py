@@ -398,7 +398,7 @@ def test_a_domain_that_is_loaded_again_has_its_own_rows(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- what does not fit
 
 WRONG = [
-    ("It opens at $more.opens.", "It opens at {$more.opens}.", "{$more.opens} stands in braces; write $more.opens"),
+    ("It opens at $more.opens.", "It opens at {$more.opens}.", "{$more.opens} has braces, which are for details"),
     ("It opens at $more.opens.", "It opens at {$more.opens .", "a brace is left over"),
     # YAML itself
     ("columns: {name: {name: person}}", "columns: &a {name: {name: person}}", "the anchor &a is not allowed"),
@@ -448,7 +448,7 @@ WRONG = [
     ("    give: [visit_id]\n", "    give: [at]\n", "whoever undoes it needs visit_id"),
     (', at: "{at}"}\n    give', "}\n    give", "a new row has no at; add them to row"),
     (', at: "{at}"}\n    give', ", at: $x.y}\n    give", "speaks of a step"),
-    (', at: "{at}"}\n    give', ', at: "at {at}"}\n    give', "is no reference; write {detail}, $step.key"),
+    (', at: "{at}"}\n    give', ', at: "at {at}"}\n    give', "is not a reference; write {detail}, $step.key"),
     (', at: "{at}"}\n    give', ", at: noon}\n    give", "at cannot be 'noon'; it holds a time"),
     ("    doc: Book a visit.", "    doc: Book a visit, see {drop_visits}.", "did you mean drop_visit"),
     # rules
@@ -468,7 +468,7 @@ WRONG = [
     # families
     ("$more.opens.\n", "$mor.opens.\n", "there is no earlier step 'mor'; did you mean more?"),
     ("expect: [$more.opens]", "expect: [$more.closes]", "there is no key that the step more gives 'closes'"),
-    ("expect: [$more.opens]", "expect: [more]", "'more' is no result; write $step.key"),
+    ("expect: [$more.opens]", "expect: [more]", "'more' is not a result; write $step.key"),
     ("    expect: [$more.opens]\n", "", "doing nothing would pass; add expect"),
     ("call: book_visit", "call: book_visits", "did you mean book_visit"),
     (', at: "{at}"}}', "}}", "book_visit needs at; add it"),

@@ -80,9 +80,9 @@ def test_a_domain_that_is_right(tmp_path: Path) -> None:
         "✓ family barred_member 3 tasks by themselves: refused with a proof",
         "✓ tools 5 tools read and write only what they declare",
         "✓ word bank has actions,",
-        "- rule_change does not apply: it needs a rule of the house",
+        "- rule_change does not apply: it needs a house rule",
         "✓ kinds 2 of 3 are fair here: semantic_rename, transient_error",
-        "no mistake found",
+        "no fault found",
     ):
         assert words in flat(text)
     assert max(map(len, text.splitlines())) < 80
@@ -135,7 +135,7 @@ DOMAINS = [
     (
         "{shed} cost a week?",
         "{hut} cost a week?",
-        "shed/best_fee has {hut} in a query, which is no detail of it (those",
+        "shed/best_fee has {hut} in a query, which is not one of its details (",
     ),
     ("kind = rng.choice(KINDS)", "kind = rng.choice(KIND)", "propose of the family shed/best_fee raised NameError"),
     ("    policy = (", "    rules = (", "the domain 'shed' has no `policy`; add it"),
@@ -163,7 +163,7 @@ def test_a_perturbation_is_tried_in_every_domain_and_its_mistakes_are_its_own() 
     raising = made("perturbation", "desk_a", "ticket = token(self.salt", "ticket = tokenn(self.salt")
     assert "code: handle of the perturbation 'desk_a' raised NameError" in flat(crosswind("check", raising, code=1))
     base = made("perturbation", "desk_b", "class DeskB(Perturbation)", "class DeskB(object)")
-    assert "DeskB is no perturbation; derive it from crosswind.Perturbation" in flat(crosswind("check", base, code=1))
+    assert "DeskB is not a perturbation; subclass crosswind.Perturbation" in flat(crosswind("check", base, code=1))
     never = made("perturbation", "desk_c", "if not reads or DESK in scene.tools:", "if True:")
     assert "✗ applies to no task of any domain" in flat(crosswind("check", never, code=1))
 
@@ -208,14 +208,14 @@ def test_certify_judges_the_tasks_themselves_first_and_takes_a_plugin_after_its_
     text = flat(crosswind(*common, code=1))
     assert "✗ best_fee the task itself is unfair, without any perturbation: goal: the oracle's end fails" in text
     assert "✓ transient_error 1 certified" in text  # on the families that are fair
-    assert "- rule_change does not apply: it needs a rule of the house" in text
+    assert "- rule_change does not apply: it needs a house rule" in text
     one = crosswind(*common, "--family", "lend_best", "--clean")
-    assert "1 of 1 families fair by themselves; 0 certified" in one
+    assert "1 of 1 families are fair without a perturbation; 0 certified" in one
     assert "no family 'lend_bst'; did you mean lend_best" in crosswind(*common, "--family", "lend_bst", code=2)
     data = json.loads(crosswind(*common, "--perturb", "rule_change", "--family", "lend_best", "--json"))
     assert data["fair"]
     assert list(data["rows"][0]["why_not"]) == [
-        "rule_change finds nothing to bite on: it needs a rule of the house that leads this request to another end"
+        "rule_change does not apply: it needs a house rule that changes the right outcome of this request"
     ]
 
 

@@ -73,7 +73,7 @@ def test_an_unknown_option_is_answered_with_one_that_is_alike() -> None:
 
 @pytest.mark.parametrize(("name", "topic"), [("semantic_rename", "kinds"), ("poi", "domains"), ("quick", "suites")])
 def test_a_name_instead_of_a_topic_is_sent_to_its_topic(name: str, topic: str) -> None:
-    told = f"is no topic but one of the {topic}: crosswind catalog {topic} --search {name}"
+    told = f"is not a topic but one of the {topic}; use `crosswind catalog {topic} --search {name}`"
     with pytest.raises(CrosswindError, match=told):
         _checked(name, {})
     assert name in crosswind("catalog", topic, "--search", name)
@@ -133,7 +133,7 @@ def test_certify_exits_one_where_a_kind_has_no_certified_draw(monkeypatch: pytes
 
 def test_play_shows_an_episode() -> None:
     text = crosswind("play", "--domain", "poi", "--seed", "9", "--perturb", "transient_error:5", "--agent", "retrier")
-    for words in ("what the agent saw", "what the world saw", "[transient_error]", "met at step", "PASS"):
+    for words in ("what the agent saw", "what reached the world", "[transient_error]", "met at step", "PASS"):
         assert words in text
     assert "FAIL" in crosswind("play", "--domain", "medical", "--family", "best_fee", "--agent", "idle")
 
@@ -180,6 +180,8 @@ def test_an_output_that_lacks_characters_or_room_is_no_bug(tmp_path: Path) -> No
 
 WRONG = [
     (["catalog", "kind"], "no topic 'kind'; did you mean kinds"),
+    (["catalog", "things"], "no topic 'things'; known: domains, families, kinds"),
+    (["proxy", "--idle", "5", "--", "true"], "--idle ends sessions over HTTP; give --http PORT as well"),
     (["catalog", "--domain", "poy"], "no domain 'poy'; did you mean poi?"),
     (["catalog", "kinds", "--tier", "perceptio"], "no tier 'perceptio'; did you mean perception"),
     (["catalog", "--axis", "actoin"], "no axis 'actoin'; did you mean action"),
@@ -188,9 +190,9 @@ WRONG = [
     (["play", "--domain", "poi", "--agent", "oracel"], "did you mean oracle"),
     (["play", "--domain", "poi", "--family", "book_visits"], "did you mean book_visit"),
     (["play", "--domain", "poi", "--perturb", "transient_eror"], "did you mean transient_error"),
-    (["play", "--domain", "poi", "--perturb", "transient_error:9"], "expected kind or kind:severity, 1 to 5"),
+    (["play", "--domain", "poi", "--perturb", "transient_error:9"], "not one of 1 to 5; expected KIND or"),
     (["play", "--domain", "poi", "--split", "tset"], "did you mean test"),
-    (["play", "--domain", "poi", "--family", "best_price", "--perturb", "lost_acknowledgement"], "nothing to bite on"),
+    (["play", "--domain", "poi", "--family", "best_price", "--perturb", "lost_acknowledgement"], "does not apply"),
     (["play", "--domain", "poi", "--stack", "nowhere.json"], "cannot be read"),
     (["certify", "--domain", "medicine"], "did you mean medical?"),
     (["certify", "--perturb", "semantic_renames"], "did you mean semantic_rename"),
@@ -200,8 +202,8 @@ WRONG = [
         for command, rest in ((["serve", "mcp", "--domain", "poi"], []), (["proxy"], ["--", "true"]))
         for kind, words in (
             ("transient_eror", "no perturbation 'transient_eror'; did you mean transient_error"),
-            ("transient_error:9", "has the severity '9'; expected kind or kind:severity, 1 to 5"),
-            ("transient_error:", "has the severity ''; expected kind or kind:severity, 1 to 5"),
+            ("transient_error:9", "the severity '9' is not one of 1 to 5; expected KIND or KIND:SEVERITY"),
+            ("transient_error:", "the severity '' is not one of 1 to 5; expected KIND or KIND:SEVERITY"),
         )
     ),
 ]

@@ -122,7 +122,7 @@ def test_a_strange_number_of_reference_episodes_is_no_bug(number: str, logs: tup
 def test_a_reference_that_leaves_nothing_to_watch_is_an_error(logs: tuple[str, str, str]) -> None:
     done = watch(logs[0], "--reference", "500")
     assert isinstance(done.exception, CrosswindError)
-    assert str(done.exception).endswith("has 60 episodes; nothing is left to watch after a reference of 500")
+    assert str(done.exception).endswith("has 60 episodes, so none is left to watch after a reference of 500")
 
 
 def test_the_command_of_an_alarm_works_for_every_kind(logs: tuple[str, str, str]) -> None:

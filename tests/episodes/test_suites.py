@@ -92,7 +92,7 @@ def test_a_domain_that_is_not_ours_goes_through_every_command(name: str, tmp_pat
     assert report["summary"]["shifted"]["passed"] == report["summary"]["shifted"]["n"] > 0
     assert report["baselines"]["memoriser"]["clean"]["n"] > 0
     told(*plugin, "report", out, "--episodes", "3", "--baselines", "0")
-    assert "Episodes to open" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Episode transcripts" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     told(*plugin, "gate", out, "--max-drop", "all=0.5")
     told(*plugin, "show", out, "1")
 

@@ -167,7 +167,7 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CrosswindError, match="cannot be written"):
         export(folder, "inspect", tmp_path / "file" / "run.eval")
-    with pytest.raises(CrosswindError, match="expected the folder"):
+    with pytest.raises(CrosswindError, match="give the folder of a run"):
         export(tmp_path, "atif", tmp_path / "out")
 
 

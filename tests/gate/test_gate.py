@@ -575,7 +575,12 @@ def test_a_verdict_on_few_tasks_says_why_the_report_is_less_sure() -> None:
 def test_a_configuration_complains_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "crosswind.yaml"
     path.write_text("suite: tiers\nagnet: oracle\n")
-    with pytest.raises(CrosswindError, match=r"crosswind\.yaml:2: agnet: .*the keys here are: suite, agent"):
+    with pytest.raises(CrosswindError, match=r"crosswind\.yaml:2: agnet: .*expected one of the keys suite, agent"):
+        load_config(path)
+    path.write_text("gate:\n  min_clean: hello\n")
+    with pytest.raises(
+        CrosswindError, match=r"yaml:2: gate\.min_clean: got 'hello'; expected a share such as 0\.9 or 90%"
+    ):
         load_config(path)
     path.write_text("{}")
     assert load_config(path) == Config()
@@ -661,7 +666,7 @@ def test_a_required_rise_must_be_shown() -> None:
     assert examine(worse, [], baseline=worse, gains=rise, min_clean=0).verdict == "fail"
     some = made_up([(True, nth % 5 == 0) for nth in range(80)])  # a rise of just 20 points is not sure to be one
     assert examine(some, [], baseline=worse, gains=rise, min_clean=0).verdict == "inconclusive"
-    with pytest.raises(CrosswindError, match="need a baseline; give one"):
+    with pytest.raises(CrosswindError, match="compare with an earlier run; give --baseline DIR"):
         examine(better, [], gains=rise)
 
 

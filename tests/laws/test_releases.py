@@ -57,5 +57,5 @@ def test_a_kind_works_as_a_release_where_the_table_says_so(place: int) -> None:
 
 def test_a_plan_takes_no_kind_that_is_about_one_request() -> None:
     for kind in ("typos", "verbose_query", "paraphrase", "unsolvable"):
-        with pytest.raises(ValueError, match="is about one request"):
+        with pytest.raises(ValueError, match="changes a single request"):
             StreamPlan(name="x", kinds=(kind,))

@@ -172,9 +172,9 @@ def test_a_snapshot_is_taken_anew_and_keeps_its_history(tmp_path: Path) -> None:
     assert found.exit_code == 1
     assert "compatible description: a: the description was" in found.output
     assert "BREAKING   prompt: p1:" in found.output
-    assert "3 differences in 1 tool, 1 of them breaking." in found.output
+    assert "3 changes in 1 tool, 1 of them breaking." in found.output
     passed = learn(*check, "--ignore", "prompt:p*", "--ignore", "desc*", *server("2", [other]))
-    assert (passed.exit_code, passed.output) == (0, "Nothing drifted in 1 tool (3 passed over).\n")
+    assert (passed.exit_code, passed.output) == (0, "No change in 1 tool (3 ignored).\n")
     assert learn(*check, "--breaking", "--ignore", "prompt", *server("2", [other])).exit_code == 0
     unknown = learn(*check, "--ignore", "promt", *server("2", [other]))
     assert isinstance(unknown.exception, CrosswindError)
@@ -187,7 +187,7 @@ def test_a_snapshot_is_taken_anew_and_keeps_its_history(tmp_path: Path) -> None:
         told.index("version 2") < told.index("the description was") < told.index("version 3") < told.index("a: is gone")
     )
     assert len(json.loads(learn("--history", kept, "--json").output)) == 2
-    assert "go with --check" in str(learn("--update", *server("3", [])).exception)
+    assert "need --check SNAPSHOT" in str(learn("--update", *server("3", [])).exception)
 
 
 def test_a_server_that_is_started_elsewhere_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,8 +198,8 @@ def test_a_server_that_is_started_elsewhere_says_so(tmp_path: Path, monkeypatch:
     assert result.exit_code == 3
     assert "can't open file" in result.output
     assert "/work/server.py" not in result.output.replace(next(iter(_folders(result.output))) + "/server.py", "")
-    assert "It was started in an empty folder of its own" in result.output
-    assert f"give it as {tmp_path / 'server.py'}" in result.output
+    assert "It ran in an empty temporary folder" in result.output
+    assert f"give its absolute path, {tmp_path / 'server.py'}" in result.output
 
 
 def _folders(said: str) -> list[str]:

@@ -637,7 +637,7 @@ def test_a_report_plays_no_scripted_agents_where_that_starts_a_server(tmp_path: 
     assert starts(tmp_path) - before <= 3
     shown = page.read_text(encoding="utf-8")
     assert "--baselines N plays them" in shown
-    assert shown.count("The certified way cannot be drawn again") == 0
+    assert shown.count("The certified solution cannot be regenerated") == 0
     before = starts(tmp_path)
     asked = reported(path, out, "--baselines", "2")
     assert asked["without_baselines"] == []
@@ -778,7 +778,7 @@ def _is_not_touched_by_a_report(path: Path, out: Path, monkeypatch: pytest.Monke
             assert told.exit_code == 0, told.output
             assert "note: No scripted agents are played in shop, asked for or not" in told.stdout
             page = (out / "report.html").read_text(encoding="utf-8")
-            assert "The certified way is not walked again: the server runs on behind a url" in page
+            assert "The certified solution is not replayed: the server runs on behind a url" in page
         shown = CliRunner().invoke(app, ["show", str(out), "1"])
         assert "is not walked again" in " ".join(shown.stdout.split())
     assert touched == []
@@ -849,7 +849,7 @@ def test_a_snapshot_tells_what_drifted(tmp_path: Path) -> None:
     assert learn("--out", out, "--name", "drafted", "--", *SHOP).exit_code == 0
     taken = tmp_path / "shop.snapshot.json"
     same = learn("--check", taken, "--", *SHOP)
-    assert (same.exit_code, same.output) == (0, "Nothing drifted in 6 tools.\n")
+    assert (same.exit_code, same.output) == (0, "No change in 6 tools.\n")
     other = learn("--check", taken, "--json", "--", *SHOP[:1], "-c", "import sys; sys.exit(0)")
     assert other.exit_code == 3
     data = json.loads(taken.read_text())

@@ -8,6 +8,7 @@ import os
 import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -671,7 +672,7 @@ def test_mutilated_frames_do_no_harm() -> None:
 def test_kinds_that_need_a_task_are_refused() -> None:
     for kind in ("paraphrase", "unsolvable", "changed_mind", "tool_merge", "dependency_inversion"):
         assert live.needs_task(kind)
-        with pytest.raises(CrosswindError, match=r"these work without one: .*semantic_rename"):
+        with pytest.raises(CrosswindError, match=r"These can: .*semantic_rename"):
             live.without_tasks(named([kind]))
     with pytest.raises(CrosswindError, match="no kind of the group 'query'"):
         live.without_tasks(Recipe(stack=(Choice(group="query"),)))
@@ -957,7 +958,7 @@ def test_a_server_that_cannot_be_started(proxy: Callable[..., Process]) -> None:
     other = proxy(fault="no start")
     assert other.process.wait(30) == 3
     assert other.end() == 3
-    assert "exit code 7 before it said anything" in other.said
+    assert "exit code 7 before it sent a message" in other.said
 
 
 def test_a_slow_server_gives_an_error_in_time(proxy: Callable[..., Process]) -> None:
@@ -997,12 +998,12 @@ def test_noise_on_the_servers_output_is_passed_over(proxy: Callable[..., Process
     one.write(call(1, "get_customer", customer_id="C1"))
     assert "Customer C1" in one.read()["result"]["content"][0]["text"]
     assert one.end() == 0
-    assert "no message" in one.said
+    assert "not an MCP message" in one.said
 
 
 @pytest.mark.parametrize(
     ("flags", "says"),
-    [(["--perturb", "paraphrase"], "these work without one"), (["--perturb", "nonsense"], "no perturbation"),
+    [(["--perturb", "paraphrase"], "These can: "), (["--perturb", "nonsense"], "no perturbation"),
      (["--recipe", "mild", "--perturb", "envelope"], "give one of"), (["--url", "ftp://x"], "give either the server")],
 )  # fmt: skip
 def test_mistakes_in_the_command(proxy: Callable[..., Process], flags: list[str], says: str) -> None:
@@ -1025,7 +1026,7 @@ def test_a_kind_that_cannot_be_laid_is_refused(proxy: Callable[..., Process], tm
     one = proxy("--perturb", "parameter_rename", "--log", str(tmp_path / "log"), server=POOR_SERVER)
     one.begin()
     one.write(listed(1))
-    assert "parameter_rename finds nothing to bite on" in one.read()["error"]["message"]
+    assert "parameter_rename does not apply" in one.read()["error"]["message"]
     assert one.process.wait(30) == 2
     assert one.end() == 2
     assert "nothing can be applied to the 1 tools of this server" in one.said
@@ -1054,7 +1055,7 @@ def test_a_recipe_is_drawn_again_until_something_lies() -> None:
     assert [one.layers for one in drawn] == [live.follow(tools, recipe, seed).layers for seed in range(6)]
     maybe = Recipe(name="m", stack=(Choice(kind="envelope", chance=0.3),))
     assert all(live.follow(tools, maybe, seed).layers for seed in range(6))
-    with pytest.raises(CannotPerturb, match="parameter_rename finds nothing to bite on"):
+    with pytest.raises(CannotPerturb, match="parameter_rename does not apply"):
         live.follow(tools, Recipe(name="n", stack=(Choice(kind="parameter_rename"),)), 0)
     with pytest.raises(CannotPerturb, match="it picks no kind"):
         live.follow(tools, Recipe(name="e", stack=()), 0)
@@ -1094,7 +1095,7 @@ def test_http_ends_where_nothing_can_be_laid(what: str, monkeypatch: pytest.Monk
                 async with remote:
                     assert list(remote.listed) == ["go"]
                 return
-            with pytest.raises(WireError, match="finds nothing to bite on"):
+            with pytest.raises(WireError, match="does not apply"):
                 await remote.__aenter__()
             assert await asyncio.wait_for(process.wait(), 20) == 2
         finally:
@@ -1107,15 +1108,38 @@ def test_http_ends_where_nothing_can_be_laid(what: str, monkeypatch: pytest.Monk
 
 
 def test_learning_from_a_command_that_ends_at_once() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "crosswind.cli.app", "learn", "--", "false"],
+    done = crosswind("learn", "--", "false")
+    assert done.returncode != 0
+    assert "the server ended with exit code 1 before it sent a message" in done.stderr
+
+
+def test_learning_from_an_address_where_nothing_listens() -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{one.getsockname()[1]}/mcp"
+        done = crosswind("learn", "--url", url)
+    assert done.returncode == 3
+    assert "refused" not in done.stderr.partition("(")[0]
+    assert "cannot connect" in done.stderr
+    assert "is it running?" in done.stderr
+
+
+def test_a_server_that_fails_before_a_client_that_leaves_at_once_has_read_anything() -> None:
+    done = crosswind("proxy", "--", sys.executable, "/nowhere/server.py", stdin=subprocess.DEVNULL)
+    assert done.returncode == 3
+    assert "the server ended with exit code 2 before it sent a message" in done.stderr
+
+
+def crosswind(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The command line, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "crosswind.cli.app", *args],
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=False,
         text=True,
+        **more,
     )
-    assert done.returncode != 0
-    assert "the server ended with exit code 1 before it said anything" in done.stderr
 
 
 # ---------------------------------------------------------------- HTTP
@@ -1263,7 +1287,7 @@ def test_a_server_behind_http_is_a_toolbox() -> None:
         with pytest.raises(WireError, match="sends back what it is sent"):
             async with Remote(await open_channel(["cat"])):
                 pass
-        with pytest.raises(WireError, match="refused to begin"):
+        with pytest.raises(WireError, match="cannot connect"):
             async with Remote(await open_channel("http://127.0.0.1:9/mcp")):
                 pass
 

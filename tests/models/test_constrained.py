@@ -187,7 +187,7 @@ def test_it_is_an_option_of_the_spec_and_part_of_what_a_run_is(folder: Path) -> 
 
 
 def test_agents_elsewhere_cannot_be_held(folder: Path) -> None:
-    with pytest.raises(CrosswindError, match="only models in this process"):
+    with pytest.raises(CrosswindError, match="only in-process models"):
         open_agent("constrained:openai:gpt")
 
 

@@ -107,7 +107,7 @@ def test_a_scripted_agent_is_found_by_its_name(drawn: Drawn) -> None:
     [
         ("orcale", "did you mean oracle"),
         ("openai:", "nothing after the colon"),
-        ("gemini:x", "did you mean openai"),
+        ("gemini:x", "no agent 'gemini:x'. Expected the name of a scripted agent"),
         ("openai:m@localhost:8000/v1", "must begin with http://"),
         ("openai:m@ftp://host/v1", "is not a server address"),
         ("openai:m@http://:99999999/v1", "is not a server address"),
@@ -115,7 +115,7 @@ def test_a_scripted_agent_is_found_by_its_name(drawn: Drawn) -> None:
         ("python:nowhere_to_be_found:agent", "no module"),
         ("python:json:agent", "has no 'agent'"),
         ("python:json:loads", "async def"),
-        ("python:json", "MODULE:CALLABLE"),
+        ("python:json", "MODULE:NAME"),
         ("hf:+adapter", "expected hf:PATH"),
         ("hf:embedded+nope", "nope: no adapter found; give a .gguf file, .* of the package"),
     ],

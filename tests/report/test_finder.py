@@ -81,7 +81,7 @@ def test_what_a_link_says_is_what_it_finds(page: str) -> None:
     counted = 0
     for query, text in links:
         shown = re.sub("<[^>]*>", "", text)
-        if number := re.match(r"(?:all )?([\d,]+)(?: (?:broke|fixed|of|pairs?)\b|$)", shown):
+        if number := re.match(r"(?:all )?([\d,]+)(?: (?:(?:episodes? )?(?:broke|fixed)|of|pairs?)\b|$)", shown):
             assert matching(held, unescape(query)) == int(number[1].replace(",", "")), (query, text)
             counted += 1
     assert counted > 100
@@ -116,11 +116,11 @@ def test_the_first_screen_says_whether_it_is_sure_and_what_hurts_most(said: Cont
     kinds = said.summary.drops["kind"].values()
     worst = front.worst_of(said.summary)
     assert worst[0].delta == min(drop.delta for drop in kinds)
-    assert "Is that sure? Yes: " in details(said.summary)
+    assert "This change is statistically significant: " in details(said.summary)
     run_of(played("by_name"), tmp_path)
     few = content(analyse(open_run(tmp_path), baselines=0, opened=0))
-    assert "Is that sure? No, it may be chance" in details(few.summary)
-    assert "Play more tasks" in few.advice[-1].what
+    assert "This change may be due to chance: " in details(few.summary)
+    assert "Run more tasks" in few.advice[-1].what
     needed = int(re.search(r"--tasks (\d+)", few.advice[-1].command)[1])  # type: ignore[index]
     assert needed > few.summary.tasks
 

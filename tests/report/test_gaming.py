@@ -90,17 +90,18 @@ def test_a_refusal_with_a_wrong_cause_is_not_told_as_none() -> None:
     wrong = [r.model_copy(update={"outcome": "fail"}) if r.refuse else r for r in played("refuser")]
     found = summary(wrong)
     told = verdict(found, "mine")
-    assert "It refuses all 4 episodes that should be refused, 0 of them rightly, and 100\N{NO-BREAK SPACE}% of" in told
+    assert "It refuses all 4 episodes that should be refused, 0 of them correctly, and 100\N{NO-BREAK SPACE}%" in told
     assert "refuses 0\N{NO-BREAK SPACE}%" not in told
     assert score_rows(found)[-1][-2] == "0\N{NO-BREAK SPACE}% of 4, 4 wrongly"
     assert "wrongly" not in str(score_rows(summary(played("refuser"))))
     one = summary([*(r for r in wrong if not r.refuse), next(r for r in wrong if r.refuse)])
-    assert "It refuses the only episode that should be refused, wrongly, and 100" in verdict(one, "mine")
+    assert "It refuses the only episode that should be refused, but wrongly, and 100" in verdict(one, "mine")
     some = [
         r.model_copy(update={"ended": "answer"}) if r.key == next(w.key for w in wrong if w.refuse) else r
         for r in wrong
     ]
-    assert "It refuses 3 of the 4 episodes that should be refused, 0 of them rightly" in verdict(summary(some), "mine")
+    told = verdict(summary(some), "mine")
+    assert "It refuses 3 of the 4 episodes that should be refused, 0 of them correctly" in told
 
 
 @settings(max_examples=60, deadline=None)
@@ -235,14 +236,14 @@ def test_an_adjusted_p_says_so_and_what_it_would_take() -> None:
     )  # fmt: skip
     assert not found.clear
     assert formats.adjusted(found) == "p = 1.00 (Holm, 32 tests)"
-    assert formats.brief(found) == "a fall of 100 points, which may be chance"
+    assert formats.brief(found) == "a fall of 100 points, which may be due to chance"
     assert "p = 1.00 (Holm, 32 tests); although the interval excludes 0, 6 tasks are too few" in (
         formats.certainty(found)
     )
     needed = tasks_needed(found)
     assert needed
     assert 2 / 2**needed <= 0.05 / 32 < 2 / 2 ** (needed - 1)  # all broken again
-    assert f"about {needed} tasks would show a change of this size" in formats.certainty(found)
+    assert f"about {needed} tasks would be enough to detect a change of this size" in formats.certainty(found)
 
 
 def test_old_stored_runs_and_baselines_are_read(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_the_page_says_what_the_metrics_say(said: Content, reader: Reader) -> No
     assert all(cause in reader.text for cause in said.summary.causes)
     assert all(name in reader.text for name in NAMES)
     assert said.summary.clean.rate == 1
-    for heading in ("For scale", "Tier by axis", "Each perturbation", "Severity", "Why it fails", "Kinds of task"):
+    for heading in ("For comparison", "Tier by axis", "Each perturbation", "Severity", "Why it fails", "Kinds of task"):
         assert heading in reader.text
 
 
@@ -238,12 +238,12 @@ def test_verdicts(said: Content, tmp_path: Path) -> None:
     oracle = summary(played("oracle"), measures=False)
     assert "no change seen" in verdict(oracle, "oracle")
     few = summary(played("by_name"), measures=False)
-    assert "which may be chance" in verdict(few, "by_name")
-    assert "Is that sure? No, it may be chance" in details(few)
-    assert "tasks would show a change of this size" in details(few)
+    assert "which may be due to chance" in verdict(few, "by_name")
+    assert "This change may be due to chance: " in details(few)
+    assert "tasks would be enough to detect a change of this size" in details(few)
     idle = summary(played("idle"), measures=False)
     assert verdict(idle, "idle").startswith("idle is no better than an agent that does nothing")
-    assert details(idle).startswith("No better: it solves 0")
+    assert details(idle).startswith("No better than a trivial agent: it solves 0")
     for one in (oracle, few, idle):
         assert len(re.findall(r"[.!?](?= |$)", verdict(one, "mine"))) <= 3
     clean = summary([r for r in played("oracle") if r.clean], measures=False)
@@ -259,7 +259,7 @@ def test_empty_and_broken_runs_still_make_a_page(tmp_path: Path) -> None:
         page = Reader(html.page(content(analyse(run))))
         assert "someone" in page.text
         assert markdown.report(content(analyse(run, opened=0)))
-    assert "20 episodes ended as errors" in page.text
+    assert "20 episodes ended in infrastructure errors" in page.text
     assert "the provider was away" in page.text
 
 
@@ -346,7 +346,7 @@ def test_a_run_that_cannot_be_written_to_gets_its_report(tmp_path: Path, monkeyp
     done = crosswind("report", str(tmp_path / "run"), "-o", str(tmp_path / "r.html"))
     assert done.exit_code == 0, done.output
     assert "baselines.jsonl cannot be written (Permission denied)" in done.stderr
-    assert "For scale" in Reader((tmp_path / "r.html").read_text(encoding="utf-8")).text
+    assert "For comparison" in Reader((tmp_path / "r.html").read_text(encoding="utf-8")).text
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["episodes.jsonl", "run.json"]
 
 
@@ -499,7 +499,7 @@ def test_report_writes_a_page_and_prints_the_verdict(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "by_name solves" in done.output
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Episodes to open" in Reader(page).text
+    assert "Episode transcripts" in Reader(page).text
 
 
 def test_report_as_json_and_markdown(tmp_path: Path) -> None:
@@ -566,7 +566,7 @@ def test_show_lists_and_opens(tmp_path: Path) -> None:
     assert "fail" in text
     failed = next(n for n, r in enumerate(played("by_name"), 1) if r.outcome == "fail")
     text = crosswind("show", str(tmp_path), str(failed)).output
-    for word in ("what the agent saw", "what the world saw", "the certified way", "divergence", "FAIL"):
+    for word in ("what the agent saw", "what reached the world", "the certified solution", "divergence", "FAIL"):
         assert word in text
     record = played("by_name")[failed - 1]
     assert json.loads(crosswind("show", str(tmp_path), record.key, "--json").output)["key"] == record.key

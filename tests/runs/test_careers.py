@@ -103,7 +103,7 @@ def test_a_stream_that_replays_differently_is_refused() -> None:
 
     for plan in (SHORT, load_plan("evolving")):
         asyncio.run(check_replay(plan, open_agent(Honest)))
-        with pytest.raises(CrosswindError, match="replays differently after a kill: in episode 6 of 10, final"):
+        with pytest.raises(CrosswindError, match="replays differently after a restart: in episode 6 of 10, final"):
             asyncio.run(check_replay(plan, open_agent(Hidden)))
 
 

@@ -1092,7 +1092,7 @@ def test_a_loud_and_broken_agent_is_stopped_and_its_output_kept_apart(tmp_path: 
     assert (done.returncode, "the agent's code has changed" in done.stderr) == (2, True)
     assert "restore its old code and use the settings of that run; otherwise choose another --out" in done.stderr
     (problem,) = load_run(tmp_path / "run").problems
-    assert problem.endswith("the same command with the same agent continues it")
+    assert problem.endswith("rerun the same command to resume it")
 
 
 def test_a_run_whose_last_episode_is_a_reason_to_stop_is_finished(tmp_path: Path) -> None:

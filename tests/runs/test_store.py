@@ -133,7 +133,7 @@ def test_a_damaged_line_in_the_middle_is_named_and_nothing_touched(
     lines[1] = damage + b"\n"
     path.write_bytes(b"".join(lines))
     for read in (load_run, resumed):
-        with pytest.raises(BadFile, match=r"episodes\.jsonl:2: the line is damaged .* sed -i\.bak 2d"):
+        with pytest.raises(BadFile, match=r"episodes\.jsonl:2: line 2 is damaged .* sed -i\.bak 2d"):
             read(tmp_path / "run")
     assert path.read_bytes() == b"".join(lines)
 
@@ -265,7 +265,7 @@ def test_a_last_line_that_is_whole_and_makes_no_sense_is_not_thrown_away(tmp_pat
     path = written(tmp_path / "run", records[:1])
     path.write_bytes(path.read_bytes() + b'{"schema_version":1,"key":"from elsewhere"}\n')
     for read in (load_run, resumed):
-        with pytest.raises(BadFile, match=r"episodes\.jsonl:2: the line is damaged"):
+        with pytest.raises(BadFile, match=r"episodes\.jsonl:2: line 2 is damaged"):
             read(tmp_path / "run")
 
 
@@ -491,7 +491,7 @@ def test_a_damaged_manifest(tmp_path: Path, text: str) -> None:
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="expected the folder that `crosswind run` wrote"):
+    with pytest.raises(BadFile, match="give the folder of a run \\(the --out of `crosswind run`\\)"):
         load_run(tmp_path / "nowhere")
 
 

@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 
 import crosswind as cw
+from crosswind.api.episode import task_of
 from crosswind.base.errors import BadFile, CrosswindError, Unfair
 from crosswind.core.certify import certify
 from crosswind.core.memory import Recall
-from crosswind.core.registry import domains
+from crosswind.core.perturbation import load_layers
+from crosswind.core.registry import domains, perturbations
 from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.record import Record, redrawn
 from crosswind.episodes.schedule import CareerMark, StreamMark
-from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
+from crosswind.episodes.stream import PRECEDENCE, StreamPlan, Timeline, load_plan, release_notes, with_changes
 from crosswind.gate.gate import examine
 from crosswind.metrics.streams import paired, summarise
 from crosswind.models.spec import open_agent
@@ -277,6 +279,15 @@ def test_a_changelog_is_in_the_policy_and_the_record_can_be_drawn_again(tmp_path
     assert redrawn(told).certificate.task.brief.policy.endswith(told.mark.notice)
 
 
+def test_release_notes_keep_their_words_whatever_a_docstring_says() -> None:
+    """Agents read them: another wording would be another episode."""
+    layers = load_layers([{"kind": "format_switch", "formats": ["xml"]}], "test")
+    told = release_notes(domains["poi"], task_of(domains["poi"], "", 0), [(), layers], 1, "shown")
+    words = "Results are text in another format, which at higher severity changes from call to call."
+    assert told == f"Release notes of version 2: This is new: {words} {PRECEDENCE}"
+    assert not (perturbations["format_switch"].__doc__ or "").startswith(words)
+
+
 def test_schedules_bring_releases_when_they_say() -> None:
     def versions(schedule: str, passed: list[bool]) -> list[int]:
         plan = with_changes(SHORT, {"schedule": schedule, "releases": 2, "episodes": 60})
@@ -346,7 +357,7 @@ def test_a_stream_is_compared_with_the_same_stream_without_changes(tmp_path: Pat
     assert one.stream.difference.n == same > 30
     assert one.stream.first.value == 1.0
     assert one.stream.parts["release v1"].value == 0.0
-    assert one.stream.parts["a release touches it"].value == pytest.approx(
+    assert one.stream.parts["a release affects it"].value == pytest.approx(
         min(value for part, share in one.stream.parts.items() if (value := share.value) is not None and "touch" in part)
     )
     assert (one.stream.difference.value or 0) < 0
@@ -354,7 +365,7 @@ def test_a_stream_is_compared_with_the_same_stream_without_changes(tmp_path: Pat
     assert "at equal places of their streams" in compared_page.verdict(said)
     page = compared_page.page(said)
     assert 'stroke-dasharray="1 4"' in page
-    assert "a release touches it" in compared_page.markdown(said)
+    assert "a release affects it" in compared_page.markdown(said)
     assert compared_page.as_json(said)["versus"][one.name]["stream"]["difference"]["n"] == same
     assert paired(first, []) is None
 

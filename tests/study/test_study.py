@@ -102,7 +102,7 @@ def test_options_are_tried_under_names_of_their_own() -> None:
         ("data.curriculum=[{start: 0, severity: low}]", "x", r"^--set .*: data.curriculum.0.severity: got 'low'; exp"),
         ("data.curriculum=[{start: 1, severity: 2}]", "x", r"^--set .*: data.curriculum: the stages start at 1.0; exp"),
         ("data.share=7", "x", r"^--set data.share=7: data.share: got 7; "),
-        ("shares=0.4", "x", r"^--set shares=0.4: shares: .*the keys here are: model"),
+        ("shares=0.4", "x", r"^--set shares=0.4: shares: .*expected one of the keys model"),
         ("data.share=0.4", "a/b", r"^--tag 'a/b': got 'paft-a/b'; .*give another tag"),
         ("data.share=0.4", "0.5", r"^--tag '0.5': the arm 'paft-0.5' comes twice; give another tag"),
     ],
@@ -159,7 +159,7 @@ def test_options_are_merged_part_by_part() -> None:
         (("paraphrase: 1, ", "paraphrase: 1, terse_query: 1, "), "is held out"),
         (("{steps: 800,", "{steps: many,"), r"yaml:21: steps: got 'many'; .* \(the arm 'static'\)$"),
         (("{steps: 800,", "{steps: .nan,"), r"yaml:21: steps: got nan; .* \(the arm 'static'\)$"),
-        (("{steps: 800,", "{stepz: 800,"), r"yaml:21: stepz: .*the keys here are: model"),
+        (("{steps: 800,", "{stepz: 800,"), r"yaml:21: stepz: .*expected one of the keys model"),
         (("{steps: 800,", "{seed: 1, steps: 800,"), "seed is set by the study"),
         (("share: 0.3", "share: 7"), r"yaml:31: data.share: got 7; .* \(the arm 'paft'\)$"),
         (("recipe: mixed", "recipe: unseen"), r"yaml:31: data.recipe: .* is held out.* \(the arm 'paft'\)$"),
@@ -978,7 +978,7 @@ def test_an_arm_that_is_only_started_from_is_not_tested(mini: Study, tmp_path: P
     others = tuple(first if arm.name == "static" else arm for arm in study.by_name.values())
     other = Study.model_validate({**study.model_dump(), "arms": others})
     refused = go(other, tmp_path, arms=["after"], seeds=[0])
-    assert "another recipe (lr was 0.003, now 0.001)" in refused.failed["static/seed-0"]
+    assert "a different recipe (lr was 0.003, now 0.001)" in refused.failed["static/seed-0"]
     assert refused.left == {"after/seed-0": "static/seed-0, which it starts from, failed"}
 
 

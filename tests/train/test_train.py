@@ -473,7 +473,7 @@ def test_a_disk_that_is_full_is_told_of_and_other_trouble_is_not_taken_for_it(tm
         ),
         ("steps: 5\nlr: .inf\n", r"train.yaml:2: lr: got inf; .*finite"),
         ("lora:\n  alpha: .inf\n", r"train.yaml:2: lora.alpha: got inf; .*finite"),
-        ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*the keys here are: model"),
+        ("steps: 5\nlearning_rate: 1\n", r"train.yaml:2: learning_rate: .*expected one of the keys model"),
         ("data:\n  domains: {pio: 1}\n", r"train.yaml:2: data.domains: no domain 'pio'.*poi"),
         ("steps: 5\nbatch: 5\naccumulate: 2\n", r"train.yaml:2: batch is 5 and accumulate 2"),
         (

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import LARGEST, read_whole
 from crosswind.base.yaml_files import complaint
-from crosswind.core.registry import did_you_mean, perturbations
+from crosswind.core.registry import perturbations
 from crosswind.episodes.recipe import Choice, Recipe
 from crosswind.watch.alarms import Alarm, read_alarms
 
@@ -48,9 +48,7 @@ def recipe_of(alarm: Alarm) -> Recipe | None:
         return None
     for kind in recipe.kinds():
         if kind not in perturbations:
-            raise CrosswindError(
-                f"{alarm.label}: no perturbation {kind!r}; {did_you_mean(kind, perturbations.names())}"
-            )
+            raise CrosswindError(f"{alarm.label}: no perturbation {kind!r}; {perturbations.meant(kind)}")
     return recipe
 
 

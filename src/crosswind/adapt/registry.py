@@ -249,7 +249,7 @@ class AgentRegistry:
         def choose(stack: list[int]) -> int:
             earlier = stack[:-1]
             if not earlier:
-                raise CrosswindError(f"{self.folder}: no earlier version to go back to")
+                raise CrosswindError(f"{self.folder}: this registry has no earlier version to go back to")
             if to is not None and to not in earlier:
                 raise CrosswindError(f"version {to} was not in use before; these were: {', '.join(map(str, earlier))}")
             self.spec(self.version(earlier[-1] if to is None else to))  # it is whole

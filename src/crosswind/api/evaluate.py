@@ -166,7 +166,7 @@ async def aevaluate(
     at_least(1, trials=trials, tasks=tasks, limit=limit, concurrency=concurrency)
     at_least(0, seed=seed)
     above_zero(episode_timeout=episode_timeout, max_cost=max_cost)
-    chosen = suite if isinstance(suite, Suite) else load_suite(os.fspath(suite))
+    chosen = suite if isinstance(suite, Suite) else load_suite(_named(suite))
     chosen = chosen.narrowed(tasks or 0, domain or "all", only=only, tier=tier, axis=axis)
     if only:
         require_applicable(chosen, seed)
@@ -211,6 +211,16 @@ async def stored_run(
         run = sort(store.load_run(folder))
         weakref.finalize(run, cleanup.pop_all().close)
     return run
+
+
+def _named(suite: object) -> str:
+    """The name or the file of a suite."""
+    if not isinstance(suite, str | os.PathLike):
+        raise CrosswindError(
+            f"suite is a {type(suite).__name__}; expected the name of a suite, a YAML file, or a Suite "
+            "(cw.Suite(name=..., domains=...))"
+        )
+    return os.fspath(suite)
 
 
 def agent_settings(given: AgentSettings | Mapping[str, Any] | None) -> AgentSettings:

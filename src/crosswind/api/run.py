@@ -118,7 +118,7 @@ class Run:
         played = f"{formats.many(len(self), 'episode')} of {self.manifest.agent} on {self.manifest.name}"
         out.append(f"{played}; {tally.spent.in_words}.")
         if tally.errors:
-            lost = f"{tally.errors} ended as errors of the infrastructure and count nowhere"
+            lost = f"{tally.errors} ended in infrastructure errors and are not scored"
             out.append(f"{lost} (the last: {terminal.short(tally.trouble, 300)}).")
         out += [f"Note: {problem}." for problem in self.problems]
         if tally.exceptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from crosswind.api.arguments import naming_arguments
 from crosswind.base.errors import CrosswindError
@@ -49,6 +49,8 @@ def train(
 
     `config` is a file as `crosswind train` takes it (default: the defaults); `changes` are what --set takes.
     """
+    if method not in get_args(Method):
+        raise CrosswindError(f"method is {method!r}; expected one of {', '.join(get_args(Method))}")
     if not isinstance(config, TrainConfig):
         config = load(None if config is None else os.fspath(config), changes, kind_of(method))
     folder = None if out is None else Path(out)

@@ -95,4 +95,4 @@ def _holes(at: str, own: str, family: Family) -> Iterator[str]:
             continue
         for hole in holes:
             if hole not in family.details:
-                yield f"{at}: {own} has {{{hole}}} in a query, which is no detail of it (those are {known}): {query!r}"
+                yield f"{at}: {own} has {{{hole}}} in a query, which is not one of its details ({known}): {query!r}"

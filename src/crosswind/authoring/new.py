@@ -25,7 +25,7 @@ def write(sort: str, name: str, out: Path, *, force: bool = False, values: bool 
     """
     _check(sort, name)
     if values and sort != "perturbation":
-        raise CrosswindError(f"--values is for a perturbation that maps values; leave it out for a {sort}")
+        raise CrosswindError(f"--values applies only to perturbations; leave it out for a {sort}")
     title = "".join(part.capitalize() for part in name.split("_"))
     paths = {out / f"{name}.py": f"{sort}_values" if values else sort, out / f"test_{name}.py": f"{sort}_test"}
     if sort == "domain":
@@ -38,7 +38,7 @@ def write_templates(paths: Mapping[Path, str], words: Mapping[str, str], *, forc
     if not force:
         for path in paths:
             if path.exists():
-                raise CrosswindError(f"{path} exists; choose another name or --out, or --force to write over it")
+                raise CrosswindError(f"{path} already exists; choose another --out, or pass --force to overwrite it")
     for path, template in paths.items():
         text = files("crosswind").joinpath("data", "templates", f"{template}.txt").read_text(encoding="utf-8")
         for word, value in words.items():

@@ -94,7 +94,7 @@ def taken_for_numbers(raw: Any, fitted: Any, place: Place = ()) -> Iterator[Plac
 
 def expected(model: type[BaseModel], place: Sequence[str | int]) -> str:
     """A sentence that lists the keys of a part of a model."""
-    return f"the keys here are: {', '.join(_model_at(model, place).model_fields)}"
+    return f"expected one of the keys {', '.join(_model_at(model, place).model_fields)}"
 
 
 def _model_at(model: type[BaseModel], place: Sequence[str | int]) -> type[BaseModel]:

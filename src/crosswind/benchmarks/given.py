@@ -37,7 +37,7 @@ def tool_class(tools: Iterable[tuple[ToolSpec, frozenset[str]]]) -> type[World]:
 
 
 def _elsewhere(*_: Any, **__: Any) -> Any:
-    raise AssertionError("a tool of another package or server is not run here")
+    raise AssertionError("tools of another package or server cannot be executed locally")
 
 
 def whole(query: str) -> Mapping[str, Detail]:

@@ -26,7 +26,7 @@ EPILOG = epilog(
     "crosswind adapt run alarms.jsonl --domain poi --way wrapper --dry-run",
     "crosswind adapt run alarms.jsonl --domain poi --way train --out adaptations/first",
     "crosswind adapt rollback --reason 'complaints since Monday'",
-    notes="docs/adapt.md explains the stages, the ways and the registry.",
+    notes="docs/adapt.md explains the stages, the ways to adapt and the registry.",
 )
 RUN_EPILOG = epilog(
     "crosswind adapt run alarms.jsonl --domain poi --way wrapper",
@@ -34,72 +34,101 @@ RUN_EPILOG = epilog(
     "crosswind adapt run --new semantic_rename:3 --domain poi --way notes --dry-run",
     notes="Rerun the command with the same --out to resume.",
     exits={
-        0: "promoted, or the shift costs this agent nothing",
-        1: "refused by the gate, or no candidate does better",
+        0: "promoted, or the shift does not hurt this agent",
+        1: "rejected by the gate, or no candidate is better",
         STOPPED: "stopped by the provider, the disk or a failed training; nothing was promoted",
         4: "inconclusive; nothing was promoted",
     },
 )
 Registry = Annotated[Path, Option("--registry", metavar="DIR", help="Folder of the registry.")]
-Reason = Annotated[str, Option(help="Why, for the record.")]
+Reason = Annotated[str, Option(help="Reason to record in the registry.")]
 REGISTRY = Path("registry")
-app = App(name="adapt", no_args_is_help=True, help="Adapt an agent to a shift, and keep its versions.", epilog=EPILOG)
+app = App(
+    name="adapt",
+    no_args_is_help=True,
+    help="Adapt an agent to a change in its tools, and track its versions.",
+    epilog=EPILOG,
+)
 
 
 @app.command(epilog=RUN_EPILOG)
 @terminal.reserve_stdout()
 def run(
     alarms: Annotated[Path | None, Argument(metavar="[ALARMS]", help="JSON lines of `crosswind watch --json`.")] = None,
-    domain: Annotated[list[str], Option(metavar="NAME,...", help="Domains similar to the agent's work.")] = [],  # noqa: B006
+    domain: Annotated[
+        list[str], Option(metavar="NAME,...", help="Simulated domains that resemble the agent's work.")
+    ] = [],  # noqa: B006
     way: Annotated[str, Option(metavar="notes|wrapper|adapter|train", help="How to adapt.")] = "wrapper",
     registry: Registry = REGISTRY,
-    out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; give it again to resume.")] = Path(
+    out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; reuse it to resume.")] = Path(
         "adaptations/next"
     ),
-    alarm: Annotated[list[int], Option(metavar="N", help="Only this alarm of the file, from 1; repeatable.")] = [],  # noqa: B006
+    alarm: Annotated[
+        list[int], Option(metavar="N", help="Use only the Nth alarm of the file (the first is 1); repeatable.")
+    ] = [],  # noqa: B006
     new: Annotated[
-        list[str], Option(metavar="KIND[:SEVERITY]", help="Add a new world to those of the alarms; repeatable.")
+        list[str],
+        Option(
+            metavar="KIND[:SEVERITY]", help="Adapt to this perturbation too, in addition to the alarms; repeatable."
+        ),
     ] = [],  # noqa: B006
     old: Annotated[
         list[str],
-        Option(metavar="KIND[:SEVERITY]", help="Add an old world to those of the lineage; repeatable."),
+        Option(
+            metavar="KIND[:SEVERITY]",
+            help="Also require that success under this perturbation does not drop; repeatable. Clean tasks and the "
+            "perturbations of earlier adaptations are always included.",
+        ),
     ] = [],  # noqa: B006
     parts: Annotated[
-        list[str], Option(metavar="PART,...", show_default="chosen on the dev split", help="Parts of the wrapper.")
+        list[str],
+        Option(metavar="PART,...", show_default="chosen on the dev split", help="For --way wrapper: parts to use."),
     ] = [],  # noqa: B006
     memory: Annotated[
-        Path | None, Option(metavar="FILE", help="For the wrapper: what the agent knew, from `adapt learn`.")
+        Path | None,
+        Option(metavar="FILE", help="For --way wrapper: the interface that the agent knows, from `adapt learn`."),
     ] = None,
     train: Annotated[
-        Path | None, Option(metavar="FILE", help="Configuration of the training, as for `crosswind train paft`.")
+        Path | None, Option(metavar="FILE", help="For --way train: configuration file, as for `crosswind train paft`.")
     ] = None,
     set_: Annotated[
-        list[str], Option("--set", metavar="KEY=VALUE", help="Override an option of the training; repeatable.")
+        list[str], Option("--set", metavar="KEY=VALUE", help="For --way train: override an option; repeatable.")
     ] = [],  # noqa: B006
     tasks: Annotated[int, Option(min=1, help="Tasks per domain and condition for the gate.")] = 90,
     dev_tasks: Annotated[
-        int, Option(metavar="N", min=1, help="Tasks per domain and condition to choose a candidate.")
+        int, Option(metavar="N", min=1, help="Tasks per domain and condition for choosing between candidates.")
     ] = 18,
     seed: Seed = 0,
     max_forget: Annotated[
         float,
-        Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop in each old world, including clean tasks."),
+        Option(
+            metavar="SHARE",
+            min=0,
+            max=0.99,
+            help="Largest allowed drop in success on clean tasks and on each old world (--old).",
+        ),
     ] = 0.05,
     min_gain: Annotated[
-        float, Option(metavar="SHARE", min=0, max=0.99, help="Minimum required rise in each new world.")
+        float,
+        Option(
+            metavar="SHARE",
+            min=0,
+            max=0.99,
+            help="Minimum required rise in success on each new world (the alarms, and --new).",
+        ),
     ] = 0.05,
     max_refusal_drop: Annotated[
-        float, Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop of right refusals.")
+        float, Option(metavar="SHARE", min=0, max=0.99, help="Largest allowed drop in correct refusals.")
     ] = 0.15,
-    deadline: Annotated[float, Option(min=0, help="Seconds before a run stops; 0: no limit.")] = 0,
+    deadline: Annotated[float, Option(min=0, help="Seconds after which each run stops; 0: no limit.")] = 0,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the stages and their cost; run nothing.")] = False,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
 ) -> None:
     """Adapt the current version to the shifts in a file of alarms, and promote the result if it passes.
 
-    The shift is reproduced in simulated domains, a candidate is made, and both are tested on the same tasks in old and
-    new worlds. The gate decides. Rerun the command to resume.
+    The shift is reproduced in simulated domains, and a candidate is made. Candidate and current version then play the
+    same tasks, both with the shift (new worlds) and without it (old worlds), and the gate compares them.
     """
     from crosswind.adapt.loop import EXITS, Loop, LoopStopped
     from crosswind.adapt.registry import AgentRegistry
@@ -172,7 +201,9 @@ def _plan(
     if alarms is None and not new:
         raise CrosswindError("nothing to adapt to; give a file of alarms, or --new KIND[:SEVERITY]")
     if not names:
-        raise CrosswindError(f"give --domain, with domains similar to the agent's work: {', '.join(domains.names())}")
+        raise CrosswindError(
+            f"give --domain, with simulated domains that resemble the agent's work: {', '.join(domains.names())}"
+        )
     for name in names:
         domains[name]  # says which names there are
     if memory is not None and not memory.is_file():
@@ -217,9 +248,9 @@ def _forecast(plan: AdaptPlan, store: AgentRegistry, *, json_: bool) -> None:
     choices = {"wrapper": 0 if plan.parts else 3, "adapter": others + 1 if others else 0}.get(plan.way, 0)
     each, dev = plan.episodes("test"), plan.episodes("dev")
     steps: list[dict[str, Any]] = [
-        {"stage": "reproduce", "does": "play the agent in use in old and new worlds", "episodes": each},
+        {"stage": "reproduce", "does": "play the current agent in old and new worlds", "episodes": each},
         {"stage": "candidate", "does": f"by {plan.way}", "episodes": choices * dev},
-        {"stage": "retest", "does": "play the candidate in the same episodes", "episodes": each},
+        {"stage": "retest", "does": "play the candidate over the same episodes", "episodes": each},
         {"stage": "gate", "does": "compare the two by the rules", "episodes": 0},
     ]
     data: dict[str, Any] = {
@@ -256,7 +287,7 @@ def _forecast(plan: AdaptPlan, store: AgentRegistry, *, json_: bool) -> None:
             f"training: {told['steps']} steps, {told['demonstrations']:,} demonstrations; perturbed by {kinds}",
             file=terminal.out(),
         )
-    print("One playing of the test episodes by the agent in use:", file=terminal.out())
+    print("One pass of the current agent over the test episodes:", file=terminal.out())
     source = open_agent(plan.agent, AgentSettings(offline=True))
     forecast(
         plan.suite("test"), source, seed=plan.seed, trials=1, limit=None, concurrency=source.concurrency, json_=False
@@ -272,11 +303,11 @@ def _show_done(done: AdaptDone, out: Path, *, json_: bool) -> None:
     print(terminal.safe(done.says), file=terminal.out())
     if done.outcome == "promoted":
         print(
-            f"Promoted: version {done.version} is in use. `crosswind adapt rollback` goes back to {done.parent}.",
+            f"Promoted: version {done.version} is in use. `crosswind adapt rollback` returns to {done.parent}.",
             file=terminal.out(),
         )
     elif done.version is not None:
-        print(f"Version {done.version} is kept in the registry and not in use.", file=terminal.out())
+        print(f"Version {done.version} is kept in the registry, but is not in use.", file=terminal.out())
 
 
 def _show_scores(before: Scores, after: Scores) -> None:
@@ -294,13 +325,15 @@ def _show_scores(before: Scores, after: Scores) -> None:
 def learn(
     folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a proxy's log.")],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="File to write.")] = Path("memory.json"),
-    episodes: Annotated[int, Option(min=0, help="Only the first N episodes, from before a change; 0: all.")] = 0,
+    episodes: Annotated[
+        int, Option(min=0, help="Read only the first N episodes (those before the change); 0: all.")
+    ] = 0,
     json_: Json = False,
 ) -> None:
     """Learn the interface that an agent knows: its tools and the shapes of their results.
 
-    Reads only what the agent saw and answered. `--memory` of `adapt run` and `crosswind proxy --adapt` take the
-    file.
+    Reads only what the agent saw and answered. Pass the file as --memory to `crosswind adapt run` or to `crosswind
+    proxy --adapt`.
     """
     from crosswind.adapt.learn import interface_of
     from crosswind.base.files import replace_file
@@ -309,7 +342,7 @@ def learn(
     load_manifest(folder)
     found = interface_of(iter_records(folder), episodes or None)
     if not found:
-        raise CrosswindError(f"{folder}: no episode shows a tool, so there is nothing to learn")
+        raise CrosswindError(f"{folder}: no episode shows a tool, so there is nothing to learn from")
     data = found.dump()
     try:
         replace_file(out, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
@@ -328,7 +361,7 @@ def start(
     registry: Registry = REGISTRY,
     json_: Json = False,
 ) -> None:
-    """Register the agent as it is now: the first version in use."""
+    """Register the present agent as the first version, and make it current."""
     from crosswind.adapt.registry import AgentRegistry
     from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent
@@ -353,12 +386,12 @@ def add(
     store = AgentRegistry(registry)
     current = store.current()
     parent = current.number if current else None
-    _report(store.add(spec, parent=parent, reason=reason or "added by hand"), "is registered, not in use", json_)
+    _report(store.add(spec, parent=parent, reason=reason or "added by hand"), "is registered, but is not in use", json_)
 
 
 @app.command(name="list", epilog=epilog("crosswind adapt list", "crosswind adapt list --json"))
 def list_(registry: Registry = REGISTRY, json_: Json = False) -> None:
-    """List the versions, with their parents and verdicts, and how each came into use."""
+    """List the versions, with their parents, gate verdicts and history."""
     from crosswind.adapt.registry import AgentRegistry
 
     store = AgentRegistry(registry)
@@ -406,7 +439,9 @@ def current(registry: Registry = REGISTRY) -> None:
     store = AgentRegistry(registry)
     found = store.current()
     if found is None:
-        raise CrosswindError(f"{registry}: no version in use; begin with `crosswind adapt start SPEC`")
+        raise CrosswindError(
+            f"{registry}: this registry has no current version; start with `crosswind adapt start SPEC`"
+        )
     print(terminal.one_line(store.spec(found)))
 
 
@@ -426,13 +461,13 @@ def promote(
 @app.command(epilog=epilog("crosswind adapt rollback", "crosswind adapt rollback --to 1 --reason 'complaints'"))
 def rollback(
     to: Annotated[
-        int | None, Option(metavar="VERSION", show_default="the one before", help="Go back to this one.")
+        int | None, Option(metavar="VERSION", show_default="the previous one", help="Version to go back to.")
     ] = None,
     registry: Registry = REGISTRY,
     reason: Reason = "",
     json_: Json = False,
 ) -> None:
-    """Go back to the version that was in use before."""
+    """Make the previous version current again."""
     from crosswind.adapt.registry import AgentRegistry
 
     _report(AgentRegistry(registry).rollback(to, reason), "is in use again", json_)

@@ -82,7 +82,7 @@ def assembled(commands: Sequence[str]) -> App:
         name="crosswind",
         cls=Commands,
         help="Measure how a tool-use agent copes when tools, results, requests or rules change. Every perturbed task "
-        "is proved fair, so a failure is the agent's.",
+        "is proved fair, so when an episode fails, the agent is at fault.",
         epilog=epilog(
             "crosswind demo",
             "crosswind run quick --agent retrier --out runs/first",

@@ -86,9 +86,10 @@ def _show_sweep(rows: list[Baseline], names: list[str], seconds: float) -> None:
     terminal.print_table([*HEADS, *names], (_cells(row, names) for row in rows))
     episodes = sum(r.n for r in rows) * len(names)
     terminal.console().print(
-        "Solved in % of the solvable tasks / rightly refused in % of the tasks to refuse. oracle: walks the certified\n"
-        "way; retrier: solves, repeating failed calls; memoriser: replays the clean run; refuser: refuses; echo: says\n"
-        "the request back; idle: does nothing; guesser: guesses from the request, without a tool.\n"
+        "Solvable tasks that are solved / tasks to refuse that are correctly refused, both in %. oracle: follows the\n"
+        "certified solution; retrier: solves, repeating failed calls; memoriser: replays the clean run; refuser: "
+        "refuses\n"
+        "everything; echo: repeats the request; idle: does nothing; guesser: guesses without calling tools.\n"
         f"{episodes} episodes in {seconds:.1f} s. Look at one:\n"
         "  crosswind play --domain poi --seed 9 --perturb semantic_rename --agent memoriser"
     )

@@ -53,8 +53,10 @@ def catalog(
         Argument(metavar="[TOPIC]", show_default="an overview", help=f"{', '.join(TOPICS[:-1])} or {TOPICS[-1]}."),
     ] = "",
     domain: Annotated[str, Option(help="Only entries of this domain.")] = "",
-    tier: Annotated[str, Option(help="Only kinds of this tier.")] = "",
-    axis: Annotated[str, Option(help="Only kinds of this axis.")] = "",
+    tier: Annotated[
+        str, Option(help="Only perturbations of this tier: perception, interaction, reasoning or internalization.")
+    ] = "",
+    axis: Annotated[str, Option(help="Only perturbations on this axis: query, action, observation or domain.")] = "",
     search: Annotated[str, Option(metavar="TEXT", help="Only entries that contain this text.")] = "",
     json_: Json = False,
 ) -> None:
@@ -88,7 +90,7 @@ def _checked(topic: str, given: dict[str, str]) -> str:
         for name, rows in everything().items():
             if any(row["kind" if name == "kinds" else "name"] == topic for row in rows):
                 raise UnknownName(
-                    f"{topic!r} is no topic but one of the {name}: crosswind catalog {name} --search {topic}"
+                    f"{topic!r} is not a topic but one of the {name}; use `crosswind catalog {name} --search {topic}`"
                 )
         raise UnknownName(f"no topic {topic!r}; {did_you_mean(topic, list(TOPICS))}")
     known: dict[str, list[str]] = {"domain": domains.names(), "tier": [*TIERS], "axis": [*AXES]}

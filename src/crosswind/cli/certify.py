@@ -17,7 +17,7 @@ from crosswind.cli.progress import Display
 EPILOG = epilog(
     "crosswind certify --domain poi --count 5",
     "crosswind certify --plugin fleet.py --domain fleet --family best_van --clean",
-    exits={0: "every task is fair", FAILED: "a task is unfair, clean or under a kind that applies to it"},
+    exits={0: "every task is fair", FAILED: "some task is unfair, with or without a perturbation"},
 )
 UNFAIR = "the task itself is unfair, without any perturbation"
 app = App()
@@ -29,7 +29,7 @@ def certify(
     family: Annotated[str, Option(help="Task family, or all.")] = "all",
     perturb: Annotated[str, Option(metavar="KIND", help="Kind of perturbation, or all.")] = "all",
     clean: Annotated[bool, Option("--clean", help="Certify clean tasks only.")] = False,
-    count: Annotated[int, Option(min=1, help="Certified draws per kind and domain.")] = 20,
+    count: Annotated[int, Option(min=1, help="Tasks to certify per kind and domain.")] = 20,
     seed: Seed = 0,
     severity: Annotated[int, Option(min=1, max=5, help="Severity of the perturbations.")] = 3,
     executor: Executor = "local",
@@ -38,8 +38,8 @@ def certify(
 ) -> None:
     """Prove that tasks are fair, both clean and perturbed.
 
-    A task is certified by replaying its solution, or by a proof that refusing it is right. A draw
-    that breaks a law is rejected with the reason and drawn again.
+    A task is certified by replaying its solution, or by a proof that refusing it is correct. A perturbation that would
+    make a task unfair is rejected, with the reason, and sampled again.
     """
     from crosswind.core.registry import did_you_mean, domains, perturbations
     from crosswind.episodes.survey import survey_clean, survey_part
@@ -92,7 +92,8 @@ def certify(
             _show(name, [r for r in tasks if r["domain"] == name], [r for r in rows if r["domain"] == name], severity)
         fair = sum(row["fair"] for row in tasks)
         print(
-            f"{fair} of {len(tasks)} families fair by themselves; {data['certified']} certified, {data['refused']} "
+            f"{fair} of {len(tasks)} families are fair without a perturbation; {data['certified']} certified, "
+            f"{data['refused']} "
             f"refused, {data['not_applicable']} not applicable in {data['seconds']:.1f} s"
         )
     if not data["fair"]:

@@ -28,10 +28,10 @@ def check(
     ],
     json_: Json = False,
 ) -> None:
-    """Check a domain, perturbation or agent of your own, and list its faults.
+    """Check a domain, perturbation or agent that you wrote, and list its faults.
 
-    Domain: are the clean tasks fair, and which perturbations apply? Perturbation: where does it apply, and how often is
-    a draw fair? Agent: does it get through an episode?
+    For a domain, check that its clean tasks are fair, and list the perturbations that apply. For a perturbation, list
+    the domains it applies to, and how often it leaves a task fair. For an agent, check that it can play an episode.
     """
     from contextlib import suppress
     from pathlib import Path
@@ -67,6 +67,6 @@ def check(
             for line in one.lines:
                 print(terminal.marked(line.mark, line.name, line.text))
             wrong = sum(line.mark == "no" for line in one.lines)
-            print(f"  {'no mistake found' if not wrong else f'{wrong} mistakes' if wrong > 1 else '1 mistake'}")
+            print(f"  {'no fault found' if not wrong else f'{wrong} faults' if wrong > 1 else '1 fault'}")
     if not all(one.passed for one in found):
         raise Exit(FAILED)

@@ -24,15 +24,15 @@ def compare(
     out: Annotated[Path, Option("-o", "--out", metavar="FILE", help="Page to write.")] = Path("compare.html"),
     json_: Json = False,
     markdown: Markdown = False,
-    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes included on the page.")] = 24,
+    episodes: Annotated[int, Option(min=0, max=2000, help="Number of episodes to include on the page.")] = 24,
     partial: Annotated[
-        bool, Option("--partial", help="Compare runs that share less than half of their episodes.")
+        bool, Option("--partial", help="Allow runs that share less than half of their episodes.")
     ] = False,
 ) -> None:
     """Compare runs over the episodes they share.
 
-    The result says which run is better, by how much and where, and lists episodes that one passed and the other failed.
-    With three or more runs, it also gives the rank correlation of clean score and robustness.
+    The page says which run is better, by how much and where, and lists episodes that one passed and the other failed.
+    With three or more runs, it also gives the rank correlation between clean score and robustness.
     """
     from crosswind.report import compare as pairs
     from crosswind.report.table import wrapped

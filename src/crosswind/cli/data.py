@@ -31,9 +31,9 @@ EPILOG = epilog(
     "crosswind data --domain poi --domain medical:0.5 --group symbols --format openai --out symbols.jsonl",
     "crosswind data --format verl --protocol text --tokenizer embedded --out paft.parquet",
     "crosswind data --count 1 --recipe my_recipe.yaml --share 1 | python -m json.tool",
-    notes="Equal options give equal rows, and a row depends only on its index: use --start to continue a file or to "
-    "write shards. `crosswind train` needs no file; it draws the same rows as it trains. docs/data.md shows a row of "
-    "every format.",
+    notes="The same options give the same rows, and each row depends only on its index: use --start to continue a file "
+    "or to write shards. `crosswind train` needs no file; it generates the same rows as it trains. docs/data.md shows "
+    "a row of every format.",
 )
 PART = 20  # demonstrations that a process of a cluster writes at a time
 app = App()
@@ -53,7 +53,7 @@ def data(
         Literal["native", "text"] | None,
         Option(
             help="native: structured tool calls and schemas, for chat templates with tool support; text: tools "
-            "described in the system message, as crosswind prompts a local model.",
+            "described in the system message, the way crosswind prompts local models.",
             show_default="native; verl: text",
         ),
     ] = None,
@@ -80,9 +80,11 @@ def data(
     ] = "",
     level: Annotated[list[int], Option(help="Only task families of this level, 1 to 3; repeatable.")] = [],  # noqa: B006
     family: Annotated[list[str], Option(help="Only this task family; repeatable.")] = [],  # noqa: B006
-    seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal rows.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Random seed; the same seed gives the same rows.")] = 0,
     start: Annotated[int, Option(min=0, help="Index of the first row.")] = 0,
-    max_tokens: Annotated[int, Option(min=0, help="Replace rows longer than this; 0: no limit.")] = 2048,
+    max_tokens: Annotated[
+        int, Option(min=0, help="Skip rows longer than this and sample another; 0: no limit.")
+    ] = 2048,
     reasons: Annotated[
         bool,
         Option(
@@ -96,7 +98,7 @@ def data(
             min=0,
             max=1,
             help="Fraction of perturbed rows with an injected mistake that is then corrected (masked from the loss); "
-            "openai and verl only.",
+            "--format openai or verl only.",
         ),
     ] = 0.0,
     from_: Annotated[
@@ -105,8 +107,10 @@ def data(
             "--from",
             metavar="RUN",
             show_default="none",
-            help="Instead of drawing, continue the failed episodes of this run (train split) as the oracle would. Only "
-            "the continuation is learned; the rest is masked from the loss. Repeatable; openai and verl only.",
+            help="Instead of sampling tasks, continue the failed episodes of this run (train split) as the oracle "
+            "would. "
+            "Only the continuation is learned; the rest is masked from the loss. Repeatable; --format openai or verl "
+            "only.",
         ),
     ] = [],  # noqa: B006
     tokenizer: Annotated[
@@ -124,8 +128,9 @@ def data(
 ) -> None:
     """Write certified demonstrations for training.
 
-    They include recoveries, questions to the user and refusals, use only the train split, and leave out held-out kinds
-    of perturbation. FILE.info.json records the options, the recipe, and what was drawn and skipped.
+    Demonstrations include recoveries, questions to the user and refusals. They use only the train split, and none of
+    the perturbations held out for testing. FILE.info.json records the options, the recipe, and how many tasks were
+    sampled and skipped.
     """
     from crosswind.runs.ray_map import mapper
     from crosswind.train.corrections import balanced, corrections
@@ -158,12 +163,13 @@ def data(
     )
     if config.slips and format not in SAYS:
         raise CrosswindError(
-            f"--slips is {config.slips:g}, and {format} cannot mask turns from the loss; "
-            f"write --format {' or '.join(SAYS)}"
+            f"--slips needs a format that can mask turns from the loss, and {format} cannot; use --format "
+            f"{' or '.join(SAYS)}"
         )
     if from_ and format not in SAYS:
         raise CrosswindError(
-            f"{format} cannot mark a turn as not learnt, as corrections need; write --format {' or '.join(SAYS)}"
+            f"--from needs a format that can mask turns from the loss, and {format} cannot; use --format "
+            f"{' or '.join(SAYS)}"
         )
     check_kinds(config.followed().kinds())  # also where none is perturbed: FILE.info.json names the recipe
     resolved = config.resolved().model_dump(mode="json")
@@ -175,8 +181,9 @@ def data(
     found = balanced([c for run in from_ for c in corrections(run, counts, reasons=reasons)], counts) if from_ else []
     if from_ and not found:
         raise CrosswindError(
-            f"{', '.join(map(str, from_))}: no correction follows a call that the world accepted, as one in three "
-            f"is to ({', '.join(f'{why}: {n}' for why, n in counts.items())}); play more episodes"
+            f"{', '.join(map(str, from_))}: no failed episode has a correction after a call that succeeded, and one in "
+            f"three corrections must be of this kind ({', '.join(f'{why}: {n}' for why, n in counts.items())}); play "
+            "more episodes"
         )
     count = min(count, len(found) - start) if from_ else count
     with display, writing(out, format, force=force) if out else piped() as put:
@@ -288,7 +295,7 @@ def _config(groups: tuple[str, ...], **options: Any) -> DataConfig:
     from crosswind.train.data import DataConfig
 
     if unknown := [name for name in groups if name not in COMPONENTS]:
-        raise CrosswindError(f"no component {unknown[0]!r}; {did_you_mean(unknown[0], list(COMPONENTS))}")
+        raise CrosswindError(f"no group {unknown[0]!r}; {did_you_mean(unknown[0], list(COMPONENTS))}")
     try:
         return DataConfig.model_validate({**options, "groups": groups or COMPONENTS}, strict=False)
     except ValidationError as error:

@@ -24,6 +24,7 @@ from crosswind.cli.options import Seed
 from crosswind.cli.progress import Display, RunDisplay
 
 if TYPE_CHECKING:
+    from crosswind.report.content import Content
     from crosswind.runs.comparison import Comparison
 
 SCRIPTED, SCRIPTED_TASKS = "retrier", 3  # the agent of the first report, and its tasks per condition
@@ -39,28 +40,37 @@ app = App()
 
 @app.command(epilog=epilog("crosswind demo", "crosswind demo --no-live --out runs/look"))
 def demo(
-    out: Annotated[Path, Option(help="Folder for the demo's runs and pages; a second demo reuses it.")] = Path(
+    out: Annotated[Path, Option(help="Folder for the demo's runs and pages; a later demo reuses them.")] = Path(
         "runs/demo"
     ),
-    live: Annotated[bool, Option(help="Play the two small models on this machine.")] = True,
+    live: Annotated[bool, Option(help="Also play the two small models on this machine.")] = True,
     seed: Seed = 0,
 ) -> None:
     """Take a three-minute tour of crosswind.
 
-    First, a scripted agent plays a suite and gets a report. Then come the pages of a recorded run: two small models,
-    one trained on a frozen world and one on perturbed worlds (PAFT), played 866 episodes each. Last, the same two
+    First, a scripted agent plays a suite and gets a report. Next, a recorded run compares two small models over 866
+    episodes each: one was trained on a world that never changes, one on perturbed worlds (PAFT). Last, the same two
     models play 24 short episodes live.
     """
     console = terminal.console()
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    say(f"1. The scripted agent {SCRIPTED} plays every perturbation of one domain.", style="bold")
-    say(f"   Report: {_scripted(out / 'scripted', seed)}")
-    say("\n2. A recorded run of two small models, one trained on a frozen world, one with PAFT.", style="bold")
+    say(
+        f"1. The scripted agent {SCRIPTED} plays the suite tiers, with all its perturbations, in one domain.",
+        style="bold",
+    )
+    page, seen = _scripted(out / "scripted", seed)
+    say(f"   Report: {page}")
+    say(wrapped(seen, min(terminal.columns(), 100), "   "))
+    say(
+        "\n2. A recorded run of two small models: one was trained on a world that never changes (static), one on "
+        "perturbed worlds (paft).",
+        style="bold",
+    )
     _recorded(out, say)
     if live:
         say(f"\n3. The same two models, live: 8 clean and 16 perturbed episodes, {DEADLINE} s at most.", style="bold")
         _live(out, seed, say)
-    say("\nNow your agent:", style="bold")
+    say("\nNow try your own agent:", style="bold")
     for command in own_agent():
         say(f"  {command}")
 
@@ -75,30 +85,36 @@ def own_agent() -> list[str]:
     ]
 
 
-def _scripted(folder: Path, seed: int) -> Path:
-    """Play the scripted agent and write its report."""
+def _scripted(folder: Path, seed: int) -> tuple[Path, str]:
+    """Play the scripted agent and write its report; what it shows, in words."""
     from crosswind.cli.run import guarded
     from crosswind.episodes.stream import load_suite
     from crosswind.models.spec import open_agent
+    from crosswind.report.verdict import headline
     from crosswind.runs import runner
 
     suite = load_suite("tiers").narrowed(SCRIPTED_TASKS, "poi")
     source = open_agent(SCRIPTED)
     play = partial(runner.run, suite, source, folder, seed=seed, watch=RunDisplay(quiet=True))
     guarded(play, source, folder)
-    return _report(folder)
+    page, said = _report(folder)
+    return page, (
+        f"What was seen: {headline(said.summary, SCRIPTED, brief=True)} The tasks are the same in both; in the open "
+        "world "
+        "their tools, results, requests or rules have changed."
+    )
 
 
-def _report(folder: Path) -> Path:
+def _report(folder: Path) -> tuple[Path, Content]:
     from crosswind.base.files import write_output
     from crosswind.report import html
     from crosswind.report.content import content
     from crosswind.runs.analysis import analyse
     from crosswind.runs.store import load_run
 
-    page = folder / "report.html"
-    write_output(page, html.page(content(analyse(load_run(folder)))).encode(), links=False)
-    return page
+    page, said = folder / "report.html", content(analyse(load_run(folder)))
+    write_output(page, html.page(said).encode(), links=False)
+    return page, said
 
 
 # ---------------------------------------------------------------- recorded
@@ -118,7 +134,7 @@ def _recorded(out: Path, say: partial[None]) -> None:
     say(f"   Recorded on {about['date']} on {about['hardware']}, at commit {about['commit']}.")
     _tell(found, say)
     say("   Pages:")
-    for path in (page, *map(_report, folders)):
+    for path in (page, *(_report(folder)[0] for folder in folders)):
         say(f"     {path}")
 
 
@@ -138,7 +154,9 @@ def _live(out: Path, seed: int, say: partial[None]) -> None:
     _play_all([(f"embedded:{name}", folder) for name, folder in zip(names, folders, strict=True)], seed)
     played = min(map(_episodes, folders))
     if played < EPISODES_LIVE:
-        say(f"   The slower model finished {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun to resume.")
+        say(
+            f"   The slower model finished {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun the demo to resume."
+        )
         say(f"   The recorded run compares the same two models over many more: {out / 'recorded.html'}")
     try:
         page, found = _compared(folders, out / "compare.html")
@@ -251,15 +269,15 @@ def sentences(found: Comparison) -> list[str]:
         "Measured: {} solves {} of the clean episodes and {} of the perturbed ones; {} solves {} and {}."
     ).format(static, *shares[:2], paft, *shares[2:])
     sure = (
-        f"From {static} to {paft}, success on perturbed episodes shows {formats.brief(change)}. "
+        f"Compared with {static}, {paft} shows {formats.brief(change)} in success on perturbed episodes. "
         f"{formats.certainty(change)}"
     )
     if not change.clear:
-        means = "What it means: so few episodes cannot tell the two models apart."
+        means = "What it means: there are too few episodes to tell the two models apart."
     elif change.delta > 0:
         means = (
             "What it means: both models know the tasks. Once the interface changes, the one trained on perturbed "
-            "worlds still solves most of them, the one trained on a frozen world fewer."
+            "worlds still solves most of them, and the one trained on an unchanging world solves fewer."
             if min(one.clean.clean, one.clean.shifted, change.shifted) > MOST
             else "What it means: training on perturbed worlds helped."
         )

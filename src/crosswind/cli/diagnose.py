@@ -37,22 +37,21 @@ app = App()
 def diagnose(
     folder: RunFolder,
     repair: Annotated[
-        bool, Option("--repair", help="Replay failed episodes with one channel unperturbed at a time.")
+        bool, Option("--repair", help="Replay failed episodes with one channel at a time unperturbed.")
     ] = False,
     agent: Annotated[str, Option(show_default="the run's", help="Agent to replay with, as for `run --agent`.")] = "",
-    limit: Annotated[int, Option(min=1, help="Failed episodes to repair.")] = 50,
-    again: Annotated[
-        bool, Option("--again", help="Diagnose every failure with this version, whatever the run has stored.")
-    ] = False,
+    limit: Annotated[int, Option(min=1, help="With --repair: maximum number of failed episodes to replay.")] = 50,
+    again: Annotated[bool, Option("--again", help="Recompute all diagnoses instead of using the stored ones.")] = False,
     json_: Json = False,
 ) -> None:
-    """Name the stage and the cause of each failure.
+    """Say where and why each failed episode went wrong.
 
-    A run stores the diagnosis of each failure when it plays the episode; failures without one are diagnosed now, by
-    comparing the trajectory with the certified solution, which is drawn again. With --repair each failed
-    episode is replayed from the point of failure without the layers of one channel (query, tools, observations,
-    rules), and the table counts the channels whose removal restores success. Agents that cannot continue a
-    conversation play from the start.
+    The table names the stage (where) and the cause (why) of each failure. A run stores both when it plays an episode;
+    missing ones are computed now, by comparing the trajectory with the certified solution.
+
+    --repair replays each failed episode from the point of failure several times, each time with the perturbations of
+    one channel removed (query, tools, observations or rules). A second table counts how often that restores success.
+    Agents that cannot continue a conversation replay the episode from the start.
     """
     from crosswind.runs.store import open_run
 
@@ -189,7 +188,7 @@ def _print_repairs(repairs: list[Repair]) -> None:
     from crosswind.metrics.diagnosis.repair import CHANNELS, agreement
 
     console = terminal.console()
-    table = terminal.table_of("cause", "played again", *(f"{c} repaired" for c in CHANNELS))
+    table = terminal.table_of("cause", "replayed", *(f"{c} repaired" for c in CHANNELS))
     for cause in dict.fromkeys(r.cause for r in repairs):
         these = [r for r in repairs if r.cause == cause]
         cells = []
@@ -200,8 +199,9 @@ def _print_repairs(repairs: list[Repair]) -> None:
     console.print(table)
     total = agreement(repairs)
     console.print(
-        f"{total.steady} of {total.tried} failed again with nothing repaired. A repair helped in "
-        f"{total.agree + total.disagree}: through a channel from which the cause can come in {total.agree}, through "
-        f"another in {total.disagree}. In {total.silent} no repair helped or none was possible.\n"
-        "A repair shows the channel through which an episode failed; it does not show the cause."
+        f"{total.steady} of {total.tried} episodes failed again with nothing repaired. Repairing a channel restored "
+        "success "
+        f"in {total.agree + total.disagree}: in {total.agree}, the cause can come from that channel; in "
+        f"{total.disagree}, it cannot. In {total.silent}, no repair helped or none was possible.\n"
+        "A repair shows the channel through which an episode failed, not the cause."
     )

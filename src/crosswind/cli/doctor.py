@@ -30,10 +30,10 @@ def doctor(
     ] = "",
     json_: Json = False,
 ) -> None:
-    """Check the installation, or an agent before you spend a run on it.
+    """Check the installation, or check an agent before running it over a suite.
 
-    For an endpoint: is it reachable, does it accept the key, does it know the model, does it call tools, and how fast
-    is it?
+    For an endpoint, check that it is reachable, accepts the key, knows the model and calls tools, and measure its
+    speed.
     """
     import asyncio
 

@@ -107,20 +107,26 @@ def forecast(
             f"{total - done}.",
             soft_wrap=True,
         )
-    about = "" if schedule.whole else f", estimated from the first {drawn}, whose tasks these are"
+    about = "" if schedule.whole else f", estimated from the first {drawn}, whose tasks the table counts"
     price = "no price is known (--price-in, --price-out)"
     if source.price and cost is not None:
         price = f"cost about {cost:.4g} {source.price.currency}"
-    pace = f"{requests:,} requests of {REQUEST:g} s each, {concurrency} at a time" if requests else "drawing alone"
+    pace = (
+        f"{requests:,} requests of {REQUEST:g} s each, {concurrency} at a time"
+        if requests
+        else "only to generate the episodes"
+    )
     console.print(
-        f"{total} episodes{about}. About {tokens[0]:,} input and {tokens[1]:,} output tokens on the certified way, at "
-        f"{CHARACTERS} characters a token; agents that stray take more; "
+        f"{total} episodes{about}. About {tokens[0]:,} input and {tokens[1]:,} output tokens for the certified "
+        "solutions, at "
+        f"{CHARACTERS} characters a token; agents that take detours use more; "
         f"{price}.\n"
         f"Time: about {span(seconds)} ({pace}).\n"
-        "Detectable: a drop of this size is found four times in five at the 5 % level. This assumes that 10 % of pairs "
-        "change by chance and that all episodes of one task end alike, so more tasks make it smaller."
+        "Smallest detectable drop: detected with 80 % power at the 5 % level, if 10 % of pairs change by chance and "
+        "all "
+        "episodes of a task end alike. More tasks make it smaller."
         f"{_to_see(smallest['all'])}\n"
-        f"Nothing was played: {source.name} was not asked."
+        f"Dry run: no episode was played, and {source.name} was not called."
     )
 
 
@@ -172,8 +178,8 @@ def _to_see(smallest: float | None) -> str:
     tasks = pairs_needed(sought) if sought else None
     if sought is None or tasks is None:
         return ""
-    more = "--tasks, more domains or a larger suite bring more; --trials repeats the same tasks"
-    return f" To show a drop of {_points(sought)}, play about {tasks} tasks: {more}."
+    more = "use --tasks, more domains or a larger suite (--trials only repeats the same tasks)"
+    return f" To detect a drop of {_points(sought)}, play about {tasks} tasks: {more}."
 
 
 def _points(share: float | None) -> str:

@@ -50,10 +50,10 @@ def _share(help_: str, least: float, most: float, default: str = "") -> Any:
 def gate(
     folder: RunFolder,
     baseline: Annotated[
-        Path | None, Option(metavar="DIR", help="An earlier run of the same suite, seed and trials.")
+        Path | None, Option(metavar="DIR", help="Earlier run to compare with, of the same suite, seed and trials.")
     ] = None,
     max_drop: Annotated[
-        list[str], Option(metavar="NAME=SHARE", help="Largest allowed drop, such as tier=0.10; repeatable.")
+        list[str], Option(metavar="NAME=SHARE", help="Largest allowed drop in success, such as tier=0.10; repeatable.")
     ] = [],  # noqa: B006
     partial: Annotated[
         bool, Option("--partial", help="Take a baseline that shares less than half of the episodes.")
@@ -62,26 +62,30 @@ def gate(
         float | None, _share("Minimum clean success on solvable tasks; 0: no minimum.", 0, 0.999, "0.5")
     ] = None,
     min_refusals: Annotated[
-        float | None, _share("Minimum share of refusals where refusing is right.", 0, 0.999)
+        float | None, _share("Of the tasks to refuse, the minimum share that is correctly refused.", 0, 0.999)
     ] = None,
     max_false_refusals: Annotated[
-        float | None, _share("Maximum share of refusals where the task is solvable.", 0.001, 1)
+        float | None, _share("Of the solvable tasks, the maximum share that is refused.", 0.001, 1)
     ] = None,
     min_stability: Annotated[
-        float | None, _share("Streams: minimum success on tasks that no release touches.", 0, 0.999)
+        float | None, _share("Streams: minimum success on tasks that no release affects.", 0, 0.999)
     ] = None,
     max_recovery: Annotated[
         int | None,
-        Option(min=0, metavar="N", help="Streams: recover within N episodes of at least four in five changes."),
+        Option(min=0, metavar="N", help="Streams: at least 80 % of changes must be recovered from within N episodes."),
     ] = None,
     min_gain: Annotated[
-        list[str], Option(metavar="NAME=SHARE", help="With a baseline: minimum required rise; repeatable.")
+        list[str],
+        Option(
+            metavar="NAME=SHARE",
+            help="With a baseline: minimum required rise in success, such as tier=0.05; repeatable.",
+        ),
     ] = [],  # noqa: B006
     max_refusal_drop: Annotated[
-        float | None, _share("With a baseline: largest allowed drop of right refusals.", 0, 0.999)
+        float | None, _share("With a baseline: largest allowed drop in correct refusals.", 0, 0.999)
     ] = None,
     max_errors: Annotated[
-        float | None, _share("Give no verdict if more episodes than this were lost to infrastructure.", 0, 1)
+        float | None, _share("Give no verdict if a larger share of episodes was lost to infrastructure errors.", 0, 1)
     ] = None,
     config: Annotated[
         Path | None, Option(metavar="FILE", help="File with rules.", show_default="crosswind.yaml, if no rule is given")
@@ -100,12 +104,12 @@ def gate(
 
     Without a baseline, a drop is clean success minus shifted success over the same tasks. With one, it is the
     baseline's success minus this run's over the same episodes. Only solvable tasks count; refusals have their own
-    rules. An agent no better than a trivial one does not pass. An inconclusive verdict says how many more tasks would
-    decide.
+    rules. An agent no better than a trivial one cannot pass. An inconclusive verdict says how many more tasks are
+    needed.
 
-    In --max-drop, NAME is all, a grouping (tier, published, axis, cell, kind, condition, domain, family, level,
-    severity, kind@severity; the rule then holds for each of its groups) or one group (perception, semantic_rename,
-    level:3). With a baseline it may also be clean.
+    In --max-drop, NAME is one of: all; a grouping (tier, published, axis, cell, kind, condition, domain, family, level,
+    severity or kind@severity), which applies the rule to each of its groups; or one group, such as perception,
+    semantic_rename or level:3. With a baseline, it may also be clean.
     """
     from crosswind.cli.config import NAME, GateRules, load_config
     from crosswind.gate.gate import examine, parse_rule

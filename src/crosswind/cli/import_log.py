@@ -33,5 +33,5 @@ def import_log(
     if json_:
         terminal.print_json({"folder": str(found.folder), "episodes": found.episodes, "without_episode": found.without})
         return
-    left = f" {found.without} samples have no episode and are left out." if found.without else ""
+    left = f" {found.without} samples without an episode are left out." if found.without else ""
     terminal.console().print(f"{found.episodes} episodes are in {found.folder}.{left}")

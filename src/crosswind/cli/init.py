@@ -37,8 +37,8 @@ def init(
     install: Annotated[
         str,
         Option(
-            show_default="where this crosswind came from, or a wheel in vendor/",
-            help="What pip installs in the workflow, such as crosswind @ git+https://...",
+            show_default="the address this crosswind was installed from, or a wheel in vendor/",
+            help="Requirement that the workflow installs with pip, such as crosswind @ git+https://...",
         ),
     ] = "",
     force: Force = False,
@@ -54,8 +54,8 @@ def init(
         )
     if not (out / ".git").exists():
         print(
-            f"GitHub reads workflows only at the root of a repository, and {out} is none. If it is a folder of one, "
-            f"move {WORKFLOW} to the root and set `working-directory` for its steps."
+            f"GitHub reads workflows only at the root of a repository, and {out} is not one. If it is a subfolder of a "
+            f"repository, move {WORKFLOW} to the root and set `working-directory` for its steps."
         )
     steps = [
         f"crosswind run quick --config {NAME} --out runs/quick  # a verdict in a minute: is all in place?",

@@ -32,8 +32,8 @@ def leaderboard(
 ) -> None:
     """Rank runs of one suite: score, clean and shifted success, change, refusals, each with its interval.
 
-    Runs are ranked by success on solvable shifted episodes. Scripted agents are listed for reference. Runs of different
-    suites, verifiers or endings are refused. The page sorts by any column.
+    Runs are ranked by success on solvable shifted episodes. Scripted agents are listed for reference. Runs with
+    different suites, verifiers or endings cannot be ranked together. The page can be sorted by any column.
     """
     from crosswind.report import leaderboard as board
     from crosswind.report.table import as_text

@@ -45,23 +45,26 @@ def learn(
     ] = None,
     name: Annotated[str, Option(show_default="the server's", help="Name of the domain.")] = "",
     folder: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder with files; the server works in a fresh copy.")
+        Path | None, Option(metavar="DIR", help="Folder with files for the server; it works on a fresh copy.")
     ] = None,
     check: Annotated[
-        Path | None, Option(metavar="SNAPSHOT", help="Write nothing; list changes since this snapshot.")
+        Path | None, Option(metavar="SNAPSHOT", help="List changes since this snapshot; write nothing.")
     ] = None,
     update: Annotated[
-        bool, Option("--update", help="With --check: also update the snapshot, and note what changed.")
+        bool, Option("--update", help="With --check: also update the snapshot, and add the changes to its history.")
     ] = False,
     ignore: Annotated[
         list[str] | None,
-        Option(metavar="RULE", help="With --check: ignore a sort of change, or SORT:NAME; * matches anything."),
+        Option(
+            metavar="TYPE[:NAME]",
+            help="With --check: ignore changes of this type, or only those to NAME; * matches anything; repeatable.",
+        ),
     ] = None,
     breaking: Annotated[
         bool, Option("--breaking", help="With --check: count only changes that may break a client.")
     ] = False,
     history: Annotated[
-        Path | None, Option(metavar="SNAPSHOT", help="Start no server; list what each update of this snapshot changed.")
+        Path | None, Option(metavar="SNAPSHOT", help="List what each update of this snapshot changed; start no server.")
     ] = None,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for the server to start and list its tools.")] = 30.0,
     force: Force = False,
@@ -71,10 +74,10 @@ def learn(
 
     The draft has one task for each tool, with placeholders to fill in. No tool is called. With
     --check, the server is compared with an earlier snapshot: tools, parameters, keys of results, hints, prompts,
-    resources and instructions; each change says whether it may break a client.
+    resources and instructions. Each change is marked as breaking or compatible for clients.
 
-    The server is started in a fresh copy of --folder, or in an empty folder, so name files in its command by
-    absolute paths. In the command, {folder} is replaced by that folder.
+    The server runs in a fresh copy of --folder, or in an empty folder, so give absolute paths in its command. {folder}
+    in the command is replaced by the path of that copy.
     """
     from crosswind.mcp.learn import look
     from crosswind.mcp.wire import WireError
@@ -83,7 +86,7 @@ def learn(
         _tell_history(history, json_=json_)
         return
     if check is None and (update or ignore or breaking):
-        raise CrosswindError("--update, --ignore and --breaking go with --check SNAPSHOT")
+        raise CrosswindError("--update, --ignore and --breaking need --check SNAPSHOT")
     if bool(command) is bool(url):
         raise CrosswindError("give either the server's command after -- or --url")
     server = _server(command or [], url, folder, timeout)
@@ -128,7 +131,7 @@ def _known_sorts(rules: list[str]) -> None:
         sort = rule.partition(":")[0]
         if not any(fnmatch.fnmatchcase(known, sort) for known in get_args(Sort)):
             known = list(get_args(Sort))
-            raise CrosswindError(f"--ignore {rule}: no sort of change is called so; {did_you_mean(sort, known)}")
+            raise CrosswindError(f"--ignore {rule}: there is no type of change {sort!r}; {did_you_mean(sort, known)}")
 
 
 def _compare(
@@ -163,15 +166,15 @@ def _compare(
         from crosswind.metrics.formats import many
 
         tools = many(len(found.tools), "tool")
-        passed = f" ({len(every) - len(changes)} passed over)" if len(every) > len(changes) else ""
+        passed = f" ({len(every) - len(changes)} ignored)" if len(every) > len(changes) else ""
         broken = sum(change.breaking for change in changes)
         console.print(
-            f"{many(len(changes), 'difference')} in {tools}, {broken} of them breaking{passed}."
+            f"{many(len(changes), 'change')} in {tools}, {broken} of them breaking{passed}."
             if changes
-            else f"Nothing drifted in {tools}{passed}."
+            else f"No change in {tools}{passed}."
         )
         if update is not None:
-            console.print(f"wrote {update}: the interface as it is now")
+            console.print(f"wrote {update}: a snapshot of the present interface")
     if changes and update is None:
         raise Exit(FAILED)
 
@@ -194,7 +197,7 @@ def _tell_history(path: Path, *, json_: bool) -> None:
         for change in step.drift:
             console.print(terminal.safe(f"  {_line(change)}"))
     if not found.history:
-        console.print("No change was noted: the snapshot was not updated, or nothing had drifted.")
+        console.print("No change is recorded: the snapshot was never updated, or nothing had changed.")
 
 
 def _write(found: Snapshot, server: Server, name: str, out: Path | None, *, force: bool, json_: bool) -> None:
@@ -209,7 +212,7 @@ def _write(found: Snapshot, server: Server, name: str, out: Path | None, *, forc
     taken = path.with_suffix(".snapshot.json")
     existing = [one for one in (path, taken) if one.exists()]
     if existing and not force:
-        raise CrosswindError(f"{existing[0]} exists; give --out another name, or --force to write over it")
+        raise CrosswindError(f"{existing[0]} already exists; choose another --out, or pass --force to overwrite it")
     if server.folder:
         server = server.model_copy(update={"folder": os.path.relpath(server.folder, path.parent)})
     try:
@@ -221,8 +224,8 @@ def _write(found: Snapshot, server: Server, name: str, out: Path | None, *, forc
         terminal.print_json({"tasks": str(path), "snapshot": str(taken), "tools": len(found.tools), "hash": found.hash})
         return
     console = terminal.console()
-    console.print(f"wrote {path}: a draft with {len(found.tools)} tasks; fill in what is marked")
-    console.print(f"wrote {taken}: the interface as it is now; see later with --check {taken}")
+    console.print(f"wrote {path}: a draft with {len(found.tools)} tasks; fill in the marked places")
+    console.print(f"wrote {taken}: a snapshot of the interface; compare with it later by --check {taken}")
 
 
 def _word(text: str) -> str:

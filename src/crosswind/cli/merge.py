@@ -27,11 +27,11 @@ def merge(
     out: Annotated[Path, Option(help="Folder for the whole run; it must be new.")],
     json_: Json = False,
 ) -> None:
-    """Merge the shards of a run into one folder. Missing, unfinished and conflicting shards are refused."""
+    """Merge the shards of a run into one folder. All shards must be there, finished, and of the same configuration."""
     from crosswind.runs.merge import merge as put_together
 
     found = put_together(folders, out)
     if json_:
         terminal.print_json({"folder": str(found.folder), "shards": found.shards, "episodes": found.episodes})
     else:
-        terminal.console().print(f"{found.episodes} episodes of {found.shards} shards are in {found.folder}.")
+        terminal.console().print(f"merged {found.episodes} episodes of {found.shards} shards into {found.folder}")

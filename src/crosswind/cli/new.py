@@ -30,7 +30,10 @@ def new(
     out: Annotated[Path, Option(metavar="DIR", help="Folder to write to.")] = Path("."),
     values: Annotated[
         bool,
-        Option("--values", help="Start from a perturbation that only rewrites values: units, codes, formats."),
+        Option(
+            "--values",
+            help="Use a simpler template for a perturbation that only rewrites values: units, codes, formats.",
+        ),
     ] = False,
     force: Force = False,
 ) -> None:

@@ -25,7 +25,7 @@ Ending = Annotated[
     Option(
         metavar="finish|words",
         show_default="what the agent supports",
-        help="How the agent ends an episode: with the typed call finish, or in words.",
+        help="How the agent ends an episode: by calling the tool finish, or with a plain-text message.",
     ),
 ]
 Force = Annotated[bool, Option("--force", help="Overwrite existing files.")]
@@ -33,7 +33,7 @@ Json = Annotated[bool, Option("--json", help="Print one JSON document and nothin
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown and nothing else.")]
 Perturb = Annotated[list[str], Option(metavar="KIND[:SEVERITY]", help="Perturbation to apply; repeatable.")]
 RunFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run (its --out).")]
-Seed = Annotated[int, Option(min=0, help="Random seed; equal seeds give equal episodes.")]
+Seed = Annotated[int, Option(min=0, help="Random seed; the same seed gives the same episodes.")]
 ServerCommand = Annotated[list[str] | None, Argument(metavar="[-- SERVER...]", help="Command that starts the server.")]
 ServerUrl = Annotated[str, Option(help="URL of a running server, instead of a command.")]
 Stack = Annotated[Path | None, Option(metavar="FILE", help="JSON file with `layers` as printed by `play --json`.")]
@@ -100,5 +100,5 @@ def read_stack(path: Path) -> Layers:
     return load_layers(data, str(path))
 
 
-Executor = Annotated[str, Option(metavar="local|ray", help="Where to do the work.")]
+Executor = Annotated[str, Option(metavar="local|ray", help="Run in this process, or on a Ray cluster.")]
 Address = Annotated[str, Option(show_default="a cluster on this machine", help="Address of a Ray cluster.")]

@@ -40,7 +40,8 @@ def play(
 ) -> None:
     """Play one episode and show it step by step.
 
-    Each step is shown as the agent saw it and as the world saw it, followed by the certified solution.
+    Each step is shown twice: as the agent saw it, and as it reached the simulated world. The certified solution
+    follows.
     """
     import asyncio
 

@@ -99,7 +99,7 @@ class RunDisplay(Display):
         bands = (*BANDS, REFUSALS) if self.scores else ()
         counts = [(band, progress.scores[band]) for band in bands if band in progress.scores]
         scores = [f"{band} {100 * c.passed / c.n:.0f} %" for band, c in counts]
-        return "; ".join([f"{over}/{about}{total} episodes, {rate:.3g}/s{left}{errors}", *scores])
+        return "; ".join([f"{over} of {about}{total} episodes, {rate:.3g}/s{left}{errors}", *scores])
 
 
 def span(seconds: float) -> str:

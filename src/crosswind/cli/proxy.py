@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crosswind.mcp.plan import Adapting, Plan
 
 TOKEN = "CROSSWIND_PROXY_TOKEN"
+IDLE = 1800.0  # seconds without a request that end a session
 app = App()
 
 
@@ -46,22 +47,31 @@ def proxy(
         Option(
             metavar="NAME|FILE",
             show_default="one stack for all sessions",
-            help="Stream of releases that change from session to session; needs --log.",
+            help="Stream whose interface version changes between sessions; needs --log.",
         ),
     ] = "",
     changelog: Annotated[
         str,
-        Option(metavar="hidden|shown|wrong", show_default="the stream's", help="Release notes in the instructions."),
+        Option(
+            metavar="hidden|shown|wrong",
+            show_default="the stream's",
+            help="Whether the server's instructions contain release notes, and whether they are right.",
+        ),
     ] = "",
-    seed: Annotated[int, Option(min=0, help="Random seed; equal seeds give equal perturbations.")] = 0,
-    log: Annotated[Path | None, Option(metavar="DIR", help="Record sessions in this folder, as a run.")] = None,
+    seed: Annotated[int, Option(min=0, help="Random seed; the same seed gives the same perturbations.")] = 0,
+    log: Annotated[
+        Path | None, Option(metavar="DIR", help="Record the sessions in this folder, in the format of a run.")
+    ] = None,
     adapt: Annotated[
-        bool, Option("--adapt", help="Repair the client's calls and results, as the wrapper adaptive: does.")
+        bool, Option("--adapt", help="Repair the client's calls and results, like the agent wrapper adaptive:SPEC.")
     ] = False,
     memory: Annotated[
-        Path | None, Option(metavar="FILE", help="With --adapt: what the client knows, from `adapt learn`.")
+        Path | None,
+        Option(metavar="FILE", help="With --adapt: the interface that the client knows, from `adapt learn`."),
     ] = None,
-    parts: Annotated[list[str], Option(metavar="PART,...", help="With --adapt: only these parts.")] = [],  # noqa: B006
+    parts: Annotated[
+        list[str], Option(metavar="PART,...", help="With --adapt: use only these parts of the wrapper.")
+    ] = [],  # noqa: B006
     url: ServerUrl = "",
     http: Annotated[
         int | None,
@@ -69,8 +79,11 @@ def proxy(
     ] = None,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for one call to the server.")] = 300.0,
     idle: Annotated[
-        float, Option(min=1.0, help="With --http: end a session after this long without a request.")
-    ] = 1800.0,
+        float | None,
+        Option(
+            min=1.0, show_default="1800", help="With --http: end a session after this many seconds without a request."
+        ),
+    ] = None,
     kinds: Annotated[
         bool, Option("--kinds", help="List the perturbations that work on a live server, and exit.")
     ] = False,
@@ -79,9 +92,9 @@ def proxy(
 
     The proxy sits between client and server: it shows perturbed tools and translates calls back. Put it before the
     server's command in your client's configuration. Everything except tools passes through unchanged. Perturbations
-    that need a task are rejected. With --adapt, the proxy also repairs the calls of a client that was built for an
-    earlier version of the server. With --http, clients must send the token in CROSSWIND_PROXY_TOKEN; if it is not set,
-    a token is generated and printed.
+    that need a known task cannot be used; --kinds lists those that can. With --adapt, the proxy also repairs the calls
+    of a client that was built for an earlier version of the server. With --http, clients must send the token in
+    CROSSWIND_PROXY_TOKEN; if it is not set, a token is generated and printed.
     """
     import asyncio
 
@@ -95,6 +108,8 @@ def proxy(
         raise CrosswindError("give either the server's command after -- or --url")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
+    if idle is not None and http is None:
+        raise CrosswindError("--idle ends sessions over HTTP; give --http PORT as well, or leave --idle out")
     if stream:
         plan = _streamed(stream, changelog, log, seed, timeout, alone=not (recipe or perturb or stack))
     elif changelog:
@@ -113,7 +128,7 @@ def proxy(
             from crosswind.mcp import proxy_http
 
         token = os.environ.get(TOKEN, "")
-        code = asyncio.run(proxy_http.serve_http(target, plan, journal, port=http, token=token, idle=idle))
+        code = asyncio.run(proxy_http.serve_http(target, plan, journal, port=http, token=token, idle=idle or IDLE))
     raise Exit(code)
 
 
@@ -172,7 +187,9 @@ def _stack(path: Path) -> Layers:
     layers = read_stack(path)
     if bad := [layer.kind for layer in layers if live.needs_task(layer.kind)]:
         apply = ", ".join(live.applicable())
-        raise CrosswindError(f"{path}: {', '.join(bad)} need a task, and a live server has none; these apply: {apply}")
+        raise CrosswindError(
+            f"{path}: {', '.join(bad)} cannot be used on a live server, which has no task. These can: {apply}"
+        )
     stackable(layers)
     return layers
 

@@ -30,22 +30,22 @@ def report(
     ] = None,
     json_: Json = False,
     markdown: Markdown = False,
-    episodes: Annotated[int, Option(min=0, max=2000, help="Episodes included on the page.")] = 48,
+    episodes: Annotated[int, Option(min=0, max=2000, help="Number of episodes to include on the page.")] = 48,
     baselines: Annotated[
         int | None,
         Option(
             show_default="150; 0 for tasks on an MCP server",
             min=0,
-            help="Shifted episodes that scripted agents play for comparison.",
+            help="Number of shifted episodes that the scripted agents play for comparison.",
         ),
     ] = None,
 ) -> None:
     """Write the results of a run as one self-contained HTML page.
 
-    The page has a verdict, drops by tier, axis, perturbation, severity and task type with intervals, causes of failure,
-    costs, scripted agents for comparison, and episodes to open. Episodes of the scripted agents are stored with the run
-    (baselines.jsonl) and reused. An unfinished run is reported as far as it got; unreadable lines are listed and
-    skipped. With --json or --markdown, a page is written only if -o names one.
+    The page has a verdict; drops by tier, axis, perturbation, severity and task type, with intervals; causes of
+    failure; costs; scripted agents for comparison; and episode transcripts. Episodes of the scripted agents are stored
+    with the run (baselines.jsonl) and reused. The report of an unfinished run covers the episodes so far; unreadable
+    lines are listed and skipped. With --json or --markdown, a page is written only if -o names one.
     """
     from crosswind.report import html
     from crosswind.report import markdown as md

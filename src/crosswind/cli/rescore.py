@@ -21,7 +21,7 @@ def rescore(
     write: Annotated[bool, Option("--write", help="Store the new verdicts; the old file is kept as a backup.")] = False,
     json_: Json = False,
 ) -> None:
-    """Judge the stored episodes of a run again with this version's verifier, and list what changed."""
+    """Judge the stored episodes of a run again with the current verifier, and list what changed."""
     from crosswind.runs.rescore import rescore as judge_again
 
     with Display("judging", quiet=json_) as display:
@@ -50,6 +50,6 @@ def rescore(
         terminal.print_table(heads, rows)
     console.print(f"{len(found.changed)} verdicts changed.")
     if found.backup:
-        console.print(f"Written; the file as it was is {found.backup}.")
+        console.print(f"Written. The old file is kept as {found.backup}.")
     elif found.changed:
-        console.print("Nothing was written; --write puts the new verdicts in place and keeps the old file.")
+        console.print("Nothing was written; --write stores the new verdicts and keeps the old file as a backup.")

@@ -81,19 +81,32 @@ def run(
     out: Annotated[
         Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")
     ] = None,
-    concurrency: Annotated[int, Unlimited(max=1024, help="Episodes at a time; 0: the agent's default.")] = 0,
+    concurrency: Annotated[
+        int, Unlimited(max=1024, help="Episodes to play at the same time; 0: the agent's default.")
+    ] = 0,
     limit: Annotated[int, Unlimited(help="Stop after this many episodes; 0: the whole suite.")] = 0,
     seed: Seed = 0,
-    trials: Annotated[int, Option(min=1, help="Times to play each episode.")] = 1,
+    trials: Annotated[int, Option(min=1, help="Number of times to play each episode.")] = 1,
     shard: Annotated[
-        str, Option(metavar="I/N", help="Play the Ith of N parts; `crosswind merge` puts the parts together.")
+        str, Option(metavar="I/N", help="Play the Ith of N parts; combine them with `crosswind merge`.")
     ] = "",
     tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
     domain: Annotated[list[str], Option(metavar="NAME,...", help="Only these domains; repeatable.")] = [],  # noqa: B006
-    only: Annotated[list[str], Option(metavar="KIND,...", help="Only these kinds; repeatable.")] = [],  # noqa: B006
-    tier: Annotated[list[str], Option(metavar="TIER,...", help="Only kinds of these tiers.")] = [],  # noqa: B006
-    axis: Annotated[list[str], Option(metavar="AXIS,...", help="Only kinds of these axes.")] = [],  # noqa: B006
-    episode_timeout: Annotated[float, Unlimited(help="Seconds before an episode counts as failed; 0: no limit.")] = 0,
+    only: Annotated[list[str], Option(metavar="KIND,...", help="Only these kinds of perturbation; repeatable.")] = [],  # noqa: B006
+    tier: Annotated[
+        list[str],
+        Option(
+            metavar="TIER,...",
+            help="Only perturbations of these tiers: perception, interaction, reasoning or internalization.",
+        ),
+    ] = [],  # noqa: B006
+    axis: Annotated[
+        list[str],
+        Option(metavar="AXIS,...", help="Only perturbations on these axes: query, action, observation or domain."),
+    ] = [],  # noqa: B006
+    episode_timeout: Annotated[
+        float, Unlimited(help="Seconds after which an unfinished episode fails; 0: no limit.")
+    ] = 0,
     max_repeats: Annotated[
         int,
         Unlimited(
@@ -101,25 +114,34 @@ def run(
             "times in a row; 0: never."
         ),
     ] = 0,
-    deadline: Annotated[float, Unlimited(help="Seconds before the run stops; 0: no limit.")] = 0,
+    deadline: Annotated[float, Unlimited(help="Seconds after which the run stops; 0: no limit.")] = 0,
     max_tokens: Annotated[int, Unlimited(help="Stop once the run has used this many tokens; 0: no limit.")] = 0,
     max_cost: Annotated[float, Unlimited(help="Stop once the run has cost this much, in --currency; 0: no limit.")] = 0,
     max_exceptions: Annotated[
         int,
         Unlimited(
-            help="Stop once the same exception has ended this many episodes in a row, from two tasks or more; 0: never."
+            help="Stop once the same exception has ended this many episodes in a row, across at least two tasks; 0: "
+            "never."
         ),
     ] = 5,
-    keep_errors: Annotated[bool, Option("--keep-errors", help="Do not retry episodes that ended as errors.")] = False,
+    keep_errors: Annotated[
+        bool, Option("--keep-errors", help="When resuming, do not retry episodes that ended as errors.")
+    ] = False,
     reply_tokens: Annotated[
         int | None,
-        Option(show_default="1024, fewer in process", min=1, help="Maximum tokens in one reply of a model."),
+        Option(show_default="1024; fewer for in-process models", min=1, help="Maximum tokens per reply of a model."),
     ] = None,
     temperature: Annotated[
         float | None, Option(min=0, show_default="the provider's", help="Sampling temperature.")
     ] = None,
     ending: Ending = "",
-    protocol: Annotated[str, Option(metavar="auto|native|text|quoted", help="How a model calls tools.")] = "auto",
+    protocol: Annotated[
+        str,
+        Option(
+            metavar="auto|native|text|quoted",
+            help="How a model calls tools: by the provider's tool calling, or in text; quoted: with names in quotes.",
+        ),
+    ] = "auto",
     context: Annotated[
         int, Unlimited(help="Context length of an in-process model, in tokens; 0: the model's own.")
     ] = 0,
@@ -127,7 +149,7 @@ def run(
     price_in: Annotated[float | None, Option(min=0, help="Price per million input tokens.")] = None,
     price_out: Annotated[float | None, Option(min=0, help="Price per million output tokens.")] = None,
     currency: Annotated[str, Option(metavar="CODE", help="Currency of the prices.")] = "USD",
-    executor: Annotated[str, Option(metavar="local|ray", help="Where to play the episodes.")] = "local",
+    executor: Annotated[str, Option(metavar="local|ray", help="Run in this process, or on a Ray cluster.")] = "local",
     address: Annotated[str, Option(show_default="a cluster on this machine", help="Address of a Ray cluster.")] = "",
     actors: Annotated[int, Unlimited(help="Ray actors; 0: one for each CPU of the cluster.")] = 0,
     actor_gpus: Annotated[float, Unlimited(help="GPUs for each Ray actor.")] = 0,

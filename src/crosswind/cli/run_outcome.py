@@ -96,7 +96,7 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
     if progress.errors:
         last = f" (the last: {terminal.short(progress.trouble, 300)})" if progress.trouble not in ran.stopped else ""
         console.print(
-            f"{formats.many(progress.errors, 'episode')} ended as errors of the infrastructure and are in no score"
+            f"{formats.many(progress.errors, 'episode')} ended in infrastructure errors and are not scored"
             f"{last}. To retry them, rerun with --out {folder}.",
             style="yellow",
         )
@@ -123,8 +123,8 @@ def _show(ran: Ran, found: Summary, folder: Path) -> None:
         go_on = f"To resume, rerun the command with {larger}--out {folder}."
         if ran.raising:
             go_on = (
-                f"Play a changed agent into a new folder; the same one is resumed by rerunning with --out {folder}. "
-                "With --max-exceptions 0 a run never stops for exceptions."
+                f"Run a changed agent with a new --out. To resume with the same agent, rerun with --out {folder}. With "
+                "--max-exceptions 0, exceptions never stop a run."
             )
         told = terminal.short(ran.stopped, 400)
         left = f"About {formats.many(ran.left, 'episode')} left. " if ran.left else ""

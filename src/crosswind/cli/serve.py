@@ -41,7 +41,7 @@ app = App(name="serve", no_args_is_help=True, help="Serve episodes to agents in 
 @app.command(epilog=MCP_EPILOG)
 def mcp(
     domain: DomainName,
-    task_seed: Annotated[int, Option(min=0, help="Seed of the task; equal seeds give equal tasks.")] = 0,
+    task_seed: Annotated[int, Option(min=0, help="Seed of the task; the same seed gives the same task.")] = 0,
     family: Family = "",
     perturb: Perturb = [],  # noqa: B006
     recipe: Annotated[str, Option(help="Recipe name or YAML file, instead of --perturb.")] = "",
@@ -52,7 +52,7 @@ def mcp(
         Path | None, Option(metavar="DIR", help="Store the episode in this folder, for `show` and `diagnose`.")
     ] = None,
 ) -> None:
-    """Serve one episode over MCP and judge the state that the agent leaves.
+    """Serve one episode over MCP, then judge the outcome.
 
     The request and the policy are printed (to stderr unless --http is given) and offered as the prompt `request`, as
     the resources task://request and task://policy, and as the server's instructions. The agent asks the user with the
@@ -82,9 +82,9 @@ def openenv(
     port: Annotated[int, Option(metavar="PORT", min=0, max=65535, help="Port; 0: any free port.")] = 8000,
     token: Annotated[
         str,
-        Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required if --host is not this machine."),
+        Option(envvar="CROSSWIND_TOKEN", help="Token that clients must send; required unless --host is localhost."),
     ] = "",
-    sessions: Annotated[int, Option(metavar="N", min=1, help="Connections at a time.")] = 1000,
+    sessions: Annotated[int, Option(metavar="N", min=1, help="Maximum number of simultaneous connections.")] = 1000,
     idle: Annotated[float, Option(min=1, help="Close a connection after this many idle seconds.")] = 600.0,
     ending: Ending = "",
 ) -> None:

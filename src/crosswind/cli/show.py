@@ -18,11 +18,15 @@ app = App()
 @app.command(epilog=epilog("crosswind show runs/mine --outcome fail", "crosswind show runs/mine 17"))
 def show(
     folder: RunFolder,
-    episode: Annotated[str, Argument(show_default="list all", help="Number in the list, or (part of) a key.")] = "",
+    episode: Annotated[
+        str, Argument(show_default="list all", help="Number in the list, or a key or part of one.")
+    ] = "",
     outcome: Annotated[
         str, Option(metavar="pass|fail|error|unjudged", help="List only episodes with this outcome.")
     ] = "",
-    condition: Annotated[str, Option(metavar="TEXT", help="List only conditions whose name contains this.")] = "",
+    condition: Annotated[
+        str, Option(metavar="TEXT", help="List only episodes whose condition contains this text.")
+    ] = "",
     kind: Annotated[list[str], Option(metavar="KIND,...", help="List only episodes with these kinds.")] = [],  # noqa: B006
     cause: Annotated[list[str], Option(metavar="CAUSE,...", help="List only failures with these causes.")] = [],  # noqa: B006
     limit: Annotated[int, Option(min=1, help="Maximum number of lines in the list.")] = 40,
@@ -30,8 +34,8 @@ def show(
 ) -> None:
     """List the episodes of a run, or show one step by step.
 
-    Each step is shown as the agent saw it and as the world saw it, followed by the certified solution. Marks show where
-    the agent met each obstacle and where it went wrong.
+    Each step is shown twice: as the agent saw it, and as it reached the simulated world. The certified solution
+    follows. Marks show where the agent met a perturbation and where it went wrong.
     """
     if episode:
         _show_one(folder, episode, json_)

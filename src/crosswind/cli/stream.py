@@ -1,4 +1,4 @@
-"""`crosswind stream`: play an agent through an interface that keeps changing."""
+"""`crosswind stream`: run an agent over an interface that keeps changing, or over a career."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EPILOG = epilog(
     "crosswind stream evolving --agent python:my_agent:Agent --streams 5 --changelog shown --out runs/evolving",
     "crosswind stream evolving --agent python:my_agent:Agent --frozen",
     "crosswind stream careers --agent openai:MODEL@URL --memory notes --streams 5",
-    notes="The same command with the same --out continues a stream that was stopped or killed.",
+    notes="Rerun the command with the same --out to resume a stream that was stopped or killed.",
     exits={STOPPED: "stopped by the provider or the disk", BUG: "a bug in the agent or in crosswind"},
 )
 
@@ -39,26 +39,35 @@ def stream(
         Path | None, Option(metavar="DIR", show_default="a new one under runs/", help="Folder of the run.")
     ] = None,
     streams: Annotated[int, Option(min=1, help="Streams per domain, each with its own releases.")] = 1,
-    episodes: Annotated[int, Option(min=0, show_default=False, help="Episodes per stream; 0: the plan's.")] = 0,
-    domain: Annotated[str, Option(help="Stay in this domain.")] = "all",
+    episodes: Annotated[int, Option(min=0, show_default=False, help="Episodes per stream; 0: the plan's number.")] = 0,
+    domain: Annotated[str, Option(help="Run in this domain only.")] = "all",
     changelog: Annotated[
         str,
-        Option(metavar="hidden|shown|wrong", show_default="the plan's", help="Release notes in the policy."),
+        Option(
+            metavar="hidden|shown|wrong",
+            show_default="the plan's",
+            help="Whether the policy contains release notes, and whether they are right.",
+        ),
     ] = "",
     frozen: Annotated[
-        bool, Option("--frozen", help="For comparison: keep the first release, or state every fact.")
+        bool,
+        Option(
+            "--frozen",
+            help="For comparison: never change the interface; in careers, state each fact where it is needed.",
+        ),
     ] = False,
     memory: Annotated[
         str, Option(metavar="notes", show_default="the agent's own", help="Give the agent tools to keep notes.")
     ] = "",
-    notes_size: Annotated[int, Option(min=1, max=50_000, help="Largest number of characters in the notes.")] = 4_000,
+    notes_size: Annotated[int, Option(min=1, max=50_000, help="With --memory: maximum length of the notes.")] = 4_000,
     check: Annotated[
         bool,
         Option(
-            "--check", help="Check that the agent plays the same after a restart, in 10 episodes that are not stored."
+            "--check",
+            help="Play 10 episodes without storing them, to check that a restarted agent behaves the same; then exit.",
         ),
     ] = False,
-    concurrency: Annotated[int, Option(min=1, max=1024, help="Streams at a time.")] = 1,
+    concurrency: Annotated[int, Option(min=1, max=1024, help="Streams to run at the same time.")] = 1,
     seed: Seed = 0,
     ending: Ending = "",
     executor: Executor = "local",
@@ -66,9 +75,10 @@ def stream(
     progress: Annotated[bool, Option(help="Show progress.")] = True,
     json_: Json = False,
 ) -> None:
-    """Play an agent through releases of an interface or through careers, one episode after the other.
+    """Run an agent over a stream of episodes in which the interface changes or facts must be remembered.
 
-    Rerun the command to resume.
+    In most plans, each release changes the interface again. In careers, later requests rely on facts that earlier
+    ones stated. Rerun the command to resume.
     """
     from crosswind.core.registry import domains
     from crosswind.episodes.career import CareerPlan
@@ -93,7 +103,7 @@ def stream(
     source = with_memory(open_agent(agent, None, ending), memory, notes_size)
     if check:
         asyncio.run(check_replay(chosen, source, seed=seed))
-        print(f"{terminal.safe(source.name)} plays the same after a kill")
+        print(f"{terminal.safe(source.name)} plays the same after a restart")
         return
     folder = out or Path("runs") / folder_name(chosen.name, source.name)
     watch = RunDisplay(quiet=json_ or not progress)

@@ -35,10 +35,10 @@ RUN_EPILOG = epilog(
 StudyPath = Annotated[Path, Argument(metavar="STUDY", help="Folder with a definition.yaml, or that file.")]
 Folder = Annotated[Path, Argument(metavar="DIR", help="Folder of `study run` (its --out).")]
 Results = Annotated[
-    Path | None, Argument(metavar="[DIR]", show_default="those kept in the study", help="Folder with results.")
+    Path | None, Argument(metavar="[DIR]", show_default="the study's own results", help="Folder with results.")
 ]
 Out = Annotated[Path, Option(metavar="DIR", help="Folder to write to.")]
-app = App(name="study", no_args_is_help=True, help="Train and test the arms of a study.", epilog=EPILOG)
+app = App(name="study", no_args_is_help=True, help="Train and test the variants (arms) of a study.", epilog=EPILOG)
 
 
 @app.command(epilog=RUN_EPILOG)
@@ -48,29 +48,42 @@ def run(
     arms: Annotated[str | None, Option(metavar="A,B", show_default="all", help="Arms to run.")] = None,
     seeds: Annotated[
         str | None,
-        Option(metavar="0,1", show_default="those of each arm", help="Seeds to run; with --arms, any seed."),
+        Option(
+            metavar="0,1",
+            show_default="those of each arm",
+            help="Seeds to run; seeds that the study does not list need --arms.",
+        ),
     ] = None,
     budget_minutes: Annotated[
-        float | None, Option(min=0.1, help="Stop after this many minutes; start nothing that will not fit.")
+        float | None,
+        Option(min=0.1, help="Stop after this many minutes; do not start arms that would not finish in time."),
     ] = None,
     partial: Annotated[
-        bool, Option("--partial", help="With a budget, start arms that will not fit; rerun to resume them.")
+        bool,
+        Option(
+            "--partial",
+            help="With --budget-minutes: also start arms that would not finish in time; rerun to resume them.",
+        ),
     ] = False,
     only_train: Annotated[
         bool, Option("--only-train", help="Train without testing; rerun without this option to test.")
     ] = False,
-    dev: Annotated[bool, Option("--dev", help="Test on the dev suite, for making choices.")] = False,
+    dev: Annotated[
+        bool, Option("--dev", help="Test on the dev suite instead of the test suite, to compare settings.")
+    ] = False,
     set_: Annotated[
         list[str], Option("--set", metavar="KEY=VALUE", help="Override an option of the arms; needs --dev and --tag.")
     ] = [],  # noqa: B006
     tag: Annotated[str, Option(help="Suffix for the names of arms that --set changes.")] = "",
     model: Annotated[str, Option(show_default="the study's", help="Model to train and test.")] = "",
-    slots: Annotated[int | None, Option(min=1, help="Conversations kept on the device.")] = None,
-    concurrency: Annotated[int | None, Option(min=1, help="Episodes played at a time.")] = None,
-    commit: Annotated[str | None, Option(help="Commit to record if there is no repository.")] = None,
+    slots: Annotated[int | None, Option(min=1, help="Number of conversations kept in device memory at once.")] = None,
+    concurrency: Annotated[int | None, Option(min=1, help="Number of episodes played at the same time.")] = None,
+    commit: Annotated[
+        str | None, Option(help="Commit to record with the results if this is not a Git checkout.")
+    ] = None,
     json_: Json = False,
 ) -> None:
-    """Train and test arms, one after the other. If an arm fails, the others still run."""
+    """Train and test arms one after another. If an arm fails, the others still run."""
     need_packages("a study")
     defined = _load(study, model)
     names = [name for name in (arms or "").split(",") if name]
@@ -157,9 +170,12 @@ def report(
 @app.command(epilog=epilog("crosswind study collect runs/mine --into studies/mine/results"))
 def collect(
     folder: Folder,
-    into: Annotated[Path, Option(metavar="DIR", help="Folder to keep results in, such as STUDY/results.")],
+    into: Annotated[Path, Option(metavar="DIR", help="Folder to copy the results to, such as STUDY/results.")],
 ) -> None:
-    """Copy the results of finished arms, without trajectories and weights, into a folder to keep."""
+    """Copy the results of finished arms into a folder you keep, such as one under version control.
+
+    Trajectories and weights are left out.
+    """
     from crosswind.study.bundle import collect
 
     _has_arms(folder)
@@ -194,8 +210,10 @@ def pack(
 
 
 @app.command(epilog=epilog("crosswind study unpack packed/*.tar --out runs/mine"))
-def unpack(files: Annotated[list[Path], Argument(metavar="FILE...", help="Files that `pack` made.")], out: Out) -> None:
-    """Unpack results that `pack` wrote."""
+def unpack(
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Files that `crosswind study pack` wrote.")], out: Out
+) -> None:
+    """Unpack results that `crosswind study pack` wrote."""
     from crosswind.study.bundle import unbundle
 
     unbundle(files, out)

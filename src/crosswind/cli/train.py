@@ -29,7 +29,8 @@ FULL = {"SafetensorError": ("I/O error",), "RuntimeError": ("unexpected pos", "P
 AGAIN = "rerun the command to resume from the last checkpoint, or to start over if there is none yet"
 
 NOTES = (
-    "Rerun the command with the same --out to resume; the weights come out the same. docs/training.md explains every"
+    "Rerun the command with the same --out to resume; the final weights are the same as without the interruption. "
+    "docs/training.md explains every"
 )
 EPILOG = epilog(
     "crosswind train paft examples/train/paft.yaml --out runs/paft",
@@ -80,7 +81,7 @@ def grpo(config: Config = None, out: Out = None, set_: Set = [], json_: Json = F
     epilog=epilog(
         "crosswind train queue sft:static.yaml paft:paft.yaml --out runs",
         "crosswind train queue paft:paft.yaml paft:longer.yaml --set seed=1 --out runs",
-        exits={FAILED: "a training failed (the others ran)"},
+        exits={FAILED: "a configuration failed to train (the others ran)"},
     )
 )
 def queue(
@@ -91,7 +92,7 @@ def queue(
     set_: Set = [],  # noqa: B006
     json_: Json = False,
 ) -> None:
-    """Train several configurations in one process. Finished ones are skipped; if one fails, the others go on."""
+    """Train several configurations in one process. Finished ones are skipped; if one fails, the rest still run."""
     from crosswind.train.config import is_main_process
 
     results: list[dict[str, Any]] = []
@@ -186,7 +187,7 @@ def _show_rewards(extra: dict[str, Any]) -> None:
     for name, after in extra.get("greedy_after", {}).items():
         print(f"  greedy, {name}: {extra['greedy_before'][name]:.3f} before, {after:.3f} after")
     if not extra.get("signal"):
-        print("  no group carried a signal: all episodes of each had the same reward, so nothing was learnt")
+        print("  no group carried a signal: all episodes of each had the same reward, so nothing was learned")
     if extra.get("stopped"):
         print(f"  stopped early: {extra['stopped']}")
 

@@ -28,7 +28,7 @@ EPILOG = epilog(
     "crosswind watch today.tools.json --reference yesterday.tools.json",
     notes="SOURCE and REF are run folders, logs of the proxy, OTLP-JSON or OpenInference spans, ATIF trajectories, "
     "Inspect logs, or snapshots of tools/list; - reads JSON lines from standard input.",
-    exits={0: "no alarm", FAILED: "an alarm with a cost for the agent", HARMLESS: "alarms without a visible cost"},
+    exits={0: "no alarm", FAILED: "an alarm, and the change hurts the agent", HARMLESS: "alarms, but no harm visible"},
 )
 
 
@@ -39,27 +39,31 @@ def watch(
     reference: Annotated[
         str, Option(metavar="REF", help="Log of a period without changes, or N: the first N episodes of SOURCE.")
     ],
-    follow: Annotated[bool, Option("--follow", help="Wait for more at the end of SOURCE.")] = False,
-    only: Annotated[str, Option(metavar="TEXT", help="Episodes of this agent, service or domain only.")] = "",
+    follow: Annotated[bool, Option("--follow", help="Keep reading as SOURCE grows, like tail -f.")] = False,
+    only: Annotated[str, Option(metavar="TEXT", help="Only episodes of this agent, service or domain.")] = "",
     runs: Annotated[
-        list[Path], Option(metavar="DIR", help="Run of this agent, to predict what a shift costs it; repeatable.")
+        list[Path],
+        Option(metavar="DIR", help="Earlier run of the same agent, used to predict the cost of a shift; repeatable."),
     ] = [],  # noqa: B006
     per: Annotated[
         int,
-        Option(metavar="N", min=50, help="Minimum average number of unchanged episodes per false alarm."),
+        Option(metavar="N", min=50, help="Allow at most one false alarm per N episodes, on average."),
     ] = 1000,
     evidence: Annotated[
-        int, Option(metavar="N", min=0, max=60, help="Episodes to read after a shift is detected, before naming it.")
+        int,
+        Option(metavar="N", min=0, max=60, help="Number of episodes to read between detecting a shift and naming it."),
     ] = 8,
     json_: Annotated[bool, Option("--json", help="Print alarms as JSON lines and nothing else.")] = False,
-    page: Annotated[Path | None, Option(metavar="FILE", help="Write a page with a timeline.")] = None,
+    page: Annotated[
+        Path | None, Option(metavar="FILE", help="Write an HTML page with a timeline of the alarms.")
+    ] = None,
     events: Annotated[Path | None, Option(metavar="FILE", help="Append alarms as OpenTelemetry events.")] = None,
     progress: Annotated[bool, Option(help="Show progress.")] = True,
 ) -> None:
     """Watch the log of an agent for shifts, and name the perturbation behind each.
 
-    Learn what is normal from a reference, test every later episode with a bounded false-alarm rate, and print for each
-    alarm what changed, how sure that is, what it costs, and a recipe that reproduces it.
+    Learn what is normal from a reference, then test every later episode with a bounded false-alarm rate. Each alarm
+    says what changed, with what confidence, what it costs the agent, and how to reproduce it.
     """
     from crosswind.base.errors import CrosswindError
     from crosswind.cli.progress import Display
@@ -109,7 +113,7 @@ def watch(
             tell(alarm)
     if first is not None and not watcher.count and not follow:
         raise CrosswindError(
-            f"{source} has {next(nth) - 1} episodes; nothing is left to watch after a reference of {first:,}"
+            f"{source} has {next(nth) - 1} episodes, so none is left to watch after a reference of {first:,}"
         )
     if page is not None:
         _write(page, page_of(source, found, history, watcher.guarantee))

@@ -319,10 +319,8 @@ class Family:
                 why=ended,
             ),
             Check(name="state", passed=self.reached(task, start, changes), why=words_for(changes)),
-            Check(name="answer", passed=told, why=f"to be stated: {wanted}"),
-            Check(
-                name="facts", passed=not false, why=", ".join(f"{e.kind} {e.value} is stated otherwise" for e in false)
-            ),
+            Check(name="answer", passed=told, why=f"expected {wanted}"),
+            Check(name="facts", passed=not false, why=", ".join(f"{e.kind} {e.value} is contradicted" for e in false)),
         )
 
     def understood(self, task: Task, text: str) -> speech.Speech:

@@ -184,7 +184,7 @@ def extend(walks: Walks, kind: str, severity: int, salt: tuple[int, int]) -> str
     parts = ("draw", seed, task.id, kind, attempt)
     layer = cls.sample(DrawScene(walks), rng_for(*parts), severity)
     if layer is None:
-        return f"{kind} finds nothing to bite on in {task.id}" + (f": it needs {cls.needs}" if cls.needs else "")
+        return f"{kind} does not apply to {task.id}" + (f": it needs {cls.needs}" if cls.needs else "")
     walks.add(layer)
     return ""
 
@@ -194,5 +194,7 @@ def parse_kind(text: str, default: int = SEVERITY) -> tuple[str, int]:
     kind, colon, severity = text.partition(":")
     perturbations[kind]  # raises `UnknownName`, which suggests near names
     if colon and severity not in map(str, SEVERITIES):
-        raise CrosswindError(f"{text!r} has the severity {severity!r}; expected kind or kind:severity, 1 to 5")
+        raise CrosswindError(
+            f"{text!r}: the severity {severity!r} is not one of 1 to 5; expected KIND or KIND:SEVERITY"
+        )
     return kind, int(severity or default)

@@ -104,6 +104,7 @@ def done(*values: FinishValue | Mapping[str, Any], message: str = "", **named: A
     and about. Raises `ValueError` for a value that is not of its kind.
     """
     shared: dict[str, Any] = {key: named.pop(key) for key in ("unit", "about") if key in named}
+    keywords = [""] * len(values)  # of each entry
     entries = [one.model_dump() if isinstance(one, FinishValue) else dict(one) for one in values]
     for kind, given in named.items():
         if kind not in KINDS:
@@ -111,7 +112,12 @@ def done(*values: FinishValue | Mapping[str, Any], message: str = "", **named: A
         several = given if isinstance(given, (list, tuple)) else [given]
         measured = shared if kind in ("number", "money") else {k: v for k, v in shared.items() if k == "about"}
         entries += [{"kind": kind, "value": value, **measured} for value in several]
-    return read({"status": "done", "answer": entries, "message": message})
+        keywords += [kind] * len(several)
+    try:
+        return read({"status": "done", "answer": entries, "message": message})
+    except ValueError as error:  # it names the entry of a call; here a keyword was given
+        named_so = re.sub(r"'answer\[(\d+)\]\.value'", lambda found: keywords[int(found[1])] or found[0], str(error))
+        raise ValueError(named_so) from None
 
 
 def cannot(reason: Cause, message: str = "") -> Finish:

@@ -157,6 +157,7 @@ class Perturbation(Model):
     severities: ClassVar[str] = ""  # what 1 to 5 mean
     needs: ClassVar[str] = ""  # completes "it needs ...": without which it does not apply to a task
     way: ClassVar[str] = ""  # completes "the agent must ...": the way round it
+    release_note: ClassVar[str] = ""  # what agents read of it in release notes; default: the docstring's first line
     counts: ClassVar[str] = ""  # the field that holds its single obstacles, or how many there are; see `difficulty`
     explains: ClassVar[bool] = False  # a legend that it shows says how values are written: `ValueMap`
     speaks: ClassVar[bool] = False  # its results speak of tools as {id}, which the session renders
@@ -273,7 +274,7 @@ def _overrides(cls: type[Perturbation], *hooks: str) -> bool:
 def check_class(cls: type[P]) -> type[P]:
     """Find out what a class takes part in, and refuse one that could not work."""
     if not (isinstance(cls, type) and issubclass(cls, Perturbation)):
-        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is no perturbation; derive it from crosswind.Perturbation")
+        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is not a perturbation; subclass crosswind.Perturbation")
     for hook in ("handle", "perform"):
         if not inspect.isgeneratorfunction(getattr(cls, hook)):
             raise TypeError(f"{cls.__name__}.{hook} must be a generator function: it asks with `yield`, even if once")

@@ -39,6 +39,17 @@ LOADERS = {
     "agent:constrained": "crosswind.models.constrained:open_constrained",
     "agent:adaptive": "crosswind.models.adaptive:AdaptiveAgents",
 }
+ALIKE = 0.65  # likeness from which on a name is suggested
+SHORTEST = 4  # characters of a part of a name that is taken for the whole
+FEW = 20  # names that are listed
+TOPICS = {  # sorts of things that `crosswind catalog` lists, and its topic
+    "domain": "domains",
+    "perturbation": "kinds",
+    "suite": "suites",
+    "stream": "streams",
+    "agent": "agents",
+    "recipe": "recipes",
+}
 _sources = [""]  # where what is being added comes from, the innermost last; empty: from this package
 
 
@@ -58,14 +69,29 @@ def adding_from(where: str) -> Iterator[None]:
         _sources.pop()
 
 
-def did_you_mean(name: str, names: list[str]) -> str:
-    """Suggest the names that are about as close as the closest one, or list all."""
-    likeness = {known: difflib.SequenceMatcher(None, known, name.lower()).ratio() for known in names}
+def did_you_mean(name: str, names: list[str], listing: str = "") -> str:
+    """Suggest the names that are about as close as the closest one; without any, list the known ones.
+
+    Of many, only the first are listed; `listing` is a command that lists them all.
+    """
+    likeness = {known: _likeness(name.lower(), known.lower()) for known in names}
     best = max(likeness.values(), default=0.0)
-    close = [known for known in difflib.get_close_matches(name.lower(), names, 3, 0.5) if likeness[known] > best - 0.15]
-    *others, last = close or [""]
-    meant = f"{', '.join(others)} or {last}" if others else last
-    return f"did you mean {meant}?" if close else f"known: {', '.join(names)}"
+    close = sorted((k for k in names if likeness[k] >= ALIKE and likeness[k] > best - 0.15), key=lambda k: -likeness[k])
+    if close:
+        *others, last = close[:3]
+        return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+    if len(names) <= FEW:
+        return f"known: {', '.join(names)}"
+    return f"`{listing}` lists all {len(names)}" if listing else f"known: {', '.join(names[:FEW])}, ..."
+
+
+def _likeness(name: str, known: str) -> float:
+    """How alike two names are, from 0 to 1. A typo changes little of the length; a part of a name is close to it."""
+    if len(name) >= SHORTEST and (name in known or known in name):
+        return 1.0
+    if abs(len(name) - len(known)) > max(1, min(len(name), len(known)) // 3):
+        return 0.0
+    return difflib.SequenceMatcher(None, known, name).ratio()
 
 
 class Registry(Generic[T]):
@@ -136,8 +162,13 @@ class Registry(Generic[T]):
         if name not in self._things:
             if name in self.broken:
                 raise UnknownName(f"the {self.sort} {name!r} could not be loaded: {self.broken[name]}")
-            raise UnknownName(f"no {self.sort} {name!r}; {did_you_mean(name, [*self.names(), *self.on_demand])}")
+            raise UnknownName(f"no {self.sort} {name!r}; {self.meant(name)}")
         return self._things[name]
+
+    def meant(self, name: str) -> str:
+        """What to say of an unknown name: close ones, all where they are few, or the command that lists them."""
+        topic = TOPICS.get(self.sort)
+        return did_you_mean(name, [*self.names(), *self.on_demand], f"crosswind catalog {topic}" if topic else "")
 
     def __contains__(self, name: object) -> bool:
         if isinstance(name, str):

@@ -13,7 +13,7 @@ def reason_of(error: Unfair | CannotPerturb, task: Task) -> str:
     """A reason without its task, so that the same ones are counted together."""
     text = f"{error.law}: {error.reason}" if isinstance(error, Unfair) else bare_reason(str(error))
     text = re.sub(r" \(drawn for [^ )]+\)", "", text)  # the task of an audit, which is not this one
-    return text.replace(f" in {task.id}", "").replace(f" for {task.id}", "")
+    return re.sub(rf" (?:in|for|to) {re.escape(task.id)}", "", text)
 
 
 def bare_reason(text: str) -> str:
@@ -24,5 +24,5 @@ def bare_reason(text: str) -> str:
 
 def why_not(reasons: Iterable[str]) -> str:
     """Why a kind was drawn over none of the tasks that were looked at, without its name in each reason."""
-    said = [text.split(": ", 1)[-1] if "nothing to bite on" in text else text for text in reasons]
+    said = [text.split(": ", 1)[-1] if "does not apply" in text else text for text in reasons]
     return "; ".join(dict.fromkeys(said)) or "there was no task to look at"

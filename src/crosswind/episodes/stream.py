@@ -70,7 +70,10 @@ class StreamPlan(Model):
         for text in self.kinds:
             cls = perturbations[parse_kind(text)[0]]
             if cls.axis == "query" or cls.goal == "refuse":
-                raise ValueError(f"{text} is about one request and cannot be part of a release; see docs/streams.md")
+                raise ValueError(
+                    f"{text} changes a single request, so it cannot be part of a release; list it under `drift` if it "
+                    "changes the wording (docs/streams.md)"
+                )
         for text in self.drift:
             if perturbations[parse_kind(text)[0]].axis != "query":
                 raise ValueError(f"{text} does not change the request; drift takes kinds of the axis query")
@@ -239,7 +242,8 @@ def release_notes(domain: Domain, task: Task, stacks: Sequence[Layers], version:
     for layer in stacks[version]:
         if layer not in stacks[version - 1] and not layer.retools:
             said = "no longer applies" if changelog == "wrong" else "is new"
-            lines.append(f"This {said}: {(type(layer).__doc__ or '').strip().splitlines()[0]}")
+            note = layer.release_note or (type(layer).__doc__ or "").strip().splitlines()[0]
+            lines.append(f"This {said}: {note}")
     if not lines:
         return ""
     return f"Release notes of version {version + 1}: {' '.join(lines)} {PRECEDENCE}"

@@ -272,7 +272,7 @@ def load_suite(name: str) -> Suite:
     for place, names in places:
         for one in names:
             if one not in domains:
-                raise document.error(place, f"no domain {one!r}; {did_you_mean(one, domains.names())}")
+                raise document.error(place, f"no domain {one!r}; {domains.meant(one)}")
     if len(suite.all_conditions()) == 1:
         raise BadFile(f"{document.at(())}: the suite has no condition; give conditions, each_of or stacks")
     return suite._asked_by(Asked(suite=name))

@@ -41,7 +41,9 @@ def export(
     if form == "inspect":
         path = out or folder / "inspect.eval"
         if path.suffix != ".eval":
-            raise CrosswindError(f"{path}: Inspect opens logs by their ending; give a name that ends in .eval")
+            raise CrosswindError(
+                f"{path}: Inspect recognises logs by their extension; choose a name that ends in .eval"
+            )
         return path, write_log(path, manifest, records)
     if form == "parquet":
         path = out or folder / "run.parquet"

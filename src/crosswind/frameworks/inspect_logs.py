@@ -34,7 +34,7 @@ def import_log(path: Path | str, out: Path | str) -> Imported:
     """Write the episodes of an Inspect log into a new run folder."""
     path, out = Path(path), Path(out)
     if (out / MANIFEST).exists():
-        raise CrosswindError(f"{out}: already holds a run; import into a new folder")
+        raise CrosswindError(f"{out}: already holds a run; choose a new folder as --out")
     log = _read(path)
     told = (log.eval.metadata or {}).get(RUN)
     if not isinstance(told, dict):

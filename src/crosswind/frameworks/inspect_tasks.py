@@ -32,7 +32,7 @@ from inspect_ai.util import store
 
 from crosswind.base.errors import CrosswindError
 from crosswind.base.version import __version__
-from crosswind.core.registry import did_you_mean, domains
+from crosswind.core.registry import domains
 from crosswind.core.types import Ending, Message, Request, ToolSpec
 from crosswind.episodes.schedule import Schedule
 from crosswind.episodes.suite import CLEAN, Suite, load_suite, suites
@@ -80,7 +80,7 @@ def task_of(
     names = list(dict.fromkeys(one.strip() for some in given for one in str(some).split(",") if one.strip()))
     for one in names:
         if one not in domains:
-            raise CrosswindError(f"no domain {one!r}; {did_you_mean(one, domains.names())}")
+            raise CrosswindError(f"no domain {one!r}; {domains.meant(one)}")
     if names:
         suite = suite.model_copy(update={"domains": tuple(names)})
     drawn = (e for e in Schedule(suite, seed, trials=trials, limit=limit) if e is not None)

@@ -80,7 +80,7 @@ class EpisodeRequest(Model):
 
     def _of_domain(self) -> Episode:
         if self.domain not in domains:
-            raise UnknownName(f"no domain {self.domain!r}; {did_you_mean(self.domain, domains.names())}")
+            raise UnknownName(f"no domain {self.domain!r}; {domains.meant(self.domain)}")
         domain = domains[self.domain]
         families = list(domain.families)
         family = self.family or families[self.seed % len(families)]
@@ -111,7 +111,7 @@ class _Episodes:
             names = dict.fromkeys(name.strip() for name in domain.split(","))
             for name in names:
                 if name not in domains:
-                    raise UnknownName(f"no domain {name!r}; {did_you_mean(name, domains.names())}")
+                    raise UnknownName(f"no domain {name!r}; {domains.meant(name)}")
             found = found.model_copy(update={"domains": tuple(names)})
         self.name, self.lock = suite, Lock()
         self.left: Iterator[Episode] = (e for e in Schedule(found, seed, trials=trials) if e is not None)

@@ -73,7 +73,10 @@ def rule(name: str, share: str | float, text: str = "") -> Rule:
 
 def parse_share(share: str | float) -> float:
     """A share as it is written: `0.9` or `90%`. Raises `ValueError` where it is none."""
-    return float(share[:-1]) / 100 if isinstance(share, str) and share.endswith("%") else float(share)
+    try:
+        return float(share[:-1]) / 100 if isinstance(share, str) and share.endswith("%") else float(share)
+    except ValueError:
+        raise ValueError(f"got {share!r}; expected a share such as 0.9 or 90%") from None
 
 
 def _share(share: str | float, text: str) -> float:
@@ -82,7 +85,7 @@ def _share(share: str | float, text: str) -> float:
     except ValueError:
         raise CrosswindError(f"{text!r} is not a rule; expected NAME=SHARE, such as tier=0.10 or all=10%") from None
     if not 0 <= number < 1:
-        raise CrosswindError(f"{text!r} allows a drop of {number:g}; give a share from 0 to below 1, such as 0.10")
+        raise CrosswindError(f"{text!r} is out of range; expected a share of at least 0 and below 1, such as 0.10")
     return number
 
 
@@ -247,12 +250,18 @@ def examine(
     records of some of them, for what the agent said in those that are listed.
     """
     if baseline is None and (gains or max_refusal_drop is not None):
-        raise CrosswindError("min_gain and max_refusal_drop need a baseline; give one")
+        raise CrosswindError("--min-gain and --max-refusal-drop compare with an earlier run; give --baseline DIR")
     if baseline is None and any(r.by == CLEAN for r in rules):
-        raise CrosswindError("the rule for clean compares with a baseline; give --baseline, or --min-clean 0.8")
+        raise CrosswindError(
+            "the rule clean=... compares with an earlier run; give --baseline DIR, or use --min-clean 0.8 instead"
+        )
     notes: list[str] = []
     if not rules and not gains:
-        notes.append("no drop rule was given, so no drop is judged; --max-drop tier=0.10 allows each tier 10 points")
+        notes.append(
+            "no --max-drop rule was given, so drops are not judged; --max-drop tier=0.10 would allow each "
+            "tier a drop of 10 "
+            "points"
+        )
     impossible: list[Pair] = []
     if baseline is None:
         found = _clean_and_shifted(records, notes)
@@ -283,7 +292,7 @@ def examine(
     errors = sum(r.outcome == "error" for r in everything)
     reasons = list(unfinished)
     if not records:
-        reasons.append("the run has no finished episode; give the same run command again")
+        reasons.append("the run has no finished episode; rerun its command")
     elif any(r.outcome == "unjudged" for r in records) and not any(r.judged for r in records):
         reasons.append(
             "the run holds recorded sessions, which have no verdict; gate a run of tasks for the server "
@@ -479,7 +488,10 @@ def _clean_and_shifted(records: Sequence[Told], notes: list[str]) -> list[Pair]:
     whole = [(clean[r.pair], r) for r in records if not r.clean and r.judged and r.pair in clean]
     shifted, found = sum(not r.clean for r in records), pairs(records)
     if len(whole) < shifted and all(r.mark is None for r in records):  # episodes of streams come in no pairs
-        notes.append(f"{shifted - len(whole)} of {shifted} pairs lack a side and are left out")
+        notes.append(
+            f"{shifted - len(whole)} of {shifted} pairs are missing their clean or their shifted episode and "
+            "are left out"
+        )
     if left := len(whole) - len(found):
         notes.append(
             f"{left} of {len(whole)} pairs are about tasks that should be refused, and no drop counts them; "
@@ -507,7 +519,7 @@ def _then_and_now(
     same_judge(r for pair in same for r in pair)
     found = [p for p in same if all(r.judged for r in p)]
     if left := max(len(then), len(now)) - len(found):
-        notes.append(f"{left} episodes have no counterpart in the other run, or lack a side, and are left out")
+        notes.append(f"{left} episodes have no scored counterpart in the other run and are left out")
     total = len(before.keys() | {r.key for r in now})
     if len(found) < COMMON * total:
         if not partial and any(r.mark is None for r in now):

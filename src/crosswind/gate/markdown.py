@@ -75,11 +75,12 @@ def levels(outcome: Outcome) -> str:
     """What the intervals of the table are."""
     sharing = sum(finding.rule != TRIVIAL_RULE for finding in outcome.findings)
     if sharing <= 1:
-        return "Brackets hold the two bounds that decide, each at 95 %."
+        return "Brackets: one-sided 95 % lower and upper bounds, which decide the verdict."
     each = f"{100 * outcome.findings[0].decision.level:.3g} %"
     return (
-        f"Brackets hold the two bounds that decide: the lower at 95 %, the upper at {each}, so that those of all "
-        f"{sharing} rules hold together at 95 % (Bonferroni)."
+        f"Brackets: one-sided lower bound (95 %) and upper bound ({each}), which decide the verdict. The upper bounds "
+        "of "
+        f"all {sharing} rules hold together at 95 % (Bonferroni)."
     )
 
 

@@ -99,7 +99,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"matches is no regular expression: {error}") from None
+        raise ValueError(f"matches is not a regular expression: {error}") from None
 
 
 def _folded(text: str) -> str:
@@ -210,7 +210,9 @@ class Take(Model):
     @classmethod
     def _pattern(cls, value: str) -> str:
         if value and _compiled(value).groups != 1:
-            raise ValueError("matches needs one group, in parentheses: what it matches is taken")
+            raise ValueError(
+                "matches needs exactly one capture group, in parentheses; what the group matches is the value"
+            )
         return value
 
     def of(self, content: Any) -> Any:

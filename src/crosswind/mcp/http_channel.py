@@ -82,7 +82,7 @@ class HttpChannel:
         try:
             self.url = httpx2.URL(url)
         except httpx2.InvalidURL as error:
-            raise WireError(f"{url!r} is no address of a server: {error}") from None
+            raise WireError(f"{url!r} is not the address of a server: {error}") from None
         self.host = self.url.netloc.decode()
         self.headers = {"User-Agent": f"crosswind/{__version__}", "Accept-Encoding": "identity", **(headers or {})}
         # without cookies, redirects and credentials of the environment, which a client would add, and a fifth faster
@@ -207,7 +207,9 @@ class HttpChannel:
             for param, header in self._params.get(str(params.get("name")), {}).items():
                 value = record(params.get("arguments")).get(param)
                 if not _TOKEN.fullmatch(header):
-                    raise WireError(f"it wants {param[:80]!a} in a header with the name {header[:80]!a}, which is none")
+                    raise WireError(
+                        f"it wants {param[:80]!a} in a header named {header[:80]!a}, which is not a valid header name"
+                    )
                 if isinstance(value, bool):
                     out[f"Mcp-Param-{header}"] = "true" if value else "false"
                 elif isinstance(value, (str, int, float)):
@@ -256,6 +258,8 @@ class HttpChannel:
                     if kind != JSON or not text.strip() or (status >= 400 and not _answers(text)):
                         raise WireError(f"HTTP {status} {text[:200].decode('utf-8', 'replace')}".strip())
                     yield bytes(text)
+        except httpx2.ConnectError as error:
+            raise WireError(f"cannot connect ({error}); is it running?") from None
         except (httpx2.HTTPError, UnicodeError) as error:
             raise WireError(str(error) or type(error).__name__) from None
 
@@ -283,4 +287,4 @@ def _field(value: str) -> str:
     try:
         return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
     except UnicodeEncodeError:
-        raise WireError(f"{value[:80]!a} is no text that a header could hold") from None
+        raise WireError(f"{value[:80]!a} cannot be sent in a header") from None

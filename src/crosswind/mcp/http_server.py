@@ -246,7 +246,7 @@ class LocalServer:
             raise Answered(403, "the Host header does not name this server")
         origin = request.headers.get("origin")
         if origin is not None and origin not in {f"http://{name}" for name in names}:
-            raise Answered(403, "requests of other origins are not taken")
+            raise Answered(403, "requests from other origins are rejected")
         self.admitted(request)
         if request.method not in METHODS:
             raise Answered(405, "expected GET, POST or DELETE")

@@ -244,10 +244,10 @@ def needs_task(kind: str) -> str:
     if cls.on_task is not Perturbation.on_task:
         return "it changes the request or the world"
     if cls.goal != "kept":
-        return "it moves the goal of a task"
+        return "it changes the goal of a task"
     if cls.plans:
-        return "its way round looks ahead in the solution of a task"
-    return "" if _drawable(kind) else "it needs what only a domain knows of its tools"
+        return "its workaround needs to know the later steps of a task"
+    return "" if _drawable(kind) else "it needs knowledge about the tools that only a simulated domain has"
 
 
 @lru_cache(maxsize=256)
@@ -268,8 +268,8 @@ def without_tasks(recipe: Recipe) -> Recipe:
     if bad:
         reasons = "; ".join(f"{kind}: {needs_task(kind)}" for kind in dict.fromkeys(bad))
         raise CrosswindError(
-            f"a live server has no task, which some kinds need ({reasons}); "
-            f"these work without one: {', '.join(applicable())}"
+            f"some kinds cannot be used on a live server, which has no task ({reasons}). These can: "
+            f"{', '.join(applicable())}"
         )
     stack = []
     for choice in recipe.stack:
@@ -279,8 +279,8 @@ def without_tasks(recipe: Recipe) -> Recipe:
         kept = [kind for kind in choice.weights() if not needs_task(kind)]
         if not kept:
             raise CrosswindError(
-                f"no kind of the group {choice.group!r} applies to a live server, which has no task; these kinds "
-                f"apply: {', '.join(applicable())}"
+                f"no kind of the group {choice.group!r} can be used on a live server, which has no task. These kinds "
+                f"can: {', '.join(applicable())}"
             )
         stack.append(
             Choice(one_of=dict.fromkeys(kept, 1.0), count=choice.count, chance=choice.chance, severity=choice.severity)

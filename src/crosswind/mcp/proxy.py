@@ -396,6 +396,7 @@ async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal 
     for task in waits - {connection.reading}:
         task.cancel()
     await asyncio.gather(*(waits - {connection.reading}), return_exceptions=True)
+    channel = connection.channel
     await connection.close(failed=failed)
     await pipes.close()
     if failure.why:
@@ -404,7 +405,12 @@ async def serve_pipes(target: Sequence[str] | str, plan: Plan, journal: Journal 
     if failed:
         say(connection.link.ended)
         return SERVER_FAILED
-    return 128 + number[0] if number else CLOSED
+    if number:
+        return 128 + number[0]
+    if isinstance(channel, wire.Child) and channel.never_ran:  # the client left before anybody noticed
+        say(f"the server {channel.ended}")
+        return SERVER_FAILED
+    return CLOSED
 
 
 async def _read_client(pipes: Channel, relay: Relay) -> None:

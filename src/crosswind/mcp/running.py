@@ -75,7 +75,7 @@ class Server(Model):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"varies: {pattern!r} is no regular expression: {error}") from None
+                raise ValueError(f"varies: {pattern!r} is not a regular expression: {error}") from None
         return value
 
     @model_validator(mode="after")
@@ -169,11 +169,13 @@ class Running:
         """Where the server was started, if it was, and what of its command may have been meant to lie elsewhere."""
         if self.root is None:
             return ""
-        copy = f"a copy of {self.server.folder}" if self.server.folder else "an empty folder of its own"
-        said = f". It was started in {copy} ({self.folder}, gone now)"
+        copy = f"a copy of {self.server.folder}" if self.server.folder else "an empty temporary folder"
+        said = f". It ran in {copy} ({self.folder}, now deleted)"
         lost = [part for part in self.server.command if not os.path.isabs(part) and self._is_ours(part)]
         if lost:
-            said += f"; {lost[0]} lies in {self.base}, and not there: give it as {(self.base / lost[0]).absolute()}"
+            said += (
+                f". {lost[0]} is in {self.base}, not there: give its absolute path, {(self.base / lost[0]).absolute()}"
+            )
         return said
 
     def _is_ours(self, part: str) -> bool:

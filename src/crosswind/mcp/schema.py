@@ -178,7 +178,7 @@ def bad_listing(listed: Sequence[Any]) -> str:
     for n, raw in enumerate(listed):
         name = raw.get("name") if isinstance(raw, dict) else None
         if not isinstance(name, str) or not name:
-            return f"entry {n} is no tool with a name"
+            return f"entry {n} is not a tool with a name"
         if name in names:
             return f"{name!r} is listed twice"
         names.add(name)
@@ -187,7 +187,7 @@ def bad_listing(listed: Sequence[Any]) -> str:
         schema = raw.get("inputSchema")
         properties = schema.get("properties", {}) if isinstance(schema, dict) else None
         if not isinstance(schema, dict) or schema.get("type", "object") != "object" or not isinstance(properties, dict):
-            return f"the inputSchema of {name!r} is no schema of an object"
+            return f"the inputSchema of {name!r} is not the schema of an object"
         required = schema.get("required", [])
         if not isinstance(required, list) or any(one not in properties for one in required):
             return f"the inputSchema of {name!r} requires what it does not have"
@@ -212,7 +212,7 @@ def too_deep(value: Any) -> bool:
 def lie(raw: Json, output: Json | None) -> str:
     """How a result departs from the schema of results that its tool is listed with; empty where it does not."""
     if not isinstance(raw.get("content", []), list):
-        return "its content is no list"
+        return "its content is not a list"
     if output is None or raw.get("isError") is True:
         return ""
     if "structuredContent" not in raw:

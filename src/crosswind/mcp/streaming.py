@@ -125,9 +125,11 @@ class LiveStream:
 def without_tasks(plan: Plan) -> StreamPlan:
     """A plan for a live server. What needs a task or a verdict is refused."""
     if isinstance(plan, CareerPlan):
-        raise CrosswindError(f"{plan.name} is a career: its requests need a world of ours, and a live server has none")
+        raise CrosswindError(f"{plan.name} is a career, whose requests need a simulated world; a live server has none")
     if plan.schedule == "earned":
-        raise CrosswindError(f"the releases of {plan.name} are earned by success, which nobody judges on a live server")
+        raise CrosswindError(
+            f"{plan.name} changes releases after successful tasks, and success cannot be judged on a live server"
+        )
     if plan.drift:
         raise CrosswindError(f"{plan.name} changes how requests are worded, and a proxy sees no requests")
     if bad := [kind for kind, _ in map(parse_kind, plan.kinds) if live.needs_task(kind)]:

@@ -94,7 +94,7 @@ class TaskEntry(Model):
     @classmethod
     def _named(cls, value: str) -> str:
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", value):
-            raise ValueError(f"a task is called {value!r}; letters, digits, _ . and - are taken, up to 64 of them")
+            raise ValueError(f"the task name {value!r} is invalid; use up to 64 letters, digits, _, . and -")
         return value
 
     @model_validator(mode="after")
@@ -150,7 +150,7 @@ def fit(document: Document) -> TasksFile:
     file = document.fit(TasksFile)
     for i, kind in enumerate(file.kinds):
         if kind not in perturbations:
-            raise document.error(("kinds", i), f"no perturbation {kind!r}; {did_you_mean(kind, perturbations.names())}")
+            raise document.error(("kinds", i), f"no perturbation {kind!r}; {perturbations.meant(kind)}")
     for i, condition in enumerate(file.conditions):
         known_kinds(document, ("conditions", i, "stack"), condition.recipe)
         if not condition.stack or condition.name == CLEAN:

@@ -91,7 +91,7 @@ class ServerTools:
             return ToolResult(None, ToolError(PROTOCOL, text))
         value = response.get("result")
         if not isinstance(value, dict):
-            raise WireError("the server answered tools/call with something that is no result")
+            raise WireError("the server's answer to tools/call is not a valid result")
         tool = self.tools.get(call.tool)
         result = result_of(value, tool)
         if result.error is None and tool is not None and tool.spec.writes:

@@ -74,9 +74,9 @@ class ServerLink:
                 except BadFrame as bad:
                     noise += 1
                     if noise <= 3:
-                        self.complain(f"the server wrote something that is no message ({bad})")
+                        self.complain(f"the server wrote something that is not an MCP message ({bad})")
                     if noise > NOISE:
-                        raise WireError(f"the server wrote {noise} lines that are no messages") from None
+                        raise WireError(f"the server wrote {noise} lines that are not MCP messages") from None
                     if (failed := wire.instead(frame, bad)) is None:
                         continue
                     message, frame = failed, wire.dump(failed)
@@ -230,8 +230,10 @@ class Remote:
         again = await self.link.request("server/discover", {"_meta": self._meta})
         if not isinstance(again.get("result"), dict):
             if self._echoes:
-                raise WireError("it sends back what it is sent, so it is no MCP server; give the command of one")
-            raise WireError(f"the server refused to begin: {_words(response)}")
+                raise WireError("it sends back what it is sent, so it is not an MCP server; give the command of one")
+            if unreached := wire.why_lost(response):
+                raise WireError(unreached)
+            raise WireError(f"the server rejected the handshake: {_words(response)}")
         self.about = again["result"]
 
     async def _list(self) -> None:
@@ -264,7 +266,7 @@ class Remote:
             return ToolResult(None, ToolError(PROTOCOL, _words(response)))
         value = response["result"]
         if not isinstance(value, dict):
-            raise WireError("the server answered tools/call with something that is no result")
+            raise WireError("the server's answer to tools/call is not a valid result")
         if value.get("resultType", "complete") != "complete":
             raise WireError(f"the server wants more before it answers ({value['resultType']}), which is not supported")
         tool = self.listed.get(call.tool)

@@ -358,7 +358,12 @@ class Child:
         if code is None:
             return ""
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return how if self._spoke else f"{how} before it said anything"
+        return how if self._spoke else f"{how} before it sent a message"
+
+    @property
+    def never_ran(self) -> bool:
+        """Did the process fail by itself before it sent a message?"""
+        return not self._spoke and (self.process.returncode or 0) > 0
 
     async def wait(self, seconds: float) -> bool:
         """Wait for the process to end by itself; has it?"""

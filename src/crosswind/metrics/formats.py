@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from crosswind.episodes.record import Usage
     from crosswind.metrics.scores import Cell, Drop, NetScore, RefusalShares, Triviality
 
@@ -13,8 +15,9 @@ PERCENT = "\N{NO-BREAK SPACE}%"
 SURE = f"95{PERCENT} interval"
 TRIVIAL = "no better than an agent that does nothing, echoes the request, refuses everything or guesses"
 RIGHTLY = (
-    "A refusal is right if it is for the right reason and leaves nothing changed; where the tool finish is offered it "
-    'must be given by finish(status="cannot", reason=...), since words give no reason.'
+    "A refusal is right only if it gives the right reason and leaves nothing changed. Where the tool finish is "
+    "offered, "
+    'the agent must refuse with finish(status="cannot", reason=...), because plain text gives no reason.'
 )
 NARROW = 0.10  # an interval within so much of zero says that there is no larger change
 
@@ -67,11 +70,11 @@ def more(change: Drop) -> str:
 
     needed = tasks_needed(change) if abs(change.delta) >= 0.02 else None
     if needed is not None:
-        return f"about {max(needed, change.tasks + 1):,} tasks would show a change of this size"
+        return f"about {max(needed, change.tasks + 1):,} tasks would be enough to detect a change of this size"
     least = minimum_detectable_effect(change.tasks)
     if least is None:
         return "too few tasks to rule out a change"
-    return f"{many(change.tasks, 'task')} would show a change of {100 * least:.0f} points or more"
+    return f"with {many(change.tasks, 'task')}, only a change of {100 * least:.0f} points or more can be detected"
 
 
 def brief(change: Drop) -> str:
@@ -81,7 +84,7 @@ def brief(change: Drop) -> str:
         return size
     if (widest := max(-change.low, change.high)) <= NARROW:
         return f"no change of more than {100 * widest:.0f} points"
-    return f"{size}, which may be chance" if change.delta else "no change seen"
+    return f"{size}, which may be due to chance" if change.delta else "no change seen"
 
 
 def too_few(change: Drop) -> bool:
@@ -95,14 +98,14 @@ def certainty(change: Drop) -> str:
     """Whether a change is more than chance, in a sentence."""
     seen = f"{pairs(change)}, {SURE} {span(change.low, change.high)} points"
     if change.clear:
-        return f"Is that sure? Yes: {seen}, {adjusted(change)}."
+        return f"This change is statistically significant: {seen}, {adjusted(change)}."
     if (widest := max(-change.low, change.high)) <= NARROW:
-        return f"Is that sure? Yes, there is no change of more than {100 * widest:.0f} points: {seen}."
+        return f"A change of more than {100 * widest:.0f} points is ruled out: {seen}."
     few = ""
     if change.low > 0 or change.high < 0:
-        few = f"; although the interval excludes 0, {many(change.tasks, 'task')} are too few for the exact test"
-    no = "No, it may be chance" if change.delta else "No, a change may have been missed"
-    return f"Is that sure? {no}: {seen}, {adjusted(change)}{few}; {more(change)}."
+        few = f"; although the interval excludes zero, {many(change.tasks, 'task')} are too few for the exact test"
+    no = "This change may be due to chance" if change.delta else "A change may have been missed"
+    return f"{no}: {seen}, {adjusted(change)}{few}; {more(change)}."
 
 
 def share(found: Cell) -> str:
@@ -114,15 +117,22 @@ def refused(found: RefusalShares) -> str:
     """What became of the episodes to refuse where some refusals were wrong."""
     every, right = found.right.passed + found.wrong.passed, found.right.passed
     if every == found.right.n == 1:
-        return f"refuses the only episode that should be refused, {'rightly' if right else 'wrongly'}"
+        return f"refuses the only episode that should be refused, {'correctly' if right else 'but wrongly'}"
     of = f"all {every:,}" if every == found.right.n else f"{every:,} of the"
     left = f"{found.right.n:,} " if every < found.right.n else ""
-    return f"refuses {of} {left}episode{'s' * (found.right.n != 1)} that should be refused, {right:,} of them rightly"
+    return f"refuses {of} {left}episode{'s' * (found.right.n != 1)} that should be refused, {right:,} of them correctly"
 
 
 def wrongly(found: RefusalShares) -> str:
     """What stands behind a share of right refusals where others were wrong; empty where none was."""
     return f", {found.wrong.passed:,} wrongly" if found.wrong.passed else ""
+
+
+def meaning_of_wrongly(shown: Iterable[RefusalShares]) -> str:
+    """What `wrongly` counts, as a sentence to append; empty where nothing shown has it."""
+    if not any(map(wrongly, shown)):
+        return ""
+    return " Wrongly means with a wrong reason or none, or with a change left in place."
 
 
 def score(found: NetScore | None) -> str:
@@ -132,11 +142,17 @@ def score(found: NetScore | None) -> str:
 
 def no_better(found: Triviality) -> str:
     """By which figures an agent is no better than a trivial one, in a sentence."""
-    best = f"the {found.agent} solves {percent(found.reached)}" if found.reached else "trivial agents solve none"
-    bound = f"one-sided 95{PERCENT} lower bound ({percent(found.low)})"
-    needed = f"must exceed {percent(found.bar)} to be better" if found.bar < 1 else "cannot exceed that"
+    best = (
+        f"the scripted agent {found.agent} solves {percent(found.reached)}"
+        if found.reached
+        else "trivial agents solve none"
+    )
+    bound = f"its one-sided 95{PERCENT} lower bound, now {percent(found.low)},"
+    needed = f"must exceed {percent(found.bar)}" if found.bar < 1 else f"would have to exceed 100{PERCENT}"
     return (
-        f"No better: it solves {percent(found.rate)} of {many(found.tasks, 'task')}, and {best}. Its {bound} {needed}."
+        f"No better than a trivial agent: it solves {percent(found.rate)} of {many(found.tasks, 'task')}, and {best}. "
+        "To "
+        f"count as better, {bound} {needed}."
     )
 
 

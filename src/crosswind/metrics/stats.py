@@ -73,7 +73,7 @@ class Correlation(Model):
 def wilson(k: float, n: float, confidence: float = CONFIDENCE) -> Interval:
     """The score interval of a share, `k` of `n`; from 0 to 1 where nothing was seen."""
     if n < 0 or not 0 <= k <= n:
-        raise ValueError(f"{k} of {n} is no share; 0 <= k <= n is expected")
+        raise ValueError(f"{k} of {n} is not a share; expected 0 <= k <= n")
     if n == 0:
         return Interval(0.0, 1.0)
     z = _z(confidence)
@@ -85,7 +85,7 @@ def wilson(k: float, n: float, confidence: float = CONFIDENCE) -> Interval:
 
 def _z(confidence: float) -> float:
     if not 0 < confidence < 1:
-        raise ValueError(f"a confidence lies between 0 and 1, not at {confidence}")
+        raise ValueError(f"confidence must be between 0 and 1; got {confidence}")
     return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
@@ -264,7 +264,7 @@ def resampled(
 def holm(ps: Sequence[float]) -> list[float]:
     """p-values adjusted for being several, in the order given (Holm's step-down procedure)."""
     if bad := [p for p in ps if not 0 <= p <= 1]:
-        raise ValueError(f"{bad[0]} is no p-value")
+        raise ValueError(f"{bad[0]} is not a p-value; expected a number from 0 to 1")
     out, least = [0.0] * len(ps), 0.0
     for rank, i in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
         least = max(least, min(1.0, (len(ps) - rank) * ps[i]))
@@ -315,7 +315,7 @@ def power(n: int, delta: float, *, noise: float = 0.1, alpha: float = 0.05) -> f
     more, fewer = noise / 2 + delta, noise / 2
     changed = more + fewer
     if n < 0 or not 0 <= noise <= 1 or not 0 < alpha < 1:
-        raise ValueError(f"n = {n}, noise = {noise}, alpha = {alpha} make no sense together")
+        raise ValueError(f"inconsistent arguments: n = {n}, noise = {noise}, alpha = {alpha}")
     if changed > 1 + 1e-12:
         raise ValueError(f"a difference of {delta} with {noise} of noise would change more pairs than there are")
     if n == 0 or changed == 0:
@@ -340,7 +340,7 @@ def power(n: int, delta: float, *, noise: float = 0.1, alpha: float = 0.05) -> f
 def minimum_detectable_effect(n: int, *, noise: float = 0.1, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """The smallest true difference that `n` pairs show with the power asked for; None where none would be."""
     if not 0 < power < 1:
-        raise ValueError(f"a power lies between 0 and 1, not at {power}")
+        raise ValueError(f"power must be between 0 and 1; got {power}")
     low, high = 0.0, 1 - noise
     if _power(n, high, noise=noise, alpha=alpha) < power:
         return None
@@ -358,7 +358,7 @@ def pairs_needed(
 ) -> int | None:
     """How many pairs show a true difference with the power asked for; None where more than `most` would be needed."""
     if not 0 < power < 1:
-        raise ValueError(f"a power lies between 0 and 1, not at {power}")
+        raise ValueError(f"power must be between 0 and 1; got {power}")
     if delta == 0:
         return None
     low, high = 0, 1

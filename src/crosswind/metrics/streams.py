@@ -130,7 +130,7 @@ def _parts(a: Told, b: Told) -> Iterator[str]:
     version = max(_version(a), _version(b))
     yield f"release v{version}"
     if version > 1:
-        yield "a release touches it" if _touched(a) or _touched(b) else "no release touches it"
+        yield "a release affects it" if _touched(a) or _touched(b) else "no release affects it"
 
 
 def _is_later(record: Told) -> bool:

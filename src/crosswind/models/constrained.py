@@ -41,8 +41,9 @@ def open_constrained(rest: str, settings: AgentSettings) -> AgentSource:
     spec = inner if level == "seen" else rest
     if spec.partition(":")[0] not in ("hf", "embedded"):
         raise CrosswindError(
-            f"constrained:{rest}: only models in this process can be held to the menu; expected "
-            "constrained:hf:PATH or constrained:embedded, with seen: before it if values must be copied"
+            f"constrained:{rest}: only in-process models can be constrained to the tools shown; expected "
+            "constrained:hf:PATH or constrained:embedded (or constrained:seen:..., which also limits values to those "
+            "seen)"
         )
     source = open_agent(spec, settings.model_copy(update={"constrain": level}))
     source.name = f"constrained:{'seen:' if level == 'seen' else ''}{source.name}"

@@ -42,7 +42,9 @@ class NativeScript(Script):
         self.name = name or str(getattr(tokenizer, "name_or_path", "") or "the tokenizer")
         self._tokenizer, self._encode, self._special = tokenizer, encoder(tokenizer), specials(tokenizer)
         if not tokenizer.chat_template:
-            raise CrosswindError(f"{self.name}: the tokenizer has no chat template, so it has no tool calls of its own")
+            raise CrosswindError(
+                f"{self.name}: the tokenizer has no chat template, so it cannot format tool calls natively"
+            )
         self._system = lru_cache(maxsize=64)(self._encode)
         opening: Chat = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": USER}]
         self._before = self._up_to_user(self._rendered(opening))

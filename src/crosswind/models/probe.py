@@ -71,10 +71,10 @@ def installation() -> list[ProbeResult]:
     if weights.sound(path):
         out.append(ProbeResult("weights", "ok", f"{weights.MODEL} in {path.parent}"))
     elif path.exists():
-        out.append(ProbeResult("weights", "bad", f"{path} is damaged; the next run fetches it again"))
+        out.append(ProbeResult("weights", "bad", f"{path} is damaged; the next run downloads it again"))
     else:
         out.append(
-            ProbeResult("weights", "note", f"not in {path.parent}; fetched when the embedded agent is first used")
+            ProbeResult("weights", "note", f"not in {path.parent}; downloaded when the embedded agent is first used")
         )
     return out
 
@@ -90,7 +90,7 @@ async def servers() -> list[ProbeResult]:
         except (OSError, TimeoutError):
             return None
         writer.close()
-        return ProbeResult(name, "note", f"something listens: crosswind doctor openai:MODEL@{url}")
+        return ProbeResult(name, "note", f"a server is listening; check it with: crosswind doctor openai:MODEL@{url}")
 
     return [f for f in await asyncio.gather(*(look(*server) for server in SERVERS.items())) if f]
 
@@ -113,7 +113,7 @@ async def examine(spec: str, settings: AgentSettings | None = None) -> list[Prob
 async def _remote(source: RemoteModel) -> list[ProbeResult]:
     out = []
     if source.url != source.home and not source.url.endswith("/v1") and source.provider == "openai":
-        out.append(ProbeResult("address", "note", "most servers want it to end in /v1"))
+        out.append(ProbeResult("address", "note", "for most servers, it must end in /v1"))
     key = "none sent" if source.keyless else "sent"
     out.append(ProbeResult("key", "ok", key + (", none needed on this machine" if loopback(source.url) else "")))
     names = await source.models()
@@ -122,6 +122,7 @@ async def _remote(source: RemoteModel) -> list[ProbeResult]:
         text = source.model if known else f"the server lists {', '.join(names[:8]) or 'none'}, not {source.model}"
         out.append(ProbeResult("model", "ok" if known else "note", text))
     agent = ModelAgent(source, Random(0))
+    source.examined = True
     began = time.perf_counter()
     try:
         message = await source.answer(agent, CHAT, (TOOL, *domains["poi"].world_class.specs))
@@ -129,18 +130,18 @@ async def _remote(source: RemoteModel) -> list[ProbeResult]:
         return [*out, ProbeResult("request", "bad", str(error))]
     seconds = time.perf_counter() - began
     used = agent.usage
-    told = "; it does not say how many tokens"
+    told = "; the server does not report token counts"
     if used.tokens is not None:
         told = f" for {used.input_tokens} tokens in, {used.output_tokens} out"
     speed = f"{seconds:.1f} s{told}"
     out.append(ProbeResult("request", "ok", speed))
     if not source.native:
-        told = f"not taken or not shown; called as text instead. To switch them on: {SWITCHES}"
+        told = f"not accepted, or not passed on; called as text instead. To switch them on: {SWITCHES}"
     elif message.requests:
         call = message.requests[0]
         told = f"called {call.tool}({json.dumps(call.args, default=str)})"
     else:
-        told = f"taken, but the model did not call one when it should have. Maybe {SWITCHES}"
+        told = f"accepted, but the model did not call one when it should have. Try {SWITCHES}"
     state: State = "ok" if source.native and message.requests else "note"
     return [*out, ProbeResult("tools", state, told)]
 

@@ -399,7 +399,7 @@ def _cut(text: str) -> str:
 def _load(rest: str) -> Any:
     module, colon, name = rest.partition(":")
     if not colon or not module or not name:
-        raise CrosswindError(f"python:{rest}: expected python:MODULE:CALLABLE, such as python:my_agent:agent")
+        raise CrosswindError(f"python:{rest}: expected python:MODULE:NAME, such as python:my_agent:agent")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -407,10 +407,16 @@ def _load(rest: str) -> Any:
         for part in name.split("."):
             thing = getattr(thing, part)
     except ModuleNotFoundError as error:
-        what = f"no module {module!r} here or installed" if error.name == module else f"{module} needs {error.name!r}"
+        what = f"{module} needs the module {error.name!r}, which is not installed"
+        if error.name == module:
+            what = (
+                f"no module {module!r} in the current folder or installed; run the command in the folder of {module}.py"
+            )
         raise CrosswindError(f"python:{rest}: {what}") from None
     except AttributeError:
-        raise CrosswindError(f"python:{rest}: {module} has no {name!r}") from None
+        raise CrosswindError(
+            f"python:{rest}: the module {module} has no attribute {name!r}; expected python:MODULE:NAME"
+        ) from None
     except (Exception, SystemExit) as error:
         raise CrosswindError(f"python:{rest}: importing {module} failed: {type(error).__name__}: {error}") from None
     return thing

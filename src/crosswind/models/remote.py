@@ -114,6 +114,7 @@ class RemoteModel:
     concurrency = 8
     ending: Ending = "finish"
     resumes = True
+    examined = False  # by `crosswind doctor`, which need not be advised then
 
     def __init__(self, rest: str, settings: AgentSettings) -> None:
         self.model, whole = _split(rest, self.provider, self.home)
@@ -339,9 +340,10 @@ class RemoteModel:
         if fault.sort == "context":
             return "the model's window does not hold the tools: start the server with a larger one"
         if fault.sort == "tools":
-            return "the server takes no tools: leave out --protocol native, or switch them on (see crosswind doctor)"
+            return "the server accepts no tools: leave out --protocol native, or enable tools (see `crosswind doctor`)"
         if fault.sort == "unreachable":
-            return f"is a server running at {strip_credentials(self.url)}? `crosswind doctor {self.name}` checks"
+            more = "" if self.examined else f" Run `crosswind doctor {self.name}` to check"
+            return f"is a server running at {strip_credentials(self.url)}?{more}"
         return ""
 
 

@@ -34,7 +34,7 @@ EMBEDDED = "embedded"
 SPECS = {  # agents that are not scripted; docs/agents.md explains them
     "openai:MODEL[@URL]": "Any server with OpenAI's chat API.",
     "anthropic:MODEL[@URL]": "Anthropic's messages API.",
-    "python:MODULE:CALLABLE": "Your own function or object.",
+    "python:MODULE:NAME": "Your own function or object.",
     "cmd:COMMAND": "Any program that takes its tools from an MCP server.",
     "hf:PATH[+ADAPTER]": "A model in transformers, in this process.",
     "constrained:[seen:]SPEC": "A model in this process that can only call tools as the menu shows them.",
@@ -42,7 +42,10 @@ SPECS = {  # agents that are not scripted; docs/agents.md explains them
     "embedded[:ADAPTER]": "A small model in this process; adapters: static, paft or a path.",
 }
 PROVIDERS = [spec.split(":")[0].rstrip("[") for spec in SPECS]
-FORMS = f"Expected the name of a scripted agent, {', '.join([*SPECS][:-1])} or {[*SPECS][-1]}"
+FORMS = (
+    "Expected the name of a scripted agent (`crosswind catalog agents` lists them), or a spec: "
+    f"{', '.join([*SPECS][:-1])} or {[*SPECS][-1]}"
+)
 
 
 class ScriptedSource:
@@ -74,7 +77,7 @@ def open_agent(agent: object, settings: AgentSettings | None = None, ending: str
     what cannot work.
     """
     if ending not in (None, "", "finish", "words"):
-        raise CrosswindError(f"the ending is {ending!r}; expected finish or words")
+        raise CrosswindError(f"--ending is {ending!r}; expected finish or words")
     source = _opened(agent, settings or AgentSettings())
     source.ending = "finish" if ending == "finish" else "words" if ending == "words" else source.ending
     return source
@@ -116,7 +119,8 @@ def _opened(agent: object, settings: AgentSettings) -> AgentSource:
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
         shown = strip_credentials(spec)  # what is not a spec may hold a secret in an address
         meant = did_you_mean(shown, names)
-        raise CrosswindError(f"no agent {shown!r}; {meant}{'' if meant.endswith('?') else '.'} {FORMS}")
+        hint = f" {meant[0].upper()}{meant[1:]}" if meant.endswith("?") else ""
+        raise CrosswindError(f"no agent {shown!r}.{hint} {FORMS}")
     if not rest and spec != EMBEDDED:
         raise CrosswindError(f"{spec!r} has nothing after the colon. {FORMS}")
     source: AgentSource = resolve(LOADERS[f"agent:{provider}"])(rest, settings)

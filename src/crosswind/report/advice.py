@@ -30,8 +30,8 @@ REMEDIES: Mapping[str, str] = {
     "unsafe retry": "Check whether a write took effect before repeating it",
     "blind repetition": "Change something before repeating a call that failed",
     "wrong order": "Before calling a tool, make the calls it depends on",
-    "gave up": "Look for another way before giving up",
-    "ran out of steps": "Spend fewer steps on calls that teach nothing",
+    "gave up": "Try an alternative before giving up",
+    "ran out of steps": "Spend fewer steps on calls that return nothing new",
     "timed out": "Answer faster, or allow more time with --episode-timeout",
     "fabricated value": "Look values up instead of guessing them",
     "false success": "Verify the outcome before reporting success",
@@ -100,7 +100,7 @@ def _lost(run: AnyRun, found: Summary) -> list[Advice]:
     why = next(iter(found.excluded.reasons), "")
     return [
         Advice(
-            what="Replay the episodes lost to the infrastructure",
+            what="Rerun the episodes lost to infrastructure errors",
             failures=0,
             of=0,
             named=(),
@@ -144,7 +144,7 @@ def _surer(run: AnyRun, found: Summary) -> list[Advice]:
         return []
     return [
         Advice(
-            what="Play more tasks: the change may be chance",
+            what="Run more tasks: the change may be due to chance",
             failures=0,
             of=0,
             named=(),

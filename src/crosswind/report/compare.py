@@ -177,10 +177,11 @@ def notes(said: Comparison) -> Iterator[str]:
         if one.stream:
             continue  # paired by position, so keys do not matter
         if one.unshared:
-            yield f"{formats.many(one.unshared, 'episode')} of {said.first} or {one.name} have no partner that counts"
+            alone = formats.many(one.unshared, "episode")
+            yield f"{alone} of {said.first} or {one.name} have no scored counterpart in the other run"
         if one.other:
             other = formats.many(one.other, "episode")
-            yield f"{other} with the same key have different obstacles in {one.name}, and are left out"
+            yield f"{other} with the same key have different perturbations in {one.name}, and are left out"
 
 
 def _tiles(said: Comparison) -> Iterator[parts.Tile]:
@@ -254,7 +255,10 @@ def _tiers(one: Contrast, names: tuple[str, str]) -> Markup:
 def _kinds(one: Contrast, names: tuple[str, str]) -> Markup:
     found = parts.worst_first(one.groups["condition"].values())
     return join(
-        lead(f"{parts.method(one.groups['condition'], 'condition')} Filled points are clear by interval and test."),
+        lead(
+            f"{parts.method(one.groups['condition'], 'condition')} Filled markers are significant by both interval "
+            "and test."
+        ),
         parts.changes({"": [(clipped(d.name, 80), "", d) for d in found]}, names),
     )
 
@@ -266,7 +270,7 @@ def _tasks(one: Contrast, names: tuple[str, str]) -> Markup:
 def _episodes(one: Contrast, names: tuple[str, str]) -> Markup:
     shown = parts.fitting(_both(a, b, names) for a, b in one.opened)
     return join(
-        lead(f"{len(shown)} of the {formats.many(one.changed, 'episode')} that only one of the two solved."), shown
+        lead(f"{len(shown)} of the {formats.many(one.changed, 'episode')} that only one of the two runs solved."), shown
     )
 
 

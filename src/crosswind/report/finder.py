@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from crosswind.core.registry import perturbations
 from crosswind.episodes.record import Mistake
+from crosswind.metrics import formats
 from crosswind.metrics.groups import PUBLISHED, By
 from crosswind.metrics.mistakes import UNKNOWN
 from crosswind.metrics.scores import Drop, pairs
@@ -20,7 +21,7 @@ from crosswind.report.show import numbered
 from crosswind.runs.store import AnyRun
 
 REFUSE, CLEAN_SIDE, PAIR, BROKE, FIXED = 1, 2, 4, 8, 16  # bits of an episode
-ORDERS = {"worst": "broken by a shift first", "run": "in the order of the run", "long": "most steps first"}
+ORDERS = {"worst": "broken by a perturbation first", "run": "order of the run", "long": "most steps first"}
 OUTCOMES = ("fail", "pass", "error", "unjudged")
 WORDS = 200  # characters of one text
 
@@ -49,9 +50,9 @@ def drop_links(drop: Drop, by: By) -> Markup:
     group = of_group(by, drop.name) or {}
     shown: list[Pieces] = []
     if drop.broke:
-        shown += [link(f"{drop.broke:,} broke", **group, broke=1)]
+        shown += [link(f"{formats.many(drop.broke, 'episode')} broke", **group, broke=1)]
     if drop.fixed:
-        shown += [", " if shown else "", link(f"{drop.fixed:,} fixed", **group, fixed=1)]
+        shown += [", " if shown else "", link(f"{formats.many(drop.fixed, 'episode')} fixed", **group, fixed=1)]
     return span("links", shown, ", " if shown else "", link(f"all {drop.pairs:,}", **group, pair=1))
 
 

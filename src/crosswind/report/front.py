@@ -47,7 +47,7 @@ def _breaks(said: Content) -> Markup | None:
                 small(" ", _kind(drop.name)),
                 small(
                     f"points, {formats.span(drop.low, drop.high)}",
-                    "" if drop.clear else "; may be chance",
+                    "" if drop.clear else "; may be due to chance",
                     " · ",
                     drop_links(drop, "condition" if drop.name in several else "kind"),
                 ),
@@ -55,8 +55,8 @@ def _breaks(said: Content) -> Markup | None:
         )
         for drop in worst
     )
-    body = tag("ol", rows) if worst else note("No kind of change lowers success in this run.")
-    return div("card", tag("h2", "Where it breaks"), body, tag("a", "All of them, worst first", href="#kinds"))
+    body = tag("ol", rows) if worst else note("No perturbation lowers success in this run.")
+    return div("card", tag("h2", "Where it breaks"), body, tag("a", "All perturbations, worst first", href="#kinds"))
 
 
 def _kind(name: str) -> str:
@@ -110,7 +110,7 @@ def _advice(one: Advice) -> Markup:
         "li",
         tag("b", one.what, "."),
         tag("p", covers, join(" Most often: ", named, ".") if named else None),
-        small("After a change, play these kinds again:" if " --only " in one.command else "Try:"),
+        small("After fixing the agent, rerun these kinds:" if " --only " in one.command else "Try:"),
         parts.command(one.command),
     )
 

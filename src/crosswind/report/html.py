@@ -24,15 +24,16 @@ from crosswind.runs.command import repeat
 SIDES = ("clean", "shifted")
 TIERINGS: tuple[By, ...] = ("tier", "published")
 UNMEASURED = (
-    "Not measured for this run: these figures need the certified solution of each episode. It is not replayed for a "
-    "server behind a URL, and cannot be if a domain is not loaded."
+    "Nothing was measured for this run, because the certified solution cannot be replayed for a server behind a URL, "
+    "or "
+    "for a domain that is not loaded."
 )
 MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
-    ("calls answered by an error", "tool_error_rate", formats.percent),
-    ("… that were the agent's own doing", "own_error_rate", formats.percent),
-    ("active exploration, 0 to 1", "exploration", formats.number),
+    ("calls that returned an error", "tool_error_rate", formats.percent),
+    ("… caused by the agent", "own_error_rate", formats.percent),
+    ("exploration, 0 (none) to 1 (as in the solution)", "exploration", formats.number),
     ("calls per episode", "chain_length", formats.number),
-    ("… on the certified way", "gold_chain_length", formats.number),
+    ("… in the certified solution", "gold_chain_length", formats.number),
     ("questions to the user per episode", "questions", formats.number),
     ("right refusals, of the tasks to refuse", "right_refusal_rate", formats.percent),
     ("false refusals, of the solvable tasks", "false_refusal_rate", formats.percent),
@@ -54,17 +55,17 @@ def page(said: Content) -> str:
     found = said.summary
     sections = [
         ("stream", "Success over time", streams.section(said.stream)) if said.stream else None,
-        ("scale", "For scale", _scale(said)) if said.scale or said.unplayed else None,
+        ("scale", "For comparison", _scale(said)) if said.scale or said.unplayed else None,
         ("kinds", "Each perturbation, worst first", _kinds(said)) if found.drops.get("condition") else None,
         ("tiers", "Tier by axis", _tiers(said)) if found.drops.get("cell") else None,
         ("refusals", "Refusals", _refusals(found)) if found.refusals["shifted"].right.n else None,
         ("doses", "Severity", _doses(found)) if found.drops.get("severity") else None,
         ("causes", "Why it fails", _causes(found)) if found.causes or found.stages else None,
         ("tasks", "Kinds of task", _tasks(found)) if found.drop else None,
-        ("behaviour", "How it works", _behaviour(said)),
+        ("behaviour", "Agent behaviour", _behaviour(said)),
         ("costs", "Costs and exclusions", _costs(said)),
         ("find", "All episodes", _find(said)) if said.run.told else None,
-        ("episodes", "Episodes to open", _episodes(said)) if said.readings else None,
+        ("episodes", "Episode transcripts", _episodes(said)) if said.readings else None,
     ]
     agent = said.run.manifest.agent
     return parts.frame(
@@ -107,13 +108,15 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
     if found.drop:
         yield parts.tile("Change", found.drop)
         if found.drop.exposed:
-            yield parts.tile("Change where the obstacle was seen", found.drop.exposed)
+            yield parts.tile("Change where the agent saw the obstacle", found.drop.exposed)
     if found.mild:
         yield parts.tile("Change at severity 1", found.mild)
     refusals = found.refusals["shifted"]
     if refusals.right.n:
         for name, cell in (("Right refusals", refusals.right), ("False refusals", refusals.false)):
-            under = f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, 'episode')}; always refusing: 100"
+            under = (
+                f"{formats.range_of(cell.low, cell.high)}, {formats.many(cell.n, 'episode')}; always refusing gives 100"
+            )
             refuse = int(name == "Right refusals")
             figure = link(formats.percent(cell.rate), judged=1, clean=0, refuse=refuse)
             yield name, figure, f"{under}{formats.PERCENT}", ""
@@ -122,7 +125,7 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
         yield "Score", f"{found.score.value:.2f}", bounds, ""
     usage = found.usage
     if usage.tokens:
-        cost = f"{formats.money(usage)} in all" if usage.cost is not None else "no price known"
+        cost = f"total cost {formats.money(usage)}" if usage.cost is not None else "no price known"
         yield "Tokens", f"{usage.tokens / 1000:,.0f} k", cost, ""
 
 
@@ -164,8 +167,8 @@ def _beside(scale: Scale) -> Markup:
 
 def _said_no(found: Summary) -> str:
     refusals = found.refusals["shifted"]
-    right = f"{formats.percent(refusals.right.rate)} rightly{formats.wrongly(refusals)}"
-    return f"refuses {right}, {formats.percent(refusals.false.rate)} falsely"
+    right = f"{formats.percent(refusals.right.rate)} of the tasks to refuse{formats.wrongly(refusals)}"
+    return f"refuses {right}, and {formats.percent(refusals.false.rate)} of the solvable ones"
 
 
 def _refusals(found: Summary) -> Markup:
@@ -188,8 +191,8 @@ def _refusals(found: Summary) -> Markup:
     return join(
         lead(
             "Tasks that cannot be done, with or without a perturbation, count here and not towards success. "
-            f"An agent that always refuses with the right reason has 100{formats.PERCENT} in both tables and solves "
-            "nothing. Wrongly refused: with a wrong reason or none, or after a change that was not undone."
+            f"An agent that always refuses with the right reason has 100{formats.PERCENT} in both tables, although it "
+            f"solves nothing.{formats.meaning_of_wrongly([*found.refused['kind'].values(), shifted])}"
         ),
         div(
             "two",
@@ -211,8 +214,8 @@ def _tiers(said: Content) -> Markup:
     )
     return join(
         lead(
-            "Change in points on solvable tasks that meet one obstacle, by what the obstacle demands of the agent "
-            f"(tier) and what it changes (axis). {parts.method(found.drops['cell'], 'cell')}"
+            "Change in points on solvable tasks with exactly one perturbation, by what the perturbation demands of the "
+            f"agent (tier) and what it changes (axis). {parts.method(found.drops['cell'], 'cell')}"
         ),
         parts.heat(found.drops["cell"], _cell_links),
         tag("h3", "Tiers"),
@@ -244,8 +247,10 @@ def _kinds(said: Content) -> Markup:
     ]
     return join(
         lead(
-            f"Points show the change on solvable tasks, lines its interval. {parts.method(kinds, 'kind')} Filled "
-            "points are clear by interval and test; hollow ones may be chance, and say how many tasks would decide."
+            f"Markers show the change on solvable tasks, lines its interval. {parts.method(kinds, 'kind')} Filled "
+            "markers are significant by both interval and test. Hollow ones may be due to chance; the text next to "
+            "them "
+            "says how many tasks would settle it."
         ),
         parts.changes({"": rows}, SIDES),
     )
@@ -263,7 +268,10 @@ def _doses(found: Summary) -> Markup:
     doses = {int(name): drop for name, drop in found.drops["severity"].items() if name.isdigit()}
     if len(doses) < 2:
         only = ", ".join(map(str, doses))
-        return lead(f"All perturbations of this run have severity {only}; the suite `doses` plays each one at 1 to 5.")
+        return lead(
+            f"All perturbations of this run have severity {only}. The suite `doses` has each perturbation at "
+            "severities 1 to 5."
+        )
     cells = found.cells["severity"]
     points = [(n, cell.rate or 0.0, cell.low, cell.high) for n in sorted(doses) if (cell := cells[str(n)]).n]
     by_kind: dict[str, dict[int, Drop]] = {}
@@ -284,7 +292,7 @@ def _doses(found: Summary) -> Markup:
         for kind, row in several.items()
     )
     return join(
-        lead(f"Share of shifted episodes solved at each severity, 1 the mildest, with its {formats.SURE}."),
+        lead(f"Share of shifted episodes solved at each severity (1 is the mildest), with its {formats.SURE}."),
         charts.dose(points, clean),
         tag("h3", "Change by kind and severity"),
         tag("table", tag("thead", top), tag("tbody", rows), class_="heat dense"),
@@ -297,7 +305,7 @@ def _dose_links(drop: Drop) -> Markup:
 
 def _causes(found: Summary) -> Markup:
     return join(
-        lead("The stage says where a failed episode broke, the cause how: its first mistake that was not corrected."),
+        lead("The stage says where a failed episode broke; the cause is its first uncorrected mistake."),
         div("two", _bars("Stage", "stage", found.stages, STAGES), _bars("Cause", "cause", found.causes, CAUSES)),
     )
 
@@ -320,8 +328,8 @@ def _bars(heading: str, field: str, counts: Mapping[str, int], meant: Mapping[st
 
 def _tasks(found: Summary) -> Markup:
     told = (
-        "The same changes by domain, level and family. The level is the length of the clean solution: 2 to 3 calls, "
-        "4 to 6, 7 to 12."
+        "The same changes by domain, level and family. The level gives the length of the clean solution: 2 to 3 calls "
+        "(level 1), 4 to 6 (level 2) or 7 to 12 (level 3)."
     )
     return join(lead(told), parts.grouped_changes(found.drops, parts.TASKS, SIDES, drop_links))
 
@@ -331,7 +339,7 @@ def _behaviour(said: Content) -> Markup:
     again = [found.pass_hat_k.get(side, ()) for side in SIDES]
     ks = range(max(map(len, again), default=0))
     rows = [(f"{k + 1}", *(_all_pass(side[k]) if k < len(side) else "–" for side in again)) for k in ks]
-    told = "How the agent works, clean and shifted."
+    told = "Averages over clean and over shifted episodes."
     if found.study and said.measured < found.episodes:
         told += (
             f" Turns, tokens and time cover all {formats.many(found.episodes, 'episode')}; the other figures need the "
@@ -340,7 +348,9 @@ def _behaviour(said: Content) -> Markup:
     return join(
         lead(told if found.study else f"{told} {UNMEASURED}"),
         table(("", *SIDES), _measures(found.study)) if found.study else None,
-        (tag("h3", "All of k trials pass"), table(("k", *SIDES), rows)) if len(rows) > 1 else None,
+        (tag("h3", "Share of tasks that pass in all of k trials"), table(("k", *SIDES), rows))
+        if len(rows) > 1
+        else None,
     )
 
 
@@ -374,26 +384,26 @@ def _costs(said: Content) -> Markup:
             )
         ),
         ("requests to the model", f"{usage.requests:,}", formats.number(usage.requests / n, 1)),
-        ("requests repeated", f"{usage.retries:,}", formats.number(usage.retries / n, 2)),
-        ("time of episodes", formats.duration(usage.seconds), formats.duration(usage.seconds / n)),
+        ("requests retried", f"{usage.retries:,}", formats.number(usage.retries / n, 2)),
+        ("episode time", formats.duration(usage.seconds), formats.duration(usage.seconds / n)),
         ("cost", formats.money(usage), formats.number(None if usage.cost is None else usage.cost / n, 4)),
     ]
     if not excluded.episodes:
-        told = "No episode was lost to the infrastructure."
+        told = "No episode was lost to infrastructure errors."
     else:
         told = (
-            f"{formats.many(excluded.episodes, 'episode')} ended as errors of the infrastructure and are in no score; "
+            f"{formats.many(excluded.episodes, 'episode')} ended in infrastructure errors and are not scored; "
             f"{formats.many(excluded.pairs, 'pair')} are incomplete because of that."
         )
     reasons = (
         tag("li", f"{count} × {clipped(reason, 300)}", class_="text") for reason, count in excluded.reasons.items()
     )
     return join(
-        table(("", "in all", "per episode"), rows),
-        tag("h3", "Left out"),
+        table(("", "total", "per episode"), rows),
+        tag("h3", "Excluded episodes"),
         note(told, (" ", link("These episodes", outcome="error"), ".") if excluded.episodes else None),
         tag("ul", reasons, class_="note") if excluded.reasons else None,
-        note(f"{formats.many(excluded.unpaired, 'shifted episode')} have no clean episode.")
+        note(f"{formats.many(excluded.unpaired, 'shifted episode')} have no matching clean episode.")
         if excluded.unpaired
         else None,
     )
@@ -402,9 +412,11 @@ def _costs(said: Content) -> Markup:
 def _find(said: Content) -> Markup:
     return join(
         lead(
-            "Every figure above leads here. Select, search, or give the number of an episode to ",
+            "Every number with a link above opens this list, filtered to the episodes it counts. To see an episode "
+            "step "
+            "by step in a terminal, pass its number to ",
             tag("code", "crosswind show"),
-            ", which shows it step by step.",
+            ".",
         ),
         finder.section(said.run, said.mistakes, (one.record.key for one in said.readings)),
     )
@@ -420,7 +432,7 @@ def _episodes(said: Content) -> Markup:
     every = len(said.run.told)
     told = (
         f"{len(shown)} of {formats.many(every, 'episode')}: "
-        "failures first, and one of each cause and kind before a second one of any. "
+        "failures first, with as many different causes and kinds as possible. "
         if len(shown) < every
         else "All episodes. "
     )
@@ -443,8 +455,9 @@ def _footer(said: Content) -> Markup:
         tag(
             "p",
             f"Played with crosswind {manifest.crosswind}, judged by verifier {manifest.judge}, reported by crosswind "
-            f"{__version__}. Pairs share task, seed and trial. Intervals are 95{formats.PERCENT}, each for its group "
-            "alone; p-values are exact and Holm-adjusted over the groups of a table. Errors of the infrastructure are "
-            "excluded, never counted as failures.",
+            f"{__version__}. The episodes of a pair share task, seed and trial. Intervals are 95{formats.PERCENT}, "
+            "each "
+            "for its group alone; p-values are exact and Holm-adjusted over the groups of a table. Episodes with "
+            "infrastructure errors are excluded, never counted as failures.",
         ),
     )

@@ -33,9 +33,10 @@ def section(found: Sequence[Interaction]) -> Markup | None:
     return join(
         tag("h3", "Interactions"),
         note(
-            "Success on the tasks that were played clean, with each obstacle, and with both. The interaction is the "
-            "change with both minus the changes with each, in points; below 0, one makes the other worse. Large losses "
-            "cannot fully add up, so compare success with both to what independent losses would leave."
+            "Success on the tasks that were played clean, with each of two perturbations, and with both. The "
+            "interaction is "
+            "the change with both minus the changes with each, in points; below 0, one makes the other worse. Large "
+            "losses cannot fully add up, so compare success with both to what independent losses would leave."
         ),
         table(HEADS, rows(found)),
     )

@@ -23,10 +23,10 @@ def sentence(said: Leaderboard) -> str:
     rate = f"{formats.percent(cell.rate)} ({formats.range_of(cell.low, cell.high)})"
     out = f"{formats.many(len(said.runs), 'run')} of {said.suite}. "
     if not cell.passed:
-        return out + ("None solves anything" if others else f"{first.name} solves nothing") + " in the open world."
+        return out + ("No run solves any task" if others else f"{first.name} solves no task") + " in the open world."
     if not others:
         return f"{out}{first.name} solves {rate} in the open world."
-    out += f"{first.name} solves most in the open world: {rate}."
+    out += f"{first.name} solves the largest share in the open world: {rate}."
     close = [one.name for one in others if one.summary.shifted.n and one.summary.shifted.high >= cell.low]
     if close:
         few = ", ".join(close[:3]) + (f" and {len(close) - 3} more" if len(close) > 3 else "")
@@ -139,7 +139,7 @@ def _table(said: Leaderboard) -> Markup:
             "agents that do nothing, echo, refuse everything or guess, and 1 for the oracle. Click a heading to sort."
         ),
         tag("table", tag("thead", top), tag("tbody", body), class_="ranks", id="ranks"),
-        note("Grey rows are scripted agents: the scores of solving nothing, and the best possible score."),
+        note("Grey rows are scripted agents, which mark the lowest and the highest possible score."),
     )
 
 

@@ -72,18 +72,18 @@ def report(said: Content) -> str:
         *([literal(said.details, 1200)] if said.details else []),
         f"{formats.many(found.episodes, 'episode')}, {formats.many(found.tasks, 'task')}, seed {manifest.seed}. "
         "Changes are in percentage points on solvable tasks, shifted minus clean, each with its own 95 % interval; "
-        "bold ones are clear, also after Holm's correction over the groups of the table.",
+        "bold ones are significant, also after Holm correction over the groups of the table.",
         *(f"> Note: {literal(problem, 400)}" for problem in said.run.problems),
     ]
     if said.stream:
         out += ["### Over time", table(streams.HEADS, streams.rows(said.stream))]
     if said.scale:
         out += [
-            "### For scale, on the same episodes",
+            "### For comparison, on the same episodes",
             scores("agent", said.scale.summaries),
             *([f"Pairs: {said.scale.sample}."] if said.scale.sample else []),
-            "Success counts solvable pairs: a clean episode counts once for each shifted episode of its task. Always "
-            "refusing gives 100 % of right and of false refusals.",
+            "Success counts solvable pairs: a clean episode counts once for each shifted episode of its task. An "
+            "agent that always refuses has 100 % of right and of false refusals.",
         ]
     if said.unplayed:
         out += ["### No baselines", *(literal(note, 400) for note in said.unplayed)]
@@ -103,5 +103,5 @@ def report(said: Content) -> str:
         rows = [[literal(cause), str(n), formats.percent(n / total)] for cause, n in ranked]
         out += ["### Why it fails", table(["cause", "episodes", "share"], rows)]
     if found.excluded.episodes:
-        out.append(f"{formats.many(found.excluded.episodes, 'episode')} excluded: errors of the infrastructure.")
+        out.append(f"{formats.many(found.excluded.episodes, 'episode')} excluded because of infrastructure errors.")
     return "\n\n".join(out) + "\n"

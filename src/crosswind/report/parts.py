@@ -142,8 +142,8 @@ def changes(groups: Mapping[str, Sequence[tuple[str, Pieces, Drop]]], names: tup
 
 def method(drops: Mapping[str, Drop], group: str) -> str:
     """What the intervals and p-values of a table of groups are."""
-    interval = f"Each interval is {formats.SURE.removesuffix(' interval')}, for one {group} alone"
-    return f"{interval}; p is Holm-adjusted over {len(drops)} {group}s." if len(drops) > 1 else f"{interval}."
+    interval = f"Each {formats.SURE} is for one {group} alone"
+    return f"{interval}; p-values are Holm-adjusted over {len(drops)} {group}s." if len(drops) > 1 else f"{interval}."
 
 
 def _change(name: str, under: Pieces, drop: Drop, scale: charts.ChangeScale) -> Markup:
@@ -170,7 +170,9 @@ def under(drop: Drop, axis: str = "") -> str:
     """The line under a name: the axis, and the change over pairs whose obstacle was seen, where that differs."""
     seen = drop.exposed
     told = (
-        f"where seen: {formats.points(seen.delta)} ({formats.pairs(seen)})" if seen and seen.pairs < drop.pairs else ""
+        f"where the agent saw it: {formats.points(seen.delta)} ({formats.pairs(seen)})"
+        if seen and seen.pairs < drop.pairs
+        else ""
     )
     return " · ".join(filter(None, (axis, told)))
 
@@ -262,7 +264,7 @@ def _inside(shown: Reading) -> Markup:
     record, found = shown.record, shown.diagnosis
     parts: list[Pieces] = [_said("The user", record.query, shown.at_start)]
     if record.refuse:
-        parts.append(note(f"Refusing is right here: {shown.proof or 'the task cannot be done'}."))
+        parts.append(note(f"The request should be refused: {shown.proof or 'the task cannot be done'}."))
     if record.layers:
         parts.append(_folded("Obstacles", [json.dumps(layer, ensure_ascii=False) for layer in record.layers]))
     if record.policy:
@@ -278,7 +280,7 @@ def _inside(shown: Reading) -> Markup:
         parts.append(note(f"The first {STEPS} of {len(record.steps)} steps."))
     parts.append(_said("The agent, at the end", ending(record) or "(says nothing)", wrong=shown.final_diverges))
     if shown.gold_final:
-        parts.append(_said("The certified way ends with", shown.gold_final))
+        parts.append(_said("The certified solution ends with", shown.gold_final))
     if shown.missing:
         parts.append(note(clipped(shown.missing, SHOWN)))
     if record.ended == "exception":
@@ -289,7 +291,7 @@ def _inside(shown: Reading) -> Markup:
     checks = [
         f"{'✓' if c.passed else '✗'} {c.name}{': ' + clipped(c.why, SHOWN) if c.why else ''}" for c in record.checks
     ]
-    budget = f"{record.gold_steps} steps certified, {record.budget} allowed"
+    budget = f"{formats.many(record.gold_steps, 'step')} certified, {record.budget} allowed"
     parts.append(tag("p", f"Ended: {record.ended}; {budget}. ", "; ".join(checks), class_="note text"))
     parts.append(note("key ", tag("code", clipped(record.key, 300))))
     return join(*parts)
@@ -319,7 +321,7 @@ def _tool(tool: Mapping[str, object]) -> str:
 
 
 def _steps(lines: Iterable[Line]) -> Markup:
-    heads = ("", "what the agent saw", "what the world saw", "the certified way")
+    heads = ("", "what the agent saw", "what reached the world", "the certified solution")
     top = div("step heads", (tag("div", h) for h in heads))
     return div("steps", top, map(_step, lines))
 
@@ -339,7 +341,7 @@ def _step(line: Line) -> Markup:
 def _sides(line: Line, heard: Sequence[Markup]) -> list[Markup]:
     """The three columns of a step; those that are equal are shown once, over the room of all of them."""
     agent, gold = [line.agent] if line.agent else [], [line.gold] if line.gold else []
-    certified = "certified way" if line.gold_step is None else f"certified way, step {line.gold_step}"
+    certified = "certified solution" if line.gold_step is None else f"certified solution, step {line.gold_step}"
     if agent and list(line.world) == agent and gold == agent:
         return [_side("agent three", f"agent, world and {certified}", agent, heard, told=True)]
     if agent and list(line.world) == agent:

@@ -92,8 +92,8 @@ def episode(console: Console, shown: Reading, number: int | None = None) -> None
         text = f"obstacle: {terminal.short(str(layer.get('kind')), 60)}, {met} {terminal.short(fields, 160)}"
         console.print(Text(text, style="yellow"))
     if record.refuse:
-        console.print(Text(f"refusing is right: {terminal.short(shown.proof, 300)}", style="yellow"))
-    table = terminal.table_of("step", "what the agent saw", "what the world saw", "the certified way")
+        console.print(Text(f"should be refused: {terminal.short(shown.proof, 300)}", style="yellow"))
+    table = terminal.table_of("step", "what the agent saw", "what reached the world", "the certified solution")
     for line in lines_of(shown):
         table.add_row(*_cells(line), style="on grey15" if line.diverges else "")
     console.print(table)

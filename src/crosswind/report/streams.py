@@ -60,8 +60,8 @@ def rows(found: StreamSummary) -> list[list[str]]:
         return [_row(name, share) for name, share in _of_career(found, career).items() if share.n]
     shares = {
         "all episodes": found.success,
-        "stability: tasks that no release touches": found.stability,
-        "adaptation: tasks that a release touches": found.adaptation,
+        "stability: tasks that no release affects": found.stability,
+        "adaptation: tasks that a release affects": found.adaptation,
         **{f"release {name}": share for name, share in found.releases.items() if len(found.releases) > 1},
         **{f"{_shot(int(k))} under a release": share for k, share in found.shots.items()},
     }
@@ -78,7 +78,7 @@ def _of_career(found: StreamSummary, career: CareerSummary) -> dict[str, StreamS
             f"told {name} episode{'' if name == '1' else 's'} before": share for name, share in career.distances.items()
         },
         **{f"about {name}": share for name, share in career.facts.items()},
-        "facts whose every later request passed": career.chains,
+        "facts for which every later request passed": career.chains,
         "failures from an outdated or false value": career.stale,
     }
 
@@ -114,7 +114,7 @@ def section(found: StreamSummary) -> Markup:
     )
 
 
-DIFFERENCE = ("episodes", "second less first", "pairs", "95 % over streams")
+DIFFERENCE = ("episodes", "second minus first", "pairs", "95 % over streams")
 
 
 def difference(found: StreamPairs, first: str, second: str) -> str:
@@ -122,7 +122,7 @@ def difference(found: StreamPairs, first: str, second: str) -> str:
     change = found.difference
     interval = "" if change.low is None or change.high is None else f" ({formats.span(change.low, change.high)})"
     return (
-        f"Over the {formats.many(change.n, 'episode')} at equal places of their streams, {second} passes "
+        f"Over the {formats.many(change.n, 'episode')} at the same positions of their streams, {second} passes "
         f"{formats.percent(found.second.value)} and {first} {formats.percent(found.first.value)}: "
         f"{formats.points(change.value or 0.0)} points{interval}."
     )

@@ -23,7 +23,7 @@ def legend(found: Summary) -> str:
     wrong = any(one.wrong.passed for one in shares)
     wrongly = "; wrongly: refused for a wrong reason or none, or with something left changed" if wrong else ""
     return (
-        "Success counts solvable tasks; each shifted episode is paired with the clean episode of its task. Right "
+        "Success counts solvable tasks only. Each shifted episode is paired with the clean episode of its task. Right "
         f"refusals: share of the tasks that should be refused{wrongly}. False refusals: share of the solvable tasks."
     )
 

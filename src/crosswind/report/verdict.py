@@ -16,7 +16,7 @@ def headline(found: Summary, agent: str, *, brief: bool = False) -> str:
         return f"{agent} has no finished episode that counts, so there is no result yet."
     clean, shifted = found.trivial.get("clean"), found.trivial.get("shifted")
     if clean and not clean.better:
-        return f"{agent} is {formats.TRIVIAL}: no change can be measured."
+        return f"{agent} is {formats.TRIVIAL}, so no change can be measured."
     if found.drop is None:
         solved = " and ".join(
             f"{formats.percent(cell.rate)} of {formats.many(cell.n, f'solvable {side} episode')}"
@@ -59,7 +59,7 @@ def details(found: Summary) -> str:
             out.append(formats.no_better(shifted))
     shares = found.refusals["shifted"]
     if found.episodes and shares.right.n:
-        out.append(f"An agent that always refuses with the right reason would have 100{formats.PERCENT} in both.")
+        out.append(f"An agent that always refuses with the right reason would refuse 100{formats.PERCENT} of both.")
         if shares.wrong.passed:
             out.append(formats.RIGHTLY)
     return " ".join(out)

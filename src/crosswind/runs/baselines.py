@@ -38,12 +38,12 @@ FILE = "baselines.jsonl"
 PLAYED = 150  # shifted episodes on which baselines are played
 NAMES = ("oracle", "memoriser", *TRIVIAL)
 TELLS = {
-    "oracle": "follows the certified way: the best that can be reached",
-    "memoriser": "replays the clean way whatever it meets: what it is worth to know the clean world by heart",
+    "oracle": "follows the certified solution: the upper bound",
+    "memoriser": "replays the clean solution regardless of changes: what memorising the clean world achieves",
     "refuser": "refuses everything",
-    "echo": "says the request back",
+    "echo": "repeats the request",
     "idle": "does nothing",
-    "guesser": "guesses from the request, without a tool",
+    "guesser": "guesses from the request, without calling tools",
 }
 UNSAID: dict[str, Any] = {"query": "", "policy": "", "tools": (), "steps": (), "final": "", "usage": Usage()}
 Known = dict[tuple[str, str], Record]  # by agent and key

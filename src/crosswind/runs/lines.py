@@ -121,11 +121,11 @@ def _is_json(line: bytes) -> bool:
 def _damaged(path: Path, number: int, line: bytes, error: ValidationError) -> BadFile:
     if _is_json(line) and isinstance(data := json.loads(line), dict):
         known_schema(data.get("schema_version"), f"{path}:{number}")
-    told = f"{path}:{number}: the line is damaged ({brief_error(error)}); all other lines are untouched"
+    told = f"{path}:{number}: line {number} is damaged ({brief_error(error)}); the other lines are intact"
     told += ". Restore it from a copy"
     if path.name != EPISODES:
         return BadFile(f"{told}, or move this file and its index away and let `crosswind run` play its episodes again")
-    again = "take it out and let `crosswind run` play that episode again"
+    again = "remove it and let `crosswind run` play that episode again"
     return BadFile(f"{told}, or {again}: {removal_command(path, number)}")
 
 
@@ -162,7 +162,7 @@ def left_out(folder: Path, lost: Sequence[str], there: int) -> str:
     said += ". Restore them from a copy"
     if numbers:
         command = removal_command(folder / EPISODES, *numbers[:MOST])
-        said += f", or take them out and let `crosswind run` play their episodes again: {command}"
+        said += f", or remove them and let `crosswind run` play their episodes again: {command}"
     return said
 
 

@@ -92,7 +92,8 @@ SAME = (
 def shortfall(manifest: Manifest, there: int) -> str:
     """Why a run with this many episodes is not whole, in words; nothing where it is."""
     if manifest.state != "finished":
-        return f"the run is not finished ({manifest.why or manifest.state})"
+        why = manifest.why or ("it is still running, or was killed" if manifest.state == "running" else manifest.state)
+        return f"the run is not finished ({why})"
     if manifest.planned is not None and there < manifest.planned:
         return (
             f"{manifest.planned - there} of its {manifest.planned} episodes are missing; a copy of a run needs the "
@@ -106,7 +107,7 @@ def load_manifest(folder: Path | str) -> Manifest:
     try:
         text = read_whole(path)
     except OSError as error:
-        hint = "expected the folder that `crosswind run` wrote (its --out)"
+        hint = "give the folder of a run (the --out of `crosswind run`)"
         raise BadFile(f"{path}: cannot be read ({error.strerror}); {hint}") from None
     try:
         data = json.loads(text)

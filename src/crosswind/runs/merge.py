@@ -45,9 +45,9 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
     """
     out, shards = Path(out), [(Path(folder), load_manifest(folder)) for folder in folders]
     if (out / MANIFEST).exists():
-        raise CrosswindError(f"{out}: already holds a run; merge into a new folder")
+        raise CrosswindError(f"{out}: already holds a run; choose a new folder as --out")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise CrosswindError(f"{out}: exists and is no empty folder; merge into a new folder")
+        raise CrosswindError(f"{out}: already exists and is not empty; choose a new folder as --out")
     for folder, _ in shards:
         if out.resolve().is_relative_to(folder.resolve()):
             raise CrosswindError(f"{out}: is inside the shard {folder}; merge into a folder outside of the shards")
@@ -69,7 +69,7 @@ def merge(folders: Sequence[Path | str], out: Path | str) -> Merged:
                 )
             owners[brief.key] = folder
         if lacks := shortfall(manifest, len(owners) - before) or "".join(problems[:1]):
-            raise CrosswindError(f"{folder}: {lacks}; run its command again, then merge")
+            raise CrosswindError(f"{folder}: {lacks}; rerun its command, then merge")
     fresh = out.with_name(f".{out.name}.merging")  # what a refusal or a crash leaves half written is never at `out`
     if real_folder(fresh).exists():
         Store(fresh).close()  # raises `Locked` where another merge is writing

@@ -34,7 +34,8 @@ def unplayable(names: Iterable[str], asked: bool) -> dict[str, str]:
         hosting = hosting_of(name)
         if name not in domains:
             out[name] = (
-                f"No scripted agents are played in {name}, and no certified way is shown: the domain is not loaded "
+                f"No scripted agents are played in {name}, and no certified solution is shown: the domain is not "
+                "loaded "
                 "here. crosswind --plugin FILE report DIR loads it."
             )
         elif hosting == "shared":
@@ -44,7 +45,7 @@ def unplayable(names: Iterable[str], asked: bool) -> dict[str, str]:
             )
         elif hosting and not asked:
             out[name] = (
-                f"No scripted agents are played in {name}: each of their episodes would start its server once more. "
+                f"No scripted agents are played in {name}: each of their episodes would start its server again. "
                 "--baselines N plays them on N shifted episodes."
             )
     return out
@@ -54,7 +55,8 @@ def unplayable(names: Iterable[str], asked: bool) -> dict[str, str]:
 
 PROXIED = "mcp"  # the domain of what a proxy recorded
 SHARED = (
-    "The certified way is not walked again: the server runs on behind a url and nothing resets it, so the calls of the "
+    "The certified solution is not replayed: the server runs on behind a url and nothing resets it, so the calls of "
+    "the "
     "gold would reach it once more."
 )
 
@@ -84,13 +86,16 @@ class Reading:
 def draw_again(record: Record) -> tuple[Drawn | None, str]:
     """A stored episode with its certificate, or why it cannot be certified again."""
     if record.domain not in domains and record.domain == PROXIED:
-        return None, "There is no certified way to compare with: a proxy recorded the session of a client's own task."
+        return (
+            None,
+            "There is no certified solution to compare with: a proxy recorded the session of a client's own task.",
+        )
     try:
         if hosting_of(record.domain) == "shared":
             return None, SHARED
         return redrawn(record), ""
     except CrosswindError as error:
-        return None, f"The certified way cannot be drawn again here: {error}"
+        return None, f"The certified solution cannot be regenerated here: {error}"
 
 
 def read(record: Record) -> Reading:

@@ -406,7 +406,7 @@ class Workers:
         self.in_a_row = self.in_a_row + 1 if record.outcome == "error" else 0
         if self.in_a_row >= self.most_in_a_row:
             what = f"{self.in_a_row} episodes in a row" if self.in_a_row > 1 else "an episode"
-            self.stopped = f"{what} ended as errors of the infrastructure (last: {record.why})"
+            self.stopped = f"{what} ended in infrastructure errors (last: {record.why})"
             self.broken = True
         same = [(_place_of(record.why), record.task_id)] if record.ended == "exception" else []
         self.alike = [*(one for one in self.alike if [one[0]] == [s[0] for s in same]), *same]

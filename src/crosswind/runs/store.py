@@ -170,15 +170,15 @@ def _loaded(
         problems.append(f"{what} cut short: a proxy was killed; the next one that logs here completes the record")
     problems += (f"{kind} was never played: {why}" for kind, why in manifest.never_met.items())
     if manifest.state != "finished":
-        of = (
-            f"{len(told)} of {manifest.planned} episodes"
-            if manifest.planned
-            else f"{len(told)} episode{'s' * (len(told) != 1)}"
-        )
-        goes_on = "a proxy may add to it" if manifest.of_proxy else "the same command with the same agent continues it"
-        problems.append(f"the run is not finished ({of}); {goes_on}")
+        some = f"{len(told)} episode{'s' * (len(told) != 1)} so far"
+        if manifest.planned:
+            some = f"{len(told)} of {manifest.planned} episodes"
+            if len(told) >= manifest.planned:
+                some = f"all {manifest.planned} episodes are there, but the run was not closed"
+        goes_on = "a proxy may add to it" if manifest.of_proxy else "rerun the same command to resume it"
+        problems.append(f"the run is not finished ({some}); {goes_on}")
     elif lacks := shortfall(manifest, len(told)):
-        problems.append(f"{lacks}; the same command plays them again")
+        problems.append(f"{lacks}; rerun the same command to play them again")
     return manifest, told, problems, damage
 
 
@@ -386,7 +386,8 @@ class Store:
                 if before.judge != manifest.judge:
                     hint = f"judge it again (crosswind rescore {self.folder} --write), {hint}"
                 raise CrosswindError(
-                    f"{self.folder}: holds a run with another configuration: {'; '.join(changed[:SHOWN])}{more}. "
+                    f"{self.folder}: the folder already holds a run with a different configuration: "
+                    f"{'; '.join(changed[:SHOWN])}{more}. "
                     f"To resume it, {hint}use the settings of that run; otherwise choose another --out"
                 )
             kept = {name: getattr(before, name) for name in ("created", "planned", "never_met")}

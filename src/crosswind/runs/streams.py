@@ -340,7 +340,8 @@ async def check_replay(plan: Plan, source: AgentSource, *, seed: int = 0) -> Non
         fields = [f for f in type(a).model_fields if f != "usage" and getattr(a, f) != getattr(b, f)]
         if fields:
             raise CrosswindError(
-                f"{source.name} replays differently after a kill: in episode {n + 1} of {CHECKED}, {', '.join(fields)} "
-                f"differ although everything up to episode {CUT} was the same. Let save() return all that the agent "
-                "keeps, take it up in restore(), and set a temperature of 0 and a seed"
+                f"{source.name} replays differently after a restart: in episode {n + 1} of {CHECKED}, "
+                f"{', '.join(fields)} "
+                f"differ although everything up to episode {CUT} was the same. Let save() return everything that "
+                "the agent keeps, restore it in restore(), and set a temperature of 0 and a seed"
             )

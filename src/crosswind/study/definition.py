@@ -282,7 +282,7 @@ def load_study(path: Path | str) -> Study:
             for name in condition.domains:
                 if name not in domains:
                     raise document.error(
-                        (part, "conditions", i, "domains"), f"no domain {name!r}; {did_you_mean(name, domains.names())}"
+                        (part, "conditions", i, "domains"), f"no domain {name!r}; {domains.meant(name)}"
                     )
     for i, arm in enumerate(study.by_name.values()):
         _check_arm(document, study, i, arm)

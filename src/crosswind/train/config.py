@@ -128,7 +128,7 @@ class TrainConfig(Options):
     def _sound(self) -> Self:
         if self.batch % self.accumulate:
             raise ValueError(
-                f"batch is {self.batch} and accumulate {self.accumulate}; the one must divide by the other"
+                f"batch is {self.batch} and accumulate {self.accumulate}; batch must be divisible by accumulate"
             )
         if self.adaptive and self.steps < self.adaptive.rounds:
             raise ValueError(

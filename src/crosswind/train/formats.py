@@ -175,7 +175,7 @@ def writing(path: Path, form: Format, *, force: bool = False) -> Iterator[Put]:
         what = "a folder" if path.is_dir() else "no plain file"
         raise CrosswindError(f"{path}: this is {what}; give a file name, or leave --out out to write to stdout")
     if path.exists() and not force:
-        raise CrosswindError(f"{path} exists; give another name, or --force to write over it")
+        raise CrosswindError(f"{path} already exists; choose another --out, or pass --force to overwrite it")
     if path.suffix == PARQUET and form != "verl":
         raise CrosswindError(f"{path}: only the format verl is written as Parquet; give a name that ends in .jsonl")
     fresh = path.with_name(path.name + ".new")

@@ -445,8 +445,8 @@ class Training:
         if not totals.broken or not (over or 0 < config.patience <= totals.broken):
             return ""
         return (
-            f"of the last {totals.broken} groups no episode could be scored: faults of the engine or of tools, and "
-            "not the model, broke them all; see that they work (crosswind doctor), and run the same command again"
+            f"of the last {totals.broken} groups no episode could be scored: the engine or the tools failed, not the "
+            "model; check them (crosswind doctor), then rerun the same command"
         )
 
     def _silence(self) -> str:

@@ -432,7 +432,8 @@ def begin(folder: Path, config: TrainConfig, method: Method) -> Result | None:
             raise BadFile(f"{path}: is damaged; remove the folder, or choose another --out") from None
         if other:
             raise CrosswindError(
-                f"{folder} holds a run of another recipe ({other}); choose another --out, or remove the folder"
+                f"{folder} already holds a run with a different recipe ({other}); choose another --out, or remove the "
+                "folder"
             )
         if held.get("result"):
             made = held["result"]

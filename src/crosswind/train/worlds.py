@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from crosswind.base.errors import UnknownName
 from crosswind.core.flow import rng_for
-from crosswind.core.registry import did_you_mean, domains
+from crosswind.core.registry import domains
 
 RANGE = re.compile(r"(generated:(?:(?:train|dev|test)-)?)([0-9]{1,18})\.\.([0-9]{0,18})")
 ROW = 8  # demonstrations that come from one world of a range
@@ -63,4 +63,4 @@ def unknown(name: str) -> str:
             return ""
     except UnknownName as error:
         return str(error)
-    return f"no domain {name!r}; {did_you_mean(name, domains.names())}"
+    return f"no domain {name!r}; {domains.meant(name)}"

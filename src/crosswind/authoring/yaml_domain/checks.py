@@ -109,7 +109,7 @@ class TableChecks(Checker):
             self.one_of(column, self.d.tables[table].columns, place, f"column of {table}")
         made = self.d.tables[table].columns[column] if column else None
         if role == "kind" and not (made and made.choice):
-            raise self.fail(place, f"{of} is no choice; name table.column of one")
+            raise self.fail(place, f"{of} is not a choice column; name table.column of one")
         if role != "kind" and not (made.name if made else self.d.tables[table].id.names):
             raise self.fail(
                 place, f"{of} holds no made-up names; name a column filled by name, or a table that has them"
@@ -183,7 +183,7 @@ class TableChecks(Checker):
         elif column.unit:
             raise self.fail(place, "a unit belongs to a number; take it out")
         if column.date and not schema.is_date(column.date.first):
-            raise self.fail((*place, "date", "first"), f"{column.date.first!r} is no date; write it as 2031-05-03")
+            raise self.fail((*place, "date", "first"), f"{column.date.first!r} is not a date; write it as 2031-05-03")
         if column.time:
             first, last = schema.minutes(column.time.first), schema.minutes(column.time.last)
             if first is None or last is None or last < first + column.time.minutes:

@@ -60,7 +60,7 @@ class FamilyChecks(Checker):
                 made = self.d.tables[table].columns[column]
                 if made.fill == "fixed" or (made.number and not made.whole):
                     raise self.fail(
-                        (*place, "of"), f"{column} is no column of names, choices, dates, times or whole numbers"
+                        (*place, "of"), f"{column} is not a column of names, choices, dates, times or whole numbers"
                     )
         if detail.record:
             self.record((*place, "record"), detail)
@@ -86,7 +86,7 @@ class FamilyChecks(Checker):
         for i, value in enumerate(kind.expect):
             given = self.parsed((*place, "expect", i), value)
             if not given.step:
-                raise self.fail((*place, "expect", i), f"{value!r} is no result; write $step.key")
+                raise self.fail((*place, "expect", i), f"{value!r} is not a result; write $step.key")
             self.result((*place, "expect", i), given, found)
         writes = [step for step in kind.steps if step.call and self.d.tools[step.call].act != "look"]
         if not writes and not kind.expect:
@@ -153,7 +153,7 @@ class FamilyChecks(Checker):
         if not many and (step.where or step.picks):
             raise self.fail(place, f"{step.call} gives one row; take out {', '.join(step.picks or ['where'])}")
         if many and len(step.picks) != 1:
-            raise self.fail(place, f"{step.call} gives a list; say what is taken by one of {PICKS}")
+            raise self.fail(place, f"{step.call} returns a list; choose one row with one of {PICKS}")
         for condition in self.conditions((*place, "where"), step.where):
             at = (*place, "where", condition.column)
             self.one_of(condition.column, tool.give, at, f"key that {step.call} gives")
@@ -179,7 +179,9 @@ class FamilyChecks(Checker):
                 own = given.key == self.key(table)
                 sort = f"id of {table if own else self.columns(table).get(given.key, schema.Column()).refer}"
             if sort != f"id of {column.refer}":
-                raise self.fail(place, f"{place[-1]} is the {self.key(column.refer)} of {column.refer}; this is none")
+                raise self.fail(
+                    place, f"{place[-1]} must be the {self.key(column.refer)} of {column.refer}; this is not one"
+                )
 
     def known(self, place: Place, given: schema.Ref, found: Mapping[str, schema.YamlStep]) -> None:
         if given.detail:
@@ -197,9 +199,7 @@ class FamilyChecks(Checker):
         for name in schema.holes(text):
             self.one_of(name, details, place, "detail")
         if found_in := _BRACED.search(text):
-            raise self.fail(
-                place, f"{found_in[0]} stands in braces; write {found_in[1]} without them: braces are for details"
-            )
+            raise self.fail(place, f"{found_in[0]} has braces, which are for details; write {found_in[1]}")
         if set("{}") & set(schema.without_holes(text)):
             raise self.fail(place, "a brace is left over; details are written as {detail}, results as $step.key")
         for step, key in schema.STEP.findall(text):

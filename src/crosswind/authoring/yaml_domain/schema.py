@@ -41,7 +41,7 @@ def ref(value: Any) -> Ref:
     if whole := STEP.fullmatch(value):
         return Ref(step=whole[1], key=whole[2])
     if "{" in value or "$" in value:
-        raise ValueError(f"{value!r} is no reference; write {{detail}}, $step.key or a plain value")
+        raise ValueError(f"{value!r} is not a reference; write {{detail}}, $step.key or a plain value")
     return Ref(literal=value)
 
 

@@ -21,16 +21,16 @@ def rejected(case: Case, act: Act, call: ToolCall | None) -> Divergence:
         if name in case.canonical:
             why = f"{name} is the usual name of a tool and is not shown here"
             return Divergence(act.n, "memorised interface", "understanding", why)
-        return Divergence(act.n, "wrong tool", "understanding", f"there never was a tool {name!r}")
+        return Divergence(act.n, "wrong tool", "understanding", f"no tool {name!r} ever existed")
     meaning = next((case.canonical[i].spec for i in sorted(spec.ids) if i in case.canonical), None) if spec else None
     aims = {c.tool for c in case.direct} if case.missing else set()
     if call is not None and spec is not None and not spec.ids & aims and not case.gold_uses(name):
         return wrong_tool(case, act, call)
     if meaning is not None and bad_arguments(meaning.params, act.call.args) is None:
         if call is not None and (first := case.prerequisite(act, call)):
-            why = f"{name} was called before {first}, which gives what it needs here"
+            why = f"{name} was called before {first}, which returns what {name} needs here"
             return Divergence(act.n, "wrong order", "planning", why)
-        why = f"{name} takes these arguments elsewhere, and not as it is shown here"
+        why = f"{name} takes these arguments in the clean interface, but not in the one shown"
         return Divergence(act.n, "memorised interface", "understanding", why)
     if call is not None and spec is not None and (found := off_list(case, act, spec, call)):
         return found
@@ -55,7 +55,7 @@ def wrong_tool(case: Case, act: Act, call: ToolCall | None) -> Divergence:
     right = sorted({s.call.tool for s in case.ways_to(call)}) if call is not None else []
     told = next((n for n in right if n in case.record.policy), None)
     stage = "planning" if told and told not in case.domain.policy else "understanding"
-    why = f"{name} was called" + (f" where {right[0]} was to be" if right else ", which nothing asked for")
+    why = f"{name} was called" + (f" instead of {right[0]}" if right else ", although nothing asked for it")
     return Divergence(act.n, "wrong tool", stage, why)
 
 
@@ -68,7 +68,7 @@ def wrong_arguments(case: Case, act: Act, made: ToolCall, meant: ToolCall) -> Di
             why = f"{act.call.tool}({key}={used!r}) goes by the request, where the policy puts {right!r} in its place"
             return Divergence(act.n, "wrong argument", "planning", why)
     if case.lawless is not None and any(made == c for s in case.lawless.steps for c, _ in s.inner):
-        why = f"{made.tool} was called as it would be right without the rules that the policy has here"
+        why = f"the {made.tool} call ignores a rule in this policy"
         return Divergence(act.n, "misread result", "planning", why)
     if found := exchanged(case, act, made, meant):
         return found
@@ -84,7 +84,7 @@ def exchanged(case: Case, act: Act, made: ToolCall, meant: ToolCall) -> Divergen
     for one, other in itertools.combinations(keys, 2):
         if made.args.get(one) == meant.args[other] and made.args.get(other) == meant.args[one]:
             known = case.sources(meant.args[one], act.n) - {"tools"}
-            why = f"{act.call.tool} has {one}={made.args[one]!r} and {other}={made.args[other]!r}, exchanged"
+            why = f"{act.call.tool} has {one}={made.args[one]!r} and {other}={made.args[other]!r}, which are swapped"
             return Divergence(act.n, "wrong argument", case.channel(known), why)
     return None
 
@@ -99,9 +99,9 @@ def unasked(case: Case, act: Act) -> Divergence | None:
                 v for v in case.family.details[key].read(entity_names.plain(case.task, case.record.query)) if v != value
             ]
             if any(v in c.args.values() for v in guesses for c, _, _ in act.inner):
-                why = f"the request leaves {key} open, and the user was not asked which is meant"
+                why = f"the request leaves {key} open, and the agent did not ask the user which one is meant"
                 return Divergence(act.n, "wrong argument", "understanding", why)
-            why = f"{act.call.tool} rests on a {key} that the user was never asked for"
+            why = f"{act.call.tool} was called with a {key} that the agent never asked the user for"
             return Divergence(act.n, "fabricated value", "understanding", why)
     return None
 
@@ -110,7 +110,7 @@ def wrong_value(case: Case, act: Act, key: str, wrong: Any, right: Any, meant: T
     """Where a wrong value came from, and where the right one stood."""
     name = f"{act.call.tool}({key}={wrong!r})"
     if isinstance(wrong, (dict, list)) and not isinstance(right, (dict, list)):
-        return Divergence(act.n, "malformed call", "understanding", f"{name} is no plain value")
+        return Divergence(act.n, "malformed call", "understanding", f"{name} is not a plain value")
     of_wrong, of_right = case.sources(wrong, act.n), case.sources(right, act.n)
     known = of_right - {"tools"}
     slip = [v for v in case.task.given if not known and not of_wrong and alike(wrong, v)]
@@ -124,25 +124,25 @@ def wrong_value(case: Case, act: Act, key: str, wrong: Any, right: Any, meant: T
     ):
         if case.refused and all(a.call.tool in TALK for a in case.acts[late:]):
             return stopped(case, f"it refused before it took up {right!r}")
-        why = f"{name} was not put right when the user asked for {right!r}"
+        why = f"{name} was not corrected after the user asked for {right!r}"
         return Divergence(late, "wrong argument", "feedback", why)
     if not of_wrong - {"tools"} and not (of_wrong and known):
         if known and alike(wrong, right):
             why = f"{name} should have been {right!r}"
             return Divergence(act.n, "wrong argument", case.channel(known), why)
-        why = f"{name} stands nowhere that the agent could see"
+        why = f"{name} appears nowhere that the agent could see"
         asked = any(s.call.tool == ASK and case.stands(right, str(s.result.content)) for s in case.gold)
         stage = case.channel(known) if known else ("understanding" if asked else "planning")
         return Divergence(act.n, "fabricated value", stage, why)
     if meant is not None and case.compared(wrong, right, act.n):
-        why = f"{name} where what was read about both speaks for {right!r}"
+        why = f"{name} was used, although what the agent had read points to {right!r}"
         return Divergence(act.n, "misread result", "feedback", why)
     if "request" in known or "policy" in known:
         return Divergence(act.n, "wrong argument", case.channel(known), f"{name} should have been {right!r}")
     if "results" in of_wrong:
         return misread(case, act.n, name, right)
     if "results" in known and case.is_ruled_out(wrong):
-        why = f"{name} goes by the request, where {right!r} stands in the records"
+        why = f"{name} was copied from the request, although the records say {right!r}"
         return Divergence(act.n, "wrong argument", "planning", why)
     if not known and not any(s.call.tool == ASK for s in case.gold):
         why = f"{name} should have been {right!r}, which nothing shows where it had to come from"
@@ -165,7 +165,7 @@ def misread(case: Case, before: int, name: str, right: Any) -> Divergence:
             told = next((n for n in sorted(honest) if n in case.record.policy), None)
             stage = "planning" if told else "understanding"
             return Divergence(act.n, "wrong tool", stage, f"{act.call.tool} does not tell what {call.tool} tells")
-        why = f"what {act.call.tool} showed was old or a part of the whole, and {name} rests on it"
+        why = f"{name} was taken from a result of {act.call.tool} that was outdated or incomplete"
         return Divergence(act.n, "misread result", "feedback", why)
     said = f"{name}, where the results give {right!r}"
     if before == case.end:
@@ -180,21 +180,23 @@ def stopped(case: Case, why: str) -> Divergence:
     if last is not None and last.code in SCHEMA:
         return rejected(case, last, case.missing[0] if case.missing else None)
     if (error := case.open_error()) is not None:
-        stop = f"{error.call.tool} failed with {error.code!r}, and nothing came of it"
+        stop = f"{error.call.tool} failed with {error.code!r}, and the agent did nothing about it"
         return Divergence(error.n, "gave up", "feedback", stop)
     last = next((act for act in reversed(acts) if case.is_on_the_way(act)), last)
     if last is not None and last.worked and (found := unasked(case, last)):
         return found
     if case.acts and (words := [act for act in case.acts[last.n - 1 if last else 0 :] if act.heard]):
-        return Divergence(words[-1].n, "gave up", "feedback", "the user changed the request, and that was the end")
+        return Divergence(
+            words[-1].n, "gave up", "feedback", "the user changed the request, and the agent stopped there"
+        )
     if (there := case.denied()) is not None:
-        why = f"it refused because there is no {there}, which stands in what it read"
+        why = f"the agent refused because there is no {there}, although a result it read has one"
         return Divergence(case.end, "misread result", "feedback", why)
     if last is not None and len(last.worked) == 1 and not case.is_usual(last):
-        stop = f"{last.call.tool} answered in an unusual form, and that was the end"
+        stop = f"{last.call.tool} answered in an unusual format, and the agent stopped there"
         return Divergence(last.n, "gave up", "feedback", stop)
     if last is not None and case.halfway(last):
-        stop = f"{last.call.tool} needs another step to be done, and that was the end"
+        stop = f"{last.call.tool} needs another step to take effect, and the agent stopped there"
         return Divergence(last.n, "gave up", "feedback", stop)
     if not case.record.final.strip():
         return Divergence(case.end, "gave up", "feedback", "it stopped without a word")

@@ -11,10 +11,10 @@ from crosswind.perturbations.action.tool_merge import ToolMerge
 
 @perturbation
 class BetterTool(ToolMerge):
-    """One tool more does in one call what takes several; the single ones are still listed and still work."""
+    """A new tool does in one call what used to take several; the old tools are still listed and still work."""
 
     kind: Literal["better_tool"] = "better_tool"  # type: ignore[assignment]
-    way = "find the tool that does more at once; whoever goes the old way needs more calls"
+    way = "find the tool that does more at once; the old tools take more calls"
 
     def on_tools(self, tools: Tools, nth: int) -> Tools:
         shown = {t.name: t for t in tools}

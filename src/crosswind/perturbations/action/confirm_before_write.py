@@ -17,14 +17,15 @@ PARAMS = banks.own("confirm_before_write", "params")
 
 @perturbation
 class ConfirmBeforeWrite(Perturbation):
-    """The first call of a write changes nothing and returns a confirmation to repeat it with."""
+    """The first call of a writing tool changes nothing; it returns a confirmation to repeat the call with."""
 
     kind: Literal["confirm_before_write"] = "confirm_before_write"
     axis, tier, rank = "action", "reasoning", "protocol"
     severities = (
-        "Writing tools on the way that ask for it: 1, 2, 3, all of them; at 5 all, and the descriptions do not say so."
+        "Writing tools in the solution that ask for it: 1, 2, 3, all of them; at 5 all, and the descriptions do not "
+        "say so."
     )
-    needs = "a tool on the way that writes"
+    needs = "a tool in the solution that writes"
     way = "repeat the write with the confirmation that its first call returned"
     tools: tuple[str, ...]
     param: str

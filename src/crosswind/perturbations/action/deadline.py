@@ -13,14 +13,15 @@ from crosswind.perturbations.query._changes import wording
 
 @perturbation
 class Deadline(UntilThen):
-    """Every call takes a minute, and from some time on the tools that write accept nothing more."""
+    """Every call takes a simulated minute, and after a deadline the writing tools reject all calls."""
 
     kind: Literal["deadline"] = "deadline"
     severities = (
-        "The time that there is for the last write, by the time that the certified way takes: 3, 2.5, 2.2, 1.9, 1.6."
+        "Time available for the last write, as a multiple of the time that the solution takes: 3, 2.5, 2.2, 1.9, 1.6."
     )
-    needs = "a tool on the way that writes"
-    way = "make no more calls than it takes, so that the last write is made in time"
+    needs = "a tool in the solution that writes"
+    way = "make no unnecessary calls, so that the last write is in time"
+    release_note = "Every call takes a minute, and from some time on the tools that write accept nothing more."
     tools: tuple[str, ...]
     until: int  # the minute of the episode from which on nothing is accepted
     notice: str

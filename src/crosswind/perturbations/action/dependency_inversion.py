@@ -20,16 +20,16 @@ PARAMS = banks.own("dependency_inversion", "params")
 
 @perturbation
 class DependencyInversion(Perturbation):
-    """What came second comes first: it gives a token that the former first one needs, and takes effect there."""
+    """Two dependent tools swap order: the second must be called first, for a token that the first one needs."""
 
     kind: Literal["dependency_inversion"] = "dependency_inversion"
     axis, tier, rank, group, plans = "action", "reasoning", "structure", "structure", True
     severities = (
-        "What does not name the way: 1 nothing, 2 the error, 3 the error and the description of what comes first now, "
-        "4 the error and the other description, 5 all three."
+        "What does not tell the new order: 1 nothing, 2 the error, 3 the error and the description of the tool that "
+        "now comes first, 4 the error and the other description, 5 all three."
     )
-    needs = "two writes on the way, the second of which needs nothing of the first but what it made"
-    way = "call the second tool first, and hand the token it gives to the first one"
+    needs = "two writes in the solution, the second of which needs nothing from the first but what it made"
+    way = "call the second tool first, and pass the token it returns to the first one"
     first: str
     second: str
     key: str

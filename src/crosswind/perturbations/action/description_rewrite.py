@@ -13,13 +13,16 @@ from crosswind.perturbations.action._renaming import share
 
 @perturbation
 class DescriptionRewrite(Perturbation):
-    """The descriptions of tools are written anew, with the same facts in other words."""
+    """Tool descriptions state the same facts in different words."""
 
     kind: Literal["description_rewrite"] = "description_rewrite"
     axis, tier, rank, counts = "action", "perception", "vocabulary", "docs"
-    severities = "Tools on the way described anew: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
-    needs = "a tool on the way for which a bank has other descriptions"
-    way = "recognise tools by descriptions in other words"
+    severities = (
+        "Tools in the solution with reworded descriptions: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 "
+        "all tools."
+    )
+    needs = "a tool in the solution for which a bank has other descriptions"
+    way = "recognise tools by reworded descriptions"
     docs: dict[str, str]  # tool further in -> its description
 
     @classmethod

@@ -27,13 +27,13 @@ class IdleTool(Model):
 
 @perturbation
 class DistractorTools(Perturbation):
-    """Tools are added that deal with other things; they answer, and help nobody."""
+    """Irrelevant tools are added; they answer when called, but help with no request."""
 
     kind: Literal["distractor_tools"] = "distractor_tools"
     axis, tier, rank, receipt_source, counts = "action", "perception", "structure", "tools", "tools"
     severities = "How many tools are added: 2, 4, 8, 14, 24."
-    needs = "a tool on the way"
-    way = "find the right tools among others that help nobody"
+    needs = "a tool in the solution"
+    way = "find the right tools among irrelevant ones"
     tools: tuple[IdleTool, ...]
 
     @classmethod

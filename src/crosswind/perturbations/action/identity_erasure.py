@@ -18,15 +18,15 @@ TRIES = 20
 
 @perturbation
 class IdentityErasure(Renaming):
-    """Tool names are replaced by names without meaning; the descriptions stay true."""
+    """Tool names are replaced by meaningless ones; the descriptions stay true."""
 
     kind: Literal["identity_erasure"] = "identity_erasure"
     tier = "perception"
     lost = frozenset({"name"})
     severities = (
-        "Tools on the way that lose their name: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
+        "Tools in the solution that lose their name: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
     )
-    needs = "a tool on the way"
+    needs = "a tool in the solution"
     way = "choose tools by their descriptions"
 
     @classmethod

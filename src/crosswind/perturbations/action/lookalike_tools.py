@@ -25,12 +25,12 @@ class Twin(Model):
 
 @perturbation
 class LookalikeTools(Perturbation):
-    """Beside tools on the way stand others of almost the same name, which by their descriptions do something else."""
+    """Tools are added with names almost like those needed; their descriptions say that they do something else."""
 
     kind: Literal["lookalike_tools"] = "lookalike_tools"
     axis, tier, rank, receipt_source, counts = "action", "perception", "structure", "tools", "twins"
-    severities = "Tools on the way that have a near-duplicate: 1, 2, 3, all, all with two each."
-    needs = "a tool on the way"
+    severities = "Tools in the solution that have a near-duplicate: 1, 2, 3, all, all with two each."
+    needs = "a tool in the solution"
     way = "read the descriptions, and call the tool that does what is wanted"
     twins: tuple[Twin, ...]
 

@@ -18,12 +18,15 @@ STYLES = ("camel", "pascal", "kebab", "upper", "snake")
 
 @perturbation
 class NameNoise(Renaming):
-    """Tool names keep their words and change their spelling: case, separators, prefixes, version marks."""
+    """Tool names keep their words but change their spelling: case, separators, prefixes, version suffixes."""
 
     kind: Literal["name_noise"] = "name_noise"
     tier = "perception"
-    severities = "Tools on the way spelt otherwise: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
-    needs = "a tool on the way"
+    severities = (
+        "Tools in the solution with another spelling: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all "
+        "tools."
+    )
+    needs = "a tool in the solution"
     way = "call tools by the names shown, whatever their spelling"
 
     @classmethod

@@ -119,16 +119,16 @@ Form = Annotated[DateForm | IdForm | CountForm | ChoiceForm, Field(discriminator
 
 @perturbation
 class ParameterFormat(Perturbation):
-    """Dates, ids, counts and choices have to be given in another form, which descriptions or errors tell."""
+    """Dates, ids, counts and choices must be passed in another format, given in descriptions or errors."""
 
     kind: Literal["parameter_format"] = "parameter_format"
     axis, tier, rank = "action", "perception", "vocabulary"
     severities = (
-        "Parameters on the way that want another form: 1 one, 2 a third, 3 two thirds, 4 all; at 5 all, and for dates "
-        "and ids the error tells the form, not the description."
+        "Parameters in the solution that need another format: 1 one, 2 a third, 3 two thirds, 4 all; at 5 all, and "
+        "for dates and ids only the error tells the format, not the description."
     )
-    needs = "a date, an id, a count or a choice among the arguments on the way"
-    way = "write arguments in the form that the description or the error tells"
+    needs = "a date, an id, a count or a choice among the arguments in the solution"
+    way = "write arguments in the format that the description or the error asks for"
     forms: dict[str, dict[str, Form]]  # tool further in -> parameter -> form
 
     @classmethod

@@ -14,15 +14,16 @@ from crosswind.words import banks
 
 @perturbation
 class ParameterRename(Perturbation):
-    """Parameters go by other names that mean the same, in each tool for itself; the old names are gone."""
+    """Parameters are renamed to synonyms, separately in each tool; the old names no longer work."""
 
     kind: Literal["parameter_rename"] = "parameter_rename"
     axis, tier, rank, group = "action", "perception", "vocabulary", "parameters"
     severities = (
-        "Tools on the way with other parameters: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
+        "Tools in the solution with renamed parameters: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all "
+        "tools."
     )
-    needs = "a parameter on the way for which a bank or the lexicon has another name"
-    way = "fill in the parameters shown, by what they mean"
+    needs = "a parameter in the solution for which a bank or the lexicon has another name"
+    way = "fill in the parameters shown, by their meaning"
     params: dict[str, dict[str, str]]  # tool further in -> parameter further in -> parameter shown
 
     @classmethod

@@ -14,14 +14,16 @@ from crosswind.words import banks
 
 @perturbation
 class PriceMoves(UntilThen):
-    """Every price is another one from a time of day on, and the request is about the prices of before."""
+    """All prices change at a certain time of day, and the request is about the prices before the change."""
 
     kind: Literal["price_moves"] = "price_moves"
     severities = (
-        "The time until prices move, by the time that the certified way takes to read the last: 3, 2.5, 2.2, 1.9, 1.6."
+        "Time until prices change, as a multiple of the time that the solution takes to read the last one: 3, 2.5, "
+        "2.2, 1.9, 1.6."
     )
-    needs = "a price that a tool on the way shows"
-    way = "make no more calls than it takes, so that every price is read in time"
+    needs = "a price that a tool in the solution shows"
+    way = "make no unnecessary calls, so that every price is read in time"
+    release_note = "Every price is another one from a time of day on, and the request is about the prices of before."
     key: str  # of results
     until: int  # the minute of the episode from which on prices are others
     percent: int

@@ -17,13 +17,15 @@ RETIRED = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}
 
 @perturbation
 class RetiredMidway(Perturbation):
-    """From some call on, a tool is gone from the list; calling it names the successor that took its place."""
+    """After some call, a tool disappears from the list; calling it returns the name of its successor."""
 
     kind: Literal["retired_midway"] = "retired_midway"
     axis, tier, rank = "action", "interaction", "fault"
-    severities = "How many tools on the way retire: 1, 2, 2, 3, 4; from 3 on the error no longer names the successor."
-    needs = "a call on the way after the first one"
-    way = "look at the tools anew and go on with the successor"
+    severities = (
+        "How many tools in the solution retire: 1, 2, 2, 3, 4; from 3 on the error no longer names the successor."
+    )
+    needs = "a call in the solution after the first one"
+    way = "list the tools again and continue with the successor"
     successors: dict[str, str]
     at: int = Field(ge=1)
     text: str

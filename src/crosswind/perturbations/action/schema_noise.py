@@ -20,16 +20,16 @@ MARKS: tuple[dict[str, Any], ...] = (
 
 @perturbation
 class SchemaNoise(Perturbation):
-    """Tools get optional parameters that do nothing, and their schemas marks that mean nothing."""
+    """Tools get optional parameters without effect, and their schemas get meaningless annotations."""
 
     kind: Literal["schema_noise"] = "schema_noise"
     axis, tier, rank = "action", "perception", "form"
     severities = (
-        "Tools on the way with noise: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools; idle "
+        "Tools in the solution with noise: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools; idle "
         "parameters in each: 1, 2, 2, 3, 4."
     )
-    needs = "a tool on the way"
-    way = "fill in what is required and leave the rest alone"
+    needs = "a tool in the solution"
+    way = "fill in the required parameters and ignore the rest"
     idle: dict[str, tuple[str, ...]]  # tool further in -> parameters that do nothing
     marks: dict[str, Any]  # keywords in every schema of theirs
 

@@ -12,12 +12,14 @@ from crosswind.words import banks
 
 @perturbation
 class SemanticRename(Renaming):
-    """Tools get other names that mean the same; the old names are gone."""
+    """Tools are renamed to synonyms; the old names no longer work."""
 
     kind: Literal["semantic_rename"] = "semantic_rename"
     tier = "perception"
-    severities = "Tools on the way that are renamed: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
-    needs = "a tool on the way for which a bank or the lexicon has another name"
+    severities = (
+        "Tools in the solution that are renamed: 1 one, 2 half, 3 all, 4 also half of the other tools, 5 all tools."
+    )
+    needs = "a tool in the solution for which a bank or the lexicon has another name"
     way = "find each tool under its new name"
 
     @classmethod

@@ -14,14 +14,14 @@ TRAPS = {1: 2, 2: 3, 3: 4, 4: 6, 5: 99}
 
 @perturbation
 class SemanticTrap(Renaming):
-    """Tools are named as if they were one another; only the descriptions tell the truth."""
+    """Tools get one another's names; only their descriptions are true."""
 
     kind: Literal["semantic_trap"] = "semantic_trap"
     tier = "perception"
     lost = frozenset({"name"})
-    severities = "Tools whose names are exchanged, those on the way first: 2, 3, 4, 6, all."
-    needs = "two tools that a bank or the lexicon can name, one of them on the way"
-    way = "trust descriptions and not names"
+    severities = "Tools that swap names, those in the solution first: 2, 3, 4, 6, all."
+    needs = "two tools that a bank or the lexicon can name, one of them in the solution"
+    way = "trust descriptions, not names"
 
     @classmethod
     def sample(cls, scene: Scene, rng: Random, severity: int) -> Self | None:

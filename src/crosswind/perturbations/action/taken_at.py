@@ -13,14 +13,15 @@ from crosswind.perturbations.query._changes import wording
 
 @perturbation
 class TakenAt(UntilThen):
-    """What was free is taken by somebody else at a time of day: it is listed no more, and cannot be had."""
+    """At a certain time, somebody else takes what the request needs: it is no longer listed or available."""
 
     kind: Literal["taken_at"] = "taken_at"
     severities = (
-        "The time until it is taken, by the time that the certified way takes until it has it: 3, 2.5, 2.2, 1.9, 1.6."
+        "Time until it is taken, as a multiple of the time that the solution takes to secure it: 3, 2.5, 2.2, 1.9, 1.6."
     )
     needs = "a write of something that the request does not name and that a list showed before"
-    way = "make no more calls than it takes, so that it is had in time"
+    way = "make no unnecessary calls, so that the item is secured in time"
+    release_note = "What was free is taken by somebody else at a time of day: it is listed no more, and cannot be had."
     id: str  # of what is taken
     until: int  # the minute of the episode at which it is
     notice: str

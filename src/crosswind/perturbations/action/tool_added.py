@@ -15,16 +15,16 @@ ADDED = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}
 
 @perturbation
 class ToolAdded(Perturbation):
-    """Tools on the way are not there yet when the agent begins; the policy says that some come later."""
+    """Some needed tools are missing at first and appear later; the policy says that more will come."""
 
     kind: Literal["tool_added"] = "tool_added"
     axis, tier, rank, group = "action", "interaction", "fault", "listing"
     severities = (
-        "How many tools on the way come later: 1, 1, 2, 2, 3; at 1 and 3 after the first call, otherwise as late as "
-        "the way allows."
+        "Tools in the solution that appear later: 1, 1, 2, 2, 3; at 1 and 3 after the first call, otherwise as late "
+        "as the solution allows."
     )
-    needs = "a tool on the way that is not called first, and that no other tool's description speaks of"
-    way = "begin with what is there, and look at the tools again before giving up"
+    needs = "a tool in the solution that is not called first, and that no other tool's description mentions"
+    way = "start with the tools available, and list the tools again before giving up"
     joins: dict[str, int]  # tool -> the call from which on it is listed
     notice: str
 

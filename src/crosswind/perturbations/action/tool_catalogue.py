@@ -25,14 +25,14 @@ SEARCHES_AGAIN = 4
 
 @perturbation
 class ToolCatalogue(Perturbation):
-    """The list shows a search tool alone; tools of a large catalogue can be called once a search opened them."""
+    """Only a search tool is listed; tools of a large catalogue can be called once a search has found them."""
 
     kind: Literal["tool_catalogue"] = "tool_catalogue"
     axis, tier, rank, group = "action", "reasoning", "fault", "listing"
     receipt_source, speaks = "tools", True
-    severities = "Tools that nobody needs in the catalogue: 100, 200, 400, 700, 1000; a search opens 8, 7, 6, 5, 4."
-    needs = "tools on the way that can be found by words of the request"
-    way = "search for each tool by words of the request, and go on with what was opened"
+    severities = "Irrelevant tools in the catalogue: 100, 200, 400, 700, 1000; a search opens 8, 7, 6, 5, 4."
+    needs = "tools in the solution that can be found by words of the request"
+    way = "search for each tool by words of the request, and call the tools that were found"
     domain: str
     split: Split
     count: int

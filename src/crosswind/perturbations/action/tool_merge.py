@@ -137,16 +137,16 @@ class Chained(Model):
 
 @perturbation
 class ToolMerge(Perturbation):
-    """Tools that were called one after the other are one tool, and the single ones are gone."""
+    """Tools that used to be called in sequence are merged into one, and the originals are gone."""
 
     kind: Literal["tool_merge"] = "tool_merge"
     axis, tier, rank, plans = "action", "reasoning", "structure", True
     severities = (
-        "Calls that are merged into others: 1, 1, 2, 2, 3; from 2 on the description does not say that it is one call, "
-        "from 4 on it says nothing of what is read besides, or done before."
+        "Calls that are merged into others: 1, 1, 2, 2, 3; from 2 on the description does not say that it is one "
+        "call, from 4 on it does not mention what else is read, or done first."
     )
-    needs = "calls on the way that hang together: a list and a look-up of its rows, or writes one after the other"
-    way = "do in one call what took several, and find their answers in its result"
+    needs = "related calls in the solution: a list and a look-up of its rows, or consecutive writes"
+    way = "make one call instead of several, and find their answers in its result"
     joined: tuple[Joined, ...]
     chained: tuple[Chained, ...]
     says: dict[str, str]  # merged tool -> the sentence that it does both, where it is told

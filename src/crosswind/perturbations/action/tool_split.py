@@ -100,13 +100,13 @@ class Staged(Model):
 
 @perturbation
 class ToolSplit(Perturbation):
-    """A tool becomes two, which give half the facts each or do in two steps what was done in one; it is itself gone."""
+    """A tool is replaced by two: each returns half of the facts, or both are needed to complete one action."""
 
     kind: Literal["tool_split"] = "tool_split"
     axis, tier, rank = "action", "reasoning", "structure"
-    severities = "Tools on the way that become two: 1, 2, 3, all; at 5 all, and one of each two does not say so."
-    needs = "a write on the way, or a result with two facts or more to divide"
-    way = "call both halves: put together what they give, or hand the draft of the first to the second"
+    severities = "Tools in the solution that become two: 1, 2, 3, all; at 5 all, and one of each two does not say so."
+    needs = "a write in the solution, or a result with two facts or more to divide"
+    way = "call both halves: combine their results, or pass the first one's draft to the second"
     halved: tuple[Halved, ...]
     staged: tuple[Staged, ...]
 

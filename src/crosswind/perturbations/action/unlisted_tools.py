@@ -27,17 +27,17 @@ class Absence(Model):
 
 @perturbation
 class UnlistedTools(Perturbation):
-    """Tools on the way vanish from the list for some calls and return, and others appear, without a word."""
+    """Needed tools disappear from the list for a few calls and come back, and others appear, without notice."""
 
     kind: Literal["unlisted_tools"] = "unlisted_tools"
     axis, tier, rank, group = "action", "interaction", "fault", "listing"
     receipt_source = "tools"
     severities = (
-        "Tools on the way that vanish for a while: 1, 1, 2, 2, 3, for 1, 2, 2, 3, 4 calls; besides, 0 to 4 tools that "
-        "nobody needs appear."
+        "Tools in the solution that vanish for a while: 1, 1, 2, 2, 3, for 1, 2, 2, 3, 4 calls; 0 to 4 irrelevant "
+        "tools appear as well."
     )
-    needs = "a call on the way after the first one"
-    way = "call a tool that is away once more, or look at the tools again, until it is back"
+    needs = "a call in the solution after the first one"
+    way = "retry an unlisted tool, or list the tools again, until it is back"
     absences: tuple[Absence, ...]
     text: str  # what a call is answered meanwhile
     coming: tuple[IdleTool, ...]

@@ -23,10 +23,11 @@ class VerificationCode(Perturbation):
     kind: Literal["verification_code"] = "verification_code"
     axis, tier, rank = "action", "reasoning", "protocol"
     severities = (
-        "Writing tools on the way that need a code: 1, 2, 3, all; at 5 all, and a code is good for the next call only."
+        "Writing tools in the solution that need a code: 1, 2, 3, all; at 5 all, and a code is good for the next call "
+        "only."
     )
-    needs = "a tool on the way that writes"
-    way = "have a code issued and hand it over with the write"
+    needs = "a tool in the solution that writes"
+    way = "request a code and pass it with the write"
     tools: tuple[str, ...]
     param: str
     issuer: str

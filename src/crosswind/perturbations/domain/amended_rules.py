@@ -19,15 +19,14 @@ YEARS = (2027, 2028, 2029, 2030)  # before any request
 
 @perturbation
 class AmendedRules(Perturbation):
-    """The policy has several versions of a rule, each with a date; the latest one leads to another end."""
+    """The policy has several dated versions of a rule; under the latest one, the right outcome is different."""
 
     kind: Literal["amended_rules"] = "amended_rules"
     axis, tier, rank, goal, receipt_source = "domain", "reasoning", "domain", "moved", "query"
-    severities = (
-        "How many versions the policy has: 2, 2, 3, 3, 4; from 2 on they do not stand in the order of their dates."
-    )
-    needs = "a rule of the house that leads this request to another end with its last version than with any before"
-    way = "go by the version with the latest date"
+    severities = "How many versions the policy has: 2, 2, 3, 3, 4; from 2 on they are not in the order of their dates."
+    needs = "a house rule whose last version changes the right outcome of this request, compared with any earlier one"
+    way = "follow the version with the latest date"
+    release_note = "The policy has several versions of a rule, each with a date; the latest one leads to another end."
     rules: dict[str, str]  # the one in force, as `solve` reads it
     words: tuple[str, ...]  # every version, as the policy says them, and which counts
 

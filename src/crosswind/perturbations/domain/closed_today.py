@@ -15,14 +15,14 @@ from crosswind.perturbations.query._changes import wording
 
 @perturbation
 class ClosedToday(Perturbation):
-    """A tool is closed for the rest of the day, which is all the time there is; the request must be refused."""
+    """A needed tool is closed for the rest of the day, so the request cannot be met and must be refused."""
 
     kind: Literal["closed_today"] = "closed_today"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
     receipt_source = "rows"
-    severities = "Which tool on the way is closed, from the first (1) to the last (5)."
-    needs = "a tool on the way without which the request provably cannot be met"
-    way = "see that no waiting helps, leave nothing behind, and say that it cannot be done today"
+    severities = "Which tool in the solution is closed, from the first (1) to the last (5)."
+    needs = "a tool in the solution without which the request provably cannot be met"
+    way = "notice that waiting does not help, leave nothing changed, and say that it cannot be done today"
     tool: str
     text: str
     notice: str

@@ -17,15 +17,16 @@ NAMED = {1: (), 2: (), 3: ("thing",), 4: ("thing", "group"), 5: ("thing", "group
 
 @perturbation
 class EntityReskin(Perturbation):
-    """Kinds and names of entities are those of another field of life, in the request, in arguments and in results."""
+    """Entity types and names come from another field, in the request, in arguments and in results."""
 
     kind: Literal["entity_reskin"] = "entity_reskin"
     axis, tier, rank = "domain", "internalization", "domain"
     severities = (
-        "What is of another field: 1 the kind asked for, 2 all kinds, 3 also names of things, 4 of groups, 5 of people."
+        "What comes from another field: 1 the kind asked for, 2 all kinds, 3 also names of things, 4 of groups, 5 of "
+        "people."
     )
     needs = "a domain with kinds of things, and a bank with words of another field"
-    way = "take kinds and names as the request and the results give them"
+    way = "use entity types and names as the request and the results give them"
     words: dict[str, str]
     endings: dict[str, str]
     names: int  # sorts of names that changed

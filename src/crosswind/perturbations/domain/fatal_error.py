@@ -14,13 +14,13 @@ from crosswind.words import banks
 
 @perturbation
 class FatalError(Perturbation):
-    """A tool that the request cannot do without fails for good, and says so; the request must be refused."""
+    """A tool that the request needs fails permanently, and says so; the request must be refused."""
 
     kind: Literal["fatal_error"] = "fatal_error"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
-    severities = "Which tool on the way is broken, from the first (1) to the last (5)."
-    needs = "a tool on the way without which the request provably cannot be met"
-    way = "stop, leave nothing behind, and say that it cannot be done"
+    severities = "Which tool in the solution is broken, from the first (1) to the last (5)."
+    needs = "a tool in the solution without which the request provably cannot be met"
+    way = "stop, leave nothing changed, and say that it cannot be done"
     tool: str
     text: str
 

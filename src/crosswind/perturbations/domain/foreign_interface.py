@@ -25,7 +25,7 @@ VENDORS = (
 
 @perturbation
 class ForeignInterface(Perturbation):
-    """Tools, parameters, keys of results and descriptions are those of another vendor, in one style throughout."""
+    """Tools, parameters, result keys and descriptions are those of another vendor, in one consistent style."""
 
     kind: Literal["foreign_interface"] = "foreign_interface"
     axis, tier, rank, group = "domain", "internalization", "vocabulary", "names"
@@ -33,7 +33,7 @@ class ForeignInterface(Perturbation):
         "What is foreign: 1 tool names, 2 also parameters, 3 also keys of results, 4 also descriptions, 5 also the "
         "frame around results."
     )
-    needs = "a tool on the way for which a bank or the lexicon has another name"
+    needs = "a tool in the solution for which a bank or the lexicon has another name"
     way = "learn names, parameters and keys from what is shown"
     names: dict[str, str]  # tool further in -> shown
     params: dict[str, dict[str, str]]  # tool further in -> its parameters

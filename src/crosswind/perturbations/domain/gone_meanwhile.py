@@ -16,14 +16,14 @@ from crosswind.perturbations.query._changes import wording
 
 @perturbation
 class GoneMeanwhile(Perturbation):
-    """What was seen as possible is made impossible by somebody else before the first write; it must be refused."""
+    """Somebody else makes the request impossible before the agent's first write, so it must be refused."""
 
     kind: Literal["gone_meanwhile"] = "gone_meanwhile"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
     receipt_source = "calls"
-    severities = "How late it shows: 1 takes the change that shows after the fewest calls, 5 the latest."
+    severities = "How late the change can be noticed: 1 after the fewest calls, 5 the latest."
     needs = "a row that is read before the first write, and after whose change the request provably cannot be met"
-    way = "read again what the write rests on, see that it cannot be done, leave nothing behind, and refuse"
+    way = "reread the data before writing, notice that the request is impossible, leave nothing changed, and refuse"
     event: Event
 
     @classmethod

@@ -17,13 +17,13 @@ NO_TOOL = "no tool here does what is needed"  # the reason of a refusal
 
 @perturbation
 class MissingTool(Perturbation):
-    """A tool that the request cannot do without is not offered; the request must be refused."""
+    """A tool that the request needs is not offered; the request must be refused."""
 
     kind: Literal["missing_tool"] = "missing_tool"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
-    severities = "Which tool on the way is missing, from the first (1) to the last (5)."
-    needs = "a tool on the way without which the request provably cannot be met"
-    way = "see that no tool does what is needed, leave nothing behind, and refuse"
+    severities = "Which tool in the solution is missing, from the first (1) to the last (5)."
+    needs = "a tool in the solution without which the request provably cannot be met"
+    way = "notice that no tool does what is needed, leave nothing changed, and refuse"
     tool: str
 
     @classmethod

@@ -22,7 +22,7 @@ TRIES = 24  # other values of rows that are tried
 
 @perturbation
 class MovedMeanwhile(Perturbation):
-    """A row that the way depends on changes once it was read; a write on the old figures is turned away."""
+    """A record that the solution depends on changes after it is read; a write with the old values is rejected."""
 
     kind: Literal["moved_meanwhile"] = "moved_meanwhile"
     axis, tier, rank, goal, group = "domain", "interaction", "domain", "moved", "refusal"
@@ -30,8 +30,9 @@ class MovedMeanwhile(Perturbation):
     severities = (
         "How often the row changes: 1, 1, 2, 2, 3 times; from 2 on the error does not say which tool to ask again."
     )
-    needs = "a row that is read before the first write, and of which another value leads to another end"
-    way = "read again what the write rests on, and decide anew"
+    needs = "a row that is read before the first write, and of which another value changes the right outcome"
+    way = "reread the data that the write depends on, and decide again"
+    release_note = "A row that the way depends on changes once it was read; a write on the old figures is turned away."
     events: tuple[Event, ...]
 
     @classmethod

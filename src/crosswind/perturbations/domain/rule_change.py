@@ -17,13 +17,14 @@ COUNT = {1: 1, 2: 2, 3: 2, 4: 3, 5: 4}
 
 @perturbation
 class RuleChange(Perturbation):
-    """The policy has rules of the house that change what is right, among others that do not matter here."""
+    """The policy has extra rules that change the right outcome, among others that are irrelevant here."""
 
     kind: Literal["rule_change"] = "rule_change"
     axis, tier, rank, goal, receipt_source = "domain", "reasoning", "domain", "moved", "query"
     severities = "How many rules the policy has: 1, 2, 2, 3, 4; at 1 and 2 one of them matters, from 3 on all that can."
-    needs = "a rule of the house that leads this request to another end"
+    needs = "a house rule that changes the right outcome of this request"
     way = "follow the policy where it differs from the usual"
+    release_note = "The policy has rules of the house that change what is right, among others that do not matter here."
     rules: dict[str, str]  # those that matter, as `solve` reads them
     words: tuple[str, ...]  # all of them, as the policy says them
 

@@ -13,13 +13,13 @@ from crosswind.core.types import Step, Task
 
 @perturbation
 class Unsolvable(Perturbation):
-    """Nothing is left, the person may not, or there is no such thing: the request must be refused."""
+    """Nothing is left, the user is not allowed, or the item does not exist: the request must be refused."""
 
     kind: Literal["unsolvable"] = "unsolvable"
     axis, tier, rank, goal, group = "domain", "internalization", "domain", "refuse", "refusal"
-    severities = "How late it can be found out: 1 takes the obstacle that shows after the fewest calls, 5 the latest."
+    severities = "How late it can be found out: 1 after the fewest calls, 5 the latest."
     needs = "a change of the world after which the request provably cannot be met"
-    way = "find out that it cannot be done, leave nothing behind, and refuse"
+    way = "find out that it cannot be done, leave nothing changed, and refuse"
     edits: dict[str, dict[str, Any] | None]
 
     @classmethod

@@ -24,13 +24,15 @@ class Rival(Model):
 
 @perturbation
 class ConflictingSources(Perturbation):
-    """Beside a reading tool stand others for the same facts; they disagree, and the policy says which one wins."""
+    """Several tools report the same facts but disagree; the policy says which one is right."""
 
     kind: Literal["conflicting_sources"] = "conflicting_sources"
     axis, tier, rank = "observation", "reasoning", "protocol"
-    severities = "Reading tools on the way with a rival: 1, 2, all; at 4 one of them has two rivals, at 5 each has two."
-    needs = "a reading tool on the way that gives figures"
-    way = "go by the source that the policy says is right"
+    severities = (
+        "Reading tools in the solution with a rival: 1, 2, all; at 4 one of them has two rivals, at 5 each has two."
+    )
+    needs = "a reading tool in the solution that returns numbers"
+    way = "use the source that the policy says is right"
     rivals: dict[str, tuple[Rival, ...]]
     right: dict[str, str]  # tool -> itself or one of its rivals
     words: tuple[str, ...]  # what the policy says

@@ -21,7 +21,7 @@ VENDORS = banks.own("envelope", "vendors")
 
 @perturbation
 class Envelope(Perturbation):
-    """Results are wrapped: framed by a status, nested, as JSON in a string, lists and records taken apart."""
+    """Results are wrapped: in a status object, nested, as JSON in a string, or with lists and records split up."""
 
     kind: Literal["envelope"] = "envelope"
     axis, tier, rank, group = "observation", "interaction", "form", "form"
@@ -29,8 +29,11 @@ class Envelope(Perturbation):
         "1 a frame with a status, 2 also one level deeper, 3 also lists as numbered keys or as a table, 4 also JSON "
         "in a string, 5 also records as lists of names and values."
     )
-    needs = "a tool on the way"
-    way = "take results out of what they are wrapped in"
+    needs = "a tool in the solution"
+    way = "unwrap the results"
+    release_note = (
+        "Results are wrapped: framed by a status, nested, as JSON in a string, lists and records taken apart."
+    )
     wraps: tuple[Wrap, ...]  # from the inside out
     parts: dict[str, str]
 

@@ -20,16 +20,17 @@ FIRST = 4  # from this one on they come before the real ones
 
 @perturbation
 class ExtraFields(Perturbation):
-    """Every record of a result has further fields that nobody needs."""
+    """Every record in a result has extra, irrelevant fields."""
 
     kind: Literal["extra_fields"] = "extra_fields"
     axis, tier, rank = "observation", "interaction", "vocabulary"
     severities = (
-        "Further fields: 1, 2, 4, 6, 9; from 3 on half of them nested in a record of their own, from 4 on before the "
+        "Extra fields: 1, 2, 4, 6, 9; from 3 on half of them nested in a record of their own, from 4 on before the "
         "real ones."
     )
-    needs = "a result on the way that holds records"
-    way = "leave fields alone that mean nothing"
+    needs = "a result in the solution that holds records"
+    way = "ignore irrelevant fields"
+    release_note = "Every record of a result has further fields that nobody needs."
     fields: tuple[str, ...]
     nest: str  # the field in which the later half of them lies; empty where none does
     first: bool

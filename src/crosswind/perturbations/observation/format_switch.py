@@ -23,13 +23,14 @@ COLUMNS = ["field", "value"]  # of a table that holds one record
 
 @perturbation
 class FormatSwitch(Perturbation):
-    """Results are text in another format, which at higher severity changes from call to call."""
+    """Results arrive in another text format; at higher severities the format changes between calls."""
 
     kind: Literal["format_switch"] = "format_switch"
     axis, tier, rank, group = "observation", "interaction", "form", "form"
     severities = "How many formats take turns: 1, 2, 3, 4, all 5."
-    needs = "a tool on the way"
-    way = "read results in whatever format they come"
+    needs = "a tool in the solution"
+    way = "read results in whatever format they arrive"
+    release_note = "Results are text in another format, which at higher severity changes from call to call."
     formats: tuple[Format, ...]
 
     @classmethod

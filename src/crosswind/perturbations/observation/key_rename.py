@@ -14,13 +14,14 @@ from crosswind.words import banks
 
 @perturbation
 class KeyRename(Perturbation):
-    """Keys of results go by other names that mean the same, everywhere alike; arguments keep theirs."""
+    """Result keys are renamed to synonyms, consistently; argument names stay the same."""
 
     kind: Literal["key_rename"] = "key_rename"
     axis, tier, rank = "observation", "interaction", "vocabulary"
-    severities = "Share of the keys on the way that get other names: 20, 40, 60, 80, 100 %."
-    needs = "a key of a result on the way for which a bank or the lexicon has another name"
-    way = "read keys by what they mean"
+    severities = "Share of the keys in the solution that are renamed: 20, 40, 60, 80, 100 %."
+    needs = "a key of a result in the solution for which a bank or the lexicon has another name"
+    way = "read keys by their meaning"
+    release_note = "Keys of results go by other names that mean the same, everywhere alike; arguments keep theirs."
     keys: dict[str, str]  # further in -> shown
 
     @classmethod

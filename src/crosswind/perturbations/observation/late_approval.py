@@ -19,13 +19,15 @@ PENDING = "pending"
 
 @perturbation
 class LateApproval(Perturbation):
-    """The first call of a writing tool asks for an approval; the same call works once it has arrived."""
+    """The first call of a writing tool requests an approval; the same call works once it is granted."""
 
     kind: Literal["late_approval"] = "late_approval"
     axis, tier, rank, group = "observation", "interaction", "fault", "time"
-    severities = "Writing tools on the way that need an approval: 1, 1, 2, 3, 4, each after 5, 10, 20, 40, 60 minutes."
-    needs = "a tool on the way that writes"
-    way = "wait until the approval is there, by the tool that passes time, and make the same call again"
+    severities = (
+        "Writing tools in the solution that need an approval: 1, 1, 2, 3, 4, each after 5, 10, 20, 40, 60 minutes."
+    )
+    needs = "a tool in the solution that writes"
+    way = "use the waiting tool until approval is granted, then repeat the call"
     tools: tuple[str, ...]
     minutes: int
     wait: str

@@ -18,16 +18,16 @@ LEGENDS = banks.own("locale_format", "legends")
 
 @perturbation
 class LocaleFormat(Perturbation):
-    """Dates, times and numbers in results stand in the form of another locale."""
+    """Dates, times and numbers in results are in the format of another locale."""
 
     kind: Literal["locale_format"] = "locale_format"
     axis, tier, rank = "observation", "interaction", "vocabulary"
     severities = (
-        "Sorts of values (dates, times, numbers) that look different: 1 one in one tool on the way, 2 two, 3 all in "
-        "all tools on the way, 4 also two forms of each in turn, 5 also no description that says so."
+        "Sorts of values (dates, times, numbers) that look different: 1 one in one tool in the solution, 2 two, 3 all "
+        "in all tools in the solution, 4 also two forms of each in turn, 5 also no description that says so."
     )
-    needs = "a date, a time or a large or decimal number in a result on the way"
-    way = "read dates, times and numbers in the form in which they stand"
+    needs = "a date, a time or a large or decimal number in a result in the solution"
+    way = "read dates, times and numbers in the format shown"
     forms: dict[str, dict[str, tuple[str, ...]]]  # tool -> sort of value -> forms that take turns
     docs: dict[str, str]  # tool -> what its description says of it; empty where nothing is said
 

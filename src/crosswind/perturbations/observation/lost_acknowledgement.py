@@ -17,16 +17,16 @@ LOOKS = 3  # at the log, for one lost answer
 
 @perturbation
 class LostAcknowledgement(Perturbation):
-    """The first writes through a tool happen without an answer; a request log tells what became of them."""
+    """The first writes of a tool happen but return no answer; a request log shows what became of them."""
 
     kind: Literal["lost_acknowledgement"] = "lost_acknowledgement"
     axis, tier, rank, speaks = "observation", "interaction", "fault", True
     severities = (
-        "Writing tools on the way that lose answers: 1, 2, all; from 4 on the error does not name the log, and at 5 "
-        "the log knows of a request only when it is asked again."
+        "Writing tools in the solution that lose answers: 1, 2, all; from 4 on the error does not name the log, and "
+        "at 5 the log shows a request only when it is asked again."
     )
-    needs = "a tool on the way that writes"
-    way = "look into the request log before repeating a write"
+    needs = "a tool in the solution that writes"
+    way = "check the request log before repeating a write"
     tools: tuple[str, ...]
     log: str
     doc: str

@@ -30,16 +30,16 @@ class Gap(Model):
 
 @perturbation
 class MissingValues(Perturbation):
-    """Some values in results are null; a tool tells for a record what they are."""
+    """Some values in results are null; another tool looks them up for a record."""
 
     kind: Literal["missing_values"] = "missing_values"
     axis, tier, rank = "observation", "interaction", "protocol"
     severities = (
-        "Tools on the way with gaps, records of each result that have some, and fields: 1x1x1, 1x2x1, 2x2x2, all x3x2, "
-        "all x5x3."
+        "Tools in the solution with gaps, records of each result that have some, and fields: 1x1x1, 1x2x1, 2x2x2, all "
+        "x3x2, all x5x3."
     )
-    needs = "a reading tool on the way whose records go by an id"
-    way = "have missing values looked up by the tool that knows them"
+    needs = "a reading tool in the solution whose records have an id"
+    way = "look up missing values with the tool that has them"
     gaps: dict[str, Gap]
     most: int  # records of a result
     lookup: str

@@ -16,13 +16,15 @@ STYLES = banks.own("paged_results", "styles")  # parameter, key of the rows, key
 
 @perturbation
 class PagedResults(Perturbation):
-    """Tools that return lists give one page at a time, and where the next one begins."""
+    """Tools that return lists return one page at a time, with a pointer to the next one."""
 
     kind: Literal["paged_results"] = "paged_results"
     axis, tier, rank = "observation", "interaction", "protocol"
-    severities = "Pages that must be asked for after the first ones: 1, 2, 3, 4, 5, or as many as one row a page makes."
-    needs = "a list of more than one row on the way"
-    way = "ask for the next page until there is none"
+    severities = (
+        "Pages that must be requested after the first: 1, 2, 3, 4, 5, or as many as there are with one row per page."
+    )
+    needs = "a list of more than one row in the solution"
+    way = "request the next page until there are no more"
     tools: tuple[str, ...]
     size: int
     style: Three

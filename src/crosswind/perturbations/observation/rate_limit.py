@@ -16,15 +16,16 @@ TRIES = 6  # of one call
 
 @perturbation
 class RateLimit(Perturbation):
-    """After some calls in a row the next is refused, with nothing done, until a tool that waits was called."""
+    """After several calls in a row, the next is rejected without effect until a waiting tool has been called."""
 
     kind: Literal["rate_limit"] = "rate_limit"
     axis, tier, rank = "observation", "interaction", "fault"
     severities = (
-        "Refusals that the way meets: 1, 2, 3, 4, 5, or as many as one call at a time makes; at 5 one must wait twice."
+        "Rejections that the solution meets: 1, 2, 3, 4, 5, or as many as there are with one call at a time; at 5 one "
+        "must wait twice."
     )
-    needs = "at least two calls on the way"
-    way = "call the tool that waits, then repeat the refused call"
+    needs = "at least two calls in the solution"
+    way = "call the waiting tool, then repeat the rejected call"
     allowed: int  # calls in a row
     waits: int  # needed after a refusal
     wait: str

@@ -28,12 +28,12 @@ class Move(Model):
 
 @perturbation
 class Redirection(Perturbation):
-    """Deprecated tools are still listed and answer with an error that names their successors, listed as well."""
+    """Deprecated tools are still listed, but return an error that names their successors, which are listed too."""
 
     kind: Literal["redirection"] = "redirection"
     axis, tier, rank = "observation", "interaction", "fault"
-    severities = "Tools on the way that have moved: 1, 2, 3, all; at 4 one of them has moved twice, at 5 each has."
-    needs = "a tool on the way for which a bank or the lexicon has another name"
+    severities = "Tools in the solution that have moved: 1, 2, 3, all; at 4 one of them has moved twice, at 5 each has."
+    needs = "a tool in the solution for which a bank or the lexicon has another name"
     way = "follow the errors to the tool's successor"
     moves: tuple[tuple[Move, ...], ...]  # for each tool, one move after the other
 

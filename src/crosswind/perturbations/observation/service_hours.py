@@ -18,16 +18,16 @@ CLOSED = "closed"
 
 @perturbation
 class ServiceHours(Perturbation):
-    """Tools on the way do not answer before a time of day; calls take a minute each, and a tool waits."""
+    """Needed tools do not answer before a certain time; each call takes a minute, and another tool can wait."""
 
     kind: Literal["service_hours"] = "service_hours"
     axis, tier, rank, group = "observation", "interaction", "fault", "time"
     severities = (
-        "Tools on the way that are down: 1, 1, 2, 2, 3, for 8 to 45 minutes; from 4 on the error no longer says until "
-        "when, and only the description does."
+        "Tools in the solution that are down: 1, 1, 2, 2, 3, for 8 to 45 minutes; from 4 on the error no longer says "
+        "until when, and only the description does."
     )
-    needs = "a tool on the way"
-    way = "wait until the tool is back, by the tool that passes time, and make the call then"
+    needs = "a tool in the solution"
+    way = "use the waiting tool until the service opens, then make the call"
     until: dict[str, int]  # tool -> the minute at which it is back
     wait: str
     wait_doc: str

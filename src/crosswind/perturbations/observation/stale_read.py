@@ -20,16 +20,16 @@ MARKS = banks.own("stale_read", "marks")  # keys of old results
 
 @perturbation
 class StaleRead(Perturbation):
-    """Reading tools answer with old figures unless a parameter asks for fresh ones."""
+    """Reading tools return outdated values unless a parameter asks for fresh ones."""
 
     kind: Literal["stale_read"] = "stale_read"
     axis, tier, rank = "observation", "interaction", "fault"
     severities = (
-        "Reading tools on the way that answer from a cache: 1, 2, all; from 4 on old results are not marked, and at 5 "
-        "only the parameter's own note tells of it."
+        "Reading tools in the solution that answer from a cache: 1, 2, all; from 4 on old results are not marked, and "
+        "at 5 only the parameter's own description mentions it."
     )
-    needs = "a reading tool on the way that gives figures"
-    way = "ask for fresh figures by the parameter that says so"
+    needs = "a reading tool in the solution that returns numbers"
+    way = "set the parameter that requests fresh values"
     tools: tuple[str, ...]
     param: str
     note: str

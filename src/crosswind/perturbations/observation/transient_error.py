@@ -12,13 +12,14 @@ from crosswind.words import banks
 
 @perturbation
 class TransientError(Perturbation):
-    """The first calls of a tool fail before anything happens, and say so."""
+    """The first calls of a tool fail with an error, before they have any effect."""
 
     kind: Literal["transient_error"] = "transient_error"
     axis, tier, rank = "observation", "interaction", "fault"
-    severities = "Tools on the way that fail, times how often each does: 1x1, 1x2, 2x2, 3x2, all x3."
-    needs = "a tool on the way"
+    severities = "Tools in the solution that fail, times how often each does: 1x1, 1x2, 2x2, 3x2, all x3."
+    needs = "a tool in the solution"
     way = "repeat the call"
+    release_note = "The first calls of a tool fail before anything happens, and say so."
     tools: tuple[str, ...]
     times: int
     text: str

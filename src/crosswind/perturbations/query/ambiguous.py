@@ -16,12 +16,12 @@ MEANT = {1: (1, 2), 2: (1, 3), 3: (2, 3), 4: (3, 3), 5: (3, 4)}
 
 @perturbation
 class Ambiguous(Perturbation):
-    """A detail is given as one of several values; which one is meant, the user tells when asked."""
+    """A detail could be any of several values; the user says which one when asked."""
 
     kind: Literal["ambiguous"] = "ambiguous"
     axis, tier, rank, group, counts = "query", "perception", "query", "gaps", "others"
     severities = "Details left open x values named for each: 1x2, 1x3, 2x3, 3x3, 3x4 (as far as the request has them)."
-    needs = "a detail that stands in the request once and is the only one of its kind"
+    needs = "a detail that appears in the request once and is the only one of its kind"
     way = "ask the user which of the values is meant"
     gaps: dict[str, str]  # detail -> the words that stand in its place
     others: int  # values named that are not meant

@@ -14,15 +14,15 @@ from crosswind.words import banks
 
 @perturbation
 class ChangedMind(Perturbation):
-    """The user changes a detail once a tool was called, at the latest when the agent would end."""
+    """The user changes a detail after a tool was called, or at the latest when the agent is about to finish."""
 
     kind: Literal["changed_mind"] = "changed_mind"
     axis, tier, rank, goal, receipt_source = "query", "interaction", "query", "moved", "change"
     severities = (
         "How late the change comes, from after the first call (1) to after the last one that can be undone (5)."
     )
-    needs = "a request that can be met, and a stated detail whose change leads to another end"
-    way = "take note of the change, take back what no longer fits, and meet the request as it stands now"
+    needs = "a request that can be met, and a stated detail whose change leads to another outcome"
+    way = "note the change, undo what no longer fits, and meet the request in its latest form"
     key: str
     value: str | int
     after: str

@@ -18,9 +18,9 @@ class ConflictingInformation(Perturbation):
 
     kind: Literal["conflicting_information"] = "conflicting_information"
     axis, tier, rank, goal, group = "query", "reasoning", "query", "moved", "records"
-    severities = "How often the user insists on what is wrong besides saying it: 0, 1, 2, 3, 4 times."
+    severities = "How often the user insists on the wrong detail after stating it: 0, 1, 2, 3, 4 times."
     needs = "a stated detail that a record holds as well"
-    way = "look the detail up and go by the record, as the policy says"
+    way = "look up the detail and trust the record, as the policy says"
     key: str
     record: str  # "table/id"
     row: dict[str, Any]  # what the record says

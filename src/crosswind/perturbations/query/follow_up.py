@@ -22,13 +22,15 @@ class Added(Model):
 
 @perturbation
 class FollowUp(Perturbation):
-    """A second request refers to the first: the same once more, but for one detail. What was done stays done."""
+    """A second request follows: the same as the first but for one detail. What was done for the first stays."""
 
     kind: Literal["follow_up"] = "follow_up"
     axis, tier, rank, goal, receipt_source, counts = "query", "interaction", "query", "moved", "change", "said"
     severities = "How many requests follow the first, each with one other detail: 1, 2, 2, 3, 4."
-    needs = "a request that can be met, and a stated detail with which it can be met once more in another way"
-    way = "remember what the first request was about, leave what was done as it is, and do the same for the new detail"
+    needs = (
+        "a request that can be met, and a stated detail that can be changed so that it can be met again in another way"
+    )
+    way = "remember the first request, leave what was done for it, and repeat it with the new detail"
     said: tuple[Added, ...]
 
     @classmethod

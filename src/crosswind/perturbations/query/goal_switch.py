@@ -23,7 +23,7 @@ class GoalSwitch(Perturbation):
         "How late the user says so, from after the first call (1) to after the last one that can be undone (5)."
     )
     needs = "a request that can be met, and another kind of request in the same world"
-    way = "take back what was begun, and meet the new request instead"
+    way = "undo what was begun, and meet the new request instead"
     to: str
     stated: dict[str, str | int]
     after: str

@@ -22,16 +22,16 @@ MEANT = {
 
 @perturbation
 class Paraphrase(Perturbation):
-    """The request is worded otherwise, with the same meaning: other verbs, another order, another tone."""
+    """The request is reworded with the same meaning: other verbs, another order, another tone."""
 
     kind: Literal["paraphrase"] = "paraphrase"
     axis, tier, rank, group, counts = "query", "perception", "wording", "wording", "parts"
     severities = (
-        "1 other words, 2 also another tone and a sentence before, 3 one detail said apart, 4 two apart and a sentence "
-        "after, 5 three apart and two after."
+        "1 other words, 2 also another tone and a sentence before, 3 one detail in a sentence of its own, 4 two and a "
+        "sentence after, 5 three apart and two after."
     )
     needs = "a bank with other words for the request"
-    way = "find the same request behind other words"
+    way = "recognise the same request in other words"
     query: str
     parts: int  # how many parts of the request stand otherwise
 

@@ -26,7 +26,7 @@ class Voiced(Model):
 
 @perturbation
 class SeveralChanges(Perturbation):
-    """The user changes details one after the other while the agent works, and takes the last but one back."""
+    """The user changes several details while the agent works, and takes back the last change but one."""
 
     kind: Literal["several_changes"] = "several_changes"
     axis, tier, rank, goal, receipt_source = "query", "interaction", "query", "moved", "change"
@@ -34,8 +34,8 @@ class SeveralChanges(Perturbation):
         "How often the user speaks up: 3, 3, 4, 5, 6 times, the last time to take a change back; 1 begins after the "
         "first call, 5 as late as it can still be undone."
     )
-    needs = "a request that can be met, and stated details whose changes lead to another end"
-    way = "keep track of what was said last about each detail, take back what no longer fits, and meet that"
+    needs = "a request that can be met, and stated details whose changes lead to another outcome"
+    way = "remember the latest value of each detail, undo what no longer fits, and meet the final request"
     said: tuple[Voiced, ...]
 
     @classmethod

@@ -22,7 +22,7 @@ WORDS = (
 
 @perturbation
 class TerseQuery(Perturbation):
-    """The request is cut down to key words and values."""
+    """The request is cut down to keywords and values."""
 
     kind: Literal["terse_query"] = "terse_query"
     axis, tier, rank, group, counts = "query", "perception", "wording", "wording", "dropped"
@@ -31,7 +31,7 @@ class TerseQuery(Perturbation):
         "conjunctions and the like, 5 also punctuation and capitals."
     )
     needs = "words that the request can do without"
-    way = "make out the whole request from key words and values"
+    way = "work out the whole request from keywords and values"
     query: str
     dropped: int
 

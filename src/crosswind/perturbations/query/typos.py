@@ -59,13 +59,13 @@ TYPING: Mapping[Split, tuple[Slip, ...]] = {
 
 @perturbation
 class Typos(Perturbation):
-    """Words of the request are misspelt, as hands slip or as a dictation mishears; no value is touched."""
+    """Words of the request are misspelled, as by typing or dictation errors; values stay intact."""
 
     kind: Literal["typos"] = "typos"
     axis, tier, rank, counts = "query", "perception", "noise", "slips"
     severities = "How many words are wrong: 1, 2, 4, 6, 9, as far as there are ordinary words."
     needs = "an ordinary word of four letters or more in the request"
-    way = "read misspelt words as what they stand for"
+    way = "read misspelled words as they were meant"
     slips: dict[str, str]  # a word -> what replaces it
 
     @classmethod

@@ -21,7 +21,7 @@ class Underspecified(Perturbation):
     kind: Literal["underspecified"] = "underspecified"
     axis, tier, rank, group, counts = "query", "perception", "query", "gaps", "gaps"
     severities = "How many details are left out: 1, 2, 3, 4, all that can be (as far as the request has them)."
-    needs = "a detail that stands in the request once and is the only one of its kind"
+    needs = "a detail that appears in the request once and is the only one of its kind"
     way = "ask the user for what is missing"
     gaps: dict[str, str]  # detail -> the vague words that stand in its place; "": it is not mentioned at all
 

@@ -15,13 +15,13 @@ ASIDES = {1: 1, 2: 2, 3: 4, 4: 6, 5: 9}
 
 @perturbation
 class VerboseQuery(Perturbation):
-    """Sentences about other things stand before and after the request."""
+    """Sentences about other things surround the request."""
 
     kind: Literal["verbose_query"] = "verbose_query"
     axis, tier, rank = "query", "perception", "noise"
-    severities = "How many sentences stand around the request: 1, 2, 4, 6, 9."
-    needs = "asides in the bank that give no detail of the request"
-    way = "find the request in the talk, and act on nothing else"
+    severities = "How many sentences surround the request: 1, 2, 4, 6, 9."
+    needs = "asides in the bank that reveal no detail of the request"
+    way = "pick out the request, and act on nothing else"
     before: tuple[str, ...]
     after: tuple[str, ...]
 

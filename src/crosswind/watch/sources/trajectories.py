@@ -79,7 +79,7 @@ def _atif(data: Data, where: str) -> ObservedEpisode:
     )
     for step in steps:
         if not isinstance(step, dict):
-            raise BadFile(f"{where}: an ATIF step that is no object")
+            raise BadFile(f"{where}: an ATIF step is not an object")
         _atif_step(out, step)
     if out.said:
         out.final = out.said.pop()
