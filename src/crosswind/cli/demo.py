@@ -154,9 +154,8 @@ def _live(out: Path, seed: int, say: partial[None]) -> None:
     _play_all([(f"embedded:{name}", folder) for name, folder in zip(names, folders, strict=True)], seed)
     played = min(map(_episodes, folders))
     if played < EPISODES_LIVE:
-        say(
-            f"   The slower model finished {played} of {EPISODES_LIVE} episodes in {DEADLINE} s. Rerun the demo to resume."
-        )
+        done = f"{played} of {EPISODES_LIVE} episodes in {DEADLINE} s"
+        say(f"   The slower model finished {done}. Rerun the demo to resume.")
         say(f"   The recorded run compares the same two models over many more: {out / 'recorded.html'}")
     try:
         page, found = _compared(folders, out / "compare.html")
