@@ -31,7 +31,7 @@ from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.episodes.suite import Suite, band_of
 from crosswind.metrics.diagnosis import diagnose
 from crosswind.metrics.groups import REFUSALS, Count
-from crosswind.models.retry import LINE, Line
+from crosswind.models.retry import PROVIDER, ProviderClock
 from crosswind.models.source import AgentSource
 from crosswind.runs.store import Manifest, Store, now
 
@@ -145,7 +145,7 @@ class _Timed:
         self.clock: asyncio.Timeout | None = None  # of the request under way
         self.late = False
         self.error: BaseException | None = None
-        self.line = Line(self.wait_for_us)
+        self.provider = ProviderClock(self.wait_for_us)
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
         if self.until is None and self.seconds is not None:
@@ -153,7 +153,7 @@ class _Timed:
         try:
             async with asyncio.timeout_at(self.until) as clock:
                 self.clock = clock
-                LINE.set(self.line)  # of this task: it plays one episode at a time
+                PROVIDER.set(self.provider)  # of this task: it plays one episode at a time
                 message = await self.agent.reply(chat, tools)
         except asyncio.CancelledError:
             worker = asyncio.current_task()
@@ -169,7 +169,7 @@ class _Timed:
             if self.until is None or asyncio.get_running_loop().time() < self.until:
                 return message
         self.late = True
-        whose = ", in which the provider answered nothing" if self.line.dead else ""
+        whose = ", in which the provider answered nothing" if self.provider.dead else ""
         raise InfrastructureError(f"the episode took more than its {self.seconds:g} seconds{whose}")
 
     def wait_for_us(self, seconds: float) -> None:
@@ -226,7 +226,7 @@ async def play_episode(
             usage = usage.plus(agent.usage)
         except AgentException as error:
             trajectory = trajectory.model_copy(update={"ended": "exception", "why": clip(error.why)})
-        if agent.late and not agent.line.dead:
+        if agent.late and not agent.provider.dead:
             trajectory = trajectory.model_copy(update={"ended": "budget"})
         if trajectory.ended != "error" or pause is None or not agent.worth_retrying:
             break
